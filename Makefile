@@ -115,7 +115,7 @@ contracts: setup-node ## Compile the contracts anew into engine/chain/contracts/
 
 catalogue: setup ## Write the generated files anew: errors, contracts, life cycles, choices and their pages.
 	$(PY) -m cambist.config.catalogue
-	$(PY) -m cambist.config.choices
+	$(PY) -m cambist.engine.dev.choices_page
 	$(PY) -m cambist.engine.lifecycle
 
 lock: setup ## Resolve .ci/locks anew within the ranges of pyproject.toml.

@@ -6,7 +6,7 @@ from typing import Any
 
 from cambist.codecs.http1 import Request
 from cambist.config.secret import Secret
-from cambist.config.venue import ApiKey, RateTier, VenueSettings
+from cambist.config.sections.venue import ApiKey, RateTier, VenueSettings
 from cambist.engine.admission.admission import Admission
 from cambist.engine.server import HttpCall, Reply
 from cambist.engine.server.routing import PlainHandler

@@ -12,19 +12,19 @@ from typing import Any
 
 import msgspec
 
-from cambist.codecs.agent_messages import BidPart, BidStep, SolverBid, SolveResponse
-from cambist.codecs.delta_calldata import SettlementStep
+from cambist.codecs.contracts.delta_calldata import SettlementStep
 from cambist.codecs.eip712_orders.delta import KIND_SELL, SAME_CHAIN, DeltaOrder
-from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
-from cambist.codecs.wire import encode
-from cambist.engine.store.orders import effect_key
+from cambist.codecs.messages.agent_messages import BidPart, BidStep, SolverBid, SolveResponse
+from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
+from cambist.codecs.messages.wire import encode
+from cambist.engine.delta.auction.auction import decide
+from cambist.engine.delta.bids.bids import Candidate, CandidatePart, RoundOrder, answer_of, read_answer
+from cambist.engine.delta.bids.simulation import Proven, SettlementOutcome
+from cambist.engine.delta.orders.document import DeltaDocument, order_json
+from cambist.engine.delta.orders.life import SETTLE, DeltaFacts, told_by_chain
+from cambist.engine.delta.orders.terms import next_part, terms_of
+from cambist.engine.orders.order_units import effect_key
 from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, Effect, amount32
-from cambist.engine.venue.delta.auction import decide
-from cambist.engine.venue.delta.bids import Candidate, CandidatePart, RoundOrder, answer_of, read_answer
-from cambist.engine.venue.delta.document import DeltaDocument, order_json
-from cambist.engine.venue.delta.life import SETTLE, DeltaFacts, told_by_chain
-from cambist.engine.venue.delta.simulation import Proven, SettlementOutcome
-from cambist.engine.venue.delta.terms import next_part, terms_of
 
 ORDERS, AGENTS, ROUNDS = 64, 8, 16
 ONE, USDC = 10**18, 10**6

@@ -16,9 +16,9 @@ import msgspec
 
 from bench.conftest import LAPS
 from bench.fixtures import next_of
-from cambist.codecs.maker_messages import Level, PriceGrid
-from cambist.feeds.book import Book, Ladder, build_book
-from cambist.feeds.fill import base_received, quote_received
+from cambist.codecs.messages.maker_messages import Level, PriceGrid
+from cambist.feeds.books.book import Book, Ladder, build_book
+from cambist.feeds.books.fill import base_received, quote_received
 
 BASE_DECIMALS, QUOTE_DECIMALS = 18, 6
 ROUNDS = 6_000 // LAPS

@@ -16,14 +16,14 @@ import pytest
 
 from bench.peers.process import ROOT
 from bench.trio_thread import Visited, living_in_trio
-from cambist.codecs import calldata
-from cambist.codecs.abi import decode_uint
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import decode_uint
 from cambist.codecs.transactions import Transaction, sign_transaction
-from cambist.engine.chain.anvil import AnvilChain, anvil_command, find_anvil, running_anvil
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import DevChain, EthCall
 from cambist.engine.chain.transact import mined
+from cambist.engine.dev.devnet.anvil import AnvilChain, anvil_command, find_anvil, running_anvil
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.world import ONE, USDC, World, a_world
 
 SENT = 20  # transactions in one lap

@@ -6,9 +6,9 @@ from typing import Any
 
 from bench.fixtures import CONTRACT, KEY, next_of, rfq_order
 from bench.peers.process import Peer
-from cambist.codecs.abi import address_word, uint_word
-from cambist.codecs.calldata import fill_order
-from cambist.codecs.contract_events import ORDER_FILLED, ContractEvent, OrderFilled, decode_event
+from cambist.codecs.contracts.abi import address_word, uint_word
+from cambist.codecs.contracts.calldata import fill_order
+from cambist.codecs.contracts.contract_events import ORDER_FILLED, ContractEvent, OrderFilled, decode_event
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.codecs.transactions import Transaction, decode_transaction, sign_transaction
 from cambist.crypto.signatures import to_65

@@ -7,7 +7,9 @@ from typing import Any
 
 from bench.fixtures import KEY, delta_order, firm_body, rfq_order
 from cambist.codecs.canonical_json import canonical
-from cambist.codecs.delta_messages import (
+from cambist.codecs.eip712_orders.delta import ORDER
+from cambist.codecs.eip712_orders.rfq import RFQ_ORDER
+from cambist.codecs.messages.delta_messages import (
     DeltaBlock,
     Partner,
     TokenReference,
@@ -15,9 +17,7 @@ from cambist.codecs.delta_messages import (
     decode_route,
     decode_submit_body,
 )
-from cambist.codecs.eip712_orders.delta import ORDER
-from cambist.codecs.eip712_orders.rfq import RFQ_ORDER
-from cambist.codecs.maker_messages import (
+from cambist.codecs.messages.maker_messages import (
     FirmOrder,
     FirmRequest,
     FirmResponse,
@@ -25,9 +25,9 @@ from cambist.codecs.maker_messages import (
     decode_firm_response,
     decode_prices,
 )
-from cambist.codecs.market_messages import QuoteResponse, decode_quote_query
-from cambist.codecs.vocabulary import Side
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.market_messages import QuoteResponse, decode_quote_query
+from cambist.codecs.messages.vocabulary import Side
+from cambist.codecs.messages.wire import encode
 
 BODIES = [firm_body(number) for number in range(20_000)]
 WIRE_ORDER = RFQ_ORDER.to_wire(rfq_order(0))

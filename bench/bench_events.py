@@ -16,13 +16,13 @@ import trio
 
 from bench.trio_thread import Visited, living_in_trio
 from cambist.codecs.iso_time import iso_ms
-from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
+from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.events.filters import EventFilter
-from cambist.engine.events.follower import START, token_of
 from cambist.engine.events.hub import EventHub
 from cambist.engine.events.message import encode_event
-from cambist.engine.store.orders import DELTA, order_id
+from cambist.engine.orders.order_units import DELTA, order_id
+from cambist.engine.store.follower import START, token_of
 from cambist.engine.store.rows import DeltaOrderRow, OrderEvent, amount32
 from cambist.engine.store.store import Store
 

@@ -15,21 +15,21 @@ import pytest
 import trio
 
 from bench.trio_thread import Visited, living_in_trio
-from cambist.codecs.abi import WORD_BYTES, encode, uint_word, words_tail
-from cambist.codecs.calldata import ALLOWANCE, BALANCE_OF
-from cambist.codecs.vocabulary import OtcState, OtcType
+from cambist.codecs.contracts.abi import WORD_BYTES, encode, uint_word, words_tail
+from cambist.codecs.contracts.calldata import ALLOWANCE, BALANCE_OF
+from cambist.codecs.messages.vocabulary import OtcState, OtcType
 from cambist.config.settings import parse_settings
 from cambist.crypto.keccak import keccak256
+from cambist.engine.chain.index.ring import Mark
+from cambist.engine.chain.index.watch import Watch
 from cambist.engine.chain.port import At, EthCall, Header
-from cambist.engine.chain.ring import Mark
-from cambist.engine.chain.watch import Watch
+from cambist.engine.otc.document import OtcDocument
+from cambist.engine.otc.funds_watch import OtcAccount, OtcFundsWatch
+from cambist.engine.otc.live_orders import OtcOrders
+from cambist.engine.process.clock import WallClock
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.opening import open_store
+from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.rows import NEVER_S, OtcOrderRow, amount32
-from cambist.engine.telemetry.clock import WallClock
-from cambist.engine.venue.otc.document import OtcDocument
-from cambist.engine.venue.otc.funds_watch import OtcAccount, OtcFundsWatch
-from cambist.engine.venue.otc.live_orders import OtcOrders
 
 FEW, MANY = 50, 500
 EACH, TOUCHED, AMOUNT = 10, 20, 10**18

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 from typing import Any
 
-from cambist.codecs.maker_messages import Level, PriceGrid
-from cambist.codecs.vocabulary import Side
-from cambist.engine.routing.ladders import ANYBODY, Ladders, LadderShare
-from cambist.engine.routing.pathfinder import Pathfinder
-from cambist.engine.routing.plan import RoutePlan, SwapRequest
-from cambist.feeds.book import build_book
-from cambist.feeds.pair_index import LiveBook, PairIndex
+from cambist.codecs.messages.maker_messages import Level, PriceGrid
+from cambist.codecs.messages.vocabulary import Side
+from cambist.engine.routing.search.ladders import ANYBODY, Ladders, LadderShare
+from cambist.engine.routing.search.pathfinder import Pathfinder
+from cambist.engine.routing.search.plan import RoutePlan, SwapRequest
+from cambist.feeds.books.book import build_book
+from cambist.feeds.books.pair_index import LiveBook, PairIndex
 
 USDC, WETH, WBTC, DAI = TOKENS = [bytes([number]) * 20 for number in range(1, 5)]
 DECIMALS = {USDC: 6, WETH: 18, WBTC: 8, DAI: 18}

@@ -19,21 +19,21 @@ from typing import Any, cast
 
 from bench.bench_pathfinder import DECIMALS, MESH, PRICES, TOKENS, USDC, WETH, index_of, live
 from cambist.codecs.eip712_orders.delta import KIND_SELL, SAME_CHAIN, DeltaOrder
-from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
+from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.config.limits import VENUE_RESTING_PRICED_MAX
 from cambist.config.tokens import TokenSettings
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.routing.pathfinder import Pathfinder
+from cambist.engine.delta.orders.document import DeltaDocument
+from cambist.engine.delta.orders.live_orders import LiveOrder
+from cambist.engine.delta.orders.terms import terms_of
+from cambist.engine.delta.resting.price_watch import PriceWatch
+from cambist.engine.delta.resting.resting import NEVER, RestingOrders, rate_number
+from cambist.engine.delta.resting.resting_price import RestingPrices, rate_of
+from cambist.engine.routing.search.pathfinder import Pathfinder
 from cambist.engine.routing.tokens import TokenTable
 from cambist.engine.store.rows import DeltaOrderRow, amount32
-from cambist.engine.venue.delta.document import DeltaDocument
-from cambist.engine.venue.delta.live_orders import LiveOrder
-from cambist.engine.venue.delta.price_watch import PriceWatch
-from cambist.engine.venue.delta.resting import NEVER, RestingOrders, rate_number
-from cambist.engine.venue.delta.resting_price import RestingPrices, rate_of
-from cambist.engine.venue.delta.terms import terms_of
-from cambist.feeds.pair_index import LiveBook, PairIndex
-from cambist.feeds.usd_prices import UsdPrices
+from cambist.feeds.books.pair_index import LiveBook, PairIndex
+from cambist.feeds.books.usd_prices import UsdPrices
 
 FEW, MANY, CROSSING = 10_000, 100_000, 8
 AMOUNTS = 5  # all of an order, three halves of that, a tenth

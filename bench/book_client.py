@@ -6,8 +6,8 @@ import time
 from itertools import pairwise
 
 from bench.book_corpus import Applied, digest_after, grids
-from cambist.codecs.maker_messages import PriceGrid
-from cambist.feeds.book import Book, Ladder, build_book
+from cambist.codecs.messages.maker_messages import PriceGrid
+from cambist.feeds.books.book import Book, Ladder, build_book
 
 SCALE = 16  # of the levels that are compared
 BASE_DECIMALS, QUOTE_DECIMALS = 18, 6

@@ -5,13 +5,13 @@ import time
 from msgspec import Struct
 
 from bench.delta_work import CHAIN_ID, DOMAIN_NAME, DOMAIN_VERSION, HELD, OWNERS, Ground, owner_key
-from cambist.codecs import calldata
-from cambist.codecs.abi import bytes_tail, encode, selector, uint_word
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import bytes_tail, encode, selector, uint_word
 from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.deploy import DeployedContracts, DeploymentPlan, create, deploy
-from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.chain.deploy.deploy import DeployedContracts, DeploymentPlan, create, deploy
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 
 OWNER, RELAYER = SigningKey(b"\x0a" * 32), SigningKey(b"\x0b" * 32)
 _ONE = 10**18

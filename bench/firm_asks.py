@@ -11,10 +11,10 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import count
 
-from cambist.codecs.maker_messages import FirmOrder, FirmRequest, decode_firm_response
-from cambist.codecs.vocabulary import Side
-from cambist.codecs.wire import encode
-from cambist.feeds.firm_check import FirmAsked
+from cambist.codecs.messages.maker_messages import FirmOrder, FirmRequest, decode_firm_response
+from cambist.codecs.messages.vocabulary import Side
+from cambist.codecs.messages.wire import encode
+from cambist.feeds.firm.firm_check import FirmAsked
 
 CALLERS = 64
 DEADLINE_S = 30.0

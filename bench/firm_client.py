@@ -6,10 +6,10 @@ import trio
 
 from bench.firm_asks import CALLERS, DEADLINE_S, Asking
 from bench.maker_work import ACCESS_KEY, CHAIN_ID, DOMAIN, SECRET, wall_ms
-from cambist.codecs.maker_messages import FirmOrder
+from cambist.codecs.messages.maker_messages import FirmOrder
 from cambist.crypto.hmac_auth import RequestSigner
-from cambist.feeds.firm_check import FirmAsked
-from cambist.feeds.firm_client import FirmClient
+from cambist.feeds.firm.firm_check import FirmAsked
+from cambist.feeds.firm.firm_client import FirmClient
 
 WARM_S = 0.5
 

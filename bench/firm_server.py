@@ -23,7 +23,7 @@ import trio
 from bench.maker_fixture import Maker, build_maker
 from bench.maker_work import CHAIN_ID, PAIRS, snapshot, wall_ms
 from bench.peers.served import freeze, inherited, options
-from cambist.codecs.maker_messages import PriceGrid
+from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.engine.maker.feed import Feed
 from cambist.engine.maker.prices.source import PriceSource
 from cambist.engine.server import AccessLog, Router, Server, open_access_log

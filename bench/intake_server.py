@@ -26,17 +26,17 @@ from bench.delta_work import CHAIN_ID, NOWHERE, Ground, Orders
 from bench.peers.served import freeze, inherited, options
 from bench.store_work import order as order_row
 from cambist.config.errors import CambistError
-from cambist.config.server import ServerSettings
+from cambist.config.sections.server import ServerSettings
 from cambist.config.settings import Settings, parse_settings
 from cambist.crypto.signatures import signer
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import At, EthCall, Header
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from cambist.engine.orders.order_units import DELTA
+from cambist.engine.process.clock import WallClock
 from cambist.engine.server import HttpCall, Reply, RouteGroup, Router, Server
-from cambist.engine.store.opening import open_store
-from cambist.engine.store.orders import DELTA
+from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.store import Store
-from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.app import opened_venue
 
 GROUND = "ground.json"

@@ -33,23 +33,23 @@ from bench.delta_ground import Deployed
 from bench.delta_work import CHAIN_ID, OWNERS, Orders, Signed, owner_key
 from bench.load_swaps import PATIENCE_S, opened, submit_all
 from bench.loop_passes import LoopPasses, Spread
-from cambist.codecs.abi import decode_uint
-from cambist.codecs.calldata import balance_of
+from cambist.codecs.contracts.abi import decode_uint
+from cambist.codecs.contracts.calldata import balance_of
 from cambist.codecs.http1 import Http1Limits
-from cambist.codecs.maker_messages import PriceGrid
+from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.crypto.eip712 import signing_digest
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.signatures import to_compact64
-from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import EthCall
-from cambist.engine.events.follower import START, EventFollower
-from cambist.engine.store.orders import order_id
+from cambist.engine.delta.intake.cancellation import cancellation_hash
+from cambist.engine.delta.pricing.build import delta_domains
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from cambist.engine.orders.order_units import order_id
+from cambist.engine.store.follower import START, EventFollower
 from cambist.engine.venue.app import VenueApp
-from cambist.engine.venue.delta.build import delta_domains
-from cambist.engine.venue.delta.cancellation import cancellation_hash
-from cambist.feeds.book import build_book
+from cambist.feeds.books.book import build_book
+from cambist.feeds.books.pair_index import LiveBook
 from cambist.feeds.net.http_client import HttpClient
-from cambist.feeds.pair_index import LiveBook
 
 COUNT = 10_000
 WAVES = 10

@@ -30,16 +30,16 @@ from rich.table import Table
 from bench.compare import Rounds
 from bench.peers.postgres import PostgresServer, postgres_programs, running_postgres
 from bench.store_work import TABLES, order, rows, submission, submissions
+from cambist.config.sections.store import StoreSettings
 from cambist.config.settings import Settings
-from cambist.config.store import StoreSettings
-from cambist.engine.events.follower import START, EventFollower
-from cambist.engine.store import sqlite
-from cambist.engine.store.opening import open_store
-from cambist.engine.store.postgres_batch import BoolArray, BytesArray, IntArray, TextArray, form
-from cambist.engine.store.postgres_connection import connect
-from cambist.engine.store.statements import insert
+from cambist.engine.process.clock import WallClock
+from cambist.engine.store.follower import START, EventFollower
+from cambist.engine.store.postgres.postgres_batch import BoolArray, BytesArray, IntArray, TextArray, form
+from cambist.engine.store.postgres.postgres_connection import connect
+from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.sqlite import sqlite
+from cambist.engine.store.sqlite.statements import insert
 from cambist.engine.store.store import Store
-from cambist.engine.telemetry.clock import WallClock
 
 BATCH = 64
 SUBMITTERS = (1, BATCH, 1_024)

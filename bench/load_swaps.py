@@ -26,26 +26,32 @@ from rich.table import Table
 from bench.cpu_samples import CpuSamples, Stack
 from bench.delta_ground import OWNER, Deployed, deployed, environ, now_s, settings_text
 from bench.delta_work import CHAIN_ID, OWNERS, Orders, owner_key
-from cambist.codecs import calldata
-from cambist.codecs.abi import address_word, decode_uint, selector, uint_word
-from cambist.codecs.agent_messages import BidPart, BidStep, SolverBid, SolveResponse, decode_solve_request
-from cambist.codecs.delta_messages import OrderRecord
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, decode_uint, selector, uint_word
 from cambist.codecs.http1 import Http1Limits
-from cambist.codecs.vocabulary import OrderStatus
-from cambist.codecs.wire import decoder, encode
+from cambist.codecs.messages.agent_messages import (
+    BidPart,
+    BidStep,
+    SolverBid,
+    SolveResponse,
+    decode_solve_request,
+)
+from cambist.codecs.messages.delta_messages import OrderRecord
+from cambist.codecs.messages.vocabulary import OrderStatus
+from cambist.codecs.messages.wire import decoder, encode
 from cambist.config import limits
 from cambist.config.errors import CambistError
-from cambist.config.server import ServerSettings
+from cambist.config.sections.server import ServerSettings
 from cambist.config.settings import parse_settings
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.deploy import create
-from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.transact import transact
-from cambist.engine.events.follower import START, EventFollower
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from cambist.engine.process.clock import WallClock
 from cambist.engine.server import HttpCall, Reply, RouteGroup, Router, Server
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.store.follower import START, EventFollower
 from cambist.engine.venue.app import VenueApp, opened_venue
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
@@ -278,7 +284,10 @@ def step_of(stack: Stack) -> str:
 
 def is_evm(stack: Stack) -> bool:
     """Whether the EVM was at work, or what keeps its blocks."""
-    return any(frame.startswith(("chain/evm.py", "chain/ledger.py", "chain/journal.py")) for frame in stack)
+    return any(
+        frame.startswith(("dev/embedded/evm.py", "dev/embedded/ledger.py", "dev/embedded/journal.py"))
+        for frame in stack
+    )
 
 
 def table(found: list[Swaps]) -> Table:

@@ -12,8 +12,8 @@ from unittest.mock import patch
 
 import trio
 
-from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.chain.ledger import BlockLedger
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from cambist.engine.dev.embedded.ledger import BlockLedger
 
 _STEP_S = 0.000_1
 _STEPS = 50_000

@@ -10,7 +10,7 @@ import time
 
 from msgspec import Struct
 
-from cambist.codecs.maker_messages import Level, PriceGrid
+from cambist.codecs.messages.maker_messages import Level, PriceGrid
 from cambist.crypto.hmac_auth import RequestSigner
 
 CHAIN_ID = 31_337

@@ -20,14 +20,14 @@ import trio
 
 from bench.peers.served import freeze, inherited, options
 from bench.quote_work import CHAIN_ID, LINE, MAKERS, PAIRS, TOKENS, Token, grids
-from cambist.codecs.maker_messages import PriceGrid
+from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import parse_address
-from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from cambist.engine.process.clock import WallClock
 from cambist.engine.venue.app import opened_venue
-from cambist.feeds.book import Book, build_book
-from cambist.feeds.pair_index import LiveBook, PairIndex
+from cambist.feeds.books.book import Book, build_book
+from cambist.feeds.books.pair_index import LiveBook, PairIndex
 
 REFRESH_S = 1.0
 VERSIONS = 8

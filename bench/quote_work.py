@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
-from cambist.codecs.maker_messages import Level, PriceGrid
+from cambist.codecs.messages.maker_messages import Level, PriceGrid
 
 CHAIN_ID = 31_337
 MAKERS, LEVELS = 20, 20

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
-from cambist.engine.store.orders import DELTA
+from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
+from cambist.engine.orders.order_units import DELTA
 from cambist.engine.store.rows import NEVER_S, DeltaOrderRow, amount32
 from cambist.engine.store.units import Change, New, Put, Unit, values_of
 

@@ -27,12 +27,10 @@ from trio.testing import wait_all_tasks_blocked
 
 from bench.bench_resting import ENDS, NOW_MS, Market, Nobody
 from cambist.codecs.eip712_orders.delta import KIND_SELL, SAME_CHAIN, DeltaOrder
-from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
-from cambist.engine.chain.watch import Watch
-from cambist.engine.scheduler import Scheduler
-from cambist.engine.store.rows import DeltaOrderRow, amount32
-from cambist.engine.store.units import Fence
-from cambist.engine.venue.delta.document import (
+from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
+from cambist.engine.chain.index.watch import Watch
+from cambist.engine.delta.engine import DeltaChain, DeltaEngine
+from cambist.engine.delta.orders.document import (
     DeltaDocument,
     decode_document,
     encode_document,
@@ -40,10 +38,12 @@ from cambist.engine.venue.delta.document import (
     order_of,
     without_struct,
 )
-from cambist.engine.venue.delta.engine import DeltaChain, DeltaEngine
-from cambist.engine.venue.delta.funds_watch import FundsWatch
-from cambist.engine.venue.delta.live_orders import LiveOrder, LiveOrders
-from cambist.engine.venue.delta.terms import SettledOrder, terms_of
+from cambist.engine.delta.orders.live_orders import LiveOrder, LiveOrders
+from cambist.engine.delta.orders.terms import SettledOrder, terms_of
+from cambist.engine.delta.settlement.funds_watch import FundsWatch
+from cambist.engine.orders.scheduler import Scheduler
+from cambist.engine.store.rows import DeltaOrderRow, amount32
+from cambist.engine.store.units import Fence
 
 TASK, TIMER, WHOLE = "task", "timer", "whole"
 COUNT = 100_000

@@ -2,8 +2,8 @@
 
 from msgspec import UNSET
 
-from cambist.codecs.maker_messages import decode_stream_message
-from cambist.feeds.book import Book, build_book
+from cambist.codecs.messages.maker_messages import decode_stream_message
+from cambist.feeds.books.book import Book, build_book
 
 _MASK = (1 << 61) - 1
 

@@ -12,9 +12,9 @@ import msgspec
 
 from ..config.errors import InvalidInput, InvalidSignature
 from ..crypto.addresses import ADDRESS_BYTES
+from ..crypto.custody.transaction_policy import PolicedRelayKey
 from ..crypto.keccak import keccak256
 from ..crypto.secp256k1 import CURVE_ORDER, HALF_ORDER, SigningKey, recover_address
-from ..crypto.transaction_policy import PolicedRelayKey
 from . import rlp
 
 LEGACY, ACCESS_LIST, DYNAMIC_FEE = 0, 1, 2

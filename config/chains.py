@@ -11,7 +11,7 @@ before an order is final, about two minutes of blocks except where the chain fin
 import msgspec
 
 from . import limits
-from .nodes import NodeSettings
+from .sections.nodes import NodeSettings
 
 
 class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

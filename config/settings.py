@@ -27,18 +27,18 @@ from typing import Any
 import msgspec
 
 from . import limits
-from .agent import AgentSettings
 from .chains import ADDRESS_SETTINGS, DEVNET_CHAINS, SHIPPED_CHAINS, ChainSettings
 from .error_text import shown
 from .errors import ConfigError
-from .maker import MakerSettings
-from .partners import ANON, DEFAULT_TIER, RegisteredPartner, Tier
-from .relayer import RelayerSettings
 from .secret import Secret, SecretEncoding, is_unicode, read_secret
-from .server import ServerSettings
-from .store import StoreSettings
+from .sections.agent import AgentSettings
+from .sections.maker import MakerSettings
+from .sections.partners import ANON, DEFAULT_TIER, RegisteredPartner, Tier
+from .sections.relayer import RelayerSettings
+from .sections.server import ServerSettings
+from .sections.store import StoreSettings
+from .sections.venue import SHIPPED_RATE_TIERS, VenueSettings
 from .tokens import TokenSettings
-from .venue import SHIPPED_RATE_TIERS, VenueSettings
 
 ENVIRONMENT_PREFIX = "CAMBIST__"
 SETTINGS_BYTES_MAX = 1 << 20

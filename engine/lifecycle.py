@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from ..codecs.vocabulary import OrderStatus, OtcState
+from ..codecs.messages.vocabulary import OrderStatus, OtcState
 from ..config.errors import TransitionError
 from .store.rows import IntentState, TxStatus
 
@@ -194,7 +194,7 @@ RELAY_INTENT_LIFECYCLE: Lifecycle[IntentState] = Lifecycle(
         (_I.REVERTED, _I.MINED): "it stands in another block",
     },
 )
-"""What a relayer is to get mined once (engine/chain/relay_plan.py)."""
+"""What a relayer is to get mined once (engine/chain/relay/relay_plan.py)."""
 
 RELAY_TRANSACTION_LIFECYCLE: Lifecycle[TxStatus] = Lifecycle(
     "relay transaction",

@@ -35,7 +35,7 @@ from typing import TypeVar
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from ..codecs.maker_messages import (
+from ..codecs.messages.maker_messages import (
     BlacklistBody,
     Decoded,
     Pair,
@@ -51,8 +51,8 @@ from ..config.errors import InvalidInput
 from ..config.limits import MAKER_ENTRIES_MAX, NAME_CHARS_MAX
 from ..crypto.addresses import parse_address
 from .blacklist import MakerBlacklist
-from .book import Book, build_book, cut_ladder
-from .pair_index import LiveBook, PairIndex
+from .books.book import Book, build_book, cut_ladder
+from .books.pair_index import LiveBook, PairIndex
 from .standing import CacheStatistics, PairStanding
 
 E = TypeVar("E")

@@ -19,7 +19,7 @@ import structlog
 import trio
 from msgspec import Struct
 
-from ..codecs.maker_messages import decode_blacklist, decode_pairs, decode_prices, decode_tokens
+from ..codecs.messages.maker_messages import decode_blacklist, decode_pairs, decode_prices, decode_tokens
 from ..config.error_text import shown
 from ..config.errors import InvalidInput, MakerError
 from ..config.timeouts import FEED_REQUEST_S, FEED_REST_AFTER, FEED_REST_S

@@ -23,7 +23,7 @@ import structlog
 import trio
 from msgspec import UNSET, Struct
 
-from ..codecs.maker_messages import StreamMessage, decode_stream_message
+from ..codecs.messages.maker_messages import StreamMessage, decode_stream_message
 from ..config import limits
 from ..config.errors import InvalidInput, MakerError, WebSocketClosed
 from ..config.timeouts import FEED_PAUSE_S_MAX, FIRST_MESSAGE_S, SOCKET_GRACE_S

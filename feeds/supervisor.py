@@ -30,14 +30,14 @@ import structlog
 import trio
 from msgspec import Struct
 
+from ..config.sections.venue import VenueMakerChain
 from ..config.timeouts import BOOK_LOOK_S, FEED_PAUSE_S_MAX
-from ..config.venue import VenueMakerChain
 from ..crypto.hmac_auth import RequestSigner
 from .backoff import pause_s
 from .blacklist import MakerBlacklist
+from .books.pair_index import PairIndex
 from .maker_cache import MakerCache
 from .net.streams import Dial, dial
-from .pair_index import PairIndex
 from .poll import Poll, PollStatistics, Resource
 from .remarks import Remarks
 from .slices import Slices

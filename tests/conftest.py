@@ -12,9 +12,9 @@ import hypothesis
 import pytest
 import structlog
 
-from cambist.engine.chain.anvil import AnvilChain
-from cambist.engine.chain.evm import IS_INSTALLED
-from cambist.engine.store import sqlite
+from cambist.engine.dev.devnet.anvil import AnvilChain
+from cambist.engine.dev.embedded.evm import IS_INSTALLED
+from cambist.engine.store.sqlite import sqlite
 from cambist.engine.store.store import Store
 from support.anvil import OTHER_CHAIN_ID, Anvil, opened
 from support.examples import IS_LONG, USUAL

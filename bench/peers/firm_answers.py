@@ -14,7 +14,7 @@ from typing import cast
 import uvloop
 
 from bench.maker_work import ACCESS_KEY, DOMAIN, SECRET, TARGET, wall_ms
-from cambist.codecs.maker_messages import encode_firm_quote
+from cambist.codecs.messages.maker_messages import encode_firm_quote
 from cambist.config.errors import AuthError
 from cambist.crypto.hmac_auth import RequestVerifier
 

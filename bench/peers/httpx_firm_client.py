@@ -7,8 +7,8 @@ import trio
 
 from bench.firm_asks import CALLERS, DEADLINE_S, Asking, body_of, order_of
 from bench.maker_work import TARGET, signed_headers, wall_ms
-from cambist.codecs.maker_messages import FirmOrder
-from cambist.feeds.firm_check import FirmAsked
+from cambist.codecs.messages.maker_messages import FirmOrder
+from cambist.feeds.firm.firm_check import FirmAsked
 
 WARM_S = 0.5
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 
 from bench.peers.ports import held_port, port_of
-from cambist.engine.store.postgres import PostgresBackend
+from cambist.engine.store.postgres.postgres import PostgresBackend
 
 _DEBIAN = Path("/usr/lib/postgresql")
 _USER = "postgres"

@@ -25,8 +25,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...config.errors import CambistError, RateLimited, UnknownApiKey
-from ...config.partners import ANON
-from ...config.venue import RateTier, VenueSettings
+from ...config.sections.partners import ANON
+from ...config.sections.venue import RateTier, VenueSettings
 from ..server.listener import address_share, canonical_address
 from ..server.routing import CoroutineHandler, HttpCall, PlainHandler, Reply, StreamReply
 from .buckets import Buckets

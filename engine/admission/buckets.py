@@ -18,7 +18,7 @@ from fractions import Fraction
 from msgspec import Struct
 
 from ...config.limits import ADMISSION_CALLERS_MAX
-from ...config.venue import Rate
+from ...config.sections.venue import Rate
 
 _LOOKS = 2  # at callers that may be forgotten, for each new one: the table shrinks faster than it grows
 _LOOKS_MAX = 64  # where there is no room left

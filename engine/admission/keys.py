@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ...config.errors import ConfigError, UnknownApiKey
 from ...config.limits import ADMISSION_KEY_BYTES_MAX
-from ...config.venue import ApiKey
+from ...config.sections.venue import ApiKey
 
 API_KEY_HEADER = "X-API-KEY"
 HASH_SECRET_BYTES = 32

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Self
 
 from ...config.errors import CambistError, InvalidSignature, RateLimited, RequestError, ServiceUnavailable
-from ...config.venue import Rate
+from ...config.sections.venue import Rate
 from .buckets import Buckets
 
 

@@ -18,19 +18,19 @@ import msgspec
 import structlog
 import trio
 
-from ...config.agent import AgentSettings
 from ...config.errors import ConfigError
 from ...config.secret import Secret, read_secret
+from ...config.sections.agent import AgentSettings
 from ...config.settings import Settings
 from ...feeds.net.streams import client_tls
-from ..chain.address_book import FILE_NAME, read_book
+from ..chain.deploy.address_book import FILE_NAME, read_book
 from ..chain.port import Chain
-from ..credentials import check_addresses, request_verifier
+from ..process.clock import WallClock
+from ..process.credentials import check_addresses, request_verifier
 from ..routing.makers import MakersOpening, nodes_of, open_chains, open_makers
 from ..routing.served import ConfiguredChain, served_chains
 from ..server import AccessLog, Router, Server
 from ..server.gate import Gate, encode_maker_error
-from ..telemetry.clock import WallClock
 from .kept_routes import KeptRoutes
 from .market import AgentChain
 from .solver import Solver

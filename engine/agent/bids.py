@@ -10,13 +10,13 @@ Choice: An agent's margin lowers only the promise: the margin is the user's as w
 
 from msgspec import Struct
 
-from ...codecs.agent_messages import BidPart, BidStep, SolverBid
-from ...codecs.calldata import OrderInfo
-from ...codecs.delta_calldata import DELTA, rfq_step
-from ...codecs.vocabulary import Side
+from ...codecs.contracts.calldata import OrderInfo
+from ...codecs.contracts.delta_calldata import DELTA, rfq_step
+from ...codecs.messages.agent_messages import BidPart, BidStep, SolverBid
+from ...codecs.messages.vocabulary import Side
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
-from ..routing.firm_route import FilledHop, FirmRoute
+from ..routing.firm.firm_route import FilledHop, FirmRoute
 from .orders import OpenOrder
 
 

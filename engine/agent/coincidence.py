@@ -11,7 +11,7 @@ from typing import Any
 
 import trio
 
-from ...codecs.agent_messages import SolverBid, SolveRequest
+from ...codecs.messages.agent_messages import SolverBid, SolveRequest
 from .bids import crossed_part
 from .crossing import Crossing, crossings
 from .market import RoundMarket

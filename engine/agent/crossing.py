@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
+from ...codecs.messages.vocabulary import Side
 from ...codecs.rounding import div_down, mul_div_up
-from ...codecs.vocabulary import Side
 from .orders import CROSSABLE, OpenOrder
 
 _REST_PARTS = 1_000_000  # how finely rests are compared

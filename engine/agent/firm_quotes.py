@@ -14,7 +14,7 @@ from typing import Any
 
 import trio
 
-from ...codecs.agent_messages import SolverBid, SolveRequest
+from ...codecs.messages.agent_messages import SolverBid, SolveRequest
 from .bids import bid_of_route
 from .market import RoundMarket
 from .orders import SOLVABLE, OpenOrder

@@ -9,13 +9,13 @@ A maker reserves what it signs: whoever asks anew each round takes its funds fro
 Source: ARCHITECTURE.md, "Auction".
 """
 
-from ...codecs.agent_messages import Notice
+from ...codecs.messages.agent_messages import Notice
+from ...codecs.messages.vocabulary import Side
 from ...codecs.rounding import mul_div_down, mul_div_up
-from ...codecs.vocabulary import Side
 from ...config.limits import AGENT_ROUTES_KEPT_MAX
 from ...config.timeouts import AGENT_ROUTE_LEFT_S
 from ..chain.proceeds import BPS
-from ..routing.firm_route import FirmRoute
+from ..routing.firm.firm_route import FirmRoute
 
 ROUTE_DRIFT_BPS = 1
 """By which books may be better than a route that is bid again."""

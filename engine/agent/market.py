@@ -6,14 +6,14 @@ import structlog
 import trio
 from msgspec import Struct
 
+from ...codecs.messages.vocabulary import Side
 from ...codecs.rounding import div_down
-from ...codecs.vocabulary import Side
 from ...config.errors import RequestError
 from ..chain.port import Chain
-from ..routing.firm_parts import indicative_within
-from ..routing.firm_route import FirmRoute
+from ..routing.firm.firm_parts import indicative_within
+from ..routing.firm.firm_route import FirmRoute
 from ..routing.makers import OpenMakers
-from ..routing.plan import SwapRequest
+from ..routing.search.plan import SwapRequest
 from ..routing.served import ConfiguredChain
 from .bids import Filling
 from .kept_routes import KeptRoutes

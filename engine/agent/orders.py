@@ -8,12 +8,12 @@ Source: codecs.agent_messages; contracts/Delta.sol, `finish`.
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...codecs.agent_messages import AuctionOrder, SolveRequest
 from ...codecs.amounts import parse_amount
 from ...codecs.eip712_orders.partner_and_fee import PartnerAndFee, unpack_partner_and_fee
+from ...codecs.messages.agent_messages import AuctionOrder, SolveRequest
+from ...codecs.messages.vocabulary import OnChainOrderType, Side
 from ...codecs.rounding import mul_div_down, mul_div_up
 from ...codecs.trading_token import NATIVE_TOKEN
-from ...codecs.vocabulary import OnChainOrderType, Side
 from ...config import limits
 from ...config.errors import InvalidInput
 from ...crypto.addresses import parse_address

@@ -12,18 +12,18 @@ import structlog
 import trio
 from msgspec import Struct
 
-from ...codecs.agent_messages import (
+from ...codecs.amounts import parse_amount
+from ...codecs.messages.agent_messages import (
     NotifyRequest,
     SolverBid,
     SolveRequest,
     SolveResponse,
     decode_solve_response,
 )
-from ...codecs.amounts import parse_amount
-from ...codecs.wire import encode
+from ...codecs.messages.wire import encode
 from ...config import limits
-from ...config.agent import AgentSettings
 from ...config.errors import InvalidInput, UnsupportedChain
+from ...config.sections.agent import AgentSettings
 from ...config.timeouts import AGENT_SOLVE_S_MAX
 from ...crypto.addresses import parse_address, to_checksum
 from .market import AgentChain, RoundMarket

@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
-from ...codecs.agent_messages import NotifyRequest, SolverBid, SolveRequest
+from ...codecs.messages.agent_messages import NotifyRequest, SolverBid, SolveRequest
 from ...config.errors import CambistError, ConfigError
 from ...config.secret import Secret
-from ..own_modules import import_module
+from ..process.own_modules import import_module
 
 if TYPE_CHECKING:
     from .market import RoundMarket

@@ -14,8 +14,8 @@ Source: codecs.agent_messages; spec 3.10.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...codecs.agent_messages import decode_notify_request, decode_solve_request
-from ...codecs.wire import encode
+from ...codecs.messages.agent_messages import decode_notify_request, decode_solve_request
+from ...codecs.messages.wire import encode
 from ..server.gate import Gate, encode_maker_error
 from ..server.routing import HttpCall, Reply, RouteGroup
 from .solver import Solver

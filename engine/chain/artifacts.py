@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ...codecs.abi import selector
+from ...codecs.contracts.abi import selector
 from ...crypto.hexadecimal import parse_hex
 from .reverts import CustomErrors, custom_errors
 

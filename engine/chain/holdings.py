@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ...codecs.calldata import allowance, balance_of
+from ...codecs.contracts.calldata import allowance, balance_of
 from ...config.errors import BlockGone
 from ...config.limits import CHAIN_TOKEN_GAS_MAX
 from .port import Chain, EthCall

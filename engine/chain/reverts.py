@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from ...codecs.abi import WORD_BYTES, decode_bytes, decode_uint, selector
+from ...codecs.contracts.abi import WORD_BYTES, decode_bytes, decode_uint, selector
 from ...config import limits
 from ...config.errors import InvalidInput
 

@@ -8,8 +8,8 @@ import trio
 from ...codecs.transactions import Transaction, sign_transaction
 from ...config.errors import ChainError, Reverted
 from ...config.timeouts import HEAD_POLL_S, TRANSACTION_S
+from ...crypto.custody.transaction_policy import PolicedRelayKey
 from ...crypto.secp256k1 import SigningKey
-from ...crypto.transaction_policy import PolicedRelayKey
 from .port import Chain, EthCall, Receipt
 
 GAS_MARGIN = 5

@@ -10,7 +10,7 @@ import trio
 from ...config.errors import ConfigError
 from ...config.settings import read_settings
 from ..agent.serve import serve_agent
-from ..telemetry.logs import configure_logs
+from ..process.logs import configure_logs
 
 
 @click.group()

@@ -14,20 +14,20 @@ import trio
 from rich.filesize import decimal
 
 from ...config.errors import ConfigError
-from ...config.nodes import NodeSettings, revealed
+from ...config.sections.nodes import NodeSettings, revealed
 from ...config.settings import Settings, read_settings
-from ..chain.indexer import rescan
-from ..chain.rpc import RpcChain
+from ..chain.index.indexer import rescan
+from ..chain.nodes.rpc import RpcChain
+from ..process.clock import WallClock
 from ..safety.private_state import make_private
-from ..store.backup import back_up
-from ..store.export import export_lines
 from ..store.migrate import migrations, pending
-from ..store.opening import open_store
-from ..store.place import SqlitePlace, StorePlace, place_of
-from ..store.status import Contents, DatabaseStatus, contents_of, fdatasync_p50_ms, schema_of
-from ..store.upkeep import upkeep_of
-from ..store.whole_file import whole_file
-from ..telemetry.clock import WallClock
+from ..store.operator.backup import back_up
+from ..store.operator.export import export_lines
+from ..store.operator.status import Contents, DatabaseStatus, contents_of, fdatasync_p50_ms, schema_of
+from ..store.operator.upkeep import upkeep_of
+from ..store.operator.whole_file import whole_file
+from ..store.process.opening import open_store
+from ..store.process.place import SqlitePlace, StorePlace, place_of
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -3,8 +3,8 @@
 import click
 from rich.console import Console
 
-from ..demo.story import run_demo
-from ..telemetry.logs import configure_logs
+from ..dev.demo.story import run_demo
+from ..process.logs import configure_logs
 
 
 @click.command(short_help="See what works today, in one go.")

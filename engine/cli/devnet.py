@@ -14,13 +14,13 @@ from ...config.chains import DEVNET_CHAINS, ChainSettings
 from ...config.secret import read_secret
 from ...config.settings import read_settings
 from ...crypto.addresses import to_checksum
+from ...crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
 from ...crypto.hexadecimal import to_hex
-from ...crypto.mnemonic import DEV_MNEMONIC, account_keys
 from ...crypto.secp256k1 import SigningKey
-from ..chain.address_book import DeployedChain
-from ..devnet.furnish import ROLES
-from ..devnet.serve import ANVIL, DevnetOptions, RunningChain, serve_devnet
-from ..telemetry.logs import configure_logs
+from ..chain.deploy.address_book import DeployedChain
+from ..dev.devnet.furnish import ROLES
+from ..dev.devnet.serve import ANVIL, DevnetOptions, RunningChain, serve_devnet
+from ..process.logs import configure_logs
 
 
 class _Account(msgspec.Struct, rename="camel", omit_defaults=True):

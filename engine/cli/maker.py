@@ -10,12 +10,12 @@ import trio
 from ...config.errors import ConfigError
 from ...config.settings import Settings, read_settings
 from ..maker.app import halt_file, known_scopes
-from ..maker.memory import QUOTES
+from ..maker.quoting.memory import QUOTES
 from ..maker.serve import serve_maker
+from ..process.logs import configure_logs
 from ..safety.halts import NOTHING_HALTED
 from ..safety.kill_switch import KillSwitch
 from ..safety.private_state import keep_private
-from ..telemetry.logs import configure_logs
 from .maker_check import check
 
 _CONFIG = click.option(

@@ -20,8 +20,8 @@ from ...config.secret import SecretEncoding, read_secret
 from ...crypto.addresses import checked_address
 from ...crypto.hexadecimal import to_hex
 from ...crypto.hmac_auth import decode_secret
-from ..conformance.auth import Credentials
 from ..conformance.check_table import CHECKS
+from ..conformance.checks.auth import Credentials
 from ..conformance.options import DEFAULT_TAKER, CheckOptions, read_base_url
 from ..conformance.probe import Unreachable
 from ..conformance.report import list_table, print_report, to_json, to_junit

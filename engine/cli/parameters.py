@@ -11,10 +11,10 @@ from ...codecs.amounts import parse_decimal, parse_units
 from ...config import limits
 from ...config.error_text import shown
 from ...config.errors import ConfigError, InvalidInput
-from ...config.nodes import NodeSettings, revealed
+from ...config.sections.nodes import NodeSettings, revealed
 from ...crypto.addresses import checked_address
-from ..trader.client import check_url
-from ..trader.terms import TradedToken
+from ..client.client import check_url
+from ..client.terms import TradedToken
 
 VENUE_HELP = "The venue's URL."
 RPC_HELP = "A JSON-RPC node: URL, env:NAME or file:PATH."

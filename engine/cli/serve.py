@@ -9,9 +9,9 @@ import trio
 
 from ...config.errors import ConfigError
 from ...config.settings import read_settings
+from ..process.logs import configure_logs
 from ..safety.private_state import keep_private
-from ..store.place import SqlitePlace, place_of
-from ..telemetry.logs import configure_logs
+from ..store.process.place import SqlitePlace, place_of
 from ..venue.serve import serve_venue
 
 

@@ -8,9 +8,9 @@ import click
 
 from ...config.errors import ConfigError, InvalidInput
 from ...config.secret import Secret, read_secret
-from ...crypto.keys import signing_key
+from ...crypto.custody.keys import signing_key
 from ...crypto.secp256k1 import SigningKey
-from ..interrupts import asking
+from ..process.interrupts import asking
 
 KEY_HELP = "The key: env:NAME or file:PATH, holding 64 hexadecimal digits or a keystore."
 PASSWORD_HELP = "The keystore's password: env:NAME or file:PATH. Asked for on a terminal."  # noqa: S105

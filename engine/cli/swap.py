@@ -13,22 +13,22 @@ from functools import partial
 import click
 from msgspec import Struct
 
-from ...codecs.vocabulary import Side
-from ...codecs.wire import encode
+from ...codecs.messages.vocabulary import Side
+from ...codecs.messages.wire import encode
 from ...config import limits
 from ...config.errors import ConfigError, VenueError
-from ...config.nodes import NodeSettings
 from ...config.secret import Secret, read_secret
+from ...config.sections.nodes import NodeSettings
 from ...crypto.secp256k1 import SigningKey
 from ..chain.artifacts import known_errors
-from ..chain.rpc import RpcChain
-from ..trader.allowing import Allowing
-from ..trader.client import VenueClient
-from ..trader.swap import Offer, SwapOutcome, Swapper, SwapStatus
-from ..trader.terms import TradedToken, Wish
-from ..trader.tokens import find_token
-from ..trader.view import offer_table, outcome_json, outcome_lines
-from .order_options import UNKNOWN, UnderWay, new_console, run
+from ..chain.nodes.rpc import RpcChain
+from ..client.allowing import Allowing
+from ..client.client import VenueClient
+from ..client.swap import Offer, SwapOutcome, Swapper, SwapStatus
+from ..client.terms import TradedToken, Wish
+from ..client.tokens import find_token
+from ..client.view import offer_table, outcome_json, outcome_lines
+from .order.order_options import UNKNOWN, UnderWay, new_console, run
 from .parameters import (
     API_KEY_HELP,
     RPC_HELP,

@@ -12,14 +12,14 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 
 import click
 
-from ...codecs.vocabulary import DeliveryState
-from ...codecs.webhook_messages import DeliveryEntry, WebhookEntry
-from ...codecs.wire import encode
+from ...codecs.messages.vocabulary import DeliveryState
+from ...codecs.messages.webhook_messages import DeliveryEntry, WebhookEntry
+from ...codecs.messages.wire import encode
 from ...config.error_text import one_line
 from ...config.limits import WEBHOOK_PAGE_MAX
-from ..trader.client import VenueClient
-from ..trader.order_listing import aligned, widths_of
-from .order_options import HELP, UnderWay, VenueOptions, run, venue_options
+from ..client.client import VenueClient
+from ..client.order.order_listing import aligned, widths_of
+from .order.order_options import HELP, UnderWay, VenueOptions, run, venue_options
 
 NOT_ALL = 3
 _TOKEN = re.compile(r"[0-9a-f]{32}", re.ASCII)

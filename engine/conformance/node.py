@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ...codecs.abi import address_word, decode_uint, selector
+from ...codecs.contracts.abi import address_word, decode_uint, selector
 from ...config.errors import ChainError, InvalidInput
 from ...crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
 from ...crypto.hexadecimal import parse_hex, to_hex

@@ -12,7 +12,7 @@ from msgspec import Struct
 from ...codecs.http1.request_head import is_host, is_target
 from ...config.errors import ConfigError
 from ...config.limits import RFQ_DOMAIN_NAME
-from .auth import Credentials
+from .checks.auth import Credentials
 from .rules import Selection
 
 DEFAULT_TAKER = "0x" + "7a" * 20

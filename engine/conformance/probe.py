@@ -22,8 +22,8 @@ from ...config.errors import MakerError
 from ...config.limits import MAKER_JSON_BYTES_MAX
 from ...crypto.hmac_auth import RequestSigner
 from ...feeds.net.streams import client_tls, dial
+from .checks.hostile import RawAnswer
 from .exchange import HttpExchange
-from .hostile import RawAnswer
 from .options import BaseUrl
 
 _READ_BYTES = 65_536

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ...config.version import __version__
 from .check_table import CHECKS, TOPICS
-from .load import LoadReport
+from .checks.load import LoadReport
 from .rules import CheckStatus, CheckVerdict, Result
 from .run import RunOutcome, RunReport
 

@@ -16,19 +16,19 @@ import trio
 from msgspec import Struct
 
 from ...config.error_text import one_line
-from ..interrupts import until_interrupted
+from ..process.interrupts import until_interrupted
 from .check_table import TOPICS
-from .load import LoadReport, judge_speed, speed_said
+from .checks.load import LoadReport, judge_speed, speed_said
 from .node import ProbedNode
 from .options import CheckOptions
 from .probe import Probe
 from .rules import CheckStatus, CheckVerdict, Said, judged, thin_topics
 from .session import Session
-from .stage_chain import check_chain
-from .stage_endpoints import check_authentication, check_endpoints, check_errors, check_life
-from .stage_firm import check_deep_quotes, check_load, check_quotes, check_refusals
-from .stage_hostile import check_hostile
-from .stage_stream import check_stream
+from .stages.stage_chain import check_chain
+from .stages.stage_endpoints import check_authentication, check_endpoints, check_errors, check_life
+from .stages.stage_firm import check_deep_quotes, check_load, check_quotes, check_refusals
+from .stages.stage_hostile import check_hostile
+from .stages.stage_stream import check_stream
 
 OnProgress = Callable[[str, int, int], None]  # (stage, checks judged, checks selected)
 

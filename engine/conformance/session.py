@@ -9,22 +9,22 @@ from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct, structs
 
-from ...codecs.maker_messages import Pair, Token
-from ...feeds.book import Ladder
-from .auth import Plain, Target
+from ...codecs.messages.maker_messages import Pair, Token
+from ...feeds.books.book import Ladder
 from .check_table import CHECKS
+from .checks.auth import Plain, Target
+from .checks.firm import Asking, Users, ask, small_amount
+from .checks.grids import is_disabled
+from .checks.life import Sighting
+from .checks.load import LoadReport
+from .checks.market import MakerMarket, market_of, read_grids, read_pairs, read_tokens
+from .checks.resources import RESOURCES, entries_of
+from .checks.signatures import SigningDomain
 from .exchange import TOO_MANY, HttpExchange
-from .firm import Asking, Users, ask, small_amount
-from .grids import is_disabled
-from .life import Sighting
-from .load import LoadReport
-from .market import MakerMarket, market_of, read_grids, read_pairs, read_tokens
 from .node import ProbedNode
 from .options import DEFAULT_TAKER, CheckOptions
 from .probe import Probe
-from .resources import RESOURCES, entries_of
 from .rules import CheckStatus, Result, Tally, gap, judged, skipped
-from .signatures import SigningDomain
 
 _REDACTED_CHARS_MIN = 4  # a shorter one would make every text unreadable
 

@@ -17,7 +17,7 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...codecs.vocabulary import DeliveryState
+from ...codecs.messages.vocabulary import DeliveryState
 from ...config.limits import WEBHOOK_REASON_CHARS_MAX
 from ...config.timeouts import WEBHOOK_AGAIN_S, WEBHOOK_AGAIN_S_MAX
 from ..store.rows import Delivery, OrderEvent

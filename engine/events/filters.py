@@ -12,7 +12,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from ..store.orders import OTC, order_id
+from ..orders.order_units import OTC, order_id
 from .ring import RingEntry
 
 FilterKey = tuple[str, bytes | str | int]

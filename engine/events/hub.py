@@ -19,11 +19,11 @@ from msgspec import Struct
 from ...config.errors import InvalidInput, StoreUnavailable
 from ...config.limits import FOLLOW_REPLAYS_MAX, FOLLOW_RING_MAX
 from ...config.timeouts import FOLLOW_LOOK_S
+from ..store.follower import START, EventFollower, latest, place_of, token_of
 from ..store.queries import Query
 from ..store.rows import OrderEvent
 from ..store.store import Store
 from .filters import EventFilter, FilterKey, keys_of
-from .follower import START, EventFollower, latest, place_of, token_of
 from .ring import EventRing, RingEntry, RingPosition
 from .subscription import Subscription
 

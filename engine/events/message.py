@@ -6,12 +6,12 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import asdict
 
-from ...codecs.event_messages import OrderEventMessage, decode_event_body, decode_otc_event_body
 from ...codecs.iso_time import iso_ms
-from ...codecs.wire import encode
+from ...codecs.messages.event_messages import OrderEventMessage, decode_event_body, decode_otc_event_body
+from ...codecs.messages.wire import encode
 from ...crypto.addresses import parse_address, to_checksum
 from ...crypto.hexadecimal import to_hex
-from ..store.orders import DELTA, OTC
+from ..orders.order_units import DELTA, OTC
 from ..store.rows import OrderEvent
 
 _owner_text = lru_cache(maxsize=1_024)(to_checksum)  # an owner's orders change together

@@ -7,8 +7,8 @@ Every event whose place is above `floor` and not above `newest` is here.
 
 from bisect import bisect_right
 
+from ..store.follower import token_of
 from ..store.rows import OrderEvent
-from .follower import token_of
 from .message import encode_event, takers_of
 
 RingPosition = tuple[int, int]

@@ -17,12 +17,12 @@ import trio
 from ...config.errors import StoreUnavailable
 from ...config.limits import FOLLOW_EVENTS_MAX, FOLLOW_REPLAY_EVENTS_MAX
 from ...config.timeouts import FOLLOW_LOOK_S
+from ..store.follower import token_of
 from ..store.queries import events_after
 from ..store.rows import OrderEvent
 from ..store.tables import ORDER_EVENT
 from ..store.units import row_of
 from .filters import EventFilter
-from .follower import token_of
 from .ring import RingEntry, RingPosition
 
 if TYPE_CHECKING:

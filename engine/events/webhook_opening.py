@@ -9,18 +9,18 @@ import httpx
 import trio
 
 from ...codecs.http1 import Http1Limits
-from ...codecs.vocabulary import OrderStatus, OtcState
+from ...codecs.messages.vocabulary import OrderStatus, OtcState
 from ...config.error_text import shown
 from ...config.errors import ConfigError
 from ...config.limits import WEBHOOK_ANSWER_BYTES_MAX
+from ...config.sections.webhooks import WebhookSettings
 from ...config.timeouts import DIAL_S
-from ...config.webhooks import WebhookSettings
 from ...crypto.webhook_signature import WebhookSigner
 from ...feeds.net.httpx_transport import DialTransport
 from ...feeds.net.outward import dial_outward
 from ...feeds.net.streams import Dial, dial
+from ..orders.order_units import DELTA, OTC
 from ..store.leases import Leases
-from ..store.orders import DELTA, OTC
 from ..store.store import Store
 from .deliveries import Hook
 from .webhooks import Webhooks, shard_of

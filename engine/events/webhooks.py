@@ -24,11 +24,12 @@ import trio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...codecs.vocabulary import DeliveryState
+from ...codecs.messages.vocabulary import DeliveryState
 from ...config.errors import StoreError
 from ...config.limits import WEBHOOK_ROWS_MAX
 from ...config.timeouts import STORE_PAUSE_S_MAX, WEBHOOK_LOOK_S, WEBHOOK_PLACE_S
 from ...crypto.webhook_signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER
+from ..store.follower import EventFollower, latest
 from ..store.leases import SHARDS, FencedOff, Leases
 from ..store.queries import by, due_deliveries, next_delivery, overdue_deliveries
 from ..store.rows import Delivery, OrderEvent, Webhook
@@ -50,7 +51,6 @@ from ..store.units import (
     row_of,
 )
 from .deliveries import PAUSE_MS_MAX, Hook, given_up, new_delivery, not_taken, reason_of, rest_s
-from .follower import EventFollower, latest
 from .message import encode_event
 
 _log = structlog.get_logger("cambist.webhooks")

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ...codecs.wire import decoder, encode
+from ...codecs.messages.wire import decoder, encode
 from ...config import limits
 from ...config.errors import AuthError, InvalidInput, ServiceUnavailable
 from ...crypto.hmac_auth import DOMAIN_HEADER

@@ -23,31 +23,31 @@ from ...codecs.http1 import Http1Limits
 from ...config.errors import ConfigError
 from ...config.limits import MAKER_JSON_BYTES_MAX
 from ...config.secret import read_secret
-from ...config.server import TlsSettings
+from ...config.sections.server import TlsSettings
 from ...config.settings import Settings
 from ...config.timeouts import CLOCK_LOOK_S, CLOCK_STEP_S_MAX, HTTP_REQUEST_S
 from ...crypto.addresses import parse_address
 from ...feeds.net.httpx_transport import DialTransport
 from ...feeds.net.streams import client_tls
-from ..chain.json_rpc import RpcNode
-from ..credentials import check_addresses, policed_key, request_verifier
+from ..chain.nodes.json_rpc import RpcNode
+from ..process.clock import WallClock
+from ..process.credentials import check_addresses, policed_key, request_verifier
+from ..process.processes import ProcessNumber
 from ..safety.halts import Halts
 from ..safety.kill_switch import KillSwitch
 from ..server import AccessLog, Router, Server
 from ..server.gate import Gate, encode_maker_error
-from ..server.processes import ProcessNumber
-from ..telemetry.clock import WallClock
 from .admin import admin_surface
 from .entropy import random96_source
 from .feed import Feed
-from .funds import FundsSettings, MakerFunds
-from .ledger import EXPIRY_GRACE_S
-from .memory import QUOTES, QuoteMemory
 from .prices.source import SourceContext, SourcePair, load_source
+from .quoting.funds import FundsSettings, MakerFunds
+from .quoting.ledger import EXPIRY_GRACE_S
+from .quoting.memory import QUOTES, QuoteMemory
+from .quoting.takers import follow_takers
 from .role import ChainRole, build_chain
 from .stream import STOPPED
 from .surface import ChainSurface
-from .takers import follow_takers
 
 ALONE = ProcessNumber(0, 1)
 _CONNECTIONS_MAX = 4

@@ -17,7 +17,7 @@ import trio
 from ...config.errors import CambistError, InvalidInput
 from ...config.timeouts import MAKER_TICK_S, SOURCE_PAUSE_S, SOURCE_PAUSE_S_MAX
 from .prices.source import PriceSource, normalise_grid
-from .quotes import Desk
+from .quoting.quotes import Desk
 from .stream import Broadcast
 
 _SLICE_S = 0.000_2

@@ -9,21 +9,21 @@ import msgspec
 
 from ...codecs.amounts import parse_units
 from ...codecs.eip712_orders.rfq import rfq_domain_separator
-from ...codecs.maker_messages import Pair, Token
-from ...codecs.vocabulary import TokenType
+from ...codecs.messages.maker_messages import Pair, Token
+from ...codecs.messages.vocabulary import TokenType
 from ...config.error_text import shown
 from ...config.errors import ConfigError, InvalidInput
-from ...config.maker import MakerChain, MakerPair, MakerSettings, MakerToken
+from ...config.sections.maker import MakerChain, MakerPair, MakerSettings, MakerToken
 from ...config.settings import Settings
 from ...crypto.addresses import ZERO_ADDRESS, checked_address
-from ...crypto.signing_policy import PolicedKey
-from .blacklist import Blacklist
-from .board import Board, PairState
-from .funds import UNKNOWN
-from .ledger import Exposure, MakerHolding, QuoteLedger
-from .quotes import Desk, PairDirection, Signer
+from ...crypto.custody.signing_policy import PolicedKey
+from .quoting.blacklist import Blacklist
+from .quoting.board import Board, PairState
+from .quoting.funds import UNKNOWN
+from .quoting.ledger import Exposure, MakerHolding, QuoteLedger
+from .quoting.quotes import Desk, PairDirection, Signer
+from .quoting.takers import takers_by_text
 from .stream import Broadcast
-from .takers import takers_by_text
 
 
 class ChainRole(msgspec.Struct, frozen=True):

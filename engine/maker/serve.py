@@ -9,10 +9,10 @@ import structlog
 import trio
 
 from ...config.settings import Settings
+from ..process.clock import WallClock
+from ..process.processes import ProcessNumber, inherited_listener, parent_ended, process_place, run_processes
+from ..process.running import drain_on_signal, freeze_collector, listening, url_of
 from ..server import AccessLog, open_access_log
-from ..server.processes import ProcessNumber, inherited_listener, parent_ended, process_place, run_processes
-from ..server.running import drain_on_signal, freeze_collector, listening, url_of
-from ..telemetry.clock import WallClock
 from .app import MakerApp
 
 _log = structlog.get_logger("cambist.maker")

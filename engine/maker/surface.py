@@ -14,9 +14,9 @@ from ...config import limits
 from ...config.errors import TradingStopped
 from ..server.gate import Gate, encode_maker_error
 from ..server.routing import HttpCall, Reply, RouteGroup
-from .blacklist import Blacklist
-from .board import Board, message_tail
-from .quotes import Desk
+from .quoting.blacklist import Blacklist
+from .quoting.board import Board, message_tail
+from .quoting.quotes import Desk
 from .stream import Broadcast
 
 if TYPE_CHECKING:

@@ -20,25 +20,25 @@ from ...codecs.eip712_orders.rfq import rfq_domain_separator
 from ...codecs.http1 import Http1Limits
 from ...config import limits
 from ...config.errors import CambistError, ConfigError
-from ...config.nodes import NodeSettings, revealed
-from ...config.venue import FirmSettings, MakerCredentials, VenueMaker
+from ...config.sections.nodes import NodeSettings, revealed
+from ...config.sections.venue import FirmSettings, MakerCredentials, VenueMaker
 from ...crypto.hmac_auth import RequestSigner, decode_secret
-from ...feeds.firm_client import FirmClient
+from ...feeds.books.pair_index import PairIndex
+from ...feeds.books.usd_prices import UsdPrices
+from ...feeds.firm.firm_client import FirmClient
+from ...feeds.firm.maker_health import MakerHealth
 from ...feeds.maker_cache import EXCLUDED
-from ...feeds.maker_health import MakerHealth
 from ...feeds.net.httpx_transport import DialTransport
 from ...feeds.net.signed_client import SignedClient
-from ...feeds.pair_index import PairIndex
 from ...feeds.supervisor import MakerFeed
-from ...feeds.usd_prices import UsdPrices
 from ..chain.artifacts import known_errors
+from ..chain.nodes.rpc import RpcChain
 from ..chain.port import Chain
-from ..chain.rpc import RpcChain
-from .fault_notices import FaultNotices
-from .firm_desk import FirmDesk
-from .firm_scores import FirmMaker
+from .firm.fault_notices import FaultNotices
+from .firm.firm_desk import FirmDesk
+from .firm.firm_scores import FirmMaker
 from .gas_watch import GasWatch
-from .pathfinder import Pathfinder
+from .search.pathfinder import Pathfinder
 from .served import ConfiguredChain
 
 _CONNECTIONS_MAX = 4  # of one maker's polls on one chain: one for each resource

@@ -20,11 +20,11 @@ from msgspec import Struct
 
 from ...config.chains import ADDRESS_SETTINGS, ChainSettings
 from ...config.errors import ConfigError
+from ...config.sections.venue import VenueMaker, VenueMakerChain
 from ...config.settings import Settings
 from ...config.tokens import TokenSettings
-from ...config.venue import VenueMaker, VenueMakerChain
 from ...crypto.addresses import parse_address, to_checksum
-from ..chain.address_book import AddressBook, DeployedChain
+from ..chain.deploy.address_book import AddressBook, DeployedChain
 from .tokens import TokenTable
 
 _IN_BOOK = {

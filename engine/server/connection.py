@@ -38,7 +38,7 @@ from ...codecs.http1 import (
     Upgrade,
 )
 from ...config.errors import HttpFault, RequestTimeout, ServiceUnavailable, WebSocketClosed
-from ...config.server import ServerSettings
+from ...config.sections.server import ServerSettings
 from ...config.timeouts import SERVER_DRAIN_IDLE_S, SERVER_LINGER_S
 from ...feeds.net.lean_stream import has_input
 from ...feeds.net.websocket import serve_websocket

@@ -6,10 +6,10 @@ Source: spec 3.10.
 """
 
 from ...codecs.http1 import Request
-from ...codecs.resource_messages import maker_error_body
-from ...codecs.wire import encode
+from ...codecs.messages.resource_messages import maker_error_body
+from ...codecs.messages.wire import encode
 from ...config.errors import CambistError
-from ...config.maker import AuthMode
+from ...config.sections.maker import AuthMode
 from ...crypto.hmac_auth import (
     ACCESS_KEY_HEADER,
     DOMAIN_HEADER,

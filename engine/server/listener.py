@@ -36,7 +36,7 @@ from trio import TASK_STATUS_IGNORED, TaskStatus
 
 from ...codecs.http1 import Event, Http1Limits, ServerConnection
 from ...config.errors import ServiceUnavailable
-from ...config.server import ServerSettings
+from ...config.sections.server import ServerSettings
 from ...config.timeouts import SERVER_ACCEPT_PAUSE_S, SERVER_DRAIN_IDLE_S, TLS_HANDSHAKE_S
 from ...feeds.net.streams import BACKLOG, server_tls
 from .access_log import AccessLog

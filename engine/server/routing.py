@@ -26,7 +26,7 @@ from urllib.parse import unquote_to_bytes
 from msgspec import Struct
 
 from ...codecs.http1 import JSON, METHODS, Request
-from ...codecs.resource_messages import error_status
+from ...codecs.messages.resource_messages import error_status
 from ...config.errors import (
     CambistError,
     HttpFault,
@@ -37,7 +37,7 @@ from ...config.errors import (
     ServiceUnavailable,
     StoreUnavailable,
 )
-from ...config.server import ANY_ORIGIN, LOCAL_ORIGINS
+from ...config.sections.server import ANY_ORIGIN, LOCAL_ORIGINS
 
 if TYPE_CHECKING:
     from ...feeds.net.websocket import WebSocket

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from ...codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, OtcType
+from ...codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, OtcType
 from .rows import NEVER_S, amount32
 from .tables import (
     AUCTION_ROUND,

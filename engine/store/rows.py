@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from ...codecs.vocabulary import (
+from ...codecs.messages.vocabulary import (
     DeliveryState,
     OnChainOrderType,
     OrderStatus,

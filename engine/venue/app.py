@@ -27,61 +27,61 @@ import trio
 from msgspec import Struct
 
 from ...config.errors import ConfigError, StoreError
+from ...config.sections.venue import VenueSettings
 from ...config.settings import Settings
 from ...config.timeouts import CLOCK_STEP_S_MAX, ISSUED_ROUTES_END_S
-from ...config.venue import VenueSettings
 from ...crypto.route_seal import RouteSeal
 from ...feeds.net.streams import client_tls
 from ..admission.admission import Admission
 from ..admission.keys import HASH_SECRET_BYTES
-from ..chain.address_book import FILE_NAME, AddressBook, read_book
+from ..api.event_streams import EventStreams
+from ..api.routes import Endpoint, encode_trading_error, mount_endpoints
+from ..chain.deploy.address_book import FILE_NAME, AddressBook, read_book
 from ..chain.port import Chain
 from ..chain.pulse import Pulse
-from ..credentials import check_addresses
+from ..delta.api.auctions import Auctions
+from ..delta.api.build_orders import DeltaOrders
+from ..delta.api.order_events import order_event_endpoints
+from ..delta.api.order_reads import OrderReads
+from ..delta.api.order_submit import OrderSubmission
+from ..delta.engine import DeltaEngine
+from ..delta.opening import DeltaOpening, open_delta
+from ..delta.pricing.issued import IssuedRoutes
 from ..events.hub import EventHub
 from ..events.webhook_opening import open_webhooks
 from ..events.webhooks import Webhooks
+from ..market.api import MarketEndpoints
+from ..market.market_desk import MarketDesk
+from ..market.unfilled import Asker
+from ..orders.order_engines import OrderEngines, open_footing
+from ..otc.api import OtcEndpoints
+from ..otc.engine import OtcEngine
+from ..otc.opening import open_otc
+from ..otc.otc_events import otc_event_endpoints
+from ..process.clock import WallClock
+from ..process.credentials import check_addresses
 from ..routing.makers import MakersOpening, nodes_of, open_chains, open_makers
 from ..routing.served import ConfiguredChain, served_chains
+from ..served.served_chain import ServedChain
 from ..server import AccessLog, Router, Server
 from ..server.routing import HttpCall
-from ..store.opening import open_store
+from ..store.process.opening import open_store
 from ..store.retention import Retention
 from ..store.store import Store
-from ..telemetry.clock import WallClock
+from ..telemetry.delta_metrics import DeltaCollector, FollowedCollector
 from ..telemetry.loop_lag import LoopLag
 from ..telemetry.metrics import Metrics
-from .api.auctions import Auctions
-from .api.event_streams import EventStreams
-from .api.health import HealthEndpoints, Readiness
-from .api.maker_scores import MakerScoreBoard
-from .api.market import MarketEndpoints
-from .api.operating import health_endpoints, stream_endpoints
-from .api.order_events import order_event_endpoints
-from .api.order_reads import OrderReads
-from .api.order_submit import OrderSubmission
-from .api.orders import DeltaOrders
-from .api.otc import OtcEndpoints
-from .api.otc_events import otc_event_endpoints
-from .api.quote import Quotes
-from .api.reference import Reference
-from .api.resources import Resources
-from .api.routes import Endpoint, encode_trading_error, mount_endpoints
-from .api.streams import QuoteStreams, StreamedChain
-from .api.webhooks import WebhookDesk
-from .delta.engine import DeltaEngine
-from .delta.issued import IssuedRoutes
-from .delta.opening import DeltaOpening, open_delta
-from .delta_metrics import DeltaCollector, FollowedCollector
+from ..telemetry.otc_metrics import OtcCollector
+from .health import HealthEndpoints, Readiness
+from .maker_scores import MakerScoreBoard
 from .maker_watch import MakerWatch, rules_file
-from .market.market_desk import MarketDesk
-from .market.unfilled import Asker
-from .order_engines import OrderEngines, open_footing
-from .otc.engine import OtcEngine
-from .otc.opening import open_otc
-from .otc_metrics import OtcCollector
-from .served_chain import ServedChain
+from .operating import health_endpoints, stream_endpoints
+from .quote import Quotes
+from .reference import Reference
+from .resources import Resources
+from .streams import QuoteStreams, StreamedChain
 from .venue_metrics import tell_events, tell_readiness, tell_venue
+from .webhooks import WebhookDesk
 
 _SEAL_KEY_CHARS_MIN = 16
 

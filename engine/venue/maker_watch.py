@@ -12,7 +12,7 @@ from ...config.settings import Settings
 from ...feeds.maker_cache import EXCLUDED
 from ..safety.maker_rules import MakerRules
 from ..safety.watched_file import WatchedFile
-from .served_chain import ServedChains
+from ..served.served_chain import ServedChains
 
 FILE_NAME = "makers.json"
 

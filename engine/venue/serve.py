@@ -6,8 +6,8 @@ from pathlib import Path
 import structlog
 
 from ...config.settings import Settings
-from ..server.running import serve_app
-from ..telemetry.clock import WallClock
+from ..process.clock import WallClock
+from ..process.running import serve_app
 from .app import VenueApp, opened_venue
 
 _log = structlog.get_logger("cambist.venue")

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from ..api.event_streams import EventStreams
 from ..events.hub import EventHub
 from ..events.webhooks import Webhooks
+from ..served.served_chain import ServedChain
 from ..telemetry.feed_metrics import FeedCollector, FeedReading
 from ..telemetry.metrics import MetricRow, Metrics
-from .api.event_streams import EventStreams
-from .api.quote import Quotes
-from .api.streams import QuoteStreams
-from .served_chain import ServedChain
+from .quote import Quotes
+from .streams import QuoteStreams
 
 STREAMS = (
     MetricRow("streams", "gauge", "Streams that are open"),

@@ -9,23 +9,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.agent_messages import Notice
 from cambist.codecs.http1 import Http1Limits
-from cambist.config.venue import RateTier
+from cambist.codecs.messages.agent_messages import Notice
+from cambist.config.sections.venue import RateTier
+from cambist.engine.api.openapi import openapi_document
+from cambist.engine.api.routes import encode_trading_error, surface_of
+from cambist.engine.delta.api.auctions import Auctions
+from cambist.engine.delta.auction.auction import decide
+from cambist.engine.delta.auction.auction_record import Rejections, RoundTimes, round_rows
+from cambist.engine.delta.bids.agent_rest import AgentReport
+from cambist.engine.delta.bids.bids import Rejection, RoundOrder
+from cambist.engine.delta.bids.simulation import Proven
+from cambist.engine.delta.orders.live_orders import LiveOrder
+from cambist.engine.orders.order_units import order_id
 from cambist.engine.server import Router
-from cambist.engine.store.orders import order_id
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import AUCTION_ROUND
 from cambist.engine.store.units import Done, Unit, put
-from cambist.engine.venue.api.auctions import Auctions
-from cambist.engine.venue.api.openapi import openapi_document
-from cambist.engine.venue.api.routes import encode_trading_error, surface_of
-from cambist.engine.venue.delta.agent_rest import AgentReport
-from cambist.engine.venue.delta.auction import decide
-from cambist.engine.venue.delta.auction_record import Rejections, RoundTimes, round_rows
-from cambist.engine.venue.delta.bids import Rejection, RoundOrder
-from cambist.engine.venue.delta.live_orders import LiveOrder
-from cambist.engine.venue.delta.simulation import Proven
 from cambist.feeds.net.http_client import HttpClient
 from support.admitting import an_admission
 from support.bidding import ONE, USDC_ONE, a_proven, a_round_order

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.abi import address_word
+from cambist.codecs.contracts.abi import address_word
 from cambist.crypto.addresses import parse_address
 from support.building import BUILD, OTHER, ZERO, fault, fee_of, order, routed
 from support.quiet_venue import (

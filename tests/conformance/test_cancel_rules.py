@@ -7,20 +7,20 @@ from uuid import uuid4
 
 import pytest
 
-from cambist.codecs.abi import address_word
-from cambist.codecs.calldata import approve
-from cambist.codecs.delta_calldata import set_pre_signature
+from cambist.codecs.contracts.abi import address_word
+from cambist.codecs.contracts.calldata import approve
+from cambist.codecs.contracts.delta_calldata import set_pre_signature
 from cambist.codecs.eip712_orders.delta import (
     ORDER_CANCELLATIONS,
     OrderCancellations,
     delta_domain_separator,
 )
-from cambist.codecs.vocabulary import OrderStatus
+from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import NodeUnavailable
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.signatures import to_65, to_compact64
-from cambist.engine.chain.deploy import create
-from cambist.engine.store.orders import DELTA
+from cambist.engine.chain.deploy.deploy import create
+from cambist.engine.orders.order_units import DELTA
 from cambist.engine.store.queries import among, by
 from cambist.engine.store.rows import DeltaOrderRow
 from cambist.engine.store.tables import DELTA_ORDER, EFFECT

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from cambist.codecs.canonical_json import canonical
-from cambist.codecs.vocabulary import Side
-from cambist.engine.venue.delta.issued import quoted_as
+from cambist.codecs.messages.vocabulary import Side
+from cambist.engine.delta.pricing.issued import quoted_as
 from support.quiet_venue import (
     A_PURCHASE,
     A_SALE,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cambist.codecs.resource_messages import trading_error_body
+from cambist.codecs.messages.resource_messages import trading_error_body
 from cambist.config import errors
 from cambist.config.catalogue import errors_document
 from cambist.config.errors import RequestError, catalogue_rows

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET, Struct, structs
 
-from cambist.codecs.market_messages import (
+from cambist.codecs.messages.market_messages import (
     ContractParams,
     PriceRoute,
     PricesQuery,
@@ -20,7 +20,7 @@ from cambist.codecs.market_messages import (
     TransactionEnvelope,
     TransactionQuery,
 )
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.wire import encode
 from cambist.config.errors import (
     InvalidInput,
     NoRoute,

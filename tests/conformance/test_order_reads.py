@@ -8,13 +8,13 @@ from urllib.parse import urlencode
 import msgspec
 import pytest
 
-from cambist.codecs.calldata import transfer
-from cambist.codecs.delta_calldata import deposit_native_and_pre_sign
-from cambist.codecs.vocabulary import OrderStatus
+from cambist.codecs.contracts.calldata import transfer
+from cambist.codecs.contracts.delta_calldata import deposit_native_and_pre_sign
+from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import NodeUnavailable
 from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
-from cambist.engine.store.orders import DELTA
+from cambist.engine.orders.order_units import DELTA
 from cambist.engine.store.queries import by
 from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, DeltaRefund, amount32
 from cambist.engine.store.tables import DELTA_FILL, DELTA_ORDER, DELTA_REFUND

@@ -13,11 +13,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from cambist.codecs.calldata import cancel_order
+from cambist.codecs.contracts.calldata import cancel_order
+from cambist.codecs.contracts.router_decoding import decode_swap
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm, pack_otc
 from cambist.codecs.eip712_orders.partner_and_fee import unpack_partner_and_fee
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.codecs.router_decoding import decode_swap
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.chain.transact import transact

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from cambist.config import limits
-from cambist.config.venue import Rate, RateTier
+from cambist.config.sections.venue import Rate, RateTier
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.engine.chain.holdings import HoldingQuestion, holdings
-from cambist.engine.venue.api import otc
+from cambist.engine.otc import api as otc
 from support.counted_signatures import CountedChain, counted_recoveries
 from support.evm_programs import assembled, deploys
 from support.otc_front import FILLABLE, an_otc_front

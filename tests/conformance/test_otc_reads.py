@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.vocabulary import OtcState
+from cambist.codecs.messages.vocabulary import OtcState
 from cambist.config.errors import NodeUnavailable
 from cambist.config.limits import NATIVE_PLACEHOLDER
-from cambist.config.venue import RateTier
+from cambist.config.sections.venue import RateTier
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.store.rows import amount32
@@ -252,7 +252,7 @@ async def test_far_pages_are_read_from_the_nearer_end(
     front: OtcFront, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = await posted(front, 9)
-    monkeypatch.setattr("cambist.engine.venue.otc.stored_orders._FAR", 0)
+    monkeypatch.setattr("cambist.engine.otc.stored_orders._FAR", 0)
     for limit, offset in itertools.product((1, 3, 4, 100), range(11)):
         page = await front.get(of_maker(front), limit=limit, offset=offset)
         assert hashes(page) == expected[offset : offset + limit]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import selector
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import selector
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.port import Receipt
 from support.otc_front import P2P, OtcFront, an_otc_front

@@ -7,13 +7,17 @@ from typing import Any
 import pytest
 import trio
 
-from cambist.codecs import calldata
-from cambist.codecs.delta_calldata import deposit_native_and_pre_sign, invalidate_nonces, withdraw_native
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.delta_calldata import (
+    deposit_native_and_pre_sign,
+    invalidate_nonces,
+    withdraw_native,
+)
 from cambist.config.errors import ChainError, NodeUnavailable
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.port import EthCall
-from cambist.engine.venue import asking
+from cambist.engine.served import asking
 from support.order_front import OrderFront, an_order_front
 from support.settling import AnyOrder, Market, a_market
 from support.world import NATIVE, ONE, USDC

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.delta_calldata import invalidate_nonces
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.delta_calldata import invalidate_nonces
 from cambist.config.limits import VENUE_METADATA_BYTES_MAX, VENUE_SIGNATURE_BYTES_MAX
 from support.order_front import ORDERS, OrderFront, an_order_front, told, wire_of
 from support.settling import AnyOrder

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import uint_word
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import uint_word
 from cambist.codecs.eip712_orders.delta import DeltaOrder
 from cambist.crypto.secp256k1 import SigningKey
 from support import permit2

@@ -8,13 +8,13 @@ import pytest
 
 from cambist.codecs.eip712_orders.delta import EXTERNAL_ORDER, PRODUCTIVE_ORDER, SAME_CHAIN
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
-from cambist.codecs.vocabulary import OrderStatus
+from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config import limits
 from cambist.config.limits import JSON_INT_MAX, UINT256_MAX, UNIX_SECONDS_MAX, VENUE_ORDER_AGENTS_MAX
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
-from cambist.engine.store.orders import step
-from cambist.engine.venue.step import OrderStep
+from cambist.engine.orders.order_units import step
+from cambist.engine.orders.step import OrderStep
 from support.order_front import API_KEY, ORDERS, OrderFront, an_order_front, told, wire_of
 from support.settling import Market
 from support.world import HOUR_S, NATIVE, ONE, USDC

@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import address_word
-from cambist.codecs.delta_calldata import set_pre_signature
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word
+from cambist.codecs.contracts.delta_calldata import set_pre_signature
 from cambist.codecs.eip712_orders.delta import ORDER_TYPES, delta_domain, delta_domain_separator
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.secp256k1 import CURVE_ORDER
 from cambist.crypto.signatures import to_65, to_compact64
-from cambist.engine.chain.deploy import create
+from cambist.engine.chain.deploy.deploy import create
 from support.oracles import Oracle
 from support.order_front import OrderFront, an_order_front, told, wire_of
 from support.rfq_stories import execute

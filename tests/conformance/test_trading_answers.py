@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from cambist.codecs.market_messages import PriceRoute
-from cambist.codecs.router_decoding import decode_swap
+from cambist.codecs.contracts.router_decoding import decode_swap
+from cambist.codecs.messages.market_messages import PriceRoute
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.chain.transact import transact

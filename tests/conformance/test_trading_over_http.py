@@ -13,18 +13,18 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from cambist.codecs.contracts.router_decoding import decode_swap
 from cambist.codecs.http1 import Response
-from cambist.codecs.market_messages import decode_price_route, decode_route_terms
-from cambist.codecs.router_decoding import decode_swap
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.market_messages import decode_price_route, decode_route_terms
+from cambist.codecs.messages.wire import encode
 from cambist.config.limits import ROUTE_FRESH_MS
+from cambist.config.sections.venue import RateTier
 from cambist.config.settings import Settings
-from cambist.config.venue import RateTier
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.route_seal import RouteSeal
-from cambist.engine.telemetry.clock import WallClock
-from cambist.engine.venue.market.price_route import UnsealedRoute, sealed
+from cambist.engine.market.price_route import UnsealedRoute, sealed
+from cambist.engine.process.clock import WallClock
 from support.trading_requests import (
     API_KEY,
     NATIVE,

@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
-from cambist.codecs.router_calldata import RouterSwap
-from cambist.codecs.router_decoding import decode_swap
+from cambist.codecs.contracts.router_calldata import RouterSwap
+from cambist.codecs.contracts.router_decoding import decode_swap
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.chain.transact import transact
 from support import permit2

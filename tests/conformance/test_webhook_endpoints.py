@@ -11,9 +11,9 @@ import pytest
 import trio
 from click.testing import CliRunner, Result
 
-from cambist.codecs.event_messages import decode_order_event
 from cambist.codecs.http1 import Http1Limits
-from cambist.codecs.vocabulary import DeliveryState
+from cambist.codecs.messages.event_messages import decode_order_event
+from cambist.codecs.messages.vocabulary import DeliveryState
 from cambist.engine.cli import cli
 from cambist.engine.events.deliveries import new_delivery
 from cambist.engine.events.message import encode_event

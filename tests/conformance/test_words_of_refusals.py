@@ -13,8 +13,8 @@ from urllib.parse import quote, urlencode
 import msgspec
 import pytest
 
-from cambist.codecs.resource_messages import maker_error_body, trading_error_body
-from cambist.codecs.vocabulary import OnChainOrderType, Side
+from cambist.codecs.messages.resource_messages import maker_error_body, trading_error_body
+from cambist.codecs.messages.vocabulary import OnChainOrderType, Side
 from cambist.config.errors import RequestError, catalogue_rows
 from support.building import BUILD, routed
 from support.quiet_venue import A_SALE, CHAIN_ID, USER, QuietVenue, a_quiet_venue

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from cambist.codecs.http1 import Response
 from cambist.codecs.transactions import create2_address
 from cambist.config.limits import VENUE_SIGNATURE_GAS_MAX
-from cambist.config.venue import Rate, RateTier
-from cambist.engine.chain.create2_factory import FACTORY
+from cambist.config.sections.venue import Rate, RateTier
+from cambist.engine.chain.deploy.create2_factory import FACTORY
 from cambist.engine.chain.transact import transact
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.process.clock import WallClock
 from support.counted_signatures import CountedChain, counted_recoveries
 from support.evm_programs import assembled, deploys
 from support.order_front import API_KEY, BUILD_CANCEL, CANCEL, ORDERS, OrderFront, an_order_front

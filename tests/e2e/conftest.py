@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator, Iterator
 import msgspec
 import pytest
 
-from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.chain.evm import IS_INSTALLED
 from cambist.engine.chain.port import DevChain
-from cambist.engine.routing import firm_desk
+from cambist.engine.dev.devnet.anvil import AnvilChain
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from cambist.engine.dev.embedded.evm import IS_INSTALLED
+from cambist.engine.routing.firm import firm_desk
 from support.anvil import CHAIN_ID, Anvil, opened
 from support.mirrored_chain import MirroredChain
 from support.settling import Market, a_market

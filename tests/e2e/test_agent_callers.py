@@ -3,17 +3,30 @@
 import msgspec
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import address_word, bytes_tail, decode_uint, encode, selector, tuples_tail, uint_word
-from cambist.codecs.contract_events import topic
-from cambist.codecs.delta_calldata import SettlementStep, agent_caller, agent_id, create_agent_caller
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import (
+    address_word,
+    bytes_tail,
+    decode_uint,
+    encode,
+    selector,
+    tuples_tail,
+    uint_word,
+)
+from cambist.codecs.contracts.contract_events import topic
+from cambist.codecs.contracts.delta_calldata import (
+    SettlementStep,
+    agent_caller,
+    agent_id,
+    create_agent_caller,
+)
 from cambist.codecs.transactions import create2_address
 from cambist.config.errors import Reverted
 from cambist.engine.chain.artifacts import artifact
-from cambist.engine.chain.create2_factory import FACTORY
-from cambist.engine.chain.deploy import create
+from cambist.engine.chain.deploy.create2_factory import FACTORY
+from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall
-from cambist.engine.venue.delta.agent_caller import caller_of
+from cambist.engine.delta.bids.agent_caller import caller_of
 from support.agent_desks import FAIR, SIGNER, STOCK, a_desk
 from support.evm_programs import assembled, deploys
 from support.settling import AGENT, STEP_GAS, Market

@@ -2,12 +2,12 @@
 
 import secrets
 
-from cambist.codecs import calldata, owner_calldata
-from cambist.codecs.abi import address_word, selector, uint_word
-from cambist.codecs.contract_events import Credited, FeeAccrued
-from cambist.codecs.router_calldata import claim
+from cambist.codecs.contracts import calldata, owner_calldata
+from cambist.codecs.contracts.abi import address_word, selector, uint_word
+from cambist.codecs.contracts.contract_events import Credited, FeeAccrued
+from cambist.codecs.contracts.router_calldata import claim
 from cambist.codecs.transactions import create2_address
-from cambist.engine.chain.create2_factory import FACTORY
+from cambist.engine.chain.deploy.create2_factory import FACTORY
 from support.evm_programs import assembled, deploys
 from support.settling import Market, events
 from support.world import MOST, ONE, USDC, World

@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
-from cambist.codecs.delta_calldata import (
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
+from cambist.codecs.contracts.delta_calldata import (
     DELTA,
     SettlementStep,
     deposit_native_and_pre_sign,
     invalidate_nonces,
     set_pre_signature,
 )
+from cambist.codecs.contracts.router_calldata import swap_exact_in
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
-from cambist.codecs.router_calldata import swap_exact_in
-from cambist.engine.chain.deploy import create
+from cambist.engine.chain.deploy.deploy import create
 from support.settling import AnyOrder, Market
 from support.swapping import a_venue
 from support.world import NOBODY, ONE, USDC, World

@@ -5,18 +5,18 @@ from typing import Any
 
 import msgspec
 
-from cambist.codecs.agent_messages import Notice
-from cambist.codecs.contract_events import OrderSettled
-from cambist.codecs.delta_calldata import SettlementStep
+from cambist.codecs.contracts.contract_events import OrderSettled
+from cambist.codecs.contracts.delta_calldata import SettlementStep
 from cambist.codecs.eip712_orders.delta import ORDER_TYPES, DeltaOrder, TwapBuyOrder, TwapOrder
+from cambist.codecs.messages.agent_messages import Notice
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.venue.delta.agent_caller import caller_of
-from cambist.engine.venue.delta.auction import decide
-from cambist.engine.venue.delta.bids import Candidate, Rejection, RoundOrder, answer_of, read_answer
-from cambist.engine.venue.delta.document import DeltaDocument, order_json
-from cambist.engine.venue.delta.simulation import Proven, proven, simulation_of
-from cambist.engine.venue.delta.terms import next_part, terms_of
+from cambist.engine.delta.auction.auction import decide
+from cambist.engine.delta.bids.agent_caller import caller_of
+from cambist.engine.delta.bids.bids import Candidate, Rejection, RoundOrder, answer_of, read_answer
+from cambist.engine.delta.bids.simulation import Proven, proven, simulation_of
+from cambist.engine.delta.orders.document import DeltaDocument, order_json
+from cambist.engine.delta.orders.terms import next_part, terms_of
 from support.settling import SETTLEMENT_GAS, AnyOrder, Market, events
 from support.world import ONE, USDC, World
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cambist.engine.chain.verification import is_code_of
+from cambist.engine.chain.deploy.verification import is_code_of
 from support.world import World
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cambist.codecs import calldata
+from cambist.codecs.contracts import calldata
 from support.settling import Market
 from support.swapping import a_venue
 from support.world import ONE, USDC, World

@@ -2,12 +2,12 @@
 
 import msgspec
 
-from cambist.codecs import owner_calldata
-from cambist.codecs.abi import address_word, decode_address, selector, uint_word
-from cambist.codecs.contract_events import topic
+from cambist.codecs.contracts import owner_calldata
+from cambist.codecs.contracts.abi import address_word, decode_address, selector, uint_word
+from cambist.codecs.contracts.contract_events import topic
 from cambist.engine.chain.artifacts import artifact
-from cambist.engine.chain.create2_factory import FACTORY
-from cambist.engine.chain.deploy import DeploymentPlan, deploy
+from cambist.engine.chain.deploy.create2_factory import FACTORY
+from cambist.engine.chain.deploy.deploy import DeploymentPlan, deploy
 from cambist.engine.chain.port import EthCall
 from support.swapping import a_venue, told
 from support.world import MOST, NOBODY, ONE, USDC, World

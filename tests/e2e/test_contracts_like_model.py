@@ -16,20 +16,20 @@ import pytest
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from cambist.codecs import calldata, delta_calldata
-from cambist.codecs.abi import address_word, selector, uint_word
-from cambist.codecs.delta_calldata import CrossedOrder, Execution, SettlementStep, agent_id
+from cambist.codecs.contracts import calldata, delta_calldata
+from cambist.codecs.contracts.abi import address_word, selector, uint_word
+from cambist.codecs.contracts.delta_calldata import CrossedOrder, Execution, SettlementStep, agent_id
+from cambist.codecs.contracts.router_calldata import owed
 from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapOrder
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.codecs.router_calldata import owed
 from cambist.config.errors import Reverted
 from cambist.config.limits import UINT256_MAX
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.deploy import create
-from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import DevChain, EthCall
-from cambist.engine.venue.delta.agent_caller import caller_of
+from cambist.engine.delta.bids.agent_caller import caller_of
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.anvil import Anvil, opened
 from support.contract_model import Crossed, Model, State, Trade
 from support.examples import examples

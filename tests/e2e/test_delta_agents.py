@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import (
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import (
     address_word,
     bytes_tail,
     encode,
@@ -12,14 +12,14 @@ from cambist.codecs.abi import (
     tuples_tail,
     uint_word,
 )
-from cambist.codecs.delta_calldata import (
+from cambist.codecs.contracts.delta_calldata import (
     EXECUTOR,
     SettlementStep,
     deposit_native_and_pre_sign,
     withdraw_native,
 )
-from cambist.codecs.owner_calldata import set_relayer
-from cambist.engine.chain.deploy import create
+from cambist.codecs.contracts.owner_calldata import set_relayer
+from cambist.engine.chain.deploy.deploy import create
 from support.settling import REFUSE, STEP_GAS, Market
 from support.world import ONE, USDC, World
 

@@ -1,7 +1,7 @@
 """A user buys an exact amount for at most what was signed, and gets back what it did not cost."""
 
-from cambist.codecs import calldata
-from cambist.codecs.delta_calldata import EXECUTOR
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.delta_calldata import EXECUTOR
 from support.settling import Market
 from support.world import ONE, USDC, World
 

@@ -3,19 +3,19 @@
 import msgspec
 import pytest
 
-from cambist.codecs import calldata, delta_calldata
-from cambist.codecs.abi import address_word, bytes_tail, encode, selector
-from cambist.codecs.delta_calldata import (
+from cambist.codecs.contracts import calldata, delta_calldata
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector
+from cambist.codecs.contracts.delta_calldata import (
     cancel_and_withdraw,
     deposit_native_and_pre_sign,
     withdraw_native,
     withdraw_to,
 )
+from cambist.codecs.contracts.owner_calldata import set_cap, set_paused, set_relayer
 from cambist.codecs.eip712_orders.delta import DeltaBridge
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
-from cambist.codecs.owner_calldata import set_cap, set_paused, set_relayer
 from cambist.codecs.transactions import create2_address
-from cambist.engine.chain.create2_factory import FACTORY
+from cambist.engine.chain.deploy.create2_factory import FACTORY
 from support.evm_programs import TRIES_AND_TELLS, assembled, deploys
 from support.settling import Market
 from support.world import NATIVE, NOBODY, ONE, USDC, World

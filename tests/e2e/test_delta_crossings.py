@@ -6,10 +6,10 @@ executor (`Market.cross`).
 
 import msgspec
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import selector, uint_word
-from cambist.codecs.contract_events import FeeAccrued, OrderFilled, Transfer
-from cambist.codecs.delta_calldata import CROSSINGS_MAX, set_pre_signature
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import selector, uint_word
+from cambist.codecs.contracts.contract_events import FeeAccrued, OrderFilled, Transfer
+from cambist.codecs.contracts.delta_calldata import CROSSINGS_MAX, set_pre_signature
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.engine.chain.proceeds import of_purchase, of_sale
 from support.permit_kinds import SRC, eip2612, seller

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cambist.codecs.abi import address_word, bytes_tail, encode, selector, uint_word
-from cambist.codecs.contract_events import Claimed, Credited, FeeAccrued, Transfer
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
+from cambist.codecs.contracts.contract_events import Claimed, Credited, FeeAccrued, Transfer
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.engine.chain.proceeds import Cut, of_purchase, of_sale
 from support.settling import Market, claim, events

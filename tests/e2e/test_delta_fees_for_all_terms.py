@@ -7,13 +7,13 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.codecs import calldata
-from cambist.codecs.delta_calldata import SettlementStep
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.delta_calldata import SettlementStep
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.config.errors import Reverted
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.proceeds import of_purchase, of_sale
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.settling import STEP_GAS, Market, a_market
 from support.world import NOBODY, USDC, a_world, person
 

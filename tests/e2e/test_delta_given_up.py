@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cambist.codecs.abi import address_word, uint_word
-from cambist.codecs.contract_events import NATIVE_WITHDRAWN, NonceInvalidated
-from cambist.codecs.delta_calldata import cancel_and_withdraw, show_cancellation
+from cambist.codecs.contracts.abi import address_word, uint_word
+from cambist.codecs.contracts.contract_events import NATIVE_WITHDRAWN, NonceInvalidated
+from cambist.codecs.contracts.delta_calldata import cancel_and_withdraw, show_cancellation
 from cambist.codecs.eip712_orders.delta import DeltaBridge
-from cambist.engine.store.orders import order_id
+from cambist.engine.orders.order_units import order_id
 from support.settling import AnyOrder, Market, events
 from support.world import NATIVE, ONE, USDC, World
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from cambist.codecs import delta_calldata, owner_calldata
-from cambist.codecs.abi import address_word, bytes_tail, encode, selector
+from cambist.codecs.contracts import delta_calldata, owner_calldata
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector
 from cambist.config.errors import Reverted
 from cambist.engine.chain.artifacts import artifact
-from cambist.engine.chain.deploy import create
+from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall
 from support.settling import Market
 from support.world import DELTA_NAME, DELTA_VERSION, ONE, USDC, World

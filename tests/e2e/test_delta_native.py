@@ -2,10 +2,10 @@
 
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import address_word, uint_word
-from cambist.codecs.contract_events import NATIVE_DEPOSITED, NATIVE_WITHDRAWN, topic
-from cambist.codecs.delta_calldata import (
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, uint_word
+from cambist.codecs.contracts.contract_events import NATIVE_DEPOSITED, NATIVE_WITHDRAWN, topic
+from cambist.codecs.contracts.delta_calldata import (
     cancel_and_withdraw,
     deposit_native_and_pre_sign,
     withdraw_native,

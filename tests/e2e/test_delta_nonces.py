@@ -2,8 +2,8 @@
 
 import msgspec
 
-from cambist.codecs.contract_events import NonceInvalidated
-from cambist.codecs.delta_calldata import invalidate_nonces
+from cambist.codecs.contracts.contract_events import NonceInvalidated
+from cambist.codecs.contracts.delta_calldata import invalidate_nonces
 from support.settling import Market, events, is_nonce_used
 from support.world import ONE, USDC, World
 

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.delta_calldata import SettlementStep, settle_crossed
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.delta_calldata import SettlementStep, settle_crossed
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.engine.chain.port import Receipt
 from support.settling import AnyOrder, Market

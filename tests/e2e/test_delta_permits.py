@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.delta_calldata import SettlementStep
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.delta_calldata import SettlementStep
 from cambist.codecs.eip712_orders.delta import KIND_BUY, DeltaOrder, TwapBuyOrder, TwapOrder
 from support import permit2
 from support.permit_kinds import KINDS, SRC, allowed_at_permit2, permit2_transfer, seller

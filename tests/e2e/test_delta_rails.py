@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.abi import address_word, uint_word
-from cambist.codecs.contract_events import topic
-from cambist.codecs.delta_calldata import deposit_native_and_pre_sign, withdraw_native
-from cambist.codecs.eip712_orders.delta import DeltaBridge
-from cambist.codecs.owner_calldata import (
+from cambist.codecs.contracts.abi import address_word, uint_word
+from cambist.codecs.contracts.contract_events import topic
+from cambist.codecs.contracts.delta_calldata import deposit_native_and_pre_sign, withdraw_native
+from cambist.codecs.contracts.owner_calldata import (
     ACCEPT_OWNER,
     IS_PAUSED,
     OWNER,
@@ -25,6 +24,7 @@ from cambist.codecs.owner_calldata import (
     set_protocol,
     set_relayer,
 )
+from cambist.codecs.eip712_orders.delta import DeltaBridge
 from support.settling import Market
 from support.world import HOUR_S, MOST, NATIVE, ONE, USDC, World
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import selector, uint_word
-from cambist.codecs.contract_events import OrderFilled, OrderSettled, Transfer
-from cambist.codecs.delta_calldata import SettlementStep
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import selector, uint_word
+from cambist.codecs.contracts.contract_events import OrderFilled, OrderSettled, Transfer
+from cambist.codecs.contracts.delta_calldata import SettlementStep
 from cambist.codecs.eip712_orders.delta import DeltaOrder
 from support.settling import STEP_GAS, Market, events
 from support.world import ONE, USDC, World

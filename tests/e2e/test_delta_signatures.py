@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import address_word, selector
-from cambist.codecs.contract_events import NonceInvalidated, OrderPreSigned
-from cambist.codecs.delta_calldata import (
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, selector
+from cambist.codecs.contracts.contract_events import NonceInvalidated, OrderPreSigned
+from cambist.codecs.contracts.delta_calldata import (
     cancel_and_withdraw,
     invalidate_nonces,
     is_pre_signed,
@@ -18,7 +18,7 @@ from cambist.codecs.eip712_orders.delta import ORDER, delta_domain_separator
 from cambist.config.errors import Reverted
 from cambist.crypto.secp256k1 import CURVE_ORDER
 from cambist.crypto.signatures import to_65, to_compact64
-from cambist.engine.chain.deploy import create
+from cambist.engine.chain.deploy.deploy import create
 from support.rfq_stories import execute
 from support.settling import Market, events
 from support.world import DELTA_NAME, DELTA_VERSION, MOST, ONE, USDC, World

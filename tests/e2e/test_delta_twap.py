@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.abi import decode_uint
-from cambist.codecs.delta_calldata import order_state
+from cambist.codecs.contracts.abi import decode_uint
+from cambist.codecs.contracts.delta_calldata import order_state
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
 from cambist.engine.chain.port import EthCall
 from support.settling import Market

@@ -8,9 +8,9 @@ import pytest
 import trio
 from rich.console import Console
 
-from cambist.engine.demo.orders import run_orders
-from cambist.engine.demo.settlement import DemoChain, a_stage
-from cambist.engine.demo.venue import a_market_place
+from cambist.engine.dev.demo.orders import run_orders
+from cambist.engine.dev.demo.settlement import DemoChain, a_stage
+from cambist.engine.dev.demo.venue import a_market_place
 from support.patience import STORY_S
 
 
@@ -85,8 +85,8 @@ async def test_a_price_that_does_not_come_is_no_demo_of_a_limit_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Alpha bids a little less than the limit and its fee."""
-    monkeypatch.setattr("cambist.engine.demo.waiting_orders._RAISED", ("2600.1", "2607"))
-    monkeypatch.setattr("cambist.engine.demo.order_scene.WAIT_S", 3)
+    monkeypatch.setattr("cambist.engine.dev.demo.waiting_orders._RAISED", ("2600.1", "2607"))
+    monkeypatch.setattr("cambist.engine.dev.demo.order_scene.WAIT_S", 3)
     async with a_stage(tmp_path) as stage:
         with pytest.RaisesGroup(
             pytest.RaisesExc(AssertionError, match="it is not settled"), flatten_subgroups=True
@@ -98,7 +98,7 @@ async def test_a_settlement_that_does_not_fail_is_no_demo_of_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Alpha's transaction comes behind everything else."""
-    monkeypatch.setattr("cambist.engine.demo.orders._TIP_WEI", 0)
+    monkeypatch.setattr("cambist.engine.dev.demo.orders._TIP_WEI", 0)
     async with a_stage(tmp_path) as stage:
         with pytest.RaisesGroup(
             pytest.RaisesExc(AssertionError, match="the block is another one"), flatten_subgroups=True
@@ -111,9 +111,9 @@ async def test_agents_of_whom_none_is_better_are_no_demo(
 ) -> None:
     """Both trade with the same maker: what they promise is the same."""
     monkeypatch.setattr(
-        "cambist.engine.demo.place_settings.AGENTS", agents := {"rapid": ("beta",), "plain": ("beta",)}
+        "cambist.engine.dev.demo.place_settings.AGENTS", agents := {"rapid": ("beta",), "plain": ("beta",)}
     )
-    monkeypatch.setattr("cambist.engine.demo.venue.AGENTS", agents)
+    monkeypatch.setattr("cambist.engine.dev.demo.venue.AGENTS", agents)
     async with a_stage(tmp_path) as stage:
         with pytest.RaisesGroup(
             pytest.RaisesExc(AssertionError, match="the bids promise|has won"), flatten_subgroups=True

@@ -10,22 +10,26 @@ import trio
 from msgspec import structs
 from rich.console import Console
 
-from cambist.codecs.event_messages import OrderEventMessage, OrderStreamMessage, decode_stream_message
-from cambist.codecs.otc_messages import StoredOrder
-from cambist.codecs.vocabulary import OtcState
+from cambist.codecs.messages.event_messages import (
+    OrderEventMessage,
+    OrderStreamMessage,
+    decode_stream_message,
+)
+from cambist.codecs.messages.otc_messages import StoredOrder
+from cambist.codecs.messages.vocabulary import OtcState
 from cambist.crypto.addresses import to_checksum
+from cambist.engine.chain.nodes.rpc import RpcChain
 from cambist.engine.chain.port import EthCall
-from cambist.engine.chain.rpc import RpcChain
-from cambist.engine.demo.otc_orders import run_otc_orders
-from cambist.engine.demo.settlement import a_stage
-from cambist.engine.demo.venue import a_market_place
-from cambist.engine.trader.client import VenueClient
-from cambist.engine.trader.order_events import OtcEventsWanted
+from cambist.engine.client.client import VenueClient
+from cambist.engine.client.events import OtcEventsWanted
+from cambist.engine.dev.demo.otc_orders import run_otc_orders
+from cambist.engine.dev.demo.settlement import a_stage
+from cambist.engine.dev.demo.venue import a_market_place
 from support.devnet import KEYS
 from support.patience import STORY_S
 
 STRANGER = KEYS[4]
-MODULE = "cambist.engine.demo.otc_orders"
+MODULE = "cambist.engine.dev.demo.otc_orders"
 
 
 async def shown(folder: Path) -> str:
@@ -137,7 +141,7 @@ async def test_what_the_chain_does_not_bear_out_is_no_demo(
         message = decode_stream_message(raw)
         return structs.replace(message, **lie) if isinstance(message, OrderEventMessage) else message
 
-    monkeypatch.setattr("cambist.engine.trader.order_events.decode_stream_message", lying)
+    monkeypatch.setattr("cambist.engine.client.events.decode_stream_message", lying)
     await fails(tmp_path, "the chain does not bear the venue out")
 
 

@@ -8,9 +8,9 @@ import pytest
 import trio
 from rich.console import Console
 
-from cambist.engine.demo.settlement import DemoChain, a_stage
-from cambist.engine.demo.swaps import run_swaps
-from cambist.engine.demo.venue import a_market_place
+from cambist.engine.dev.demo.settlement import DemoChain, a_stage
+from cambist.engine.dev.demo.swaps import run_swaps
+from cambist.engine.dev.demo.venue import a_market_place
 from support.patience import STORY_S
 
 

@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from cambist.codecs import owner_calldata
+from cambist.codecs.contracts import owner_calldata
 from cambist.codecs.transactions import contract_address, create2_address
 from cambist.config.errors import ChainError, RefusalKind, TransactionRefused
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.chain.create2_factory import FACTORY
-from cambist.engine.chain.deploy import (
+from cambist.engine.chain.deploy.create2_factory import FACTORY
+from cambist.engine.chain.deploy.deploy import (
     DeployedContracts,
     DeploymentPlan,
     contracts_of,

@@ -8,14 +8,14 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import address_word, selector
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, selector
 from cambist.config.errors import ChainError, RefusalKind, Reverted, TransactionRefused
 from cambist.config.timeouts import TRANSACTION_S
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import Chain, DevChain
 from cambist.engine.chain.transact import mined, transact
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.anvil import CHAIN_ID
 from support.swapping import told
 from support.world import ONE, USDC, World, person

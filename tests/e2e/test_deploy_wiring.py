@@ -1,6 +1,6 @@
 """What each contract says of itself and of the others, once all are deployed."""
 
-from cambist.codecs.abi import decode_address, selector
+from cambist.codecs.contracts.abi import decode_address, selector
 from cambist.codecs.eip712_orders.delta import delta_domain_separator
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.engine.chain.port import EthCall

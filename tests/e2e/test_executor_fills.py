@@ -2,8 +2,8 @@
 
 import pytest
 
-from cambist.codecs import calldata, owner_calldata
-from cambist.codecs.abi import (
+from cambist.codecs.contracts import calldata, owner_calldata
+from cambist.codecs.contracts.abi import (
     address_word,
     bytes_tail,
     decode_uint,
@@ -12,9 +12,9 @@ from cambist.codecs.abi import (
     tuples_tail,
     uint_word,
 )
-from cambist.codecs.delta_calldata import SettlementStep
+from cambist.codecs.contracts.delta_calldata import SettlementStep
 from cambist.engine.chain.artifacts import artifact
-from cambist.engine.chain.deploy import create
+from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall
 from support.evm_programs import assembled, deploys
 from support.swapping import step_failed, told

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from cambist.codecs import calldata, owner_calldata
-from cambist.codecs.abi import address_word, bytes_tail, encode, selector, uint_word
-from cambist.codecs.contract_events import Claimed, Credited, decode_event
-from cambist.codecs.router_calldata import claim, owed
+from cambist.codecs.contracts import calldata, owner_calldata
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
+from cambist.codecs.contracts.contract_events import Claimed, Credited, decode_event
+from cambist.codecs.contracts.router_calldata import claim, owed
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.port import Receipt

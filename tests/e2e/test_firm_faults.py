@@ -5,13 +5,13 @@ import random
 import pytest
 import trio
 
-from cambist.codecs import calldata
-from cambist.codecs.vocabulary import Side
+from cambist.codecs.contracts import calldata
+from cambist.codecs.messages.vocabulary import Side
 from cambist.config.errors import NodeUnavailable, NoRoute, Reverted, ServiceUnavailable
-from cambist.config.venue import FirmSettings
+from cambist.config.sections.venue import FirmSettings
 from cambist.engine.chain.port import At, Chain, EthCall, Header
-from cambist.engine.routing import firm_proof
-from cambist.engine.routing.firm_route import FirmRoute
+from cambist.engine.routing.firm import firm_proof
+from cambist.engine.routing.firm.firm_route import FirmRoute
 from support.evm_programs import assembled, deploys
 from support.firm_makers import HASTY, PATIENT, STRANGER, Stage, a_stage, execute, makers_of
 from support.patience import PATIENCE_S, until

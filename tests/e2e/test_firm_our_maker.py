@@ -6,21 +6,21 @@ import msgspec
 import pytest
 
 from cambist.codecs.eip712_orders.rfq import rfq_domain_separator
-from cambist.codecs.vocabulary import Side
+from cambist.codecs.messages.vocabulary import Side
 from cambist.config.errors import NoRoute
 from cambist.config.settings import Settings, parse_settings
 from cambist.crypto.hmac_auth import RequestSigner
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.routing.firm_desk import FirmDesk
-from cambist.engine.routing.firm_scores import FirmMaker
-from cambist.engine.routing.pathfinder import Pathfinder
-from cambist.engine.routing.plan import SwapRequest
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.process.clock import WallClock
+from cambist.engine.routing.firm.firm_desk import FirmDesk
+from cambist.engine.routing.firm.firm_scores import FirmMaker
+from cambist.engine.routing.search.pathfinder import Pathfinder
+from cambist.engine.routing.search.plan import SwapRequest
 from cambist.feeds.blacklist import MakerBlacklist
-from cambist.feeds.firm_client import FirmClient
+from cambist.feeds.books.pair_index import PairIndex
+from cambist.feeds.firm.firm_client import FirmClient
+from cambist.feeds.firm.maker_health import MakerHealth
 from cambist.feeds.maker_cache import MakerCache
-from cambist.feeds.maker_health import MakerHealth
-from cambist.feeds.pair_index import PairIndex
 from support import maker_role
 from support.firm_books import a_live_book
 from support.firm_makers import PATIENT, execute

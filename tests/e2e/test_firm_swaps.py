@@ -2,8 +2,8 @@
 
 import random
 
-from cambist.codecs.vocabulary import Side
-from cambist.engine.routing.firm_desk import FirmDeskStatistics
+from cambist.codecs.messages.vocabulary import Side
+from cambist.engine.routing.firm.firm_desk import FirmDeskStatistics
 from support.firm_makers import a_stage, execute, fits_together
 from support.rfq_stories import a_wallet
 from support.world import ONE, USDC, World

@@ -6,11 +6,11 @@ A maker loses nothing by signing them, so it must not get a user as far as a tra
 
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import address_word, selector, uint_word
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, selector, uint_word
 from cambist.codecs.eip712_orders.rfq import RfqOrder
+from cambist.codecs.messages.vocabulary import Side
 from cambist.codecs.transactions import contract_address
-from cambist.codecs.vocabulary import Side
 from support.firm_makers import Stage, a_stage, execute, makers_of
 from support.world import ONE, USDC, World
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cambist.codecs import calldata
+from cambist.codecs.contracts import calldata
 from cambist.config.errors import BlockGone
 from cambist.engine.chain.holdings import Holding, HoldingQuestion, holdings
 from support.world import MOST, ONE, USDC, World

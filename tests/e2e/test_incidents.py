@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import address_word, selector, uint_word
-from cambist.codecs.calldata import approve
-from cambist.codecs.owner_calldata import set_cap
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, selector, uint_word
+from cambist.codecs.contracts.calldata import approve
+from cambist.codecs.contracts.owner_calldata import set_cap
 from support.delta_stories import a_delta_story
 from support.patience import until
 from support.settling import Market

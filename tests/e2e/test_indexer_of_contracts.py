@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from cambist.codecs import calldata, delta_calldata
-from cambist.codecs.delta_calldata import Execution
+from cambist.codecs.contracts import calldata, delta_calldata
+from cambist.codecs.contracts.delta_calldata import Execution
 from cambist.codecs.eip712_orders.delta import KIND_BUY
-from cambist.engine.chain.applied import IndexedContracts
-from cambist.engine.chain.watch import Watch
+from cambist.engine.chain.index.applied import IndexedContracts
+from cambist.engine.chain.index.watch import Watch
 from cambist.engine.store.rows import amount32
 from support.indexing import Kept, Told, an_indexer, kept_by, run_dry, scanned, sqlite_engine
 from support.world import ONE, USDC, World

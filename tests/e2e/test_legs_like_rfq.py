@@ -4,12 +4,12 @@ import random
 
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.contract_events import OrderFilled
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.contract_events import OrderFilled
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.config.errors import Reverted
 from cambist.engine.chain.port import Receipt
-from cambist.engine.routing.legs import bought, sold
+from cambist.engine.routing.firm.legs import bought, sold
 from support.rfq_stories import UNFILLED, rfq_events
 from support.world import World
 

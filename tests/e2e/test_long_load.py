@@ -12,7 +12,7 @@ import pytest
 import trio
 from msgspec import Struct
 
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.process.clock import WallClock
 from support.patience import PATIENCE_S, until
 from support.process_story import Story, a_story
 from support.venue_processes import venue_processes

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from cambist.codecs import calldata
-from cambist.codecs.market_messages import PriceRoute, TransactionEnvelope
-from cambist.codecs.router_calldata import owed
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.router_calldata import owed
+from cambist.codecs.messages.market_messages import PriceRoute, TransactionEnvelope
 from cambist.config.errors import InsufficientAllowance, InsufficientBalance, SimulationFailed
 from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import address_word, selector, uint_word
-from cambist.codecs.router_calldata import swap_exact_in
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, selector, uint_word
+from cambist.codecs.contracts.router_calldata import swap_exact_in
 from cambist.config.errors import Reverted
 from support.settling import Market
 from support.swapping import a_venue

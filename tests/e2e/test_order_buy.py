@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cambist.codecs import calldata
+from cambist.codecs.contracts import calldata
 from support.delta_stories import a_delta_story
 from support.world import ONE, USDC, World
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs import calldata, delta_calldata
-from cambist.codecs.abi import address_word
+from cambist.codecs.contracts import calldata, delta_calldata
+from cambist.codecs.contracts.abi import address_word
 from cambist.crypto.signatures import to_65
-from cambist.engine.chain.deploy import create
+from cambist.engine.chain.deploy.deploy import create
 from support.delta_stories import DeltaStory, a_delta_story
 from support.rfq_stories import execute
 from support.world import MOST, ONE, USDC, World

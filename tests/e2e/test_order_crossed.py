@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cambist.codecs.agent_messages import BidPart, SolverBid, SolveRequest
+from cambist.codecs.messages.agent_messages import BidPart, SolverBid, SolveRequest
 from support.delta_agents import Offer
 from support.delta_stories import DeltaStory, a_delta_story
 from support.world import ONE, USDC, World

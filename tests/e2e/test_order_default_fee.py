@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cambist.codecs.abi import address_word
+from cambist.codecs.contracts.abi import address_word
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.config.limits import ANON_FEE_BPS
 from cambist.crypto.addresses import ZERO_ADDRESS

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import address_word, selector, uint_word
-from cambist.codecs.agent_messages import BidPart, BidStep, SolverBid, SolveRequest
-from cambist.codecs.delta_calldata import SettlementStep
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, selector, uint_word
+from cambist.codecs.contracts.delta_calldata import SettlementStep
 from cambist.codecs.eip712_orders.delta import DeltaOrder
+from cambist.codecs.messages.agent_messages import BidPart, BidStep, SolverBid, SolveRequest
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.venue.delta.agent_caller import caller_of
+from cambist.engine.delta.bids.agent_caller import caller_of
 from support.agent_desks import FAIR, STOCK, a_desk
 from support.delta_stories import a_delta_story
 from support.patience import until

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cambist.codecs import delta_calldata
+from cambist.codecs.contracts import delta_calldata
 from cambist.codecs.eip712_orders.delta import KIND_BUY
 from support.delta_stories import a_delta_story
 from support.world import NATIVE, ONE, USDC, World

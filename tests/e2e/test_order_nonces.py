@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from cambist.codecs.contracts.owner_calldata import set_relayer
 from cambist.codecs.eip712_orders.delta import DeltaOrder
-from cambist.codecs.owner_calldata import set_relayer
 from support.delta_stories import DeltaStory, a_delta_story
 from support.settling import SETTLEMENT_GAS
 from support.world import ONE, USDC, World

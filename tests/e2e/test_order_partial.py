@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import trio
 
-from cambist.codecs.abi import address_word, uint_word
-from cambist.codecs.agent_messages import AuctionOrder
+from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
-from cambist.engine.chain.deploy import create
-from cambist.engine.chain.indexer import Advance
+from cambist.codecs.messages.agent_messages import AuctionOrder
+from cambist.engine.chain.deploy.deploy import create
+from cambist.engine.chain.index.indexer import Advance
+from cambist.engine.delta.settlement.projection import DeltaProjection
 from cambist.engine.store.rows import DeltaFill
-from cambist.engine.venue.delta.projection import DeltaProjection
 from support.delta_agents import Offer
 from support.delta_stories import DeltaStory, Record, a_delta_story
 from support.patience import until

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cambist.codecs.abi import address_word, bytes_tail, encode, selector, uint_word
-from cambist.codecs.agent_messages import AuctionOrder, BidStep, SolverBid, SolveRequest
-from cambist.codecs.calldata import approve, transfer
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
+from cambist.codecs.contracts.calldata import approve, transfer
+from cambist.codecs.messages.agent_messages import AuctionOrder, BidStep, SolverBid, SolveRequest
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.chain.anvil import AnvilChain
-from cambist.engine.chain.deploy import create
+from cambist.engine.chain.deploy.deploy import create
+from cambist.engine.dev.devnet.anvil import AnvilChain
 from support.delta_agents import StoryAgent
 from support.delta_stories import DeltaStory, Record, a_delta_story
 from support.patience import until

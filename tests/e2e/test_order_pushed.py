@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from cambist.codecs.event_messages import OrderEventMessage
+from cambist.codecs.messages.event_messages import OrderEventMessage
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.events.follower import START
+from cambist.engine.store.follower import START
 from cambist.feeds.net.websocket import connect_websocket
 from support.delta_stories import DeltaStory, a_delta_story
 from support.event_streams import PATH, Following, SocketFollowing

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cambist.codecs.contract_events import ORDER_SETTLED
+from cambist.codecs.contracts.contract_events import ORDER_SETTLED
 from cambist.engine.chain.port import LogFilter
 from support.delta_stories import DeltaStory, a_delta_story
 from support.patience import until

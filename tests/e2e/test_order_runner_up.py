@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cambist.codecs.abi import address_word, uint_word
-from cambist.engine.chain.deploy import create
+from cambist.codecs.contracts.abi import address_word, uint_word
+from cambist.engine.chain.deploy.deploy import create
 from support.delta_stories import DeltaStory, a_delta_story
 from support.settling import DELIVER
 from support.world import ONE, USDC, World

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs import calldata, delta_calldata
+from cambist.codecs.contracts import calldata, delta_calldata
 from support.delta_stories import DeltaStory, a_delta_story
 from support.patience import until
 from support.permit_kinds import KINDS, seller

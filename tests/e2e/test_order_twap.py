@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs import calldata, delta_calldata
-from cambist.codecs.agent_messages import AuctionOrder
+from cambist.codecs.contracts import calldata, delta_calldata
+from cambist.codecs.messages.agent_messages import AuctionOrder
 from support.delta_stories import DeltaStory, Record, a_delta_story
 from support.patience import until
 from support.world import NATIVE, ONE, USDC, World

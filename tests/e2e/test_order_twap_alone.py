@@ -14,12 +14,12 @@ import httpx
 import pytest
 import trio
 
-from cambist.codecs.agent_messages import AuctionOrder
 from cambist.codecs.eip712_orders.delta import delta_domain
+from cambist.codecs.messages.agent_messages import AuctionOrder
 from cambist.crypto.eip712 import domain_members
-from cambist.engine.chain.anvil import AnvilChain
-from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import Receipt
+from cambist.engine.dev.devnet.anvil import AnvilChain
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.delta_stories import DeltaStory, Record, a_delta_story
 from support.oracles import Oracle
 from support.patience import PATIENCE_S

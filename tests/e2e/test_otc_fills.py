@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cambist.codecs import calldata
-from cambist.engine.events.follower import START
+from cambist.codecs.contracts import calldata
+from cambist.engine.store.follower import START
 from support.otc_stories import Stored, all_of, an_otc_story, none_of, running_otc, text_of
 from support.rfq_stories import funded
 from support.world import NOBODY, ONE, USDC, World

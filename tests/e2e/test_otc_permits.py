@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cambist.codecs import calldata
+from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.hexadecimal import to_hex
 from support.otc_stories import OtcStory, Stored, all_of, an_otc_story, balances_of, text_of

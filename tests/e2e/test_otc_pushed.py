@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from cambist.codecs.event_messages import OrderEventMessage
+from cambist.codecs.messages.event_messages import OrderEventMessage
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.events.follower import START
+from cambist.engine.store.follower import START
 from cambist.feeds.net.websocket import connect_websocket
 from support.event_streams import OTC_PATH, Following, SocketFollowing
 from support.otc_stories import OtcStory, Stored, all_of, an_otc_story, running_otc, text_of

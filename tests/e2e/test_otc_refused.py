@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cambist.codecs import calldata
+from cambist.codecs.contracts import calldata
 from support.otc_stories import all_of, an_otc_story, none_of, text_of
 from support.world import MOST, ONE, USDC, World
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cambist.codecs import calldata
+from cambist.codecs.contracts import calldata
 from cambist.engine.chain.transact import mined
 from support.otc_stories import (
     OtcStory,

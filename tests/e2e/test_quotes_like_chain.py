@@ -11,9 +11,9 @@ from itertools import combinations, permutations
 
 import pytest
 
-from cambist.codecs import router_calldata
-from cambist.codecs.market_messages import PriceRoute
-from cambist.codecs.vocabulary import Side
+from cambist.codecs.contracts import router_calldata
+from cambist.codecs.messages.market_messages import PriceRoute
+from cambist.codecs.messages.vocabulary import Side
 from cambist.config.errors import NoRoute
 from cambist.crypto.addresses import to_checksum
 from support.examples import IS_LONG

@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable
 import msgspec
 import pytest
 
-from cambist.codecs import calldata, delta_calldata, owner_calldata, router_calldata
-from cambist.codecs.abi import address_word, bytes_tail, encode, selector, uint_word
+from cambist.codecs.contracts import calldata, delta_calldata, owner_calldata, router_calldata
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
+from cambist.codecs.contracts.router_calldata import Hop, RouterSwap, swap_exact_in, swap_exact_out
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
-from cambist.codecs.router_calldata import Hop, RouterSwap, swap_exact_in, swap_exact_out
 from cambist.codecs.transactions import create2_address
-from cambist.engine.chain.create2_factory import FACTORY
+from cambist.engine.chain.deploy.create2_factory import FACTORY
 from cambist.engine.chain.port import Receipt
 from support.evm_programs import TRIES_AND_TELLS, assembled, deploys
 from support.settling import Market

@@ -1,6 +1,6 @@
 """Amounts at the ends of their range: nothing is moved, or exactly what the order says."""
 
-from cambist.codecs import calldata
+from cambist.codecs.contracts import calldata
 from support.rfq_stories import (
     FILLED_OR_CANCELLED,
     TRANSFER_FAILED,

@@ -1,7 +1,7 @@
 """A taker fills many orders in one transaction: all of them, or nothing."""
 
-from cambist.codecs import calldata
-from cambist.codecs.contract_events import OrderFilled
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.contract_events import OrderFilled
 from support.rfq_stories import (
     ALREADY_FILLED,
     TRANSFER_FAILED,

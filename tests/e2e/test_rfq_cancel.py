@@ -1,7 +1,7 @@
 """A maker takes orders back."""
 
-from cambist.codecs import calldata
-from cambist.codecs.contract_events import OrderCancelled, OrdersCancelledUntil
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.contract_events import OrderCancelled, OrdersCancelledUntil
 from support.rfq_stories import (
     ALREADY_FILLED,
     FILLED_OR_CANCELLED,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import address_word, selector
-from cambist.codecs.contract_events import OrderCancelled
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, selector
+from cambist.codecs.contracts.contract_events import OrderCancelled
 from cambist.crypto.signatures import to_compact64
 from support.evm_programs import assembled, deploys
 from support.rfq_stories import (

@@ -1,6 +1,6 @@
 """An order ends at its time."""
 
-from cambist.codecs import calldata
+from cambist.codecs.contracts import calldata
 from support.rfq_stories import UNFILLED, filled, funded, refusal, remaining, rfq_events
 from support.world import HOUR_S, ONE, USDC, World
 

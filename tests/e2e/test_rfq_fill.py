@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from cambist.codecs import calldata
-from cambist.codecs.contract_events import Transfer, decode_event
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.contract_events import Transfer, decode_event
 from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.port import EthCall
 from support.rfq_stories import (

@@ -4,13 +4,13 @@ import time
 
 import pytest
 
-from cambist.codecs import calldata
+from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.config.errors import Reverted
 from cambist.crypto.signatures import to_65
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import EthCall
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.anvil import OTHER_CHAIN_ID
 from support.put_code import put_code
 from support.rfq_stories import filled, funded, order_hash_question, refusal, rfq_events

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import address_word, bytes_tail, encode, selector, uint_word
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
 from support.evm_programs import assembled, deploys
 from support.rfq_stories import (
     TRANSFER_FAILED,

@@ -1,6 +1,6 @@
 """An order is filled in parts, to the last unit."""
 
-from cambist.codecs import calldata
+from cambist.codecs.contracts import calldata
 from support.rfq_stories import (
     ALREADY_FILLED,
     FILLED_OR_CANCELLED,

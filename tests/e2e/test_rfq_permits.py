@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import address_word, selector
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, selector
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.secp256k1 import SigningKey
 from support.permits import dai_permit, eip2612_permit, shown, token_domain

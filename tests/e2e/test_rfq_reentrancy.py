@@ -2,11 +2,11 @@
 
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
-from cambist.codecs.contract_events import OrderCancelled, OrdersCancelledUntil
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
+from cambist.codecs.contracts.contract_events import OrderCancelled, OrdersCancelledUntil
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.engine.chain.deploy import create
+from cambist.engine.chain.deploy.deploy import create
 from support.evm_programs import TRIES_AND_TELLS, assembled, deploys
 from support.rfq_stories import (
     FILLED_OR_CANCELLED,

@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import bytes_tail, encode
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import bytes_tail, encode
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.crypto.secp256k1 import CURVE_ORDER
 from cambist.crypto.signatures import to_65, to_compact64
-from cambist.engine.chain.deploy import create
+from cambist.engine.chain.deploy.deploy import create
 from support.evm_programs import assembled
 from support.put_code import put_code
 from support.rfq_stories import ALREADY_FILLED, UNFILLED, filled, funded, refusal, remaining, rfq_events

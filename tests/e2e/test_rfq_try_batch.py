@@ -1,7 +1,7 @@
 """A taker wants an exact amount, filled by whichever orders can be."""
 
-from cambist.codecs import calldata
-from cambist.codecs.calldata import OrderInfo
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.calldata import OrderInfo
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from support.evm_programs import assembled, deploys
 from support.rfq_stories import (

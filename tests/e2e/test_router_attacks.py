@@ -5,13 +5,21 @@ import secrets
 import msgspec
 import pytest
 
-from cambist.codecs import calldata, owner_calldata
-from cambist.codecs.abi import Dynamic, address_word, bytes_tail, encode, selector, tuples_tail, uint_word
+from cambist.codecs.contracts import calldata, owner_calldata
+from cambist.codecs.contracts.abi import (
+    Dynamic,
+    address_word,
+    bytes_tail,
+    encode,
+    selector,
+    tuples_tail,
+    uint_word,
+)
+from cambist.codecs.contracts.router_calldata import RouterSwap, claim, swap_exact_in, swap_exact_out
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.codecs.router_calldata import RouterSwap, claim, swap_exact_in, swap_exact_out
 from cambist.codecs.transactions import create2_address
-from cambist.engine.chain.create2_factory import FACTORY
-from cambist.engine.chain.deploy import create
+from cambist.engine.chain.deploy.create2_factory import FACTORY
+from cambist.engine.chain.deploy.deploy import create
 from support.evm_programs import assembled, deploys
 from support.swapping import UNFILLED, Venue, a_venue, a_wide_venue, step_failed, told
 from support.world import MOST, NATIVE, ONE, USDC, World

@@ -1,7 +1,7 @@
 """A user buys on the Router: a fixed amount, for no more than a maximum; the rest stays the user's."""
 
-from cambist.codecs import calldata
-from cambist.codecs.contract_events import Transfer, decode_event
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.contract_events import Transfer, decode_event
 from support.swapping import UNFILLED, Venue, a_venue, a_wide_venue, step_failed, told
 from support.world import NATIVE, NOBODY, ONE, USDC, World
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from cambist.codecs.contract_events import Credited, Swapped, decode_event
+from cambist.codecs.contracts.contract_events import Credited, Swapped, decode_event
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.engine.chain.proceeds import Cut, of_purchase, of_sale
 from support.swapping import Done, Venue, a_venue, told

@@ -1,10 +1,10 @@
 """Native tokens on the Router: they come with the call and leave unwrapped; only WETH may send it any."""
 
-from cambist.codecs.abi import address_word, bytes_tail, encode, selector, uint_word
-from cambist.codecs.contract_events import Swapped, decode_event
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
+from cambist.codecs.contracts.contract_events import Swapped, decode_event
+from cambist.codecs.contracts.router_calldata import RouterSwap, swap_exact_in, swap_exact_out
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
-from cambist.codecs.router_calldata import RouterSwap, swap_exact_in, swap_exact_out
-from cambist.engine.chain.deploy import create
+from cambist.engine.chain.deploy.deploy import create
 from support.evm_programs import assembled, deploys
 from support.swapping import Venue, a_venue
 from support.world import NATIVE, NOBODY, ONE, USDC, World

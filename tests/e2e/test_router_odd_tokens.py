@@ -2,9 +2,9 @@
 
 import msgspec
 
-from cambist.codecs import owner_calldata
-from cambist.codecs.abi import address_word, selector, uint_word
-from cambist.codecs.router_calldata import RouterSwap
+from cambist.codecs.contracts import owner_calldata
+from cambist.codecs.contracts.abi import address_word, selector, uint_word
+from cambist.codecs.contracts.router_calldata import RouterSwap
 from support.swapping import Venue, a_venue, a_wide_venue, step_failed
 from support.world import ONE, USDC, World
 

@@ -5,8 +5,8 @@ Both paths run through USDC here: what the first leaves of it is the second's, a
 
 from typing import Any
 
+from cambist.codecs.contracts.router_calldata import Hop, RouterSwap
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.codecs.router_calldata import Hop, RouterSwap
 from support.swapping import Venue, a_wide_venue, step_failed
 from support.world import NATIVE, ONE, USDC, World
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from cambist.codecs.router_calldata import RouterSwap
+from cambist.codecs.contracts.router_calldata import RouterSwap
 from cambist.crypto.secp256k1 import SigningKey
 from support.permit2 import (
     ALLOWED,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs import calldata
+from cambist.codecs.contracts import calldata
 from support.delta_stories import a_delta_story
 from support.rfq_stories import TRANSFER_FAILED, funded, refusal
 from support.venue_stories import a_venue_story

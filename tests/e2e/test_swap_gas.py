@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
+from cambist.codecs.contracts.router_calldata import Hop
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.codecs.router_calldata import Hop
-from cambist.codecs.vocabulary import Side
-from cambist.engine.routing.gas import GAS_ERROR_PERCENT, NATIVE_IN, NATIVE_OUT, swap_gas
+from cambist.codecs.messages.vocabulary import Side
+from cambist.engine.routing.search.gas import GAS_ERROR_PERCENT, NATIVE_IN, NATIVE_OUT, swap_gas
 from support.swapping import Venue, a_wide_venue
 from support.world import NATIVE, ONE, USDC, World
 

@@ -10,20 +10,20 @@ import pytest
 import trio
 from msgspec import Struct
 
-from cambist.codecs.event_messages import OrderEventMessage, OrderStreamMessage
-from cambist.codecs.maker_messages import PriceGrid
-from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
+from cambist.codecs.messages.event_messages import OrderEventMessage, OrderStreamMessage
+from cambist.codecs.messages.maker_messages import PriceGrid
+from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.config.errors import VenueError
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.trader.client import VenueClient
-from cambist.engine.trader.order_cancelling import cancel, follow_all
-from cambist.engine.trader.order_events import EventsWanted, OrderEvents
-from cambist.engine.trader.order_following import SettledOnChain
-from cambist.engine.trader.order_listing import OrdersWanted, pages
-from cambist.engine.trader.order_placing import delta_contract
-from cambist.engine.trader.schedule import Schedule
-from cambist.feeds.book import build_book
-from cambist.feeds.pair_index import LiveBook
+from cambist.engine.client.client import VenueClient
+from cambist.engine.client.events import EventsWanted, OrderEvents
+from cambist.engine.client.order.order_cancelling import cancel, follow_all
+from cambist.engine.client.order.order_following import SettledOnChain
+from cambist.engine.client.order.order_listing import OrdersWanted, pages
+from cambist.engine.client.order.order_placing import delta_contract
+from cambist.engine.client.schedule import Schedule
+from cambist.feeds.books.book import build_book
+from cambist.feeds.books.pair_index import LiveBook
 from support.delta_stories import DeltaStory, a_delta_story
 from support.order_trader import ETH, TraderAtVenue
 from support.patience import until

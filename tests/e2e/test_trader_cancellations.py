@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.vocabulary import OrderStatus
+from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import UnsafeTransaction, VenueError
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.trader.order_cancelling import cancel, follow_all
-from cambist.engine.trader.order_following import OrderFollower
-from cambist.engine.trader.order_placing import delta_contract
+from cambist.engine.client.order.order_cancelling import cancel, follow_all
+from cambist.engine.client.order.order_following import OrderFollower
+from cambist.engine.client.order.order_placing import delta_contract
 from support.order_trader import PAUSES, OrderTrader, an_order_trader
 from support.scripted_orders import OrderLies
 from support.world import USDC, World

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 import trio
 
-from cambist.codecs import calldata
-from cambist.codecs.vocabulary import OrderStatus, OrderType, Side
+from cambist.codecs.contracts import calldata
+from cambist.codecs.messages.vocabulary import OrderStatus, OrderType, Side
 from cambist.config.errors import ChainError, VenueError
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.keccak import keccak256
-from cambist.engine.trader.allowing import Allowing
-from cambist.engine.trader.order_following import OrderFollower, SettledOnChain
-from cambist.engine.trader.order_placing import Withdrawal, take_back
-from cambist.engine.trader.sending import StepFailedError
+from cambist.engine.client.allowing import Allowing
+from cambist.engine.client.order.order_following import OrderFollower, SettledOnChain
+from cambist.engine.client.order.order_placing import Withdrawal, take_back
+from cambist.engine.client.sending import StepFailedError
 from support.order_trader import ETH, PAUSES, OrderTrader, an_order_trader
 from support.patience import PATIENCE_S
 from support.scripted_orders import OrderLies
@@ -167,7 +167,7 @@ async def test_a_submission_that_is_not_answered_is_looked_for_by_its_hash(trade
 async def test_what_became_of_a_submission_is_not_known_where_the_venue_does_not_show_it(
     trader: OrderTrader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.trader.submitting.TRADER_FOUND_S", 0.2)
+    monkeypatch.setattr("cambist.engine.client.submitting.TRADER_FOUND_S", 0.2)
     placer = trader.placer()
     offer = await placer.offer(trader.wish())
     await trader.world.approve(trader.world.user, trader.world.weth, trader.world.at.delta, ONE)
@@ -217,7 +217,7 @@ async def test_a_refused_submission_leaves_a_deposit_that_comes_back(
 async def test_a_deposit_that_is_not_mined_leaves_nothing_signed(
     trader: OrderTrader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.trader.sending.TRADER_FOLLOW_S", 0.3)
+    monkeypatch.setattr("cambist.engine.client.sending.TRADER_FOLLOW_S", 0.3)
     placer = trader.placer()
     offer = await placer.offer(trader.wish(src=ETH))
     await trader.world.chain.set_automine(on=False)
@@ -358,7 +358,7 @@ async def test_completed_without_a_transaction_is_not_believed(trader: OrderTrad
 async def test_a_transaction_that_no_node_knows_is_told(
     trader: OrderTrader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.trader.order_following.TRADER_RECEIPT_S", 0.2)
+    monkeypatch.setattr("cambist.engine.client.order.order_following.TRADER_RECEIPT_S", 0.2)
     row = {
         "originTx": "0x" + "11" * 32,
         "destinationTx": None,

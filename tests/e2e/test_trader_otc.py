@@ -10,25 +10,25 @@ import pytest
 import trio
 from msgspec import Struct, structs
 
-from cambist.codecs.calldata import allowance
-from cambist.codecs.event_messages import OrderEventMessage, OrderStreamMessage
-from cambist.codecs.otc_messages import StoredOrder
-from cambist.codecs.vocabulary import OtcState, OtcType
+from cambist.codecs.contracts.calldata import allowance
+from cambist.codecs.messages.event_messages import OrderEventMessage, OrderStreamMessage
+from cambist.codecs.messages.otc_messages import StoredOrder
+from cambist.codecs.messages.vocabulary import OtcState, OtcType
 from cambist.config.errors import ChainError, VenueError
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.keccak import keccak256
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.trader.allowing import Allowing
-from cambist.engine.trader.client import VenueClient
-from cambist.engine.trader.order_events import OrderEvents, OtcEventsWanted
-from cambist.engine.trader.otc_cancelling import Ending, cancel_otc
-from cambist.engine.trader.otc_filling import FillOutcome, FillVerdict, OtcFiller
-from cambist.engine.trader.otc_following import OtcFollower, disproof
-from cambist.engine.trader.otc_listing import OtcWanted, otc_pages
-from cambist.engine.trader.otc_posting import OtcPoster, Posted, rfq_contract
-from cambist.engine.trader.otc_safety import check_asked
-from cambist.engine.trader.otc_terms import (
+from cambist.engine.client.allowing import Allowing
+from cambist.engine.client.client import VenueClient
+from cambist.engine.client.events import OrderEvents, OtcEventsWanted
+from cambist.engine.client.otc.otc_cancelling import Ending, cancel_otc
+from cambist.engine.client.otc.otc_filling import FillOutcome, FillVerdict, OtcFiller
+from cambist.engine.client.otc.otc_following import OtcFollower, disproof
+from cambist.engine.client.otc.otc_listing import OtcWanted, otc_pages
+from cambist.engine.client.otc.otc_posting import OtcPoster, Posted, rfq_contract
+from cambist.engine.client.otc.otc_safety import check_asked
+from cambist.engine.client.otc.otc_terms import (
     OtcWish,
     RfqContract,
     SignedOtc,
@@ -37,7 +37,7 @@ from cambist.engine.trader.otc_terms import (
     part_received,
     rest_of,
 )
-from cambist.engine.trader.terms import TradedToken
+from cambist.engine.client.terms import TradedToken
 from support.delta_stories import DeltaStory, a_delta_story
 from support.patience import PATIENCE_S, until
 from support.rfq_stories import a_wallet

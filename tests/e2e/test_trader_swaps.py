@@ -8,17 +8,17 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from cambist.codecs import calldata
-from cambist.codecs.calldata import approve
-from cambist.codecs.vocabulary import Side
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.calldata import approve
+from cambist.codecs.messages.vocabulary import Side
 from cambist.config.errors import ChainError, Reverted, TransactionRefused, UnsafeTransaction, VenueError
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import Chain, EthCall
-from cambist.engine.trader.allowing import Allowing
-from cambist.engine.trader.client import VenueClient
-from cambist.engine.trader.swap import Offer, SwapOutcome, Swapper, SwapStatus, swapped_outcome
-from cambist.engine.trader.terms import TradedToken, Wish
-from cambist.engine.trader.view import offer_table
+from cambist.engine.client.allowing import Allowing
+from cambist.engine.client.client import VenueClient
+from cambist.engine.client.swap import Offer, SwapOutcome, Swapper, SwapStatus, swapped_outcome
+from cambist.engine.client.terms import TradedToken, Wish
+from cambist.engine.client.view import offer_table
 from support.scripted_venue import Lies, ScriptedVenue, scripted_venue
 from support.world import MOST, NATIVE, ONE, USDC, World, person
 
@@ -275,7 +275,7 @@ async def test_too_little_to_sell_is_said_before_anything_is_sent(trader: Trader
 async def test_a_price_that_moves_beyond_the_slippage_is_not_signed(
     trader: Trader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.trader.swap.ROUTE_AGED_S", 0)
+    monkeypatch.setattr("cambist.engine.client.swap.ROUTE_AGED_S", 0)
     swapper = trader.swapper()
     offer = await swapper.offer(trader.wish())
     trader.venue.price = 2_400 * USDC

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
-from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
+from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.config.errors import UnsafeTransaction, VenueError
-from cambist.engine.trader.order_following import SettledOnChain
-from cambist.engine.trader.order_terms import OrderWish
-from cambist.engine.trader.schedule import Schedule
+from cambist.engine.client.order.order_following import SettledOnChain
+from cambist.engine.client.order.order_terms import OrderWish
+from cambist.engine.client.schedule import Schedule
 from support.order_trader import ETH, PAUSES, OrderTrader, an_order_trader
 from support.scripted_orders import OrderLies
 from support.world import HOUR_S, NATIVE, ONE, USDC, World

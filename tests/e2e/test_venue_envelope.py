@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.abi import selector
+from cambist.codecs.contracts.abi import selector
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.artifacts import abi_of
 from support.oracles import Oracle

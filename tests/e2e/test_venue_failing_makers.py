@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.calldata import transfer
+from cambist.codecs.contracts.calldata import transfer
 from cambist.crypto.addresses import to_checksum
 from support.patience import FIRM, FIRM_HARD_S
 from support.venue_fronts import KEYS

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.router_calldata import claim
+from cambist.codecs.contracts.router_calldata import claim
 from cambist.crypto.addresses import to_checksum
 from support.venue_stories import PARTNER, Story, a_venue_story
 from support.world import ONE, USDC, World

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cambist.config.maker import MakerPair
+from cambist.config.sections.maker import MakerPair
 from cambist.crypto.addresses import to_checksum
 from support.patience import FIRM
 from support.venue_role import CHAIN_ID

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cambist.feeds.fill import quote_received
+from cambist.feeds.books.fill import quote_received
 from support.patience import until
 from support.venue_role import CHAIN_ID
 from support.venue_stories import Story, a_venue_story

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from cambist.codecs import calldata
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.router_calldata import swap_exact_in
+from cambist.codecs.contracts.router_decoding import decode_swap
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_otc
-from cambist.codecs.router_calldata import swap_exact_in
-from cambist.codecs.router_decoding import decode_swap
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from support.order_swap_stories import OrderTable, an_order_table

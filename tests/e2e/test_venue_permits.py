@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.calldata import allowance
+from cambist.codecs.contracts.calldata import allowance
 from support.permit2 import ALLOWED, allow, allowance_permit, permit2_domain, transfer_permit
 from support.permits import dai_permit, eip2612_permit, token_domain
 from support.venue_role import CHAIN_ID

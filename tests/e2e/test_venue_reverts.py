@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.abi import address_word, selector, uint_word
+from cambist.codecs.contracts.abi import address_word, selector, uint_word
 from support.swapping import UNFILLED
 from support.venue_stories import Story, a_venue_story
 from support.world import ONE, USDC, World

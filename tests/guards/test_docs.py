@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from bench.peers.ports import held_port, port_of
 
-from cambist.codecs.resource_messages import DocumentMeta
-from cambist.config import choices
-from cambist.config.agent import AgentSettings
-from cambist.config.relayer import RelayerSettings
-from cambist.config.server import ServerSettings
+from cambist.codecs.messages.resource_messages import DocumentMeta
+from cambist.config.sections.agent import AgentSettings
+from cambist.config.sections.relayer import RelayerSettings
+from cambist.config.sections.server import ServerSettings
+from cambist.config.sections.store import StoreSettings
+from cambist.config.sections.venue import VenueMakerChain, VenueSettings
 from cambist.config.settings import parse_settings
-from cambist.config.store import StoreSettings
-from cambist.config.venue import VenueMakerChain, VenueSettings
-from cambist.engine.chain.address_book import AddressBook
+from cambist.engine.chain.deploy.address_book import AddressBook
+from cambist.engine.dev import choices_page as choices
 from cambist.engine.routing.served import served_chains
 from support.patience import STORY_S
 

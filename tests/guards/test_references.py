@@ -5,7 +5,7 @@ agents.md, docs/store.md                 pages
 ARCHITECTURE.md, "Orders", "Funds"       sections of a page
 choices.md#otc-orders, [a](#otc-orders)  sections of a page, as links have them
 interop.md 3                             numbered sections of docs/interop.md
-codecs/calldata.py, contracts/Rfq.sol    files, by the end of their path
+codecs/contracts/calldata.py, contracts/Rfq.sol    files, by the end of their path
 """
 
 import re
@@ -119,7 +119,7 @@ def test_every_reference_leads_somewhere() -> None:
         "Source: spec 1.4.2, 1.9 and 2.3.1 to 2.3.5; interop.md 1 and 3.",
         "The interface (spec 3) and\nspec\n3.10.",
         'Source: ARCHITECTURE.md, "Orders",\n"Funds" and "Start"; docs/store.md.',
-        "See [it](docs/otc.md), codecs/calldata.py and contracts/Rfq.sol.",
+        "See [it](docs/otc.md), codecs/contracts/calldata.py and contracts/Rfq.sol.",
     ],
 )
 def test_what_leads_somewhere_is_no_fault(text: str) -> None:

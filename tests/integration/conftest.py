@@ -3,7 +3,7 @@
 import pytest
 
 from cambist.config.timeouts import NODE_REST_S
-from cambist.engine.chain import failover
+from cambist.engine.chain.nodes import failover
 from support.rpc_nodes import LONG_REST_S
 
 

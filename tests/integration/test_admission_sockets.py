@@ -5,12 +5,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cambist.codecs.http1 import Response
-from cambist.config.venue import RateTier
+from cambist.config.sections.venue import RateTier
 from cambist.engine.admission.admission import Admission
+from cambist.engine.api.routes import encode_trading_error
 from cambist.engine.server import RouteGroup, Router
 from cambist.engine.telemetry.metrics import Metrics
-from cambist.engine.venue.api.health import HealthEndpoints, Readiness
-from cambist.engine.venue.api.routes import encode_trading_error
+from cambist.engine.venue.health import HealthEndpoints, Readiness
 from support.admitting import ALICE_KEY, an_admission
 from support.server_harness import answers, field, hello, serving, slow_echo
 

@@ -11,12 +11,12 @@ import trio
 import trio.testing
 from bench.peers.ports import held_port, port_of
 
-from cambist.codecs.agent_messages import Notice, NoticeEntry, NotifyRequest
 from cambist.codecs.http1 import Request, encode_response
+from cambist.codecs.messages.agent_messages import Notice, NoticeEntry, NotifyRequest
 from cambist.config.limits import AGENT_ANSWER_BYTES_MAX, AGENT_NOTICES_WAITING_MAX
 from cambist.crypto.hmac_auth import HmacKey, RequestSigner, request_payload
-from cambist.engine.venue.delta.agent_client import AgentClient, AgentFailure
-from cambist.engine.venue.delta.agent_rest import AgentFault
+from cambist.engine.delta.bids.agent_client import AgentClient, AgentFailure
+from cambist.engine.delta.bids.agent_rest import AgentFault
 from support.patience import PATIENCE_S, until
 from support.scripted_server import Caller, Script, scripted_server
 

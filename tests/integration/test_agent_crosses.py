@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from cambist.codecs.agent_messages import SolverBid
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
+from cambist.codecs.messages.agent_messages import SolverBid
 from cambist.engine.chain.proceeds import of_sale
 from support.agent_role import RunningAgent, SignedOrder, running_agent
 from support.venue_role import KEYS, STRANGER

@@ -6,20 +6,20 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cambist.codecs import agent_messages
-from cambist.codecs.abi import address_word
-from cambist.codecs.calldata import transfer
-from cambist.codecs.resource_messages import DocumentMeta
-from cambist.config.agent import AgentSettings
+from cambist.codecs.contracts.abi import address_word
+from cambist.codecs.contracts.calldata import transfer
+from cambist.codecs.messages import agent_messages
+from cambist.codecs.messages.resource_messages import DocumentMeta
+from cambist.config.sections.agent import AgentSettings
 from cambist.config.settings import parse_settings
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.agent.orders import open_orders
-from cambist.engine.chain.address_book import AddressBook
-from cambist.engine.chain.deploy import create
+from cambist.engine.chain.deploy.address_book import AddressBook
+from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.transact import transact
+from cambist.engine.delta.bids.agent_caller import caller_of
 from cambist.engine.routing.served import served_chains
-from cambist.engine.venue.delta.agent_caller import caller_of
 from support.agent_role import NAME, own_module, running_agent
 from support.venue_role import KEYS, STRANGER, Devnet
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from cambist.codecs.agent_messages import Notice, NoticeEntry, NotifyRequest, decode_solve_response
+from cambist.codecs.messages.agent_messages import Notice, NoticeEntry, NotifyRequest, decode_solve_response
 from support.agent_role import running_agent
 from support.patience import LATE_ROUND_S, until
 from support.venue_role import CHAIN_ID, GRIDS, STRANGER, USER, write_grids

@@ -15,7 +15,7 @@ from cambist.codecs.http1 import Http1Limits
 from cambist.config.errors import ConfigError
 from cambist.config.settings import parse_settings
 from cambist.engine.agent.app import opened_agent
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.process.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
 from support.agent_role import AGENT_ENVIRON, RunningAgent, agent_text, own_module
 from support.patience import PATIENCE_S

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cambist.codecs.agent_messages import SolverBid
-from cambist.codecs.calldata import transfer
+from cambist.codecs.contracts.calldata import transfer
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
-from cambist.codecs.vocabulary import OnChainOrderType
+from cambist.codecs.messages.agent_messages import SolverBid
+from cambist.codecs.messages.vocabulary import OnChainOrderType
 from cambist.engine.chain.transact import transact
 from support.agent_role import RunningAgent, SignedOrder, running_agent
 from support.venue_role import KEYS, STRANGER, USER

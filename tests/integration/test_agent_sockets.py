@@ -7,7 +7,8 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from cambist.codecs.agent_messages import (
+from cambist.codecs.http1 import Http1Limits
+from cambist.codecs.messages.agent_messages import (
     Notice,
     NoticeEntry,
     NotifyRequest,
@@ -15,8 +16,7 @@ from cambist.codecs.agent_messages import (
     SolveResponse,
     decode_solve_response,
 )
-from cambist.codecs.http1 import Http1Limits
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.wire import encode
 from cambist.config.limits import AGENT_ANSWER_BYTES_MAX
 from cambist.crypto.hmac_auth import RequestSigner
 from cambist.feeds.net.http_client import HttpClient
@@ -28,7 +28,7 @@ from support.venue_role import CHAIN_ID
 ONE, USDC = 10**18, 10**6
 OWN = """
 import trio
-from cambist.codecs.agent_messages import BidPart, SolverBid
+from cambist.codecs.messages.agent_messages import BidPart, SolverBid
 
 
 class Own:
@@ -216,7 +216,7 @@ async def test_a_strategy_that_fails_costs_its_own_bids(tmp_path: Path, fault: s
 
 
 LENGTHY = """
-from cambist.codecs.agent_messages import BidPart, BidStep, SolverBid
+from cambist.codecs.messages.agent_messages import BidPart, BidStep, SolverBid
 
 
 class Lengthy:

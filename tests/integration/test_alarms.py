@@ -26,9 +26,9 @@ from cambist.config.settings import Settings
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.admission.admission import Admission
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.events import deliveries, webhooks
-from cambist.engine.store.place import FILE_NAME
+from cambist.engine.store.process.place import FILE_NAME
 from cambist.feeds.maker_cache import MakerCache
 from support.delta_stories import DeltaStory, a_delta_story
 from support.patience import until, until_told

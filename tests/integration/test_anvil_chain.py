@@ -17,10 +17,10 @@ from cambist.config.errors import (
     TransactionRefused,
 )
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.anvil import AnvilChain, anvil_command, running_anvil
-from cambist.engine.chain.logs_bloom import bloom_of
+from cambist.engine.chain.nodes.logs_bloom import bloom_of
+from cambist.engine.chain.nodes.rpc_values import read_block
 from cambist.engine.chain.port import DevChain, EthCall, Header, LogFilter, Receipt
-from cambist.engine.chain.rpc_values import read_block
+from cambist.engine.dev.devnet.anvil import AnvilChain, anvil_command, running_anvil
 from support.anvil import CHAIN_ID, KEYS, OTHER_CHAIN_ID, Anvil, anvil_program, until_up
 from support.patience import PATIENCE_S, until
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cambist.engine.conformance.auth import Credentials
+from cambist.engine.conformance.checks.auth import Credentials
 from cambist.engine.conformance.options import CheckOptions, read_base_url
 from cambist.engine.conformance.rules import CheckStatus, Selection
 from cambist.engine.conformance.run import run_checks

@@ -8,14 +8,14 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from cambist.engine.conformance import stage_firm, stage_stream
 from cambist.engine.conformance.check_table import CHECKS
+from cambist.engine.conformance.checks.resources import RESOURCES
 from cambist.engine.conformance.options import read_base_url
 from cambist.engine.conformance.probe import Probe, Unreachable
 from cambist.engine.conformance.report import verdict_line
-from cambist.engine.conformance.resources import RESOURCES
 from cambist.engine.conformance.rules import CheckStatus, Selection
 from cambist.engine.conformance.run import RunOutcome, RunReport, run_checks
+from cambist.engine.conformance.stages import stage_firm, stage_stream
 from cambist.feeds.net import websocket
 from cambist.feeds.net.streams import server_tls
 from support.faulty_maker import Maker, Refused

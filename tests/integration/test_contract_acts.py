@@ -9,19 +9,19 @@ import pytest
 import trio
 from click.testing import CliRunner, Result
 
-from cambist.codecs import calldata, delta_calldata, owner_calldata
-from cambist.codecs.abi import address_word, selector, uint_word
-from cambist.codecs.delta_calldata import Execution
+from cambist.codecs.contracts import calldata, delta_calldata, owner_calldata
+from cambist.codecs.contracts.abi import address_word, selector, uint_word
+from cambist.codecs.contracts.delta_calldata import Execution
 from cambist.codecs.eip712_orders.delta import ORDER, SAME_CHAIN, DeltaOrder, delta_domain_separator
 from cambist.config.chains import ChainSettings
 from cambist.config.errors import Reverted
-from cambist.config.nodes import NodeSettings
+from cambist.config.sections.nodes import NodeSettings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.chain.nodes.rpc import RpcChain
 from cambist.engine.chain.port import EthCall
-from cambist.engine.chain.rpc import RpcChain
 from cambist.engine.chain.transact import transact
 from cambist.engine.cli import cli
 from support.devnet import KEYS, devnet_process

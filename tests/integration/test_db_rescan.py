@@ -6,10 +6,10 @@ from pathlib import Path
 
 import trio
 
-from cambist.config.nodes import NodeSettings
-from cambist.engine.chain.applied import IndexedContracts
-from cambist.engine.chain.indexer import IndexerState, IndexerStatistics
-from cambist.engine.chain.rpc import RpcChain
+from cambist.config.sections.nodes import NodeSettings
+from cambist.engine.chain.index.applied import IndexedContracts
+from cambist.engine.chain.index.indexer import IndexerState, IndexerStatistics
+from cambist.engine.chain.nodes.rpc import RpcChain
 from support.indexing import an_indexer, run_dry, sqlite_engine
 from support.patience import STORY_S
 from support.scripted_rpc import ScriptedRpc, scripted_rpc

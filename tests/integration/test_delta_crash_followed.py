@@ -8,8 +8,8 @@ import trio
 from structlog.testing import capture_logs
 
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.chain.indexer import Indexer
+from cambist.engine.chain.index.indexer import Indexer
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.delta_stories import a_delta_story
 from support.patience import until
 from support.venue_role import CHAIN_ID

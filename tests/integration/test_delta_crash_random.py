@@ -12,8 +12,8 @@ from random import Random
 import trio
 from msgspec import Struct
 
-from cambist.codecs.agent_messages import AuctionOrder
 from cambist.codecs.eip712_orders.delta import DeltaOrder
+from cambist.codecs.messages.agent_messages import AuctionOrder
 from cambist.crypto.secp256k1 import SigningKey
 from support.delta_process import CrashStory, Record, a_crash_story
 from support.patience import until

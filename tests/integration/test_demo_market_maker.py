@@ -6,8 +6,8 @@ from pathlib import Path
 import trio
 from rich.console import Console
 
-from cambist.engine.demo.market_maker import run_market_maker
-from cambist.engine.demo.settlement import a_stage
+from cambist.engine.dev.demo.market_maker import run_market_maker
+from cambist.engine.dev.demo.settlement import a_stage
 from support.patience import STORY_S
 
 

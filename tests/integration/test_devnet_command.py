@@ -12,11 +12,11 @@ import pytest
 import trio
 from click.testing import CliRunner, Result
 
-from cambist.config.nodes import NodeSettings
+from cambist.config.sections.nodes import NodeSettings
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.cli import cli
+from cambist.engine.dev.devnet.anvil import AnvilChain
 from support.anvil import Anvil, anvil_program
 from support.devnet import KEYS, cambist, devnet_process
 from support.patience import PATIENCE_S

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 import trio
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import decode_uint
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import decode_uint
 from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.config.errors import BlockGone, ChainError, RefusalKind, Reverted, TransactionRefused
 from cambist.engine.chain.port import EthCall, LogFilter

@@ -12,11 +12,11 @@ import trio
 from cambist.codecs.http1 import Http1Limits
 from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.config import limits
-from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.devnet.dispatch import answer
-from cambist.engine.devnet.facade import Methods
-from cambist.engine.devnet.moves import Moves
-from cambist.engine.devnet.node import all_methods
+from cambist.engine.dev.devnet.dispatch import answer
+from cambist.engine.dev.devnet.facade import Methods
+from cambist.engine.dev.devnet.moves import Moves
+from cambist.engine.dev.devnet.node import all_methods
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.websocket import WebSocket, connect_websocket
 from support.anvil import Anvil

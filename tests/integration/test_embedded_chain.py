@@ -3,14 +3,14 @@
 import pytest
 import trio
 
-from cambist.codecs.abi import bytes_tail, encode, selector
+from cambist.codecs.contracts.abi import bytes_tail, encode, selector
 from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.config import limits
 from cambist.config.errors import BlockGone, ChainError, RefusalKind, Reverted, TransactionRefused
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import DevChain, EthCall, LogFilter
 from cambist.engine.chain.reverts import custom_errors
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support import evm_programs as programs
 
 CHAIN_ID, GWEI, ETHER = 31337, 10**9, 10**18

@@ -8,13 +8,13 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 import pytest
 
-from cambist.codecs.event_messages import (
+from cambist.codecs.messages.event_messages import (
     OrderEventsQuery,
     OtcEventsQuery,
     decode_order_event,
     decode_stream_message,
 )
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.wire import encode
 from cambist.crypto.addresses import parse_address, to_checksum
 from support.admitting import ALICE_KEY
 from support.event_streams import OTC_PATH, PATH, an_event_venue

@@ -7,7 +7,7 @@ import pytest
 
 from cambist.crypto.addresses import ZERO_ADDRESS, to_checksum
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.store.orders import order_id
+from cambist.engine.orders.order_units import order_id
 from cambist.feeds.net.websocket import HandshakeRefused
 from support.admitting import ALICE_KEY, BOB_KEY, OPERATOR_KEY
 from support.event_streams import OTC_PATH, PATH, an_event_venue, told, written

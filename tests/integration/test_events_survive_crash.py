@@ -17,18 +17,18 @@ from random import Random
 
 import trio
 
-from cambist.codecs.event_messages import (
+from cambist.codecs.http1 import encode_response
+from cambist.codecs.messages.event_messages import (
     OpenMessage,
     OrderEventMessage,
     OrderStreamMessage,
     decode_order_event,
     decode_stream_message,
 )
-from cambist.codecs.http1 import encode_response
 from cambist.config.errors import MakerError, WebSocketClosed
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.events.follower import place_of
+from cambist.engine.store.follower import place_of
 from cambist.feeds.net.websocket import HandshakeRefused, connect_websocket
 from support.delta_process import CrashStory, Record, a_crash_story
 from support.event_streams import PATH

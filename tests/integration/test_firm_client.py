@@ -11,13 +11,13 @@ from bench.peers.ports import held_port, port_of
 
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.codecs.http1 import encode_response
-from cambist.codecs.vocabulary import Side
+from cambist.codecs.messages.vocabulary import Side
 from cambist.config.limits import MAKER_FIRM_ANSWER_BYTES_MAX
 from cambist.crypto.addresses import parse_address
 from cambist.crypto.hmac_auth import RequestSigner
-from cambist.engine.telemetry.clock import WallClock
-from cambist.feeds.firm_check import FirmAsked, FirmFailure, FirmFault, check_firm
-from cambist.feeds.firm_client import FirmClient
+from cambist.engine.process.clock import WallClock
+from cambist.feeds.firm.firm_check import FirmAsked, FirmFailure, FirmFault, check_firm
+from cambist.feeds.firm.firm_client import FirmClient
 from cambist.feeds.net.streams import client_tls
 from support.maker_role import CHAIN_ID, CONTRACT, MAKER, SECRET, TAKER, USDC, USER, WETH, settings_of
 from support.maker_server import PREFIX, running_maker

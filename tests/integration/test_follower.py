@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from cambist.codecs.vocabulary import OrderStatus
+from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import InvalidInput, StoreUnavailable
 from cambist.config.timeouts import FOLLOW_LOOK_S
-from cambist.engine.events.follower import START, EventFollower, latest, place_of, token_of
+from cambist.engine.store.follower import START, EventFollower, latest, place_of, token_of
 from cambist.engine.store.queries import Query, events_after, last_event
 from cambist.engine.store.rows import OrderEvent
 from cambist.engine.store.store import Store
@@ -256,7 +256,7 @@ def test_however_transactions_overlap_a_reader_misses_and_repeats_nothing(
 ) -> None:
     import psycopg
 
-    from cambist.engine.store.postgres import PostgresBackend
+    from cambist.engine.store.postgres.postgres import PostgresBackend
 
     backend = PostgresBackend(postgres_url, lambda: 0)
     writers = [psycopg.connect(postgres_url) for _ in range(4)]

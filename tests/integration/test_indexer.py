@@ -8,14 +8,14 @@ import pytest
 import trio
 import trio.testing
 
-from cambist.codecs import contract_events as events
+from cambist.codecs.contracts import contract_events as events
 from cambist.config.errors import (
     LogsRefused,
     NodeContradiction,
     StoreUnavailable,
 )
 from cambist.config.limits import INDEX_RING_BLOCKS
-from cambist.engine.chain.indexer import IndexerState, rescan
+from cambist.engine.chain.index.indexer import IndexerState, rescan
 from cambist.engine.store.queries import by, of_order
 from cambist.engine.store.rows import amount32
 from cambist.engine.store.store import Store
@@ -196,7 +196,7 @@ async def test_history_is_read_in_ranges_that_fit_the_node(quick: Store) -> None
 async def test_a_range_with_too_much_for_one_step_is_read_in_parts(
     quick: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.chain.reading.INDEX_STEP_ROWS_MAX", 30)
+    monkeypatch.setattr("cambist.engine.chain.index.reading.INDEX_STEP_ROWS_MAX", 30)
     chain = ScriptedChain()
     chain.grow(*([logs_of(n, n)] for n in range(200)), *([] for _ in range(INDEX_RING_BLOCKS)))
     indexer = an_indexer(chain, quick)
@@ -294,7 +294,7 @@ async def test_a_chain_is_not_read_anew_from_where_nothing_was_read(quick: Store
 
 
 async def test_much_is_taken_back_step_by_step(quick: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cambist.engine.chain.indexer.INDEX_STEP_ROWS_MAX", 20)
+    monkeypatch.setattr("cambist.engine.chain.index.indexer.INDEX_STEP_ROWS_MAX", 20)
     chain = ScriptedChain()
     chain.grow(*([logs_of(n, *range(7 * n, 7 * n + 7))] for n in range(60)))
     indexer = an_indexer(chain, quick)
@@ -325,7 +325,7 @@ async def test_much_is_taken_back_step_by_step(quick: Store, monkeypatch: pytest
 async def test_a_block_with_more_than_a_step_takes_is_taken_back_whole(
     quick: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.chain.indexer.INDEX_STEP_ROWS_MAX", 5)
+    monkeypatch.setattr("cambist.engine.chain.index.indexer.INDEX_STEP_ROWS_MAX", 5)
     chain = ScriptedChain()
     chain.grow(*([logs_of(n, *range(50 * n, 50 * n + 50))] for n in range(4)))
     indexer = an_indexer(chain, quick)

@@ -16,7 +16,7 @@ from cambist.config.errors import (
 )
 from cambist.config.limits import INDEX_RING_BLOCKS
 from cambist.config.timeouts import INDEX_LOOK_S
-from cambist.engine.chain.indexer import IndexerState
+from cambist.engine.chain.index.indexer import IndexerState
 from cambist.engine.chain.port import At, Header, Log, LogFilter, Receipt
 from cambist.engine.store.store import Store
 from support.indexing import (

@@ -9,17 +9,17 @@ import pytest
 import trio
 from msgspec import Struct, field
 
-from cambist.codecs import contract_events as events
+from cambist.codecs.contracts import contract_events as events
 from cambist.config.errors import ChainError, NodeContradiction, NodeFault, TransactionRefused
 from cambist.config.limits import INDEX_RING_BLOCKS
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.anvil import AnvilChain
-from cambist.engine.chain.applied import IndexedContracts
-from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.chain.evm import IS_INSTALLED
-from cambist.engine.chain.indexer import Indexer
+from cambist.engine.chain.index.applied import IndexedContracts
+from cambist.engine.chain.index.indexer import Indexer
+from cambist.engine.chain.index.watch import Watch
 from cambist.engine.chain.port import DevChain
-from cambist.engine.chain.watch import Watch
+from cambist.engine.dev.devnet.anvil import AnvilChain
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from cambist.engine.dev.embedded.evm import IS_INSTALLED
 from cambist.engine.store.store import Store
 from support.anvil import CHAIN_ID, KEYS, Anvil, until_up
 from support.examples import IS_LONG

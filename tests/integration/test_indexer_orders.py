@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs import contract_events as events
-from cambist.codecs.vocabulary import OrderStatus, OtcState
+from cambist.codecs.contracts import contract_events as events
+from cambist.codecs.messages.vocabulary import OrderStatus, OtcState
 from cambist.config.errors import (
     StoreUnavailable,
 )
 from cambist.config.limits import INDEX_RING_BLOCKS
-from cambist.engine.chain.indexer import Advance, IndexerState
+from cambist.engine.chain.index.indexer import Advance, IndexerState
+from cambist.engine.chain.index.watch import Watch
 from cambist.engine.chain.port import Log, LogFilter
-from cambist.engine.chain.watch import Watch
-from cambist.engine.store.orders import DELTA, OTC, step
+from cambist.engine.orders.order_units import DELTA, OTC, step
 from cambist.engine.store.queries import by, of_order
 from cambist.engine.store.rows import DeltaFill, OtcCancel, OtcFill, amount32, amount_of
 from cambist.engine.store.store import Store

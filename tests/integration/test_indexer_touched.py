@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import trio
 
-from cambist.codecs import contract_events as events
-from cambist.codecs.abi import address_word, uint_word
+from cambist.codecs.contracts import contract_events as events
+from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.config.errors import ChainError, NodeContradiction, NodeUnavailable, StoreUnavailable
 from cambist.config.limits import INDEX_STEP_BLOCKS_MAX
+from cambist.engine.chain.index.watch import Watch, WatchedAccount
 from cambist.engine.chain.port import Log, LogFilter
-from cambist.engine.chain.watch import Watch, WatchedAccount
 from cambist.engine.store.store import Store
 from support.indexing import DELTA, TOKEN, Told, an_indexer, one, run_dry, sqlite_engine
 from support.scripted_chain import ScriptedChain, Sent, tx

@@ -9,7 +9,7 @@ import trio
 from hypothesis import given
 from trio.testing import MockClock
 
-from cambist.codecs.vocabulary import OrderStatus
+from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import StoreUnavailable
 from cambist.config.timeouts import STORE_LEASE_EVERY_S, STORE_LEASE_SOON_S
 from cambist.engine.store.backend import Lease

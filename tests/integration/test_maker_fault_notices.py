@@ -6,14 +6,14 @@ import msgspec
 import trio
 
 from cambist.codecs.http1 import Http1Limits, Request, encode_response
-from cambist.codecs.resource_messages import MakerFaults
+from cambist.codecs.messages.resource_messages import MakerFaults
 from cambist.config.limits import MAKER_FAULTS_WAITING_MAX
 from cambist.crypto.hmac_auth import RequestSigner, RequestVerifier
-from cambist.engine.routing.fault_notices import FaultNotices, fault_of
+from cambist.engine.process.clock import WallClock
+from cambist.engine.routing.firm.fault_notices import FaultNotices, fault_of
 from cambist.engine.server.gate import Gate
-from cambist.engine.telemetry.clock import WallClock
-from cambist.feeds.firm_check import FirmFault
-from cambist.feeds.maker_health import FaultTold
+from cambist.feeds.firm.firm_check import FirmFault
+from cambist.feeds.firm.maker_health import FaultTold
 from cambist.feeds.net.signed_client import SignedClient
 from support.patience import until
 from support.scripted_server import Caller, scripted_server

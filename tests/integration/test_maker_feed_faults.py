@@ -11,8 +11,8 @@ import pytest
 import trio
 
 from cambist.config.limits import MAKER_JSON_BYTES_MAX
-from cambist.feeds.fill import quote_received
-from cambist.feeds.pair_index import PairIndex
+from cambist.feeds.books.fill import quote_received
+from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.supervisor import MakerFeed
 from support.call_counts import Calls, counted_calls
 from support.maker_feeds import a_feed, grid, http_client, live_of, pair, running, token

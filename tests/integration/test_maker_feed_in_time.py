@@ -14,7 +14,7 @@ from trio.testing import MockClock
 from cambist.codecs.http1 import Request
 from cambist.config import timeouts
 from cambist.crypto.hmac_auth import RequestSigner, RequestVerifier
-from cambist.feeds.pair_index import PairIndex
+from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.standing import PairStanding
 from cambist.feeds.stream import StreamStatistics
 from cambist.feeds.supervisor import MakerFeed

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from cambist.crypto.hmac_auth import RequestSigner
-from cambist.feeds.fill import quote_received
-from cambist.feeds.pair_index import PairIndex
+from cambist.feeds.books.fill import quote_received
+from cambist.feeds.books.pair_index import PairIndex
 from support.maker_feeds import a_feed, http_client, live_of, running
 from support.maker_role import SECRET, USDC, WETH
 from support.maker_server import PREFIX, running_maker, write_prices

@@ -9,8 +9,8 @@ import pytest
 from cambist.codecs.http1 import encode_response
 from cambist.config.errors import ChainError
 from cambist.engine.maker.app import MakerApp
-from cambist.engine.maker.funds import FundsSettings, MakerFunds
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.maker.quoting.funds import FundsSettings, MakerFunds
+from cambist.engine.process.clock import WallClock
 from support.maker_role import CHAIN_ID, TAKER, USDC, USER, WETH, a_chain, firm_request, settings_of
 from support.maker_server import Venue, running_maker
 from support.patience import until

@@ -7,7 +7,7 @@ import trio
 
 from cambist.codecs.eip712_orders.nonce_and_meta import firm_user
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
-from cambist.codecs.maker_messages import FirmOrder, decode_firm_response
+from cambist.codecs.messages.maker_messages import FirmOrder, decode_firm_response
 from cambist.config.settings import Settings
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.signatures import signer

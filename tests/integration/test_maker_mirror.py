@@ -10,9 +10,9 @@ import structlog
 import structlog.testing
 import trio
 
-from cambist.codecs.maker_messages import FirmOrder, PriceGrid, decode_firm_response
+from cambist.codecs.messages.maker_messages import FirmOrder, PriceGrid, decode_firm_response
 from cambist.config.settings import Settings
-from cambist.engine.conformance.auth import Credentials
+from cambist.engine.conformance.checks.auth import Credentials
 from cambist.engine.conformance.options import CheckOptions, read_base_url
 from cambist.engine.conformance.rules import Selection
 from cambist.engine.conformance.run import run_checks

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from cambist.codecs.maker_messages import FirmOrder, decode_firm_response
+from cambist.codecs.messages.maker_messages import FirmOrder, decode_firm_response
 from cambist.config.settings import Settings
 from cambist.engine.maker.prices.replay import encode_record
 from support.maker_role import CHAIN_ID, GRID, TAKER, USDC, WETH, firm_request, settings_of

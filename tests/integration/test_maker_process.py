@@ -17,7 +17,7 @@ import trio
 from cambist.codecs.http1 import Http1Limits
 from cambist.config.errors import MakerError
 from cambist.config.timeouts import SERVER_DRAIN_IDLE_S
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.process.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
 from support.maker_role import ENVIRON, TEXT, firm_request
 from support.maker_server import Venue, write_prices

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 import trio
 
-from cambist.codecs.maker_messages import FirmOrder, PriceGrid, decode_firm_response
+from cambist.codecs.messages.maker_messages import FirmOrder, PriceGrid, decode_firm_response
 from cambist.config.errors import WebSocketClosed
 from cambist.config.limits import MAKER_JSON_BYTES_MAX
 from cambist.crypto.hmac_auth import SIGNATURE_HEADER, TIMESTAMP_HEADER
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.process.clock import WallClock
 from cambist.feeds.net.websocket import HandshakeRefused, WebSocket, connect_websocket
 from support.maker_role import CHAIN_ID, GRID, USER, firm_request, settings_of
 from support.maker_server import PREFIX, Venue, running_maker, write_prices

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import trio
 
-from cambist.codecs.delta_calldata import deposit_native_and_pre_sign
+from cambist.codecs.contracts.delta_calldata import deposit_native_and_pre_sign
 from cambist.crypto.addresses import to_checksum
 from support import interrupts
 from support.order_shell import Shell, an_order_shell
@@ -173,7 +173,7 @@ async def test_an_end_that_the_chain_does_not_tell_of_is_not_known(shell: Shell)
 async def test_a_deposit_that_may_be_mined_later_can_be_taken_back(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.trader.sending.TRADER_FOLLOW_S", 0.5)
+    monkeypatch.setattr("cambist.engine.client.sending.TRADER_FOLLOW_S", 0.5)
     chain = shell.world.chain
     await chain.set_automine(on=False)
     done = await shell.invoke("swap", "ETH", "USDC", "1", "--yes")

@@ -7,7 +7,7 @@ import pytest
 import trio
 from trio.testing import MockClock, lockstep_stream_pair
 
-from cambist.codecs.event_messages import (
+from cambist.codecs.messages.event_messages import (
     BeatMessage,
     OpenMessage,
     OrderEventMessage,

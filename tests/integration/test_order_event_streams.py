@@ -6,12 +6,12 @@ import msgspec
 import pytest
 import trio
 
-from cambist.codecs.vocabulary import OrderStatus
-from cambist.config.venue import RateTier
+from cambist.codecs.messages.vocabulary import OrderStatus
+from cambist.config.sections.venue import RateTier
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.events.follower import START
-from cambist.engine.store.orders import order_id
+from cambist.engine.orders.order_units import order_id
+from cambist.engine.store.follower import START
 from cambist.feeds.net.websocket import HandshakeRefused, WebSocketClosed
 from support.event_streams import PATH, a_venue_at, an_event_venue, told, written
 from support.patience import PATIENCE_S, until

@@ -12,12 +12,12 @@ from bench.load_orders import orders
 from bench.loop_passes import Spread
 from bench.waiting_orders import KINDS, TIMER, WHOLE, Engine, an_order, waited
 
-from cambist.engine.scheduler import Scheduler
-from cambist.engine.venue.delta.funds_watch import FundsWatch
-from cambist.engine.venue.order_engines import ExpiryTimer
-from cambist.engine.venue.otc import engine as otc_engine
-from cambist.engine.venue.otc import funds_watch as otc_funds
-from cambist.engine.venue.otc.live_orders import LiveOtc
+from cambist.engine.delta.settlement.funds_watch import FundsWatch
+from cambist.engine.orders.order_engines import ExpiryTimer
+from cambist.engine.orders.scheduler import Scheduler
+from cambist.engine.otc import engine as otc_engine
+from cambist.engine.otc import funds_watch as otc_funds
+from cambist.engine.otc.live_orders import LiveOtc
 from support.examples import IS_LONG
 
 COUNT, WAVES, WAITING = (10_000, 10, 2_000) if IS_LONG else (120, 3, 500)

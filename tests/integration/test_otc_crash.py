@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import trio
 
-from cambist.codecs import calldata
+from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_otc
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
 from cambist.crypto.hexadecimal import to_hex

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs import calldata
+from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.hexadecimal import parse_hex
 from support.otc_shell import OtcShell, an_otc_shell

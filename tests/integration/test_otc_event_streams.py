@@ -9,18 +9,18 @@ import pytest
 import trio
 from trio.testing import MockClock, lockstep_stream_pair
 
-from cambist.codecs.event_messages import OrderEventMessage, OrderStreamMessage, OtcEventsQuery
-from cambist.codecs.vocabulary import OtcState
+from cambist.codecs.messages.event_messages import OrderEventMessage, OrderStreamMessage, OtcEventsQuery
+from cambist.codecs.messages.vocabulary import OtcState
+from cambist.config.sections.venue import RateTier
 from cambist.config.timeouts import EVENT_BEAT_S, EVENT_STALL_S, WEBSOCKET_CLOSE_S
-from cambist.config.venue import RateTier
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.events.follower import START
+from cambist.engine.api.openapi import openapi_document
+from cambist.engine.client.client import VenueClient
+from cambist.engine.client.events import OrderEvents, OtcEventsWanted
+from cambist.engine.otc.otc_events import otc_event_endpoints
+from cambist.engine.store.follower import START
 from cambist.engine.store.rows import amount32
-from cambist.engine.trader.client import VenueClient
-from cambist.engine.trader.order_events import OrderEvents, OtcEventsWanted
-from cambist.engine.venue.api.openapi import openapi_document
-from cambist.engine.venue.api.otc_events import otc_event_endpoints
 from cambist.feeds.net.websocket import HandshakeRefused, WebSocketClosed
 from support.event_streams import (
     OTC_PATH,

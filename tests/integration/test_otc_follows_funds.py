@@ -6,8 +6,8 @@ from pathlib import Path
 
 import trio
 
-from cambist.codecs.calldata import ALLOWANCE, BALANCE_OF, remaining_balances
-from cambist.codecs.vocabulary import OtcState
+from cambist.codecs.contracts.calldata import ALLOWANCE, BALANCE_OF, remaining_balances
+from cambist.codecs.messages.vocabulary import OtcState
 from cambist.config.limits import VENUE_FUNDS_ACCOUNTS_MAX
 from cambist.engine.store.rows import OtcOrderRow, amount_of
 from support.otc_chain import OtcChain

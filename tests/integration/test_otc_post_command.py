@@ -13,11 +13,11 @@ from uuid import UUID
 import pytest
 import trio
 
-from cambist.codecs import calldata
+from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
 from cambist.crypto.addresses import to_checksum
+from cambist.crypto.custody.keystore import encrypt_key
 from cambist.crypto.hexadecimal import parse_hex
-from cambist.crypto.keystore import encrypt_key
 from cambist.crypto.signatures import signer
 from support.otc_shell import OtcShell, an_otc_shell
 from support.patience import PATIENCE_S

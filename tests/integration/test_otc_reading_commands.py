@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import trio
 
-from cambist.codecs import calldata
+from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.trader import sending
+from cambist.engine.client import sending
 from support.otc_shell import OtcShell, an_otc_shell
 from support.patience import PATIENCE_S, until
 from support.rfq_stories import FILLED_OR_CANCELLED, remaining
@@ -250,7 +250,7 @@ async def test_a_venue_that_only_says_so_is_not_believed(shell: OtcShell, state:
 
 
 async def test_a_push_wakes_whoever_watches(shell: OtcShell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cambist.engine.trader.order_events.TRADER_ORDER_LOOK_PUSHED_S", 3_600)
+    monkeypatch.setattr("cambist.engine.client.events.TRADER_ORDER_LOOK_PUSHED_S", 3_600)
     venue, (name, order) = shell.venue, kept(shell)
     venue.pushes = True
     world = shell.world

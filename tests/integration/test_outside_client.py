@@ -8,12 +8,12 @@ import httpx
 import pytest
 from msgspec import Struct
 
+from cambist.codecs.contracts.router_decoding import decode_swap
 from cambist.codecs.eip712_orders.partner_and_fee import unpack_partner_and_fee
-from cambist.codecs.router_decoding import decode_swap
 from cambist.codecs.trading_token import NATIVE_TOKEN
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.process.clock import WallClock
 from cambist.feeds.maker_cache import EXCLUDED
 from support.documented import documented
 from support.patience import PATIENCE_S

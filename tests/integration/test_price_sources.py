@@ -11,17 +11,17 @@ import msgspec
 import pytest
 import trio.testing
 
-from cambist.codecs.maker_messages import PriceGrid, PricesBody
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.maker_messages import PriceGrid, PricesBody
+from cambist.codecs.messages.wire import encode
 from cambist.config.errors import ConfigError
 from cambist.config.settings import read_settings
-from cambist.engine.credentials import check_addresses
 from cambist.engine.maker.prices.mirror import Mirror
 from cambist.engine.maker.prices.random_walk import RandomWalk
 from cambist.engine.maker.prices.replay import encode_record
 from cambist.engine.maker.prices.source import load_source, normalise_grid
-from cambist.feeds.book import Book, build_book
-from cambist.feeds.fill import quote_paid, quote_received
+from cambist.engine.process.credentials import check_addresses
+from cambist.feeds.books.book import Book, build_book
+from cambist.feeds.books.fill import quote_paid, quote_received
 from support.price_sources import Surroundings, first_updates, next_update
 
 KIT = Path(__file__).parents[2] / "docs" / "maker-kit"

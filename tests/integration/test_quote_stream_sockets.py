@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock, lockstep_stream_pair
 
-from cambist.config.venue import RateTier
+from cambist.config.sections.venue import RateTier
 from support.admitting import an_admission
 from support.patience import PATIENCE_S, until
 from support.server_harness import MemoryListener, Served, answers, field, serving, serving_memory

@@ -8,7 +8,7 @@ from tempfile import TemporaryFile
 import pytest
 import trio
 
-from cambist.engine.chain.anvil import AnvilChain
+from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.store.queries import open_transactions
 from cambist.engine.store.rows import ChainTx
 from cambist.engine.store.tables import CHAIN_TX

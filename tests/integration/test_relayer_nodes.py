@@ -8,10 +8,10 @@ import pytest
 import trio
 
 from cambist.codecs.transactions import Transaction, decode_transaction, sign_transaction
-from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.port import DevChain, EthCall
-from cambist.engine.chain.relay_plan import TOO_LATE
-from cambist.engine.chain.relayer import Relayer
+from cambist.engine.chain.relay.relay_plan import TOO_LATE
+from cambist.engine.chain.relay.relayer import Relayer
+from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.store.queries import Query
 from cambist.engine.store.rows import ChainTx, IntentState, TxStatus
 from cambist.engine.store.store import Store
@@ -30,7 +30,7 @@ async def chain(request: pytest.FixtureRequest) -> AsyncIterator[DevChain]:
     """A chain with nothing on it that mines when it is told to."""
     if request.param == "embedded":
         pytest.importorskip("pyrevm")
-        from cambist.engine.chain.embedded import EmbeddedChain
+        from cambist.engine.dev.embedded.embedded import EmbeddedChain
 
         made: DevChain = EmbeddedChain(CHAIN_ID, lambda: now_ms() // 1_000, {KEY.address: 10**22})
         await made.set_automine(on=False)
@@ -117,7 +117,7 @@ async def test_mined_and_final(chain: DevChain, store: Store) -> None:
 async def test_dropped_transactions_are_handed_in_again(
     chain: DevChain, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.chain.relay_plan._AGAIN_MS", 500)
+    monkeypatch.setattr("cambist.engine.chain.relay.relay_plan._AGAIN_MS", 500)
     async with relaying(chain, store) as relayer:
         keys = await submitted(relayer)
         await handed_in(chain, store)
@@ -187,7 +187,7 @@ async def _is_filled(chain: DevChain, store: Store) -> bool:
 async def test_what_the_node_refuses_for_good_has_failed_once_its_nonce_is_filled(
     chain: DevChain, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.chain.relay_plan._AGAIN_MS", 500)
+    monkeypatch.setattr("cambist.engine.chain.relay.relay_plan._AGAIN_MS", 500)
     async with relaying(chain, store) as relayer:
         await relayer.submit("too much", EthCall(target(0), b"", gas_max=GAS_MAX))
         keys = await submitted(relayer)
@@ -201,7 +201,7 @@ async def test_what_the_node_refuses_for_good_has_failed_once_its_nonce_is_fille
 async def test_a_foreign_transaction_with_our_nonce(
     chain: DevChain, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.chain.relay_plan._TAKEN_MS", 200)
+    monkeypatch.setattr("cambist.engine.chain.relay.relay_plan._TAKEN_MS", 200)
     async with relaying(chain, store) as relayer:
         keys = await submitted(relayer)
         await handed_in(chain, store)

@@ -12,11 +12,11 @@ import trio.testing
 from msgspec.structs import replace
 
 from cambist.config.timeouts import RELAY_PAUSE_S_MAX
+from cambist.crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.engine.chain.port import EthCall
-from cambist.engine.chain.relay_plan import TOO_LATE
-from cambist.engine.chain.relayer import Relayer
+from cambist.engine.chain.relay.relay_plan import TOO_LATE
+from cambist.engine.chain.relay.relayer import Relayer
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.rows import IntentState, TxStatus
 from cambist.engine.store.tables import CHAIN_TX

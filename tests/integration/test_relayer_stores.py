@@ -23,7 +23,7 @@ COUNT = 4
 def chain() -> DevChain:
     """A chain with nothing on it that makes a block of each transaction."""
     pytest.importorskip("pyrevm")
-    from cambist.engine.chain.embedded import EmbeddedChain
+    from cambist.engine.dev.embedded.embedded import EmbeddedChain
 
     return EmbeddedChain(CHAIN_ID, lambda: now_ms() // 1_000, {KEY.address: 10**22})
 

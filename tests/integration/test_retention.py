@@ -6,9 +6,9 @@ import trio
 import trio.testing
 from msgspec.structs import replace
 
-from cambist.codecs.vocabulary import OrderStatus, OtcState
+from cambist.codecs.messages.vocabulary import OrderStatus, OtcState
 from cambist.config.timeouts import PRUNE_EVERY_S
-from cambist.engine.store.orders import Intent, effect_key, finished
+from cambist.engine.orders.order_units import Intent, effect_key, finished
 from cambist.engine.store.queries import OtcFilter, among, by
 from cambist.engine.store.retention import Retention
 from cambist.engine.store.rows import (

@@ -4,8 +4,8 @@ import pytest
 import trio
 
 from cambist.config.errors import ChainError
-from cambist.config.nodes import NodeSettings
-from cambist.engine.chain.rpc import RpcChain
+from cambist.config.sections.nodes import NodeSettings
+from cambist.engine.chain.nodes.rpc import RpcChain
 from support.patience import PATIENCE_S
 from support.rpc_nodes import away, first_said, one_node, two_nodes
 from support.scripted_rpc import scripted_rpc
@@ -22,7 +22,7 @@ async def test_a_head_that_goes_far_back_is_not_believed() -> None:
 
 
 async def test_a_head_that_stays_back_is_believed_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cambist.engine.chain.rpc.NODE_BACK_S", 0.5)
+    monkeypatch.setattr("cambist.engine.chain.nodes.rpc.NODE_BACK_S", 0.5)
     async with one_node(lag_blocks_max=5) as (node, chain):
         await chain.block()
         node.height = 4
@@ -75,7 +75,7 @@ async def test_one_of_several_other_nodes_is_enough_to_believe_a_jump() -> None:
 async def test_a_chain_that_has_gone_on_far_is_believed_in_the_end_where_the_other_node_stands_still(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cambist.engine.chain.rpc.NODE_BACK_S", 0.5)
+    monkeypatch.setattr("cambist.engine.chain.nodes.rpc.NODE_BACK_S", 0.5)
     async with two_nodes(lag_blocks_max=5) as (first, _, chain):
         await chain.block()
         first.height = 1_010

@@ -15,12 +15,12 @@ from cambist.config.errors import (
     Reverted,
     TransactionRefused,
 )
-from cambist.config.nodes import NodeSettings
+from cambist.config.sections.nodes import NodeSettings
 from cambist.config.timeouts import NODE_REST_S_MAX
 from cambist.crypto.keccak import keccak256
-from cambist.engine.chain import failover
+from cambist.engine.chain.nodes import failover
+from cambist.engine.chain.nodes.rpc import RpcChain
 from cambist.engine.chain.port import EthCall, LogFilter
-from cambist.engine.chain.rpc import RpcChain
 from support.patience import PATIENCE_S
 from support.rpc_nodes import (
     CALL_S,

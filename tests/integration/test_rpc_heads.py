@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import trio
 
-from cambist.config.nodes import NodeSettings
-from cambist.engine.chain import heads
-from cambist.engine.chain.failover import rest_s
-from cambist.engine.chain.heads import Heads
-from cambist.engine.chain.rpc import RpcChain
+from cambist.config.sections.nodes import NodeSettings
+from cambist.engine.chain.nodes import heads
+from cambist.engine.chain.nodes.failover import rest_s
+from cambist.engine.chain.nodes.heads import Heads
+from cambist.engine.chain.nodes.rpc import RpcChain
 from support.patience import PATIENCE_S, until
 from support.scripted_rpc import ScriptedRpc, block_hash, scripted_rpc
 
@@ -38,7 +38,7 @@ async def woken(wait: Callable[[], Awaitable[None]], cause: Callable[[], Awaitab
 
 @pytest.fixture
 def short_rests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cambist.engine.chain.failover.NODE_REST_S", 0.01)
+    monkeypatch.setattr("cambist.engine.chain.nodes.failover.NODE_REST_S", 0.01)
 
 
 def grow(node: ScriptedRpc) -> Callable[[], Awaitable[None]]:
@@ -141,7 +141,7 @@ async def test_a_head_that_the_node_does_not_have_yet_is_looked_for_now_and_then
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The node that announces and the one that is asked may be two: no question after question meanwhile."""
-    monkeypatch.setattr("cambist.engine.chain.rpc.NODE_LOOK_S", 0.02)
+    monkeypatch.setattr("cambist.engine.chain.nodes.rpc.NODE_LOOK_S", 0.02)
     async with scripted_rpc() as node, opened(node, ws_urls=(node.ws_url,), poll_s=60) as chain:
         await until(lambda: bool(node.sockets))
         await node.announce(10)

@@ -18,11 +18,11 @@ from bench.peers.ports import held_port, port_of
 
 from cambist.codecs.canonical_json import canonical
 from cambist.codecs.http1 import Http1Limits
-from cambist.codecs.vocabulary import Side
+from cambist.codecs.messages.vocabulary import Side
 from cambist.config.settings import parse_settings
-from cambist.engine.store.opening import open_store
-from cambist.engine.telemetry.clock import WallClock
-from cambist.engine.venue.delta.issued import IssuedRoutes, quoted_as
+from cambist.engine.delta.pricing.issued import IssuedRoutes, quoted_as
+from cambist.engine.process.clock import WallClock
+from cambist.engine.store.process.opening import open_store
 from cambist.feeds.net.http_client import HttpClient
 from support.patience import PATIENCE_S
 from support.venue_processes import ready

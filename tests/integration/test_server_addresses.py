@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from cambist.config.errors import ConfigError
-from cambist.config.server import HealthSettings, ServerSettings
+from cambist.config.sections.server import HealthSettings, ServerSettings
 from cambist.config.settings import parse_settings
 from cambist.engine.server import Server
 from support.patience import PATIENCE_S, until

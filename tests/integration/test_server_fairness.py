@@ -18,7 +18,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from cambist.config.server import TlsSettings
+from cambist.config.sections.server import TlsSettings
 from cambist.engine.server import HttpCall, Reply, Router
 from support.call_counts import counted_calls
 from support.patience import PATIENCE_S

@@ -13,9 +13,9 @@ import pytest
 import structlog
 import trio
 
-from cambist.config.server import ServerSettings
-from cambist.engine.server import processes
-from cambist.engine.server.processes import ProcessNumber, inherited_listener, process_place, run_processes
+from cambist.config.sections.server import ServerSettings
+from cambist.engine.process import processes
+from cambist.engine.process.processes import ProcessNumber, inherited_listener, process_place, run_processes
 from cambist.feeds.net.streams import listen
 from support.patience import PATIENCE_S
 from support.server_harness import LAST_GET, answers, read_to_end

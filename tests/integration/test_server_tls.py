@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from cambist.config.errors import ConfigError
-from cambist.config.server import ServerSettings, TlsSettings
+from cambist.config.sections.server import ServerSettings, TlsSettings
 from cambist.engine.server import RouteGroup, Router, Server
 from cambist.feeds.net.streams import client_tls, dial, server_tls
 from support.patience import PATIENCE_S

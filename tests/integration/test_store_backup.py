@@ -21,19 +21,19 @@ from msgspec.structs import astuple
 
 from cambist.config.errors import ConfigError, StoreError
 from cambist.engine.cli import cli
+from cambist.engine.orders.order_units import DELTA
 from cambist.engine.store.backend import Backend
-from cambist.engine.store.backup import back_up
-from cambist.engine.store.export import AMOUNTS, export_lines
-from cambist.engine.store.file_lock import locked
 from cambist.engine.store.migrate import migrations
-from cambist.engine.store.orders import DELTA
-from cambist.engine.store.place import PostgresPlace, SqlitePlace
-from cambist.engine.store.postgres import PostgresBackend
+from cambist.engine.store.operator.backup import back_up
+from cambist.engine.store.operator.export import AMOUNTS, export_lines
+from cambist.engine.store.operator.upkeep import upkeep_of
+from cambist.engine.store.postgres.postgres import PostgresBackend
+from cambist.engine.store.process.file_lock import locked
+from cambist.engine.store.process.place import PostgresPlace, SqlitePlace
 from cambist.engine.store.rows import amount32
-from cambist.engine.store.sqlite import SqliteBackend
+from cambist.engine.store.sqlite.sqlite import SqliteBackend
 from cambist.engine.store.tables import TABLES, Table
 from cambist.engine.store.units import DONE, Put, Unit
-from cambist.engine.store.upkeep import upkeep_of
 from support.patience import PATIENCE_S
 from support.postgres import PostgresServer
 from support.stores import NOW_MS, a_delta_order

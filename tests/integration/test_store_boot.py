@@ -2,10 +2,10 @@
 
 import trio
 
-from cambist.codecs.vocabulary import OrderStatus, OtcState
-from cambist.engine.store.boot import take_up
+from cambist.codecs.messages.vocabulary import OrderStatus, OtcState
+from cambist.engine.orders.boot import take_up
+from cambist.engine.orders.order_units import Intent, effect_key, finished
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.orders import Intent, effect_key, finished
 from cambist.engine.store.rows import DeltaOrderRow, OtcOrderRow
 from cambist.engine.store.units import Fence, Fenced
 from support.stores import (

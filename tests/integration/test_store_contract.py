@@ -6,9 +6,9 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, OtcState
+from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, OtcState
 from cambist.config.errors import StoreFull, StoreUnavailable
-from cambist.engine.store.orders import (
+from cambist.engine.orders.order_units import (
     DELTA,
     OTC,
     Intent,

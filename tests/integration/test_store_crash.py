@@ -18,7 +18,7 @@ import pytest
 import trio
 
 from cambist.config.timeouts import STORE_PAUSE_S
-from cambist.engine.store import process_link
+from cambist.engine.store.process import process_link
 from cambist.engine.store.units import Done
 from support.patience import PATIENCE_S, until
 from support.store_work import (

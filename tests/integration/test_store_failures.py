@@ -19,16 +19,16 @@ import trio
 
 from cambist.config.errors import ConfigError, StoreError, StoreUnavailable
 from cambist.config.settings import Settings
-from cambist.engine.store.opening import open_store
-from cambist.engine.store.orders import DELTA
-from cambist.engine.store.place import FILE_NAME
+from cambist.engine.orders.order_units import DELTA
+from cambist.engine.store.operator.upkeep import SqliteUpkeep
+from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.process.place import FILE_NAME
 from cambist.engine.store.queries import Query, by
 from cambist.engine.store.rows import DeltaOrderRow
-from cambist.engine.store.sqlite import SqliteBackend, open_for_reading, read
+from cambist.engine.store.sqlite.sqlite import SqliteBackend, open_for_reading, read
 from cambist.engine.store.store import InlineLink, Store
 from cambist.engine.store.tables import DELTA_ORDER, NONCE_USED
 from cambist.engine.store.units import DONE, Put, Refused, Unit, UnitOutcome
-from cambist.engine.store.upkeep import SqliteUpkeep
 from support.patience import until
 from support.stores import NOW_MS, a_delta_order, submission
 

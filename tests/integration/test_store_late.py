@@ -9,8 +9,9 @@ import trio
 
 from cambist.config.errors import StoreUnavailable
 from cambist.config.timeouts import STORE_OUTCOME_S
-from cambist.engine.store import postgres, process_link
-from cambist.engine.store.postgres import PostgresBackend
+from cambist.engine.store.postgres import postgres
+from cambist.engine.store.postgres.postgres import PostgresBackend
+from cambist.engine.store.process import process_link
 from cambist.engine.store.queries import Query
 from cambist.engine.store.units import Done
 from support.patience import until

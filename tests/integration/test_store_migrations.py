@@ -10,9 +10,10 @@ import psycopg
 import pytest
 
 from cambist.config.errors import CambistError, ConfigError
-from cambist.engine.store import postgres_connection, sqlite
-from cambist.engine.store.export import AMOUNTS, OTHERS
 from cambist.engine.store.migrate import AppliedMigration, Dialect, Migration, migrations, pending
+from cambist.engine.store.operator.export import AMOUNTS, OTHERS
+from cambist.engine.store.postgres import postgres_connection
+from cambist.engine.store.sqlite import sqlite
 from cambist.engine.store.tables import TABLES, Table
 from support.postgres import PostgresServer
 from support.stores import NOW_MS

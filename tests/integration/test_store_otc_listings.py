@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cambist.codecs.vocabulary import OtcState, OtcType
+from cambist.codecs.messages.vocabulary import OtcState, OtcType
 from cambist.engine.store.queries import OtcFilter, live_otc, otc_page
 from cambist.engine.store.rows import OtcOrderRow, amount32
 from cambist.engine.store.store import Store

@@ -9,12 +9,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from cambist.codecs.vocabulary import OrderStatus
+from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import ConfigError, StoreError, StoreUnavailable
+from cambist.engine.orders.order_units import DELTA, effect_key, finished, step
 from cambist.engine.store import queries
 from cambist.engine.store.backend import Lease
-from cambist.engine.store.orders import DELTA, effect_key, finished, step
-from cambist.engine.store.postgres import PostgresBackend
+from cambist.engine.store.postgres.postgres import PostgresBackend
 from cambist.engine.store.queries import DeltaFilter, Query
 from cambist.engine.store.rows import DeltaOrderRow
 from cambist.engine.store.tables import (

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 from cambist.config.timeouts import STORE_DEAD_S
-from cambist.engine.store.postgres import PostgresBackend
+from cambist.engine.store.postgres.postgres import PostgresBackend
 from support.patience import PATIENCE_S
 
 

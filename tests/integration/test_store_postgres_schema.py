@@ -9,11 +9,11 @@ import psycopg
 import pytest
 
 from cambist.config.errors import ConfigError
-from cambist.engine.events.follower import place_of
 from cambist.engine.store import queries
+from cambist.engine.store.follower import place_of
 from cambist.engine.store.migrate import migrations
-from cambist.engine.store.postgres import PostgresBackend
-from cambist.engine.store.postgres_connection import applied, connect, migrate, reason
+from cambist.engine.store.postgres.postgres import PostgresBackend
+from cambist.engine.store.postgres.postgres_connection import applied, connect, migrate, reason
 from cambist.engine.store.queries import DeltaFilter
 from cambist.engine.store.rows import Webhook
 from cambist.engine.store.tables import DELTA_ORDER, WEBHOOK
@@ -23,7 +23,7 @@ from support.postgres import PostgresServer
 from support.store_orders import an_order, submitted
 
 _OPEN = (
-    "import sys; from cambist.engine.store.postgres import PostgresBackend; "
+    "import sys; from cambist.engine.store.postgres.postgres import PostgresBackend; "
     "sys.stdin.read(); PostgresBackend(sys.argv[1], lambda: 7).close()"
 )
 
@@ -142,7 +142,7 @@ def test_a_password_in_what_the_server_says_is_not_repeated() -> None:
 def test_without_the_extra_the_error_names_it(postgres_url: str) -> None:
     program = (
         "import sys; sys.modules['psycopg'] = None\n"
-        "from cambist.engine.store.postgres import PostgresBackend\n"
+        "from cambist.engine.store.postgres.postgres import PostgresBackend\n"
         "from cambist.config.errors import ConfigError\n"
         "try: PostgresBackend(sys.argv[1], lambda: 7)\n"
         "except ConfigError as error: print(error)\n"

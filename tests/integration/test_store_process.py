@@ -16,11 +16,11 @@ import trio.testing
 from bench.peers.ports import held_port, port_of
 
 from cambist.config.errors import ConfigError, StoreError, StoreFull, StoreUnavailable
+from cambist.config.sections.store import StoreSettings
 from cambist.config.settings import Settings
-from cambist.config.store import StoreSettings
 from cambist.config.timeouts import STORE_OUTCOME_S
-from cambist.engine.store import process, process_link
-from cambist.engine.store.opening import open_store
+from cambist.engine.store.process import process, process_link
+from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.queries import Query
 from cambist.engine.store.rows import OrderDocument
 from cambist.engine.store.store import Store
@@ -69,7 +69,7 @@ def test_it_starts_without_what_logs_and_without_settings() -> None:
     imported = {
         line.rpartition("|")[2].strip() for line in said.splitlines() if line.startswith("import time:")
     }
-    assert "cambist.engine.store.sqlite" in imported
+    assert "cambist.engine.store.sqlite.sqlite" in imported
     assert not imported & {"structlog", "asyncio", "rich", "cambist.config.settings", "psycopg"}
 
 

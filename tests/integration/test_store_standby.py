@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from cambist.config.errors import StoreUnavailable
-from cambist.engine.store.postgres import PostgresBackend
+from cambist.engine.store.postgres.postgres import PostgresBackend
 from cambist.engine.store.queries import by
 from cambist.engine.store.tables import DELTA_ORDER
 from cambist.engine.store.units import DONE

@@ -11,13 +11,13 @@ from bench.peers.ports import held_port, port_of
 from msgspec import Raw
 
 from cambist.codecs.http1 import Request
-from cambist.codecs.market_messages import TransactionBody, TransactionEnvelope
-from cambist.codecs.resource_messages import TokenList
-from cambist.codecs.vocabulary import Side
+from cambist.codecs.messages.market_messages import TransactionBody, TransactionEnvelope
+from cambist.codecs.messages.resource_messages import TokenList
+from cambist.codecs.messages.vocabulary import Side
 from cambist.config.errors import ConfigError, VenueError
 from cambist.config.secret import Secret
-from cambist.engine.trader import client as client_module
-from cambist.engine.trader.client import VenueClient, check_url
+from cambist.engine.client import client as client_module
+from cambist.engine.client.client import VenueClient, check_url
 from support.scripted_server import Caller, scripted_server
 
 TOKENS = {"tokens": [{"symbol": "USDC", "address": f"0x{'05' * 20}", "decimals": 6, "network": 1}]}

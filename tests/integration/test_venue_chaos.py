@@ -24,9 +24,9 @@ from bench.peers.ports import held_port, port_of
 from msgspec.structs import replace
 
 from cambist.codecs.http1 import Request
+from cambist.config.sections.venue import FirmSettings
 from cambist.config.settings import Settings
-from cambist.config.venue import FirmSettings
-from cambist.engine.routing import firm_proof
+from cambist.engine.routing.firm import firm_proof
 from cambist.feeds import backoff, poll
 from cambist.feeds.net import http_client
 from cambist.feeds.net.streams import listen

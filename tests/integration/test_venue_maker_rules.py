@@ -9,12 +9,12 @@ from structlog.testing import capture_logs
 
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hmac_auth import RequestSigner
+from cambist.engine.process.clock import WallClock
 from cambist.engine.safety.maker_rules import MakerRules
-from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.maker_watch import FILE_NAME, MakerWatch
-from cambist.feeds.firm_check import FirmFault
+from cambist.feeds.firm.firm_check import FirmFault
+from cambist.feeds.firm.maker_health import FaultTold
 from cambist.feeds.maker_cache import EXCLUDED
-from cambist.feeds.maker_health import FaultTold
 from support.patience import until
 from support.venue_role import CHAIN_ID, SECRETS, USER, RunningVenue, running_venue
 

@@ -17,18 +17,18 @@ from bench.peers.process import PEERS_PYTHON
 
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_otc
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_separator
-from cambist.codecs.vocabulary import OrderStatus
+from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config import limits
 from cambist.crypto.addresses import ZERO_ADDRESS, to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.signatures import to_compact64
-from cambist.engine.store.orders import order_id
+from cambist.engine.delta.auction.auction import decide
+from cambist.engine.delta.auction.auction_record import Rejections, RoundTimes, round_rows
+from cambist.engine.delta.orders.document import encode_document
+from cambist.engine.orders.order_units import order_id
 from cambist.engine.store.rows import OrderDocument
 from cambist.engine.store.tables import AUCTION_ROUND, DELTA_DOCUMENT, DELTA_ORDER
 from cambist.engine.store.units import Done, Unit, new, put
-from cambist.engine.venue.delta.auction import decide
-from cambist.engine.venue.delta.auction_record import Rejections, RoundTimes, round_rows
-from cambist.engine.venue.delta.document import encode_document
 from support.bidding import a_proven, a_round_order
 from support.examples import IS_LONG
 from support.oracles import require_oracle

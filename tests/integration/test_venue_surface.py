@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from cambist.codecs.canonical_json import canonical
 from cambist.codecs.http1 import Response
-from cambist.codecs.market_messages import QuoteResponse
-from cambist.codecs.resource_messages import (
+from cambist.codecs.messages.market_messages import QuoteResponse
+from cambist.codecs.messages.resource_messages import (
     AdaptersContracts,
     ChainList,
     ContractsDocument,
@@ -24,17 +24,17 @@ from cambist.codecs.resource_messages import (
     TokenList,
     UserTokens,
 )
-from cambist.codecs.vocabulary import Side
+from cambist.codecs.messages.vocabulary import Side
+from cambist.config.sections.venue import RateTier
 from cambist.config.settings import Settings, parse_settings
-from cambist.config.venue import RateTier
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.route_seal import RouteSeal
 from cambist.engine.chain.transact import transact
-from cambist.engine.store.opening import open_store
-from cambist.engine.telemetry.clock import WallClock
-from cambist.engine.venue.delta.issued import IssuedRoutes, quoted_as
-from cambist.engine.venue.market.price_route import opened
+from cambist.engine.delta.pricing.issued import IssuedRoutes, quoted_as
+from cambist.engine.market.price_route import opened
+from cambist.engine.process.clock import WallClock
+from cambist.engine.store.process.opening import open_store
 from support.patience import PATIENCE_S, until
 from support.venue_role import (
     CHAIN_ID,

@@ -7,7 +7,7 @@ import trio
 
 from cambist.config.errors import ConfigError
 from cambist.config.settings import parse_settings
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.process.clock import WallClock
 from cambist.engine.venue.app import opened_venue
 
 ADDRESSES = {name: "0x" + f"{number:02x}" * 20 for number, name in enumerate(

@@ -13,7 +13,7 @@ import pytest
 import trio
 
 from cambist.config.secret import Secret
-from cambist.config.webhooks import WebhookSettings
+from cambist.config.sections.webhooks import WebhookSettings
 from cambist.engine.events.webhook_opening import open_webhooks
 from cambist.engine.events.webhooks import HookStatistics
 from cambist.engine.store.leases import Leases

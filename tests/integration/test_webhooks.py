@@ -8,11 +8,11 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from cambist.codecs.vocabulary import DeliveryState, OrderStatus, OtcState
+from cambist.codecs.messages.vocabulary import DeliveryState, OrderStatus, OtcState
 from cambist.config.errors import StoreError, StoreUnavailable
 from cambist.engine.events.deliveries import new_delivery, replayed
-from cambist.engine.events.follower import START
 from cambist.engine.events.webhooks import shard_of
+from cambist.engine.store.follower import START
 from cambist.engine.store.queries import Query, by, deliveries, last_event
 from cambist.engine.store.rows import Delivery, DeltaOrderRow, OrderEvent, Webhook, amount32
 from cambist.engine.store.store import Store

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.codecs.eip712_orders.delta import DeltaOrder
-from cambist.codecs.vocabulary import Side
-from cambist.engine.venue.delta.auction import Decision, GasCost, decide
-from cambist.engine.venue.delta.bids import RoundOrder
-from cambist.engine.venue.delta.simulation import Proven
+from cambist.codecs.messages.vocabulary import Side
+from cambist.engine.delta.auction.auction import Decision, GasCost, decide
+from cambist.engine.delta.bids.bids import RoundOrder
+from cambist.engine.delta.bids.simulation import Proven
 from support.bidding import a_delta_order, a_proven, a_round_order
 
 _SMALL = {"src_amount": 70, "dest_amount": 33, "expected_amount": 0}

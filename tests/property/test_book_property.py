@@ -9,10 +9,10 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from cambist.codecs.amounts import parse_decimal, parse_decimals
-from cambist.codecs.maker_messages import Level, PriceGrid
+from cambist.codecs.messages.maker_messages import Level, PriceGrid
 from cambist.config.errors import InvalidInput
-from cambist.feeds.book import Book, build_book, cut_ladder
-from cambist.feeds.fill import base_paid, base_received, quote_paid, quote_received
+from cambist.feeds.books.book import Book, build_book, cut_ladder
+from cambist.feeds.books.fill import base_paid, base_received, quote_paid, quote_received
 
 Levels = tuple[Level, ...]
 

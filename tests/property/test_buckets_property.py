@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.config.venue import RateTier
+from cambist.config.sections.venue import RateTier
 from cambist.engine.admission.buckets import Buckets
 
 tiers = st.builds(

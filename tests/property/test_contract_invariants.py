@@ -12,7 +12,7 @@ import pytest
 
 from cambist.engine.chain import artifacts
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.contract_compiler import SOURCES, compiled
 from support.contract_fuzz import Fuzz, a_fuzz
 from support.examples import IS_LONG, examples

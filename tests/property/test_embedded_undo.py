@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from cambist.codecs.transactions import Transaction, decode_transaction, sign_transaction
 from cambist.config.errors import TransactionRefused
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain import blocks
-from cambist.engine.chain.evm import Evm, EvmMessage
-from cambist.engine.chain.journal import Account
-from cambist.engine.chain.ledger import BlockLedger
+from cambist.engine.dev.embedded import blocks
+from cambist.engine.dev.embedded.evm import Evm, EvmMessage
+from cambist.engine.dev.embedded.journal import Account
+from cambist.engine.dev.embedded.ledger import BlockLedger
 from support import evm_programs as programs
 
 KEYS = [SigningKey(bytes([number]) * 32) for number in (1, 2)]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from cambist.engine.store import queries
-from cambist.engine.store.postgres import PostgresBackend
+from cambist.engine.store.postgres.postgres import PostgresBackend
 from cambist.engine.store.tables import ORDER_EVENT
 from cambist.engine.store.units import DONE, Unit, UnitOutcome
 from support.store_orders import an_order, submitted

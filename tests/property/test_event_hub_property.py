@@ -22,11 +22,11 @@ from cambist.crypto.addresses import to_checksum
 from cambist.engine.events import hub as hub_module
 from cambist.engine.events import subscription as subscription_module
 from cambist.engine.events.filters import EventFilter
-from cambist.engine.events.follower import START, place_of, token_of
 from cambist.engine.events.hub import EventHub
 from cambist.engine.events.ring import RingPosition
 from cambist.engine.events.subscription import Subscription
-from cambist.engine.store.orders import order_id
+from cambist.engine.orders.order_units import order_id
+from cambist.engine.store.follower import START, place_of, token_of
 from cambist.engine.store.queries import events_after
 from cambist.engine.store.rows import OrderEvent
 from cambist.engine.store.store import Store

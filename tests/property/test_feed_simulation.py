@@ -18,8 +18,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from cambist.codecs.http1 import Request, Upgrade, encode_response
 from cambist.config.timeouts import BOOK_LOOK_S, FEED_REQUEST_S, SOCKET_GRACE_S
 from cambist.feeds import backoff, poll
-from cambist.feeds.fill import quote_paid, quote_received
-from cambist.feeds.pair_index import PairIndex
+from cambist.feeds.books.fill import quote_paid, quote_received
+from cambist.feeds.books.pair_index import PairIndex
 from support.examples import IS_LONG
 from support.maker_feeds import (
     ADDRESSES,

@@ -8,7 +8,7 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cambist.engine.chain.applied import read_events, rows_of
+from cambist.engine.chain.index.applied import read_events, rows_of
 from cambist.engine.store.tables import CHAIN_LOGS
 from support.examples import examples
 from support.indexing import (

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.config.errors import ConfigError
-from cambist.crypto.keystore import decrypt_key, encrypt_key
+from cambist.crypto.custody.keystore import decrypt_key, encrypt_key
 from cambist.crypto.secp256k1 import CURVE_ORDER, SigningKey
 from support.exception_chains import everything_told
 

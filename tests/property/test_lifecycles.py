@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from msgspec.structs import replace
 
-from cambist.codecs.vocabulary import OrderStatus, OtcState
+from cambist.codecs.messages.vocabulary import OrderStatus, OtcState
 from cambist.config.errors import TransitionError
 from cambist.engine.lifecycle import DELTA_LIFECYCLE, OTC_LIFECYCLE, Lifecycle
-from cambist.engine.store.orders import Intent, finished, postponed
+from cambist.engine.orders.order_units import Intent, finished, postponed
 from cambist.engine.store.queries import Query, events_after
 from cambist.engine.store.rows import ChainCursor, DeltaOrderRow, Effect, OtcOrderRow, amount32
-from cambist.engine.store.sqlite import SqliteBackend
+from cambist.engine.store.sqlite.sqlite import SqliteBackend
 from cambist.engine.store.tables import (
     CHAIN_CURSOR,
     DELTA_DOCUMENT,

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.codecs.maker_messages import (
+from cambist.codecs.messages.maker_messages import (
     Decoded,
     Pair,
     PairsBody,
@@ -16,8 +16,8 @@ from cambist.codecs.maker_messages import (
     Token,
     TokensBody,
 )
-from cambist.codecs.vocabulary import TokenType
-from cambist.feeds.fill import quote_paid, quote_received
+from cambist.codecs.messages.vocabulary import TokenType
+from cambist.feeds.books.fill import quote_paid, quote_received
 from support.maker_feeds import ADDRESSES, DECIMALS, LISTED, STALE_MS, Told
 
 NAMES = tuple(DECIMALS)

@@ -9,10 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cambist.codecs import delta_messages, maker_messages, market_messages, otc_messages, resource_messages
 from cambist.codecs.canonical_json import canonical
-from cambist.codecs.query import query_decoder
-from cambist.codecs.wire import decoder, encode
+from cambist.codecs.messages import (
+    delta_messages,
+    maker_messages,
+    market_messages,
+    otc_messages,
+    resource_messages,
+)
+from cambist.codecs.messages.query import query_decoder
+from cambist.codecs.messages.wire import decoder, encode
 from cambist.config.errors import InvalidInput
 from support.examples import examples
 from support.message_strategies import messages

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.codecs.vocabulary import Side
+from cambist.codecs.messages.vocabulary import Side
 from cambist.config.errors import RequestError
 from cambist.config.limits import UINT256_MAX
-from cambist.config.partners import ResolvedFee
-from cambist.engine.venue.market.order_fills import FillableOrder, Filled, FillFunds, Looked, filled
-from cambist.engine.venue.market.signed_orders import OrderSwap, SignedOrder
-from cambist.engine.venue.market.ticket import Parties
-from cambist.engine.venue.signed_by import read_signature
+from cambist.config.sections.partners import ResolvedFee
+from cambist.engine.market.order_fills import FillableOrder, Filled, FillFunds, Looked, filled
+from cambist.engine.market.signed_orders import OrderSwap, SignedOrder
+from cambist.engine.market.ticket import Parties
+from cambist.engine.served.signed_by import read_signature
 from support.examples import examples
 from support.market_place import USDC, USER, WETH, a_shop
 

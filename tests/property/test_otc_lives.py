@@ -6,14 +6,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from cambist.codecs.vocabulary import OtcState
+from cambist.codecs.messages.vocabulary import OtcState
 from cambist.engine.chain.holdings import Holding
 from cambist.engine.lifecycle import OTC_LIFECYCLE
+from cambist.engine.orders.step import OrderStep
+from cambist.engine.otc import life
+from cambist.engine.otc.balances import Backed, is_backed, standings
+from cambist.engine.otc.life import ENDED, LIVE, OtcFacts
 from cambist.engine.store.rows import OtcCancel, OtcFill, OtcOrderRow, amount32, amount_of
-from cambist.engine.venue.otc import life
-from cambist.engine.venue.otc.balances import Backed, is_backed, standings
-from cambist.engine.venue.otc.life import ENDED, LIVE, OtcFacts
-from cambist.engine.venue.step import OrderStep
 from support.stores import BOB, USDC, WETH, an_otc_order, hash_of
 
 _S = OtcState

@@ -15,14 +15,14 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from cambist.codecs.vocabulary import OtcState
+from cambist.codecs.messages.vocabulary import OtcState
 from cambist.engine.chain.holdings import Holding
 from cambist.engine.lifecycle import OTC_LIFECYCLE
+from cambist.engine.otc.balances import Backed, standings
+from cambist.engine.otc.life import ENDED, LIVE
 from cambist.engine.store.queries import Query
 from cambist.engine.store.rows import NEVER_S, OtcOrderRow, amount_of
 from cambist.engine.store.store import Store
-from cambist.engine.venue.otc.balances import Backed, standings
-from cambist.engine.venue.otc.life import ENDED, LIVE
 from support.examples import IS_LONG, examples
 from support.otc_chain import MOST, OtcChain
 from support.otc_engine import CONFIRMATIONS, MAKER, OtcVenue, an_order, funds_of, otc_store, running

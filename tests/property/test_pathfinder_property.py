@@ -14,13 +14,13 @@ import msgspec
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cambist.codecs.vocabulary import Side
-from cambist.engine.routing.gas import FILL, swap_gas
-from cambist.engine.routing.pathfinder import Pathfinder
-from cambist.engine.routing.plan import HopPlan, RoutePlan, SwapRequest, Taxes
-from cambist.feeds import fill
-from cambist.feeds.mid_prices import MidPrices
-from cambist.feeds.pair_index import LiveBook, PairIndex
+from cambist.codecs.messages.vocabulary import Side
+from cambist.engine.routing.search.gas import FILL, swap_gas
+from cambist.engine.routing.search.pathfinder import Pathfinder
+from cambist.engine.routing.search.plan import HopPlan, RoutePlan, SwapRequest, Taxes
+from cambist.feeds.books import fill
+from cambist.feeds.books.mid_prices import MidPrices
+from cambist.feeds.books.pair_index import LiveBook, PairIndex
 from support.live_books import a_book, an_index
 
 TOKENS = A, B, C, D = [bytes([number]) * 20 for number in range(1, 5)]

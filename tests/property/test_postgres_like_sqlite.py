@@ -11,12 +11,12 @@ import psycopg
 import pytest
 from hypothesis import strategies as st
 
-from cambist.codecs.vocabulary import OrderStatus
-from cambist.engine.store.orders import effect_key
-from cambist.engine.store.postgres import PostgresBackend
+from cambist.codecs.messages.vocabulary import OrderStatus
+from cambist.engine.orders.order_units import effect_key
+from cambist.engine.store.postgres.postgres import PostgresBackend
 from cambist.engine.store.queries import Query
 from cambist.engine.store.rows import OrderDocument, OrderEvent, amount32
-from cambist.engine.store.sqlite import SqliteBackend
+from cambist.engine.store.sqlite.sqlite import SqliteBackend
 from cambist.engine.store.tables import (
     CHAIN_CURSOR,
     DELTA_DOCUMENT,

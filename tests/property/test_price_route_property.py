@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 from msgspec import UNSET, structs
 
 from cambist.codecs.canonical_json import canonical
-from cambist.codecs.market_messages import PriceRoute
-from cambist.codecs.vocabulary import MarketVersion, Side
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.market_messages import PriceRoute
+from cambist.codecs.messages.vocabulary import MarketVersion, Side
+from cambist.codecs.messages.wire import encode
 from cambist.config.errors import InvalidPriceRoute, StalePriceRoute
 from cambist.config.limits import ROUTE_FRESH_MS
-from cambist.config.partners import ResolvedFee
+from cambist.config.sections.partners import ResolvedFee
 from cambist.crypto.route_seal import RouteSeal
 from cambist.engine.chain.proceeds import least_before_fee, most_before_fee
-from cambist.engine.routing.plan import HopPlan, MakerShare, PathPlan, RoutePlan, SwapRequest, Taxes
-from cambist.engine.venue.market.price_route import (
+from cambist.engine.market.price_route import (
     Offered,
     opened,
     price_route,
     sealed,
 )
+from cambist.engine.routing.search.plan import HopPlan, MakerShare, PathPlan, RoutePlan, SwapRequest, Taxes
 from support.documented import documented
 from support.market_place import CHAIN_ID, NOW_MS, ROUTER, a_shop
 

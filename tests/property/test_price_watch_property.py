@@ -5,12 +5,12 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cambist.codecs.messages.vocabulary import Side
 from cambist.codecs.rounding import mul_div_down, mul_div_up
-from cambist.codecs.vocabulary import Side
 from cambist.engine.chain.proceeds import of_purchase, of_sale
-from cambist.engine.routing.pathfinder import Pathfinder
-from cambist.engine.routing.plan import SwapRequest
-from cambist.engine.venue.delta.live_orders import LiveOrder
+from cambist.engine.delta.orders.live_orders import LiveOrder
+from cambist.engine.routing.search.pathfinder import Pathfinder
+from cambist.engine.routing.search.plan import SwapRequest
 from support.examples import examples
 from support.limit_orders import DELTA_GAS, Watched, a_limit_order
 from support.live_books import DAI, ONE, USDC, WETH, a_book, an_index

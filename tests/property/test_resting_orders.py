@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cambist.engine.venue.delta.resting import Resting, RestingOrders, State, rate_number
+from cambist.engine.delta.resting.resting import Resting, RestingOrders, State, rate_number
 from support.examples import examples
 from support.limit_orders import a_limit_order
 from support.live_books import USDC, WETH

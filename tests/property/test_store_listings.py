@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.codecs.vocabulary import OnChainOrderType, OrderType, OtcType
-from cambist.engine.store.orders import DELTA
+from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderType, OtcType
+from cambist.engine.orders.order_units import DELTA
 from cambist.engine.store.queries import DeltaFilter, OtcFilter, Query, as_of_now, delta_page, otc_page
 from cambist.engine.store.rows import NEVER_S, DeltaOrderRow, OtcOrderRow, amount32
-from cambist.engine.store.sqlite import SqliteBackend
+from cambist.engine.store.sqlite.sqlite import SqliteBackend
 from cambist.engine.store.tables import DELTA_ORDER, OTC_ORDER, Table
 from cambist.engine.store.units import Done, Unit
 from support.stores import (

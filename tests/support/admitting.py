@@ -5,7 +5,7 @@ from typing import Literal
 
 from cambist.codecs.http1 import Request
 from cambist.config.secret import Secret
-from cambist.config.venue import ApiKey, Rate, RateTier, VenueSettings
+from cambist.config.sections.venue import ApiKey, Rate, RateTier, VenueSettings
 from cambist.engine.admission.admission import Admission
 from cambist.engine.admission.signatures import SignatureBudget, SignatureUnits
 from cambist.engine.server import HttpCall

@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import address_word
-from cambist.codecs.agent_desk import DeskTerms, terms_digest, trade
-from cambist.codecs.delta_calldata import SettlementStep, agent_caller, agent_id
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word
+from cambist.codecs.contracts.agent_desk import DeskTerms, terms_digest, trade
+from cambist.codecs.contracts.delta_calldata import SettlementStep, agent_caller, agent_id
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
-from cambist.engine.chain.deploy import create
+from cambist.engine.chain.deploy.deploy import create
 from support.settling import STEP_GAS, AnyOrder
 from support.world import ONE, USDC, World, person
 

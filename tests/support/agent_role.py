@@ -22,18 +22,15 @@ import msgspec
 import trio
 from msgspec import Struct
 
-from cambist.codecs import delta_calldata
-from cambist.codecs.agent_messages import (
-    AuctionOrder,
-    BidPart,
-    NotifyRequest,
-    SolverBid,
-    SolveRequest,
-    WholeOrder,
-    decode_solve_response,
+from cambist.codecs.contracts import delta_calldata
+from cambist.codecs.contracts.contract_events import OrderSettled, decode_event
+from cambist.codecs.contracts.delta_calldata import (
+    EXECUTOR,
+    CrossedOrder,
+    Execution,
+    SettlementStep,
+    agent_id,
 )
-from cambist.codecs.contract_events import OrderSettled, decode_event
-from cambist.codecs.delta_calldata import EXECUTOR, CrossedOrder, Execution, SettlementStep, agent_id
 from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,
@@ -43,7 +40,16 @@ from cambist.codecs.eip712_orders.delta import (
     delta_domain_separator,
 )
 from cambist.codecs.http1 import Http1Limits, Response
-from cambist.codecs.vocabulary import OnChainOrderType, Side
+from cambist.codecs.messages.agent_messages import (
+    AuctionOrder,
+    BidPart,
+    NotifyRequest,
+    SolverBid,
+    SolveRequest,
+    WholeOrder,
+    decode_solve_response,
+)
+from cambist.codecs.messages.vocabulary import OnChainOrderType, Side
 from cambist.config.chains import ChainSettings
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import to_checksum
@@ -53,8 +59,8 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.agent.app import AgentApp, opened_agent
 from cambist.engine.chain.transact import transact
-from cambist.engine.telemetry.clock import WallClock
-from cambist.engine.venue.delta.agent_caller import caller_of
+from cambist.engine.delta.bids.agent_caller import caller_of
+from cambist.engine.process.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
 from support.patience import FIRM_HARD_S, FIRM_SOFT_S, PATIENCE_S, ROUND_S, until

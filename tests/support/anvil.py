@@ -18,11 +18,11 @@ from bench.peers.ports import held_port, port_of
 from bench.peers.process import ROOT
 
 from cambist.config.errors import NodeUnavailable
-from cambist.config.nodes import NodeSettings
+from cambist.config.sections.nodes import NodeSettings
 from cambist.config.timeouts import ANVIL_END_S, ANVIL_START_S
-from cambist.engine.chain.anvil import AnvilChain, anvil_command, find_anvil, listening_port
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import Chain
+from cambist.engine.dev.devnet.anvil import AnvilChain, anvil_command, find_anvil, listening_port
 
 ORACLES = ROOT / "tests" / "oracles"
 CHAIN_ID = 31337

@@ -16,23 +16,28 @@ from typing import Any, cast
 import msgspec
 import trio
 
-from cambist.codecs.abi import uint_word
-from cambist.codecs.agent_messages import NoticeEntry, NotifyRequest, SolveRequest, decode_solve_request
-from cambist.codecs.delta_calldata import settle_crossed
+from cambist.codecs.contracts.abi import uint_word
+from cambist.codecs.contracts.delta_calldata import settle_crossed
+from cambist.codecs.messages.agent_messages import (
+    NoticeEntry,
+    NotifyRequest,
+    SolveRequest,
+    decode_solve_request,
+)
+from cambist.config.sections.venue import DeltaSettings
 from cambist.config.settings import parse_settings
-from cambist.config.venue import DeltaSettings
 from cambist.engine.chain.holdings import Holding
 from cambist.engine.chain.port import EthCall, Upcoming
-from cambist.engine.scheduler import Scheduler
+from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
+from cambist.engine.delta.auction.simulating import AuctionAt
+from cambist.engine.delta.bids.agent_client import AgentClientStatistics
+from cambist.engine.delta.bids.bids import RoundOrder
+from cambist.engine.delta.orders.live_orders import LiveOrder, LiveOrders
+from cambist.engine.delta.settlement.claims import Claims
+from cambist.engine.orders.scheduler import Scheduler
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.opening import open_store
+from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.store import Store
-from cambist.engine.venue.delta.agent_client import AgentClientStatistics
-from cambist.engine.venue.delta.auctioneer import Auctioneer, AuctionIds
-from cambist.engine.venue.delta.bids import RoundOrder
-from cambist.engine.venue.delta.claims import Claims
-from cambist.engine.venue.delta.live_orders import LiveOrder, LiveOrders
-from cambist.engine.venue.delta.simulating import AuctionAt
 from support.bidding import ONE, USDC_ONE
 from support.patience import PATIENCE_S, ROUND_S
 from support.store_work import now_ms

@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
-from cambist.codecs.delta_calldata import SettlementStep
+from cambist.codecs.contracts.delta_calldata import SettlementStep
 from cambist.codecs.eip712_orders.delta import KIND_BUY, KIND_SELL, SAME_CHAIN, DeltaOrder, TwapOrder
-from cambist.codecs.vocabulary import Side
-from cambist.engine.venue.delta.bids import Candidate, CandidatePart, RoundOrder
-from cambist.engine.venue.delta.document import DeltaDocument, order_json
-from cambist.engine.venue.delta.simulation import Proven, SettlementOutcome
-from cambist.engine.venue.delta.terms import next_part, terms_of
+from cambist.codecs.messages.vocabulary import Side
+from cambist.engine.delta.bids.bids import Candidate, CandidatePart, RoundOrder
+from cambist.engine.delta.bids.simulation import Proven, SettlementOutcome
+from cambist.engine.delta.orders.document import DeltaDocument, order_json
+from cambist.engine.delta.orders.terms import next_part, terms_of
 
 ALICE, WETH, USDC = b"\xa1" * 20, b"\x0e" * 20, b"\x5d" * 20
 ONE, USDC_ONE = 10**18, 10**6

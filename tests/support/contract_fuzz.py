@@ -17,10 +17,17 @@ from typing import Any
 
 import msgspec
 
-from cambist.codecs import calldata, delta_calldata
-from cambist.codecs.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
-from cambist.codecs.contract_events import Claimed, NonceInvalidated, OrderFilled, OrderSettled, decode_event
-from cambist.codecs.delta_calldata import CrossedOrder, SettlementStep, agent_id
+from cambist.codecs.contracts import calldata, delta_calldata
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
+from cambist.codecs.contracts.contract_events import (
+    Claimed,
+    NonceInvalidated,
+    OrderFilled,
+    OrderSettled,
+    decode_event,
+)
+from cambist.codecs.contracts.delta_calldata import CrossedOrder, SettlementStep, agent_id
+from cambist.codecs.contracts.router_calldata import Hop, RouterSwap, swap_exact_in, swap_exact_out
 from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,
@@ -29,12 +36,11 @@ from cambist.codecs.eip712_orders.delta import (
 )
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.codecs.router_calldata import Hop, RouterSwap, swap_exact_in, swap_exact_out
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.deploy import create
+from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall, Receipt
-from cambist.engine.store.orders import order_id
-from cambist.engine.venue.delta.agent_caller import caller_of
+from cambist.engine.delta.bids.agent_caller import caller_of
+from cambist.engine.orders.order_units import order_id
 from support.agent_desks import Desk, a_desk
 from support.settling import STEP_GAS, AnyOrder, Market
 from support.world import MOST, NATIVE, ONE, World

@@ -17,9 +17,11 @@ from math import ceil
 import trio
 from msgspec.structs import replace
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import address_word, uint_word
-from cambist.codecs.agent_messages import (
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, uint_word
+from cambist.codecs.eip712_orders.partner_and_fee import unpack_partner_and_fee
+from cambist.codecs.http1 import Request, encode_response
+from cambist.codecs.messages.agent_messages import (
     AuctionOrder,
     BidPart,
     BidStep,
@@ -32,10 +34,8 @@ from cambist.codecs.agent_messages import (
     decode_notify_request,
     decode_solve_request,
 )
-from cambist.codecs.eip712_orders.partner_and_fee import unpack_partner_and_fee
-from cambist.codecs.http1 import Request, encode_response
-from cambist.codecs.vocabulary import Side
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.vocabulary import Side
+from cambist.codecs.messages.wire import encode
 from cambist.config.errors import AuthError
 from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import to_hex
@@ -47,7 +47,7 @@ from cambist.crypto.hmac_auth import (
     RequestVerifier,
 )
 from cambist.engine.chain.proceeds import of_purchase, of_sale
-from cambist.engine.venue.delta.agent_caller import caller_of
+from cambist.engine.delta.bids.agent_caller import caller_of
 from support.scripted_server import Caller, scripted_server
 from support.settling import DELIVER, STEP_GAS, Market
 from support.world import NATIVE

@@ -23,9 +23,9 @@ import msgspec
 import trio
 from bench.peers.ports import held_port, port_of
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import address_word, uint_word
-from cambist.codecs.contract_events import OrderSettled, decode_event
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, uint_word
+from cambist.codecs.contracts.contract_events import OrderSettled, decode_event
 from cambist.codecs.eip712_orders.delta import (
     ORDER_CANCELLATIONS,
     DeltaOrder,
@@ -39,15 +39,15 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_compact64
-from cambist.engine.chain.address_book import chain_entry, write_entries
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.deploy import create
-from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.chain.deploy.address_book import chain_entry, write_entries
+from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import LogFilter
-from cambist.engine.devnet.dispatch import answer
-from cambist.engine.devnet.facade import Methods
-from cambist.engine.devnet.moves import Moves
-from cambist.engine.devnet.node import all_methods
+from cambist.engine.dev.devnet.dispatch import answer
+from cambist.engine.dev.devnet.facade import Methods
+from cambist.engine.dev.devnet.moves import Moves
+from cambist.engine.dev.devnet.node import all_methods
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.feeds.net.http_client import HttpClient
 from support.delta_agents import StoryAgent, serving
 from support.patience import PATIENCE_S, ROUND_S, until, until_told

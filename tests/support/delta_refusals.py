@@ -20,7 +20,7 @@ import outcome
 import trio
 from msgspec.structs import replace
 
-from cambist.codecs.calldata import transfer
+from cambist.codecs.contracts.calldata import transfer
 from cambist.codecs.eip712_orders.delta import (
     ORDER_CANCELLATIONS,
     OrderCancellations,
@@ -28,14 +28,14 @@ from cambist.codecs.eip712_orders.delta import (
     order_type_of,
 )
 from cambist.codecs.http1 import Response
+from cambist.config.sections.venue import RateTier
 from cambist.config.settings import Settings
-from cambist.config.venue import RateTier
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.transact import transact
-from cambist.engine.events.follower import latest
+from cambist.engine.store.follower import latest
 from support.patience import PATIENCE_S
 from support.trading_requests import API_KEY, PARTNERS
 from support.venue_role import CHAIN_ID, KEYS, STRANGER, USER, RunningVenue, running_venue

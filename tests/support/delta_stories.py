@@ -17,7 +17,7 @@ from uuid import UUID
 
 import trio
 
-from cambist.codecs import calldata, delta_calldata
+from cambist.codecs.contracts import calldata, delta_calldata
 from cambist.codecs.eip712_orders.delta import (
     ORDER_CANCELLATIONS,
     DeltaOrder,
@@ -28,7 +28,7 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.port import EthCall, Receipt
-from cambist.engine.store.orders import order_id
+from cambist.engine.orders.order_units import order_id
 from cambist.engine.store.queries import open_transactions
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import row_of

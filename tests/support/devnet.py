@@ -14,13 +14,13 @@ from typing import Any
 import trio
 
 from cambist.config.chains import ChainSettings
-from cambist.config.nodes import NodeSettings
-from cambist.crypto.mnemonic import DEV_MNEMONIC, account_keys
-from cambist.engine.chain.anvil import AnvilChain
+from cambist.config.sections.nodes import NodeSettings
+from cambist.crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.devnet.furnish import furnish
-from cambist.engine.devnet.node import DevNode
+from cambist.engine.dev.devnet.anvil import AnvilChain
+from cambist.engine.dev.devnet.furnish import furnish
+from cambist.engine.dev.devnet.node import DevNode
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.feeds.net.streams import listen
 from support.patience import PATIENCE_S
 

@@ -14,23 +14,23 @@ import msgspec
 import trio
 from trio.testing import memory_stream_pair
 
-from cambist.codecs.event_messages import (
+from cambist.codecs.messages.event_messages import (
     OpenMessage,
     OrderEventMessage,
     OrderStreamMessage,
     decode_order_event,
     decode_stream_message,
 )
-from cambist.config.venue import RateTier
+from cambist.config.sections.venue import RateTier
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.admission.admission import Admission
+from cambist.engine.api.event_streams import EventStreams, Sees
+from cambist.engine.api.routes import encode_trading_error, mount_endpoints
+from cambist.engine.delta.api.order_events import order_event_endpoints
 from cambist.engine.events.hub import EventHub
+from cambist.engine.otc.otc_events import otc_event_endpoints
 from cambist.engine.server import Router
 from cambist.engine.store.store import Store
-from cambist.engine.venue.api.event_streams import EventStreams, Sees
-from cambist.engine.venue.api.order_events import order_event_endpoints
-from cambist.engine.venue.api.otc_events import otc_event_endpoints
-from cambist.engine.venue.api.routes import encode_trading_error, mount_endpoints
 from cambist.feeds.net.websocket import WebSocket, connect_websocket
 from support.admitting import an_admission
 from support.patience import PATIENCE_S

@@ -6,7 +6,7 @@ from typing import Any
 
 import trio
 
-from cambist.engine.conformance.auth import Credentials
+from cambist.engine.conformance.checks.auth import Credentials
 from cambist.engine.conformance.options import CheckOptions, read_base_url
 from cambist.engine.conformance.rules import CheckStatus, Selection
 from cambist.engine.conformance.run import RunReport, run_checks

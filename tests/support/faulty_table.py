@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cambist.crypto.secp256k1 import CURVE_ORDER
-from cambist.engine.conformance.resources import RESOURCES
+from cambist.engine.conformance.checks.resources import RESOURCES
 from support.faulty_maker import BLACKLISTED, USDC, WETH, Maker
 from support.faulty_planting import (
     Apply,

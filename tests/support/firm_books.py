@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
-from cambist.codecs.maker_messages import PriceGrid
-from cambist.feeds.book import build_book
-from cambist.feeds.pair_index import LiveBook
+from cambist.codecs.messages.maker_messages import PriceGrid
+from cambist.feeds.books.book import build_book
+from cambist.feeds.books.pair_index import LiveBook
 
 WETH, USDC, DAI = b"\xc0" * 20, b"\xa0" * 20, b"\x6b" * 20
 DECIMALS = {WETH: 18, USDC: 6, DAI: 18}

@@ -16,29 +16,29 @@ from typing import Any
 import msgspec
 import trio
 
-from cambist.codecs.calldata import OrderInfo
+from cambist.codecs.contracts.calldata import OrderInfo
+from cambist.codecs.contracts.router_calldata import Hop, RouterSwap, swap_exact_in, swap_exact_out
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_separator
 from cambist.codecs.http1 import encode_response
-from cambist.codecs.maker_messages import decode_pairs, decode_prices, decode_tokens
-from cambist.codecs.router_calldata import Hop, RouterSwap, swap_exact_in, swap_exact_out
-from cambist.codecs.vocabulary import Side
-from cambist.config.venue import FirmSettings
+from cambist.codecs.messages.maker_messages import decode_pairs, decode_prices, decode_tokens
+from cambist.codecs.messages.vocabulary import Side
+from cambist.config.sections.venue import FirmSettings
 from cambist.crypto.addresses import parse_address
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
-from cambist.engine.routing.firm_desk import FirmDesk
-from cambist.engine.routing.firm_route import FirmRoute, SignedFill
-from cambist.engine.routing.firm_scores import FirmMaker
-from cambist.engine.routing.legs import FirmLeg, arranged
-from cambist.engine.routing.pathfinder import Pathfinder
-from cambist.engine.routing.plan import RoutePlan, SwapRequest
+from cambist.engine.routing.firm.firm_desk import FirmDesk
+from cambist.engine.routing.firm.firm_route import FirmRoute, SignedFill
+from cambist.engine.routing.firm.firm_scores import FirmMaker
+from cambist.engine.routing.firm.legs import FirmLeg, arranged
+from cambist.engine.routing.search.pathfinder import Pathfinder
+from cambist.engine.routing.search.plan import RoutePlan, SwapRequest
 from cambist.feeds.blacklist import MakerBlacklist
-from cambist.feeds.firm_check import FirmAsked, book_amount, check_firm
-from cambist.feeds.firm_client import FirmClient
+from cambist.feeds.books.pair_index import PairIndex
+from cambist.feeds.firm.firm_check import FirmAsked, book_amount, check_firm
+from cambist.feeds.firm.firm_client import FirmClient
+from cambist.feeds.firm.maker_health import MakerHealth
 from cambist.feeds.maker_cache import MakerCache
-from cambist.feeds.maker_health import MakerHealth
-from cambist.feeds.pair_index import PairIndex
 from support.firm_books import ASKS, BIDS, Levels
 from support.patience import FIRM_HARD_S, FIRM_SOFT_S
 from support.scripted_server import Caller, scripted_server

@@ -7,9 +7,9 @@ chain.grow()
 
 from collections.abc import Sequence
 
-from cambist.codecs.abi import uint_word
-from cambist.codecs.calldata import ALLOWANCE, BALANCE_OF
-from cambist.codecs.delta_calldata import DEPOSITS, ORDER_STATE
+from cambist.codecs.contracts.abi import uint_word
+from cambist.codecs.contracts.calldata import ALLOWANCE, BALANCE_OF
+from cambist.codecs.contracts.delta_calldata import DEPOSITS, ORDER_STATE
 from cambist.config.errors import BlockGone, ChainError, NodeUnavailable, Reverted
 from cambist.engine.chain.port import At, EthCall, Header
 

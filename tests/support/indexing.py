@@ -6,11 +6,11 @@ from typing import Any
 
 import trio
 
-from cambist.codecs import contract_events as events
-from cambist.engine.chain.applied import IndexedContracts, read_events, rows_of
-from cambist.engine.chain.indexer import Indexer, IndexerState, Projection
+from cambist.codecs.contracts import contract_events as events
+from cambist.engine.chain.index.applied import IndexedContracts, read_events, rows_of
+from cambist.engine.chain.index.indexer import Indexer, IndexerState, Projection
+from cambist.engine.chain.index.watch import Watch, WatchedAccount
 from cambist.engine.chain.port import Chain
-from cambist.engine.chain.watch import Watch, WatchedAccount
 from cambist.engine.store.queries import above, by
 from cambist.engine.store.rows import ChainCursor
 from cambist.engine.store.store import Store

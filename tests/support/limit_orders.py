@@ -11,20 +11,20 @@ from typing import Any, cast
 
 from cambist.codecs.eip712_orders.delta import KIND_BUY, KIND_SELL, SAME_CHAIN, DeltaOrder
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
-from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
+from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.config.errors import ServiceUnavailable
 from cambist.config.tokens import TokenSettings
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.routing.pathfinder import Pathfinder
+from cambist.engine.delta.orders.document import DeltaDocument
+from cambist.engine.delta.orders.live_orders import LiveOrder
+from cambist.engine.delta.orders.terms import terms_of
+from cambist.engine.delta.resting.price_watch import PriceWatch
+from cambist.engine.delta.resting.resting_price import RestingPrices
+from cambist.engine.routing.search.pathfinder import Pathfinder
 from cambist.engine.routing.tokens import TokenTable
 from cambist.engine.store.rows import DeltaOrderRow, amount32
-from cambist.engine.venue.delta.document import DeltaDocument
-from cambist.engine.venue.delta.live_orders import LiveOrder
-from cambist.engine.venue.delta.price_watch import PriceWatch
-from cambist.engine.venue.delta.resting_price import RestingPrices
-from cambist.engine.venue.delta.terms import terms_of
-from cambist.feeds.pair_index import PairIndex
-from cambist.feeds.usd_prices import UsdPrices
+from cambist.feeds.books.pair_index import PairIndex
+from cambist.feeds.books.usd_prices import UsdPrices
 from support.live_books import DAI, DECIMALS, USDC, WETH
 
 NOW_MS = 1_795_000_000_000

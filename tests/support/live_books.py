@@ -6,9 +6,9 @@ index = an_index(a_book("alpha", WETH, USDC, bids="2500 10 | 2499 5", asks="2501
 from collections.abc import Mapping
 from decimal import Decimal
 
-from cambist.codecs.maker_messages import Level, PriceGrid
-from cambist.feeds.book import build_book
-from cambist.feeds.pair_index import LiveBook, PairIndex
+from cambist.codecs.messages.maker_messages import Level, PriceGrid
+from cambist.feeds.books.book import build_book
+from cambist.feeds.books.pair_index import LiveBook, PairIndex
 
 WETH, USDC, DAI, WBTC, ODD = (bytes([number]) * 20 for number in range(1, 6))
 DECIMALS: Mapping[bytes, int] = {WETH: 18, USDC: 6, DAI: 18, WBTC: 8, ODD: 0}

@@ -7,8 +7,8 @@ data (a word), the data. It emits a log for each; so one transaction has as many
 import struct
 from collections.abc import Sequence
 
-from cambist.codecs import contract_events as events
-from cambist.codecs.abi import address_word, uint_word
+from cambist.codecs.contracts import contract_events as events
+from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.codecs.transactions import SignedTransaction, Transaction, contract_address, sign_transaction
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import Chain

@@ -10,7 +10,7 @@ import msgspec
 import trio
 
 from cambist.codecs.http1 import Http1Limits
-from cambist.codecs.maker_messages import (
+from cambist.codecs.messages.maker_messages import (
     decode_blacklist,
     decode_pairs,
     decode_prices,
@@ -18,14 +18,14 @@ from cambist.codecs.maker_messages import (
     decode_tokens,
 )
 from cambist.config.limits import MAKER_JSON_BYTES_MAX
+from cambist.config.sections.venue import VenueMakerChain
 from cambist.config.timeouts import HTTP_REQUEST_S
-from cambist.config.venue import VenueMakerChain
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.process.clock import WallClock
 from cambist.feeds.blacklist import MakerBlacklist
+from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.maker_cache import MakerCache
 from cambist.feeds.net.httpx_transport import DialTransport
 from cambist.feeds.net.streams import client_tls, dial
-from cambist.feeds.pair_index import PairIndex
 from cambist.feeds.supervisor import MakerFeed
 
 CHAIN_ID = 31_337

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from cambist.codecs.maker_messages import PriceGrid
+from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.config.settings import Settings, parse_settings
-from cambist.engine.credentials import policed_key
 from cambist.engine.maker.entropy import random96_source
 from cambist.engine.maker.role import ChainRole, build_chain
+from cambist.engine.process.credentials import policed_key
 
 CHAIN_ID = 31_337
 KEY_HEX = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"

@@ -12,7 +12,7 @@ from cambist.codecs.http1 import Http1Limits, Response
 from cambist.config.settings import Settings
 from cambist.crypto.hmac_auth import RequestSigner
 from cambist.engine.maker.app import MakerApp
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.process.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
 from support.maker_role import CHAIN_ID, ENVIRON, GRID, SECRET, settings_of

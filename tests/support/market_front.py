@@ -10,12 +10,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cambist.codecs.market_messages import PriceRoute, QuoteQuery, TransactionEnvelope
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.market_messages import PriceRoute, QuoteQuery, TransactionEnvelope
+from cambist.codecs.messages.wire import encode
 from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex
-from cambist.engine.venue.market.market_desk import MarketDesk
-from cambist.feeds.usd_prices import UsdPrices
+from cambist.engine.market.market_desk import MarketDesk
+from cambist.feeds.books.usd_prices import UsdPrices
 from support.admitting import signatures
 from support.firm_makers import Stage
 from support.market_place import CHAIN_ID, KEYED, PARTNERS, TIERS, USER_PLACES, a_shop

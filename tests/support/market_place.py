@@ -20,35 +20,35 @@ from typing import Any, cast
 import trio
 from msgspec import Struct, structs
 
-from cambist.codecs.abi import address_word, selector, uint_word
-from cambist.codecs.calldata import ALLOWANCE, BALANCE_OF, REMAINING
+from cambist.codecs.contracts.abi import address_word, selector, uint_word
+from cambist.codecs.contracts.calldata import ALLOWANCE, BALANCE_OF, REMAINING
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.codecs.market_messages import ContractParams, PriceRoute, TransactionEnvelope
+from cambist.codecs.messages.market_messages import ContractParams, PriceRoute, TransactionEnvelope
+from cambist.codecs.messages.vocabulary import Side
+from cambist.codecs.messages.wire import encode
 from cambist.codecs.rounding import mul_div_up
-from cambist.codecs.vocabulary import Side
-from cambist.codecs.wire import encode
 from cambist.config.chains import ChainSettings
 from cambist.config.errors import NoRoute, Reverted, ServiceUnavailable
 from cambist.config.limits import BPS_ONE
-from cambist.config.partners import RegisteredPartner, Tier
+from cambist.config.sections.partners import RegisteredPartner, Tier
 from cambist.config.tokens import TokenSettings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.eip1271 import MAGIC_VALUE4, SELECTOR4, is_valid_signature_calldata
 from cambist.crypto.route_seal import RouteSeal
 from cambist.engine.chain.port import Chain, EthCall, GasFees, Header
 from cambist.engine.chain.pulse import Pulse
-from cambist.engine.routing.firm_parts import HeldQuote
-from cambist.engine.routing.firm_route import FilledHop, FirmRoute, SignedFill
-from cambist.engine.routing.pathfinder import NoPlanReason
-from cambist.engine.routing.plan import HopPlan, MakerShare, PathPlan, RoutePlan, SwapRequest
+from cambist.engine.market.market_desk import MarketDesk
+from cambist.engine.market.unfilled import Asker
+from cambist.engine.routing.firm.firm_parts import HeldQuote
+from cambist.engine.routing.firm.firm_route import FilledHop, FirmRoute, SignedFill
+from cambist.engine.routing.search.pathfinder import NoPlanReason
+from cambist.engine.routing.search.plan import HopPlan, MakerShare, PathPlan, RoutePlan, SwapRequest
 from cambist.engine.routing.tokens import TokenTable
-from cambist.engine.venue.market.market_desk import MarketDesk
-from cambist.engine.venue.market.unfilled import Asker
-from cambist.engine.venue.permit_proof import PERMIT2_OF
-from cambist.engine.venue.served_chain import ServedChain
+from cambist.engine.served.permit_proof import PERMIT2_OF
+from cambist.engine.served.served_chain import ServedChain
 from cambist.feeds.blacklist import MakerBlacklist
-from cambist.feeds.pair_index import PairIndex
+from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.standing import PairStanding
 from support.admitting import signatures
 

@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.wire import encode
 from cambist.config.errors import InvalidInput
 
 INT_MAX = 2**53 - 1

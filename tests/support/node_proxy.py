@@ -15,7 +15,7 @@ import trio
 
 from cambist.codecs.http1 import Http1Limits
 from cambist.config import limits
-from cambist.config.nodes import NodeSettings
+from cambist.config.sections.nodes import NodeSettings
 from cambist.feeds.net.http_client import HttpClient, HttpFailure
 from support.anvil import Anvil
 from support.patience import PATIENCE_S

@@ -29,30 +29,30 @@ from cambist.codecs.eip712_orders.delta import (
 )
 from cambist.codecs.http1 import Http1Limits, Response
 from cambist.config.chains import ChainSettings
-from cambist.config.partners import RegisteredPartner
 from cambist.config.secret import Secret
-from cambist.config.server import ServerSettings
+from cambist.config.sections.partners import RegisteredPartner
+from cambist.config.sections.server import ServerSettings
+from cambist.config.sections.venue import ApiKey, RateTier, VenueSettings
 from cambist.config.settings import Settings, parse_settings
 from cambist.config.tokens import TokenSettings
-from cambist.config.venue import ApiKey, RateTier, VenueSettings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.admission.admission import Admission
+from cambist.engine.api.openapi import openapi_document
+from cambist.engine.api.routes import Endpoint, encode_trading_error, surface_of
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.delta.api.order_reads import OrderReads
+from cambist.engine.delta.api.order_submit import OrderSubmission
+from cambist.engine.delta.orders.live_orders import LiveOrders
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from cambist.engine.process.clock import WallClock
 from cambist.engine.routing.tokens import TokenTable
 from cambist.engine.server import Router, Server
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.opening import open_store
+from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.store import Store
-from cambist.engine.telemetry.clock import WallClock
-from cambist.engine.venue.api.openapi import openapi_document
-from cambist.engine.venue.api.order_reads import OrderReads
-from cambist.engine.venue.api.order_submit import OrderSubmission
-from cambist.engine.venue.api.routes import Endpoint, encode_trading_error, surface_of
-from cambist.engine.venue.delta.live_orders import LiveOrders
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
 from support.market_place import a_shop

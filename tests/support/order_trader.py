@@ -13,17 +13,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cambist.codecs.delta_calldata import deposits
-from cambist.codecs.delta_messages import OrderRecord
-from cambist.codecs.vocabulary import OrderType, Side
+from cambist.codecs.contracts.delta_calldata import deposits
+from cambist.codecs.messages.delta_messages import OrderRecord
+from cambist.codecs.messages.vocabulary import OrderType, Side
 from cambist.crypto.keccak import keccak256
-from cambist.engine.trader.allowing import Allowing
-from cambist.engine.trader.client import VenueClient
-from cambist.engine.trader.order_following import OrderFollower, SettledOnChain, Subject, proven
-from cambist.engine.trader.order_placing import OrderOffer, OrderPlacer, Placed
-from cambist.engine.trader.order_safety import signed_order
-from cambist.engine.trader.order_terms import OrderWish
-from cambist.engine.trader.terms import TradedToken
+from cambist.engine.client.allowing import Allowing
+from cambist.engine.client.client import VenueClient
+from cambist.engine.client.order.order_following import OrderFollower, SettledOnChain, Subject, proven
+from cambist.engine.client.order.order_placing import OrderOffer, OrderPlacer, Placed
+from cambist.engine.client.order.order_safety import signed_order
+from cambist.engine.client.order.order_terms import OrderWish
+from cambist.engine.client.terms import TradedToken
 from support.scripted_orders import OrderVenue, scripted_orders
 from support.world import HOUR_S, NATIVE, ONE, USDC, World
 

@@ -15,9 +15,9 @@ from typing import Any
 import trio
 from msgspec import Struct
 
-from cambist.codecs import contract_events as events
-from cambist.codecs.abi import encode, selector, uint_word, words_tail
-from cambist.codecs.calldata import ALLOWANCE, BALANCE_OF, remaining_balances
+from cambist.codecs.contracts import contract_events as events
+from cambist.codecs.contracts.abi import encode, selector, uint_word, words_tail
+from cambist.codecs.contracts.calldata import ALLOWANCE, BALANCE_OF, remaining_balances
 from cambist.config.errors import BlockGone, ChainError, NodeUnavailable, Reverted
 from cambist.crypto.eip1271 import MAGIC_VALUE4, SELECTOR4
 from cambist.engine.chain.port import At, EthCall, Header

@@ -15,20 +15,20 @@ from typing import Any, cast
 
 import trio
 
-from cambist.codecs.vocabulary import OtcState
+from cambist.codecs.messages.vocabulary import OtcState
 from cambist.crypto.signatures import to_65
-from cambist.engine.scheduler import Scheduler
+from cambist.engine.orders.followed_chain import FollowedChains
+from cambist.engine.orders.order_engines import Footing, OrderEngines
+from cambist.engine.orders.order_units import OTC
+from cambist.engine.orders.scheduler import Scheduler
+from cambist.engine.otc.document import OtcDocument
+from cambist.engine.otc.live_orders import LiveOtc
+from cambist.engine.otc.opening import open_otc
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.orders import OTC
 from cambist.engine.store.queries import by
 from cambist.engine.store.rows import OtcOrderRow, amount32, amount_of
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_ORDER
-from cambist.engine.venue.followed_chain import FollowedChains
-from cambist.engine.venue.order_engines import Footing, OrderEngines
-from cambist.engine.venue.otc.document import OtcDocument
-from cambist.engine.venue.otc.live_orders import LiveOtc
-from cambist.engine.venue.otc.opening import open_otc
 from support.otc_chain import RFQ, OtcChain
 from support.patience import PATIENCE_S, until
 from support.stores import NOW_MS, Engine, an_otc_order

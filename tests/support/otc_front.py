@@ -21,43 +21,43 @@ from urllib.parse import urlencode
 import msgspec
 import trio
 
-from cambist.codecs import calldata
+from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_otc
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
 from cambist.codecs.http1 import Http1Limits, Response
 from cambist.config.chains import ChainSettings
-from cambist.config.server import ServerSettings
+from cambist.config.sections.server import ServerSettings
+from cambist.config.sections.venue import RateTier, VenueSettings
 from cambist.config.settings import parse_settings
 from cambist.config.tokens import TokenSettings
-from cambist.config.venue import RateTier, VenueSettings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.admission.admission import Admission
+from cambist.engine.api.openapi import openapi_document
+from cambist.engine.api.routes import encode_trading_error, mount_endpoints
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import Receipt
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from cambist.engine.orders.order_engines import OrderEngines, open_footing
+from cambist.engine.orders.order_units import OTC
+from cambist.engine.orders.scheduler import Scheduler
+from cambist.engine.otc.api import OtcEndpoints
+from cambist.engine.otc.engine import OtcEngine
+from cambist.engine.otc.opening import open_otc
+from cambist.engine.process.clock import WallClock
 from cambist.engine.routing.tokens import TokenTable
-from cambist.engine.scheduler import Scheduler
+from cambist.engine.served.served_chain import ServedChain
 from cambist.engine.server import Router, Server
-from cambist.engine.store.opening import open_store
-from cambist.engine.store.orders import OTC
+from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.queries import by
 from cambist.engine.store.rows import OtcOrderRow
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_ORDER
-from cambist.engine.telemetry.clock import WallClock
-from cambist.engine.venue.api.openapi import openapi_document
-from cambist.engine.venue.api.otc import OtcEndpoints
-from cambist.engine.venue.api.routes import encode_trading_error, mount_endpoints
-from cambist.engine.venue.order_engines import OrderEngines, open_footing
-from cambist.engine.venue.otc.engine import OtcEngine
-from cambist.engine.venue.otc.opening import open_otc
-from cambist.engine.venue.served_chain import ServedChain
+from cambist.feeds.books.pair_index import PairIndex
+from cambist.feeds.books.usd_prices import UsdPrices
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
-from cambist.feeds.pair_index import PairIndex
-from cambist.feeds.usd_prices import UsdPrices
 from support.market_place import a_shop
 from support.patience import PATIENCE_S
 from support.world import ONE, USDC, World, a_world

@@ -18,14 +18,14 @@ from unittest.mock import patch
 
 import trio
 
-from cambist.codecs import calldata
+from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain import indexer
+from cambist.engine.chain.index import indexer
 from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.chain.transact import mined
-from cambist.engine.venue import accounts_watch
-from cambist.engine.venue.otc import drafts
+from cambist.engine.orders import accounts_watch
+from cambist.engine.otc import drafts
 from support.event_streams import OTC_PATH, Following
 from support.otc_front import CHAIN_ID, FILLABLE, P2P, OtcFront
 from support.patience import PATIENCE_S, until, until_told

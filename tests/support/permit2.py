@@ -5,7 +5,7 @@ Source: Permit2's SignatureTransfer and AllowanceTransfer; interop.md section 2 
 
 from typing import Any
 
-from cambist.codecs.abi import address_word, bytes_tail, encode, selector, uint_word
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.eip712 import Types, domain_separator, signing_digest
 from cambist.crypto.secp256k1 import SigningKey

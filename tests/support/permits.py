@@ -5,7 +5,7 @@ Source: EIP-2612; DAI's `permit`, whose allowance is all or nothing.
 
 from typing import Any
 
-from cambist.codecs.abi import address_word, selector, uint_word
+from cambist.codecs.contracts.abi import address_word, selector, uint_word
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.eip712 import Types, domain_separator, signing_digest
 from cambist.crypto.secp256k1 import SigningKey

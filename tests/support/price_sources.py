@@ -8,7 +8,7 @@ from typing import Any
 
 import trio
 
-from cambist.codecs.maker_messages import PriceGrid
+from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.config.secret import read_secret
 from cambist.engine.maker.prices.source import Grid, PriceSource, SourceContext, SourcePair, normalise_grid
 from support.patience import PATIENCE_S

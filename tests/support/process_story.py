@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import selector
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import selector
 from cambist.codecs.eip712_orders.delta import (
     KIND_SELL,
     ORDER,
@@ -24,14 +24,14 @@ from cambist.codecs.eip712_orders.delta import (
 from cambist.codecs.http1 import Http1Limits
 from cambist.config import limits
 from cambist.config.chains import ChainSettings
-from cambist.config.nodes import NodeSettings
+from cambist.config.sections.nodes import NodeSettings
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.signatures import to_compact64
-from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.transact import transact
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.dev.devnet.anvil import AnvilChain
+from cambist.engine.process.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
 from support.patience import PATIENCE_S, until_told
 from support.venue_processes import Running

@@ -4,9 +4,9 @@ import msgspec
 
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.keccak import KECCAK_EMPTY
-from cambist.engine.chain.anvil import AnvilChain
-from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import DevChain
+from cambist.engine.dev.devnet.anvil import AnvilChain
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 
 
 async def put_code(chain: DevChain, address: bytes, code: bytes) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import cambist.engine.store as store_package
 from cambist.engine.store.queries import Query
-from cambist.engine.store.sqlite import bound
+from cambist.engine.store.sqlite.sqlite import bound
 
 _MIGRATIONS = Path(store_package.__file__).parent / "migrations" / "sqlite"
 

@@ -19,17 +19,17 @@ import msgspec
 import trio
 
 from cambist.codecs.http1 import Request
-from cambist.codecs.maker_messages import PriceGrid
+from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.config.errors import CambistError
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.chain.port import At, EthCall, GasFees, Header
+from cambist.engine.process.clock import WallClock
 from cambist.engine.server.routing import HttpCall, Reply
-from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.app import VenueApp, opened_venue
-from cambist.feeds.book import build_book
-from cambist.feeds.pair_index import LiveBook
+from cambist.feeds.books.book import build_book
+from cambist.feeds.books.pair_index import LiveBook
 from support.patience import until
 
 CHAIN_ID, MARKET_ONLY, DELTA_ONLY = 31_337, 100, 130

@@ -14,14 +14,14 @@ import trio
 
 from cambist.codecs.transactions import ReceivedTransaction
 from cambist.config.settings import parse_settings
+from cambist.crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
-from cambist.engine.chain.fee_policy import FeePolicy
 from cambist.engine.chain.port import EthCall
-from cambist.engine.chain.relay_plan import GIVEN_UP, RelayPolicy, price_of
-from cambist.engine.chain.relayer import IntentOutcome, Relayer
+from cambist.engine.chain.relay.fee_policy import FeePolicy
+from cambist.engine.chain.relay.relay_plan import GIVEN_UP, RelayPolicy, price_of
+from cambist.engine.chain.relay.relayer import IntentOutcome, Relayer
 from cambist.engine.store.leases import SHARDS, Leases
-from cambist.engine.store.opening import open_store
+from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.queries import Query
 from cambist.engine.store.rows import ChainTx, IntentState
 from cambist.engine.store.store import Store

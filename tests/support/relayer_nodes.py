@@ -15,14 +15,14 @@ from contextlib import asynccontextmanager
 
 import trio
 
-from cambist.config.nodes import NodeSettings
+from cambist.config.sections.nodes import NodeSettings
+from cambist.crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
-from cambist.engine.chain.anvil import AnvilChain
-from cambist.engine.chain.fee_policy import FeePolicy
 from cambist.engine.chain.port import Chain, EthCall
-from cambist.engine.chain.relay_plan import RelayPolicy
-from cambist.engine.chain.relayer import Relayer
+from cambist.engine.chain.relay.fee_policy import FeePolicy
+from cambist.engine.chain.relay.relay_plan import RelayPolicy
+from cambist.engine.chain.relay.relayer import Relayer
+from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.store import Store
 from support.anvil import CHAIN_ID, KEYS

@@ -24,11 +24,11 @@ import trio
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.agent.app import opened_agent
-from cambist.engine.chain.address_book import chain_entry, write_entries
-from cambist.engine.telemetry.clock import WallClock
-from cambist.engine.venue.delta import price_watch
+from cambist.engine.chain.deploy.address_book import chain_entry, write_entries
+from cambist.engine.delta.resting import price_watch
+from cambist.engine.process.clock import WallClock
+from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.net.streams import listen
-from cambist.feeds.pair_index import PairIndex
 from support.agent_role import agent_text
 from support.delta_agents import StoryAgent
 from support.delta_stories import DeltaStory, Record, running_delta

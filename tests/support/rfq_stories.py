@@ -9,8 +9,8 @@ assert await refusal(world, world.taker, calldata.fill_order(order, b""), order)
 
 from collections.abc import Sequence
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import (
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import (
     WORD_BYTES,
     Dynamic,
     address_word,
@@ -20,12 +20,12 @@ from cambist.codecs.abi import (
     selector,
     uint_word,
 )
-from cambist.codecs.calldata import OrderInfo, rfq_order_words
-from cambist.codecs.contract_events import ContractEvent, OrderFilled, decode_event
+from cambist.codecs.contracts.calldata import OrderInfo, rfq_order_words
+from cambist.codecs.contracts.contract_events import ContractEvent, OrderFilled, decode_event
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.artifacts import artifact
-from cambist.engine.chain.deploy import create
+from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall, Receipt
 from support.world import MOST, ONE, USDC, World
 

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from cambist.config.nodes import NodeSettings
-from cambist.engine.chain.rpc import RpcChain
+from cambist.config.sections.nodes import NodeSettings
+from cambist.engine.chain.nodes.rpc import RpcChain
 from support.patience import PATIENCE, PATIENCE_S
 from support.scripted_rpc import RpcError, ScriptedRpc, scripted_rpc
 

@@ -9,16 +9,16 @@ from typing import Any
 import msgspec
 import trio
 
-from cambist.codecs.calldata import ALLOWANCE, BALANCE_OF, REMAINING_BALANCES
+from cambist.codecs.contracts.calldata import ALLOWANCE, BALANCE_OF, REMAINING_BALANCES
 from cambist.codecs.http1 import Http1Limits
-from cambist.codecs.resource_messages import maker_error_body
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.resource_messages import maker_error_body
+from cambist.codecs.messages.wire import encode
 from cambist.config import limits
 from cambist.config.errors import ServiceUnavailable
-from cambist.config.server import ServerSettings
-from cambist.engine.chain.json_rpc import RpcNode
+from cambist.config.sections.server import ServerSettings
+from cambist.engine.chain.nodes.json_rpc import RpcNode
+from cambist.engine.process.clock import WallClock
 from cambist.engine.server import HttpCall, Reply, RouteGroup, Router, Server
-from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.httpx_transport import DialTransport
 from cambist.feeds.net.streams import client_tls, listen
 from support.scripted_server import Script, keep_answering, scripted_server

@@ -19,10 +19,10 @@ from uuid import UUID
 import msgspec
 import trio
 
-from cambist.codecs.abi import decode_uint
-from cambist.codecs.calldata import allowance
-from cambist.codecs.contract_events import OrderSettled, decode_event
-from cambist.codecs.delta_calldata import Execution, settle, settle_twap, settle_twap_buy
+from cambist.codecs.contracts.abi import decode_uint
+from cambist.codecs.contracts.calldata import allowance
+from cambist.codecs.contracts.contract_events import OrderSettled, decode_event
+from cambist.codecs.contracts.delta_calldata import Execution, settle, settle_twap, settle_twap_buy
 from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,
@@ -41,7 +41,7 @@ from cambist.codecs.eip712_orders.delta import (
 )
 from cambist.codecs.eip712_orders.typed_struct import TypedStruct
 from cambist.codecs.http1 import Request, Upgrade
-from cambist.codecs.vocabulary import Side
+from cambist.codecs.messages.vocabulary import Side
 from cambist.config import limits
 from cambist.config.errors import InvalidInput
 from cambist.crypto.addresses import parse_address, to_checksum
@@ -49,7 +49,7 @@ from cambist.crypto.eip712 import signing_digest
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.signatures import signer
 from cambist.engine.chain.port import EthCall, Receipt
-from cambist.engine.venue.delta.terms import SettledOrder, next_part, side_of, terms_of
+from cambist.engine.delta.orders.terms import SettledOrder, next_part, side_of, terms_of
 from cambist.feeds.net.websocket import WebSocketClosed, serve_websocket
 from support.scripted_server import Caller, scripted_server
 from support.scripted_venue import ScriptedVenue, answered

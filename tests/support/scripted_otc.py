@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from cambist.codecs import calldata
-from cambist.codecs.contract_events import ORDER_CANCELLED, ORDER_FILLED
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.contract_events import ORDER_CANCELLED, ORDER_FILLED
 from cambist.codecs.eip712_orders.nonce_and_meta import taker_from_meta
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
 from cambist.codecs.http1 import Request

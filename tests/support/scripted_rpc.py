@@ -12,7 +12,7 @@ import trio
 
 from cambist.codecs.http1 import Http1Limits, Request, ServerConnection, Upgrade, encode_response
 from cambist.crypto.keccak import keccak256
-from cambist.engine.chain.logs_bloom import bloom_of
+from cambist.engine.chain.nodes.logs_bloom import bloom_of
 from cambist.engine.chain.port import Header, Log
 from cambist.feeds.net.websocket import WebSocketClosed, serve_websocket
 

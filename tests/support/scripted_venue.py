@@ -15,13 +15,13 @@ from urllib.parse import parse_qs
 import msgspec
 import trio
 
+from cambist.codecs.contracts.router_calldata import Hop, RouterSwap, swap_exact_in, swap_exact_out
 from cambist.codecs.http1 import Request, Upgrade
-from cambist.codecs.market_messages import TransactionBody, decode_transaction_body
-from cambist.codecs.router_calldata import Hop, RouterSwap, swap_exact_in, swap_exact_out
+from cambist.codecs.messages.market_messages import TransactionBody, decode_transaction_body
 from cambist.config import limits
 from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex
-from cambist.engine.chain.address_book import chain_entry
+from cambist.engine.chain.deploy.address_book import chain_entry
 from support.scripted_server import Caller, scripted_server
 from support.world import NATIVE, NOBODY, ONE, USDC, World
 

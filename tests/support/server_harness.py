@@ -9,9 +9,9 @@ import trio
 import trio.testing
 
 from cambist.codecs.http1 import ClientConnection, Http1Limits, Response
-from cambist.codecs.resource_messages import maker_error_body
+from cambist.codecs.messages.resource_messages import maker_error_body
 from cambist.config.errors import CambistError, InvalidInput, RateLimited
-from cambist.config.server import ServerSettings
+from cambist.config.sections.server import ServerSettings
 from cambist.engine.server import AccessLog, HttpCall, Reply, RouteGroup, Router, Server, StreamReply
 from cambist.feeds.net.streams import listen
 from support.patience import PATIENCE_S

@@ -6,9 +6,9 @@ import sys
 
 import trio
 
-from cambist.config.server import ServerSettings
+from cambist.config.sections.server import ServerSettings
+from cambist.engine.process.processes import inherited_listener, parent_ended, process_place, run_processes
 from cambist.engine.server import HttpCall, Reply, RouteGroup, Router, Server
-from cambist.engine.server.processes import inherited_listener, parent_ended, process_place, run_processes
 from cambist.feeds.net.streams import listen
 
 SETTINGS = ServerSettings(processes=2, drain_s=5)

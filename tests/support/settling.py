@@ -14,18 +14,30 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
-from cambist.codecs import calldata, delta_calldata
-from cambist.codecs.abi import address_word, encode, selector, uint_word, words_tail
-from cambist.codecs.contract_events import ContractEvent, FeeAccrued, OrderSettled, Transfer, decode_event
-from cambist.codecs.delta_calldata import EXECUTOR, CrossedOrder, Execution, SettlementStep, agent_id
-from cambist.codecs.delta_results import (
+from cambist.codecs.contracts import calldata, delta_calldata
+from cambist.codecs.contracts.abi import address_word, encode, selector, uint_word, words_tail
+from cambist.codecs.contracts.contract_events import (
+    ContractEvent,
+    FeeAccrued,
+    OrderSettled,
+    Transfer,
+    decode_event,
+)
+from cambist.codecs.contracts.delta_calldata import (
+    EXECUTOR,
+    CrossedOrder,
+    Execution,
+    SettlementStep,
+    agent_id,
+)
+from cambist.codecs.contracts.delta_results import (
     Crossed,
     OrderState,
     decode_crossed,
     decode_order_state,
     decode_settled,
 )
-from cambist.codecs.delta_results import Settled as Outcome
+from cambist.codecs.contracts.delta_results import Settled as Outcome
 from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
     ORDER_CANCELLATIONS,
@@ -41,10 +53,10 @@ from cambist.config.errors import Reverted
 from cambist.config.limits import UINT256_MAX
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_compact64
-from cambist.engine.chain.deploy import create
+from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall, Receipt
-from cambist.engine.venue.delta.agent_caller import caller_of
-from cambist.engine.venue.delta.terms import whole_of
+from cambist.engine.delta.bids.agent_caller import caller_of
+from cambist.engine.delta.orders.terms import whole_of
 from support.world import DELTA_NAME, DELTA_VERSION, HOUR_S, NATIVE, NOBODY, ONE, USDC, World
 
 AnyOrder = DeltaOrder | TwapOrder | TwapBuyOrder

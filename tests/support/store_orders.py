@@ -3,8 +3,8 @@
 import os
 from typing import Any
 
-from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
-from cambist.engine.store.orders import DELTA, Intent, step
+from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
+from cambist.engine.orders.order_units import DELTA, Intent, step
 from cambist.engine.store.rows import NEVER_S, ChainCursor, DeltaFill, DeltaOrderRow, Effect, amount32
 from cambist.engine.store.units import Fence, Unit
 

@@ -18,15 +18,15 @@ from pathlib import Path
 import trio
 
 from cambist.config.errors import StoreUnavailable
+from cambist.config.sections.store import StoreSettings
 from cambist.config.settings import Settings
-from cambist.config.store import StoreSettings
-from cambist.engine.store.opening import open_store
-from cambist.engine.store.orders import DELTA
+from cambist.engine.orders.order_units import DELTA
+from cambist.engine.process.clock import WallClock
+from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.queries import Query
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import ORDER_EVENT
 from cambist.engine.store.units import Done, Fence, Fenced, Unit, put
-from cambist.engine.telemetry.clock import WallClock
 from support.patience import until
 from support.stores import a_delta_order, document_of, hash_of
 
@@ -124,7 +124,7 @@ def store_processes(engine: int | None = None) -> list[int]:
     for task in Path(f"/proc/{engine or os.getpid()}/task").iterdir():
         with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
             children += map(int, (task / "children").read_text().split())
-    return [child for child in children if b"cambist.engine.store.process" in _command(child)]
+    return [child for child in children if b"cambist.engine.store.process.process" in _command(child)]
 
 
 def is_running(process: int) -> bool:

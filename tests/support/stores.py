@@ -16,11 +16,18 @@ from unittest.mock import patch
 import pytest
 import trio
 
-from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, OtcState, OtcType, Side
+from cambist.codecs.messages.vocabulary import (
+    OnChainOrderType,
+    OrderStatus,
+    OrderType,
+    OtcState,
+    OtcType,
+    Side,
+)
 from cambist.config.settings import parse_settings
-from cambist.engine.store import process_link
-from cambist.engine.store.opening import open_store
-from cambist.engine.store.orders import DELTA, OTC, Intent, OrderKind, step
+from cambist.engine.orders.order_units import DELTA, OTC, Intent, OrderKind, step
+from cambist.engine.store.process import process_link
+from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.queries import (
     DeltaFilter,
     OtcFilter,

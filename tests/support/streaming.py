@@ -9,18 +9,18 @@ from decimal import Decimal
 import msgspec
 import trio
 
-from cambist.codecs.maker_messages import PriceGrid
-from cambist.codecs.market_messages import decode_quote_query
+from cambist.codecs.messages.maker_messages import PriceGrid
+from cambist.codecs.messages.market_messages import decode_quote_query
 from cambist.config.errors import NoRoute, ServiceUnavailable
 from cambist.config.tokens import TokenSettings
 from cambist.engine.admission.admission import Admission
+from cambist.engine.api.routes import encode_trading_error
 from cambist.engine.routing.tokens import TokenTable
 from cambist.engine.server import RouteGroup, Router
-from cambist.engine.venue.api.routes import encode_trading_error
-from cambist.engine.venue.api.streams import QuoteStreams, StreamedChain
-from cambist.feeds.book import build_book
-from cambist.feeds.fill import quote_received
-from cambist.feeds.pair_index import LiveBook, PairIndex
+from cambist.engine.venue.streams import QuoteStreams, StreamedChain
+from cambist.feeds.books.book import build_book
+from cambist.feeds.books.fill import quote_received
+from cambist.feeds.books.pair_index import LiveBook, PairIndex
 from support.admitting import NOW_MS
 
 CHAIN_ID = 1

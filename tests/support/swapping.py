@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 
-from cambist.codecs import calldata, router_calldata
-from cambist.codecs.abi import decode_uint
-from cambist.codecs.calldata import OrderInfo
-from cambist.codecs.contract_events import Swapped, decode_event
+from cambist.codecs.contracts import calldata, router_calldata
+from cambist.codecs.contracts.abi import decode_uint
+from cambist.codecs.contracts.calldata import OrderInfo
+from cambist.codecs.contracts.contract_events import Swapped, decode_event
+from cambist.codecs.contracts.router_calldata import Hop, RouterSwap
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.codecs.router_calldata import Hop, RouterSwap
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import EthCall, Receipt
 from support.world import HOUR_S, NOBODY, ONE, USDC, World, person

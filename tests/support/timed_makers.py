@@ -12,24 +12,24 @@ from typing import Any
 import trio
 from msgspec import Struct
 
-from cambist.codecs.abi import uint_word
-from cambist.codecs.calldata import REMAINING
+from cambist.codecs.contracts.abi import uint_word
+from cambist.codecs.contracts.calldata import REMAINING
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_separator
-from cambist.codecs.maker_messages import FirmOrder
-from cambist.codecs.vocabulary import Side
-from cambist.config.venue import FirmSettings
+from cambist.codecs.messages.maker_messages import FirmOrder
+from cambist.codecs.messages.vocabulary import Side
+from cambist.config.sections.venue import FirmSettings
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.chain.port import At, EthCall
-from cambist.engine.routing.firm_desk import FirmDesk
-from cambist.engine.routing.firm_route import FirmRoute
-from cambist.engine.routing.firm_scores import FirmMaker
-from cambist.engine.routing.pathfinder import Pathfinder
-from cambist.engine.routing.plan import RoutePlan, SwapRequest
-from cambist.feeds.firm_check import FirmAsked, FirmFailure, FirmFault, book_amount
-from cambist.feeds.maker_health import MakerHealth
-from cambist.feeds.pair_index import PairIndex
+from cambist.engine.routing.firm.firm_desk import FirmDesk
+from cambist.engine.routing.firm.firm_route import FirmRoute
+from cambist.engine.routing.firm.firm_scores import FirmMaker
+from cambist.engine.routing.search.pathfinder import Pathfinder
+from cambist.engine.routing.search.plan import RoutePlan, SwapRequest
+from cambist.feeds.books.pair_index import PairIndex
+from cambist.feeds.firm.firm_check import FirmAsked, FirmFailure, FirmFault, book_amount
+from cambist.feeds.firm.maker_health import MakerHealth
 from support.firm_books import USDC, WETH, Levels, a_live_book
 from support.scripted_chain import ScriptedChain
 

@@ -10,7 +10,7 @@ from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.codecs.http1 import Http1Limits, encode_response
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.process.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
 from support.patience import PATIENCE_S
 from support.scripted_server import Caller

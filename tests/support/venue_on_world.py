@@ -16,8 +16,8 @@ from msgspec import Struct
 from cambist.codecs.http1 import Http1Limits
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.chain.address_book import DeployedChain, chain_entry, write_entries
-from cambist.engine.devnet.serve import RunningChain
+from cambist.engine.chain.deploy.address_book import DeployedChain, chain_entry, write_entries
+from cambist.engine.dev.devnet.serve import RunningChain
 from cambist.engine.venue.app import opened_venue
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen

@@ -27,10 +27,10 @@ import pytest
 import trio
 from msgspec import Struct
 
-from cambist.config.nodes import NodeSettings
-from cambist.engine.chain.address_book import DeployedChain, read_book, write_entries
-from cambist.engine.chain.anvil import AnvilChain
+from cambist.config.sections.nodes import NodeSettings
 from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.chain.deploy.address_book import DeployedChain, read_book, write_entries
+from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.feeds.net.http_client import HttpClient
 from support.agent_role import AGENT_ENVIRON, agent_text
 from support.devnet import devnet_process

@@ -17,22 +17,22 @@ from urllib.parse import urlencode
 import msgspec
 import trio
 
-from cambist.codecs.calldata import approve, balance_of
+from cambist.codecs.contracts.calldata import approve, balance_of
 from cambist.codecs.http1 import Http1Limits, Response
 from cambist.config import limits
 from cambist.config.chains import ChainSettings
 from cambist.config.settings import Settings, parse_settings
+from cambist.crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
 from cambist.crypto.hexadecimal import parse_hex
-from cambist.crypto.mnemonic import DEV_MNEMONIC, account_keys
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.address_book import DeployedChain, write_entries
-from cambist.engine.chain.evm import IS_INSTALLED
+from cambist.engine.chain.deploy.address_book import DeployedChain, write_entries
 from cambist.engine.chain.port import DevChain, EthCall
 from cambist.engine.chain.transact import DEV_GAS, transact
-from cambist.engine.devnet.node import DevNode
-from cambist.engine.devnet.serve import EMBEDDED, DevnetOptions, RunningChain, running_chain
+from cambist.engine.dev.devnet.node import DevNode
+from cambist.engine.dev.devnet.serve import EMBEDDED, DevnetOptions, RunningChain, running_chain
+from cambist.engine.dev.embedded.evm import IS_INSTALLED
 from cambist.engine.maker.app import MakerApp
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.process.clock import WallClock
 from cambist.engine.venue.app import VenueApp, opened_venue
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen

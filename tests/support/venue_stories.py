@@ -24,24 +24,24 @@ import trio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cambist.codecs import calldata
-from cambist.codecs.contract_events import OrderFilled, Swapped, decode_event
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.contract_events import OrderFilled, Swapped, decode_event
+from cambist.codecs.contracts.router_calldata import RouterSwap, owed
+from cambist.codecs.contracts.router_decoding import decode_swap
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.codecs.http1 import Http1Limits
-from cambist.codecs.router_calldata import RouterSwap, owed
-from cambist.codecs.router_decoding import decode_swap
+from cambist.codecs.messages.vocabulary import Side
 from cambist.codecs.transactions import Transaction, sign_transaction
-from cambist.codecs.vocabulary import Side
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.address_book import DeployedChain, chain_entry, write_entries
+from cambist.engine.chain.deploy.address_book import DeployedChain, chain_entry, write_entries
 from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.chain.transact import mined
 from cambist.engine.maker.app import MakerApp
 from cambist.engine.venue.app import opened_venue
-from cambist.feeds.book import Book
+from cambist.feeds.books.book import Book
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
 from support.patience import FIRM, until

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 import trio
 from msgspec import Struct
 
-from cambist.codecs import calldata, delta_calldata
-from cambist.codecs.abi import selector
-from cambist.codecs.contract_events import OrderSettled, decode_event
+from cambist.codecs.contracts import calldata, delta_calldata
+from cambist.codecs.contracts.abi import selector
+from cambist.codecs.contracts.contract_events import OrderSettled, decode_event
 from cambist.codecs.eip712_orders.delta import DeltaOrder
 from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.config.errors import Reverted
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import EthCall, Log, LogFilter
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.settling import AnyOrder, Market, a_market
 from support.venue_role import CHAIN_ID
 from support.waiting_model import Facts, Known, left_of

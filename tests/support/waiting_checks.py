@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from cambist.codecs.vocabulary import OrderStatus
+from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.lifecycle import DELTA_LIFECYCLE
 from support.waiting_chain import Settlement

@@ -18,7 +18,6 @@ from typing import Any
 
 import trio
 
-from cambist.codecs.agent_messages import AuctionOrder
 from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,
@@ -30,7 +29,8 @@ from cambist.codecs.eip712_orders.delta import (
     TwapOrder,
     delta_domain_separator,
 )
-from cambist.codecs.vocabulary import Side
+from cambist.codecs.messages.agent_messages import AuctionOrder
+from cambist.codecs.messages.vocabulary import Side
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey

@@ -29,16 +29,16 @@ from cambist.config.errors import NodeUnavailable
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain import pulse
-from cambist.engine.chain.address_book import chain_entry, write_entries
-from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.store import opening as store_opening
+from cambist.engine.chain.deploy.address_book import chain_entry, write_entries
+from cambist.engine.delta import opening as delta_opening
+from cambist.engine.delta.bids.agent_client import AgentClient
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from cambist.engine.orders import accounts_watch
+from cambist.engine.process.clock import WallClock
 from cambist.engine.store import store
+from cambist.engine.store.process import opening as store_opening
 from cambist.engine.store.store import InlineLink
-from cambist.engine.telemetry.clock import WallClock
-from cambist.engine.venue import accounts_watch
 from cambist.engine.venue.app import VenueApp, opened_venue
-from cambist.engine.venue.delta import opening as delta_opening
-from cambist.engine.venue.delta.agent_client import AgentClient
 from cambist.feeds.net.http_client import HttpClient, HttpFailure
 from support.delta_agents import StoryAgent
 from support.live_books import a_book

@@ -13,10 +13,10 @@ from msgspec import Struct
 from cambist.config.chains import ChainSettings
 from cambist.config.errors import ChainError
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.address_book import DeployedChain
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.devnet.furnish import furnish
+from cambist.engine.chain.deploy.address_book import DeployedChain
+from cambist.engine.dev.devnet.furnish import furnish
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
 
 
 class _Made(Struct):

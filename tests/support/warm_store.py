@@ -14,8 +14,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
-from cambist.engine.store import process
-from cambist.engine.store.sqlite import migrate
+from cambist.engine.store.process import process
+from cambist.engine.store.sqlite.sqlite import migrate
 from support.warm_processes import WarmProcess, start_warm
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import bytes_tail, decode_uint, encode, selector, uint_word
-from cambist.codecs.calldata import OrderInfo
-from cambist.codecs.delta_calldata import DELTA, SettlementStep, rfq_step
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import bytes_tail, decode_uint, encode, selector, uint_word
+from cambist.codecs.contracts.calldata import OrderInfo
+from cambist.codecs.contracts.delta_calldata import DELTA, SettlementStep, rfq_step
 from cambist.codecs.eip712_orders.delta import (
     KIND_SELL,
     ORDER,
@@ -36,7 +36,7 @@ from cambist.config.errors import Reverted
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65, to_compact64
-from cambist.engine.chain.deploy import DeployedContracts, DeploymentPlan, create, deploy
+from cambist.engine.chain.deploy.deploy import DeployedContracts, DeploymentPlan, create, deploy
 from cambist.engine.chain.port import DevChain, EthCall, Receipt
 from cambist.engine.chain.transact import DEV_GAS, mined, transact
 from support.anvil import KEYS

@@ -35,18 +35,18 @@ from msgspec import UNSET, Struct, UnsetType
 
 from ....codecs.amounts import POWERS_OF_TEN, format_units, parse_decimal, parse_decimals, rescale_down
 from ....codecs.http1 import Http1Limits
-from ....codecs.maker_messages import Level, PriceGrid
+from ....codecs.messages.maker_messages import Level, PriceGrid
 from ....codecs.rounding import div_down, div_up
 from ....config import limits
 from ....config.errors import ConfigError, InvalidInput
 from ....config.secret import SecretEncoding
+from ....config.sections.venue import VenueMakerChain
 from ....config.timeouts import HTTP_REQUEST_S
-from ....config.venue import VenueMakerChain
 from ....crypto.hmac_auth import RequestSigner, decode_secret
+from ....feeds.books.pair_index import PairIndex
 from ....feeds.maker_cache import MakerCache
 from ....feeds.net.httpx_transport import DialTransport
 from ....feeds.net.streams import client_tls
-from ....feeds.pair_index import PairIndex
 from ....feeds.supervisor import MakerFeed
 from .source import SourceContext, read_options
 

@@ -28,7 +28,7 @@ import trio
 from msgspec import Struct
 
 from ....codecs.amounts import POWERS_OF_TEN, parse_decimal, rescale_down
-from ....codecs.maker_messages import Level, PriceGrid
+from ....codecs.messages.maker_messages import Level, PriceGrid
 from ....codecs.rounding import div_up
 from ....config.errors import ConfigError, InvalidInput
 from ....config.limits import BPS_ONE, DECIMAL_WHOLE_DIGITS_MAX

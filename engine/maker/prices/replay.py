@@ -27,8 +27,8 @@ from typing import IO, Annotated, Any
 import trio
 from msgspec import Meta, Raw, Struct
 
-from ....codecs.maker_messages import PriceGrid
-from ....codecs.wire import decoder, encode
+from ....codecs.messages.maker_messages import PriceGrid
+from ....codecs.messages.wire import decoder, encode
 from ....config.errors import ConfigError, InvalidInput
 from ....config.limits import JSON_INT_MAX, MAKER_ENTRIES_MAX
 from .source import Grid, SourceContext, normalise_grid, read_options

@@ -28,11 +28,11 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from ....codecs.maker_messages import Level, PriceGrid
+from ....codecs.messages.maker_messages import Level, PriceGrid
 from ....config.errors import CambistError, ConfigError, InvalidInput
 from ....config.limits import DECIMAL_FRACTION_DIGITS_MAX, DECIMAL_WHOLE_DIGITS_MAX, MAKER_LEVELS_MAX
 from ....config.secret import Secret
-from ...own_modules import import_module
+from ...process.own_modules import import_module
 
 Options = TypeVar("Options", bound=Struct)
 

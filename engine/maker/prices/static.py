@@ -27,9 +27,9 @@ import msgspec
 import trio
 from msgspec import Raw, Struct
 
-from ....codecs.maker_messages import PriceGrid
+from ....codecs.messages.maker_messages import PriceGrid
 from ....config.errors import CambistError, InvalidInput
-from ....feeds.book import build_book
+from ....feeds.books.book import build_book
 from .source import SourceContext, normalise_grid, read_options
 
 JSON_BYTES_MAX = 1 << 20

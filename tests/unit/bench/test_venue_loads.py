@@ -15,13 +15,13 @@ from bench.quote_work import LINE, PAIRS, TOKENS, WIDE, Asked, Token, expected, 
 from bench.quote_work import asked_for as quote_asked_for
 from bench.quote_work import grids as quoted
 
-from cambist.codecs.maker_messages import FirmOrder, decode_firm_request
-from cambist.codecs.vocabulary import Side
+from cambist.codecs.messages.maker_messages import FirmOrder, decode_firm_request
+from cambist.codecs.messages.vocabulary import Side
 from cambist.crypto.addresses import parse_address
-from cambist.engine.routing.pathfinder import Pathfinder
-from cambist.engine.routing.plan import RoutePlan, SwapRequest
-from cambist.feeds.firm_check import FirmAsked
-from cambist.feeds.pair_index import PairIndex
+from cambist.engine.routing.search.pathfinder import Pathfinder
+from cambist.engine.routing.search.plan import RoutePlan, SwapRequest
+from cambist.feeds.books.pair_index import PairIndex
+from cambist.feeds.firm.firm_check import FirmAsked
 
 # --- Books --------------------------------------------------------------------------------------------
 

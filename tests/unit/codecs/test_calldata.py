@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cambist.codecs import calldata
-from cambist.codecs.abi import decode_address, decode_bytes, decode_uint, selector, uint_word
-from cambist.codecs.calldata import OrderInfo
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import decode_address, decode_bytes, decode_uint, selector, uint_word
+from cambist.codecs.contracts.calldata import OrderInfo
+from cambist.codecs.contracts.permit import RFQ_FORMS, PermitForm, parse_permit, permit_form, permit_spender
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
-from cambist.codecs.permit import RFQ_FORMS, PermitForm, parse_permit, permit_form, permit_spender
 from cambist.codecs.trading_token import NATIVE_TOKEN, parse_trading_token
 from cambist.config.errors import InvalidInput, InvalidToken
 from support.oracles import Oracle

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cambist.codecs import calldata, delta_calldata, owner_calldata, router_calldata
-from cambist.codecs.abi import selector
-from cambist.codecs.calldata import OrderInfo
-from cambist.codecs.delta_calldata import CrossedOrder, Execution, SettlementStep, rfq_step
+from cambist.codecs.contracts import calldata, delta_calldata, owner_calldata, router_calldata
+from cambist.codecs.contracts.abi import selector
+from cambist.codecs.contracts.calldata import OrderInfo
+from cambist.codecs.contracts.delta_calldata import CrossedOrder, Execution, SettlementStep, rfq_step
+from cambist.codecs.contracts.router_calldata import Hop, RouterSwap
 from cambist.codecs.eip712_orders.delta import ORDER, TWAP_BUY_ORDER, TWAP_ORDER
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER
-from cambist.codecs.router_calldata import Hop, RouterSwap
 from cambist.engine.chain.artifacts import Entry, artifact
 from support.oracles import Oracle
 from support.orders import orders

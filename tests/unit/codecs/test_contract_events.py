@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cambist.codecs.contract_events import DECODERS, Approval, Transfer, decode_event, topic
+from cambist.codecs.contracts.contract_events import DECODERS, Approval, Transfer, decode_event, topic
 from cambist.config.errors import InvalidInput
 from cambist.engine.chain.artifacts import abi_of
 from support.oracles import Oracle

@@ -8,15 +8,15 @@ import msgspec
 import pytest
 from msgspec import UNSET, Raw, structs
 
-from cambist.codecs import delta_messages as delta
-from cambist.codecs.vocabulary import (
+from cambist.codecs.messages import delta_messages as delta
+from cambist.codecs.messages.vocabulary import (
     BuildOrderType,
     OnChainOrderType,
     OrderStatus,
     OrderType,
     Side,
 )
-from cambist.codecs.wire import decoder, encode
+from cambist.codecs.messages.wire import decoder, encode
 from cambist.config.errors import InvalidInput
 
 ENTRY = delta.AmountEntry(delta.TokenReference(1, "0xa"), "10", "1.5")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cambist.codecs.abi import encode, uint_word, words_tail
-from cambist.codecs.delta_results import Crossed, Settled, decode_crossed, decode_settled
+from cambist.codecs.contracts.abi import encode, uint_word, words_tail
+from cambist.codecs.contracts.delta_results import Crossed, Settled, decode_crossed, decode_settled
 from cambist.config.errors import InvalidInput
 from support.oracles import Oracle
 

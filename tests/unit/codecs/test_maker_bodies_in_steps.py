@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.maker_messages import (
+from cambist.codecs.messages.maker_messages import (
     decode_blacklist,
     decode_pairs,
     decode_prices,

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 from msgspec import UNSET
 
-from cambist.codecs.maker_messages import (
+from cambist.codecs.messages.maker_messages import (
     BlacklistBody,
     ErrorBody,
     FirmOrder,
@@ -28,8 +28,8 @@ from cambist.codecs.maker_messages import (
     decode_tokens,
     encode_firm_quote,
 )
-from cambist.codecs.vocabulary import TokenType
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.vocabulary import TokenType
+from cambist.codecs.messages.wire import encode
 from cambist.config.errors import InvalidInput
 from cambist.config.limits import REFUSED_ENTRIES_MAX
 

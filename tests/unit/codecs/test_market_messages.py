@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET, Raw, structs
 
-from cambist.codecs.market_messages import (
+from cambist.codecs.messages.market_messages import (
     ContractParams,
     FallbackReason,
     OtherRoute,
@@ -26,8 +26,8 @@ from cambist.codecs.market_messages import (
     decode_transaction_body,
     decode_transaction_query,
 )
-from cambist.codecs.vocabulary import MarketVersion, Mode, Side
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.vocabulary import MarketVersion, Mode, Side
+from cambist.codecs.messages.wire import encode
 from cambist.config.errors import InvalidInput
 from cambist.config.limits import ROUTE_BYTES_MAX, VENUE_SIGNATURE_BYTES_MAX, VENUE_SWAP_ORDERS_MAX
 

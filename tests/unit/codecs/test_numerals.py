@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from cambist.codecs.numerals import NumeralText, numeral_mender
-from cambist.codecs.wire import decoder, encode
+from cambist.codecs.messages.numerals import NumeralText, numeral_mender
+from cambist.codecs.messages.wire import decoder, encode
 from cambist.config.errors import InvalidInput
 
 

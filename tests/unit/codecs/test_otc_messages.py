@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.otc_messages import (
+from cambist.codecs.messages.otc_messages import (
     OtcListing,
     OtcListingQuery,
     OtcOrderBody,
@@ -16,8 +16,8 @@ from cambist.codecs.otc_messages import (
     decode_otc_order,
     posted,
 )
-from cambist.codecs.vocabulary import OtcOrderBy, OtcState, OtcType
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.vocabulary import OtcOrderBy, OtcState, OtcType
+from cambist.codecs.messages.wire import encode
 from cambist.config.errors import InvalidInput
 
 BODY: dict[str, Any] = {

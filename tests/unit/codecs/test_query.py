@@ -5,15 +5,15 @@ from decimal import Decimal
 import msgspec
 import pytest
 
-from cambist.codecs.market_messages import (
+from cambist.codecs.messages.market_messages import (
     PricesQuery,
     QuoteQuery,
     decode_prices_query,
     decode_quote_query,
     decode_swap_query,
 )
-from cambist.codecs.query import query_decoder
-from cambist.codecs.vocabulary import MarketVersion, Mode, Side
+from cambist.codecs.messages.query import query_decoder
+from cambist.codecs.messages.vocabulary import MarketVersion, Mode, Side
 from cambist.config.errors import InvalidInput
 from cambist.config.limits import QUERY_BYTES_MAX, QUERY_PARAMETERS_MAX
 

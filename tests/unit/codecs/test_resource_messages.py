@@ -6,7 +6,7 @@ from decimal import Decimal
 import msgspec
 import pytest
 
-from cambist.codecs.resource_messages import (
+from cambist.codecs.messages.resource_messages import (
     AdaptersContracts,
     AdaptersQuery,
     ChainContracts,
@@ -28,7 +28,7 @@ from cambist.codecs.resource_messages import (
     otc_error_body,
     trading_error_body,
 )
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.wire import encode
 from cambist.config import catalogue
 from cambist.config.chains import SHIPPED_CHAINS
 from cambist.config.errors import (

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.codecs.calldata import OrderInfo
+from cambist.codecs.contracts.calldata import OrderInfo
+from cambist.codecs.contracts.router_calldata import Hop, RouterSwap, owed, swap_exact_in, swap_exact_out
+from cambist.codecs.contracts.router_decoding import decode_swap
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER
-from cambist.codecs.router_calldata import Hop, RouterSwap, owed, swap_exact_in, swap_exact_out
-from cambist.codecs.router_decoding import decode_swap
-from cambist.codecs.vocabulary import Side
+from cambist.codecs.messages.vocabulary import Side
 from cambist.config import limits
 from cambist.config.errors import InvalidInput
 from support.orders import orders

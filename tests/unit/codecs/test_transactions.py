@@ -21,9 +21,9 @@ from cambist.codecs.transactions import (
 )
 from cambist.config.errors import InvalidInput, PolicyError
 from cambist.crypto.addresses import parse_address, to_checksum
+from cambist.crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.crypto.keccak import keccak256
 from cambist.crypto.secp256k1 import CURVE_ORDER, SigningKey
-from cambist.crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
 from support.examples import examples
 from support.oracles import Oracle
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.vocabulary import ChainId, Side
-from cambist.codecs.wire import check_number, decoder, encode
+from cambist.codecs.messages.vocabulary import ChainId, Side
+from cambist.codecs.messages.wire import check_number, decoder, encode
 from cambist.config.errors import InvalidInput
 from cambist.config.limits import JSON_INT_MAX, JSON_VALUES_MAX
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cambist.config import choices
+from cambist.engine.dev import choices_page as choices
 
 ROOT = Path(__file__).parents[3]
 COLLECTED = choices.collected()

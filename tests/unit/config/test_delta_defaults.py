@@ -1,6 +1,6 @@
 """What a venue does with Delta orders unless its operator says otherwise."""
 
-from cambist.config.venue import DeltaSettings, VenueSettings
+from cambist.config.sections.venue import DeltaSettings, VenueSettings
 
 
 def test_the_figures_of_the_choices() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cambist.config.errors import ConfigError
-from cambist.config.nodes import NodeSettings, revealed
+from cambist.config.sections.nodes import NodeSettings, revealed
 from cambist.config.settings import Settings, parse_settings
 
 FIELD = "chains.1.node"

@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.config.errors import InvalidInput, PartnerNotAllowed
-from cambist.config.partners import RegisteredPartner, ResolvedFee, Tier, partner_of_order, resolve_fee
+from cambist.config.sections.partners import (
+    RegisteredPartner,
+    ResolvedFee,
+    Tier,
+    partner_of_order,
+    resolve_fee,
+)
 
 WALLET, DESK, OURS, THEIRS, ZERO = ("0x" + digit * 40 for digit in "abcd0")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cambist.config.errors import ConfigError
-from cambist.config.relayer import RelayerSettings
+from cambist.config.sections.relayer import RelayerSettings
 from cambist.config.settings import parse_settings
 
 KEY = '[keys.sender]\nsource = "env:KEY"\n[relayers.1]\nkey = "sender"\n'

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cambist.config.errors import ConfigError
+from cambist.config.sections.webhooks import WebhookSettings
 from cambist.config.settings import parse_settings
-from cambist.config.webhooks import WebhookSettings
 from cambist.crypto.webhook_signature import (
     ID_HEADER,
     SIGNATURE_HEADER,

@@ -4,8 +4,8 @@ import pytest
 
 from cambist.config.errors import ConfigError
 from cambist.config.secret import Secret
-from cambist.crypto.keys import signing_key
-from cambist.crypto.keystore import encrypt_key
+from cambist.crypto.custody.keys import signing_key
+from cambist.crypto.custody.keystore import encrypt_key
 from cambist.crypto.secp256k1 import CURVE_ORDER, SigningKey
 from support.exception_chains import everything_told
 

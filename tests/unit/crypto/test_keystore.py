@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cambist.config.errors import ConfigError
-from cambist.crypto.keystore import decrypt_key, encrypt_key
+from cambist.crypto.custody.keystore import decrypt_key, encrypt_key
 from cambist.crypto.secp256k1 import CURVE_ORDER, SigningKey
 from support.exception_chains import everything_told
 from support.oracles import Oracle

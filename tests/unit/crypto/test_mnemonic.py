@@ -3,7 +3,7 @@
 import pytest
 
 from cambist.config.errors import ConfigError
-from cambist.crypto.mnemonic import DEV_MNEMONIC, account_keys, derive
+from cambist.crypto.custody.mnemonic import DEV_MNEMONIC, account_keys, derive
 from support.anvil import KEYS
 from support.oracles import Oracle
 

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from cambist.config.errors import PolicyError
+from cambist.crypto.custody.signing_policy import PolicedKey, SigningPolicy
 from cambist.crypto.secp256k1 import SigningKey, recover_address
-from cambist.crypto.signing_policy import PolicedKey, SigningPolicy
 
 NOW_S = 1_700_000_000
 CONTRACT, OTHER_CONTRACT = b"\x11" * 20, b"\x22" * 20

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from cambist.config.errors import PolicyError
+from cambist.crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.crypto.secp256k1 import SigningKey, recover_address
-from cambist.crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
 
 DELTA, OTHER = b"\x11" * 20, b"\x22" * 20
 DIGEST = b"\x42" * 32

@@ -8,9 +8,9 @@ import pytest
 
 from cambist.config.errors import ConfigError, NoRoute, RateLimited, UnknownApiKey
 from cambist.config.secret import Secret
-from cambist.config.server import HealthSettings
+from cambist.config.sections.server import HealthSettings
+from cambist.config.sections.venue import ApiKey, RateTier, VenueSettings
 from cambist.config.settings import parse_settings
-from cambist.config.venue import ApiKey, RateTier, VenueSettings
 from cambist.engine.admission.admission import Admission, ResponseHeaders, is_local
 from cambist.engine.admission.keys import KeyRing
 from cambist.engine.server import HttpCall, Reply, StreamReply

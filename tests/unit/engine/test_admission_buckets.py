@@ -2,7 +2,7 @@
 
 import pytest
 
-from cambist.config.venue import RateTier
+from cambist.config.sections.venue import RateTier
 from cambist.engine.admission.buckets import Buckets, TokensTaken
 
 NOW_MS = 1_700_000_000_000

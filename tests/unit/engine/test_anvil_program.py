@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cambist.engine.chain.anvil import anvil_command, find_anvil, listening_port
+from cambist.engine.dev.devnet.anvil import anvil_command, find_anvil, listening_port
 
 
 def program(path: Path, mode: int = 0o755) -> Path:

@@ -5,9 +5,15 @@ from importlib.resources import files
 
 import pytest
 
-from cambist.codecs import contract_events as events
+from cambist.codecs.contracts import contract_events as events
 from cambist.config.errors import NodeContradiction, NodeFault
-from cambist.engine.chain.applied import DELTA_TOPICS, RFQ_TOPICS, IndexedContracts, read_events, rows_of
+from cambist.engine.chain.index.applied import (
+    DELTA_TOPICS,
+    RFQ_TOPICS,
+    IndexedContracts,
+    read_events,
+    rows_of,
+)
 from cambist.engine.chain.port import Log
 from cambist.engine.store import rows, tables
 from cambist.engine.store.rows import amount32

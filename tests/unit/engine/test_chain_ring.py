@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.config.errors import StoreError
-from cambist.engine.chain.ring import UNKNOWN, Mark, Ring, decode_ring, encode_ring, last_common
+from cambist.engine.chain.index.ring import UNKNOWN, Mark, Ring, decode_ring, encode_ring, last_common
 
 
 def mark(number: int, chain: str = "a") -> Mark:

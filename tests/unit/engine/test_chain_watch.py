@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.codecs import contract_events as events
-from cambist.codecs.abi import address_word
+from cambist.codecs.contracts import contract_events as events
+from cambist.codecs.contracts.abi import address_word
+from cambist.engine.chain.index.watch import UNWRAPPED, WRAPPED, Watch
 from cambist.engine.chain.port import Log
-from cambist.engine.chain.watch import UNWRAPPED, WRAPPED, Watch
 from support.log_emitter import record
 from support.stores import ALICE, BOB, CAROL, USDC, WETH
 

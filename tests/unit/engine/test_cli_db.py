@@ -14,13 +14,13 @@ from msgspec.structs import replace
 from cambist.config.errors import ConfigError
 from cambist.config.settings import Settings, parse_settings
 from cambist.engine.cli import cli
-from cambist.engine.store.file_lock import locked
+from cambist.engine.orders.order_units import DELTA, OTC, Intent, finished
 from cambist.engine.store.migrate import AppliedMigration, Migration, migrations
-from cambist.engine.store.orders import DELTA, OTC, Intent, finished
-from cambist.engine.store.place import PostgresPlace, SqlitePlace, place_of
+from cambist.engine.store.operator.status import Schema, fdatasync_p50_ms, schema_of
+from cambist.engine.store.process.file_lock import locked
+from cambist.engine.store.process.place import PostgresPlace, SqlitePlace, place_of
 from cambist.engine.store.rows import NEVER_S, Effect, amount32
-from cambist.engine.store.sqlite import SqliteBackend
-from cambist.engine.store.status import Schema, fdatasync_p50_ms, schema_of
+from cambist.engine.store.sqlite.sqlite import SqliteBackend
 from cambist.engine.store.tables import TABLES
 from cambist.engine.store.units import DONE, Put, Unit
 from support.stores import NOW_MS, ONE, a_delta_order, an_otc_order, submission

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from cambist.config.errors import InvalidInput
 from cambist.crypto.hmac_auth import RequestVerifier
 from cambist.engine.cli import cli
-from cambist.engine.cli.hmac_headers import request_target
+from cambist.engine.cli.offline.hmac_headers import request_target
 
 SECRET = "correct horse battery staple"
 CREDENTIALS = ("--domain", "venue", "--access-key", "k1")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cambist.crypto.keystore import decrypt_key, encrypt_key
+from cambist.crypto.custody.keystore import decrypt_key, encrypt_key
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.cli import cli
 
@@ -27,7 +27,7 @@ KEYSTORE = encrypt_key(
 @pytest.fixture
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keystores are written at the least cost there is; `keys new` is tested at the cost that it writes."""
-    monkeypatch.setattr("cambist.engine.cli.keys.encrypt_key", partial(encrypt_key, scrypt_n=2))
+    monkeypatch.setattr("cambist.engine.cli.offline.keys.encrypt_key", partial(encrypt_key, scrypt_n=2))
 
 
 def run(*arguments: str, **environ: str) -> Result:

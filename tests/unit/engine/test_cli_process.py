@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from cambist import __version__
 from cambist.config.limits import JSON_BYTES_MAX, TYPED_DATA_BYTES_MAX
-from cambist.engine.chain.evm import IS_INSTALLED
 from cambist.engine.cli import cli
+from cambist.engine.dev.embedded.evm import IS_INSTALLED
 
 SECRET = "correct horse battery staple"
 HMAC = (

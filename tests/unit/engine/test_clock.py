@@ -1,6 +1,6 @@
 """The wall clock does not step with the system's, and says how far apart they are."""
 
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.process.clock import WallClock
 
 
 def test_a_step_of_the_systems_clock_is_seen_and_not_followed() -> None:

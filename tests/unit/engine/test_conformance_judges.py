@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from cambist.codecs.maker_messages import Pair, PriceGrid, Token
+from cambist.codecs.messages.maker_messages import Pair, PriceGrid, Token
 from cambist.config.errors import ConfigError
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
@@ -19,8 +19,7 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.conformance import rules
 from cambist.engine.conformance.check_table import CHECKS
-from cambist.engine.conformance.exchange import HttpExchange, read_json
-from cambist.engine.conformance.firm import (
+from cambist.engine.conformance.checks.firm import (
     Asking,
     Quoted,
     ask,
@@ -29,11 +28,11 @@ from cambist.engine.conformance.firm import (
     small_amount,
     tiny_amount,
 )
-from cambist.engine.conformance.grids import judge_grid
-from cambist.engine.conformance.hostile import PIPELINED, RawAnswer, judge_pipelined
-from cambist.engine.conformance.life import Sighting, judge_retirements
-from cambist.engine.conformance.load import LoadSample, judge_load, load_report, percentile
-from cambist.engine.conformance.market import (
+from cambist.engine.conformance.checks.grids import judge_grid
+from cambist.engine.conformance.checks.hostile import PIPELINED, RawAnswer, judge_pipelined
+from cambist.engine.conformance.checks.life import Sighting, judge_retirements
+from cambist.engine.conformance.checks.load import LoadSample, judge_load, load_report, percentile
+from cambist.engine.conformance.checks.market import (
     LEGS,
     MakerMarket,
     Range,
@@ -41,11 +40,14 @@ from cambist.engine.conformance.market import (
     expected_range,
     market_of,
 )
-from cambist.engine.conformance.options import read_base_url
-from cambist.engine.conformance.resources import RESOURCES, judge_contents, judge_resource
-from cambist.engine.conformance.rules import FINDINGS_SHOWN_MAX, CheckStatus, Result, Selection, Tally
-from cambist.engine.conformance.signatures import SigningDomain, judge_nonces, judge_signature, order_digest
-from cambist.engine.conformance.stream import (
+from cambist.engine.conformance.checks.resources import RESOURCES, judge_contents, judge_resource
+from cambist.engine.conformance.checks.signatures import (
+    SigningDomain,
+    judge_nonces,
+    judge_signature,
+    order_digest,
+)
+from cambist.engine.conformance.checks.stream import (
     Heard,
     PriceSample,
     PriceState,
@@ -55,6 +57,9 @@ from cambist.engine.conformance.stream import (
     judge_update,
     price_states,
 )
+from cambist.engine.conformance.exchange import HttpExchange, read_json
+from cambist.engine.conformance.options import read_base_url
+from cambist.engine.conformance.rules import FINDINGS_SHOWN_MAX, CheckStatus, Result, Selection, Tally
 
 TOKENS = {
     "WETH": Token(address="0x" + "a1" * 20, decimals=18, type="ERC20"),  # type: ignore[arg-type]

@@ -10,10 +10,10 @@ import pytest
 from cambist.config.errors import AuthError, ConfigError, PolicyError
 from cambist.config.secret import Secret
 from cambist.config.settings import KeySettings, PolicySettings, Settings, parse_settings
+from cambist.crypto.custody.keystore import encrypt_key
 from cambist.crypto.hmac_auth import RequestSigner, RequestVerifier
-from cambist.crypto.keystore import encrypt_key
 from cambist.crypto.secp256k1 import SigningKey, recover_address
-from cambist.engine.credentials import check_addresses, policed_key, request_verifier
+from cambist.engine.process.credentials import check_addresses, policed_key, request_verifier
 from support.exception_chains import everything_told
 
 DIGITS = "7a28b5ba57c53603b0b07b56bba752f7784bf506fa95edc395f5cf6c7514fe9d"

@@ -6,19 +6,19 @@ from decimal import Decimal
 import pytest
 
 from cambist.codecs.canonical_json import canonical
-from cambist.codecs.delta_messages import Route
-from cambist.codecs.maker_messages import PriceGrid
-from cambist.codecs.vocabulary import Side
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.delta_messages import Route
+from cambist.codecs.messages.maker_messages import PriceGrid
+from cambist.codecs.messages.vocabulary import Side
+from cambist.codecs.messages.wire import encode
 from cambist.config.errors import GasCostExceedsTradeAmount, PricingError
-from cambist.config.partners import ResolvedFee
+from cambist.config.sections.partners import ResolvedFee
 from cambist.config.tokens import TokenSettings
-from cambist.engine.routing.plan import HopPlan, MakerShare, PathPlan, RoutePlan
+from cambist.engine.delta.pricing.price import DeltaAsk, canonical_route, delta_block, gas_in_token, priced
+from cambist.engine.routing.search.plan import HopPlan, MakerShare, PathPlan, RoutePlan
 from cambist.engine.routing.tokens import ListedToken
-from cambist.engine.venue.delta.price import DeltaAsk, canonical_route, delta_block, gas_in_token, priced
-from cambist.feeds.book import build_book
-from cambist.feeds.pair_index import LiveBook, PairIndex
-from cambist.feeds.usd_prices import UsdPrices
+from cambist.feeds.books.book import build_book
+from cambist.feeds.books.pair_index import LiveBook, PairIndex
+from cambist.feeds.books.usd_prices import UsdPrices
 
 WETH, USDC, ODD = b"\xe0" * 20, b"\x5d" * 20, b"\x0d" * 20
 ONE, USD = 10**18, 10**6

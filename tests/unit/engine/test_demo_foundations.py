@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
-from cambist.engine.demo.foundations import run_foundations
+from cambist.engine.dev.demo.foundations import run_foundations
 
 
 def shown(width: int = 160) -> str:

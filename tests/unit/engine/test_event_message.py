@@ -6,24 +6,24 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from cambist.codecs.event_messages import (
+from cambist.codecs.messages.event_messages import (
     BeatMessage,
     OpenMessage,
     OrderEventMessage,
     decode_order_event,
     decode_stream_message,
 )
-from cambist.codecs.vocabulary import OnChainOrderType, OrderType, OtcState, OtcType, Side
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderType, OtcState, OtcType, Side
+from cambist.codecs.messages.wire import encode
 from cambist.config.errors import InvalidInput
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.events import ring
 from cambist.engine.events.filters import EVERYTHING, EventFilter, keys_of
-from cambist.engine.events.follower import START
 from cambist.engine.events.message import encode_event, event_message, id_text, takers_of
 from cambist.engine.events.ring import RingEntry
-from cambist.engine.store.orders import DELTA, OTC, order_id
+from cambist.engine.orders.order_units import DELTA, OTC, order_id
+from cambist.engine.store.follower import START
 from cambist.engine.store.rows import OrderEvent, amount32
 from support.stores import ALICE, BOB, CAROL, NOBODY, a_delta_order, an_otc_order, hash_of
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.engine.chain.fee_policy import FeePolicy, GasPrice, first_price, replacement_price
 from cambist.engine.chain.port import GasFees
+from cambist.engine.chain.relay.fee_policy import FeePolicy, GasPrice, first_price, replacement_price
 
 POLICY = FeePolicy(cap_wei=1_000, tip_min_wei=2, tip_max_wei=50, bump_bps=1_250)
 WEI = st.integers(0, 10**12)

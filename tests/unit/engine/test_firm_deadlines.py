@@ -9,9 +9,9 @@ import trio.testing
 from trio.testing import MockClock
 
 from cambist.config.errors import NoRoute
-from cambist.engine.routing.firm_parts import PATIENCES
-from cambist.feeds.firm_check import FirmFault
-from cambist.feeds.pair_index import BookKey, LiveBook
+from cambist.engine.routing.firm.firm_parts import PATIENCES
+from cambist.feeds.books.pair_index import BookKey, LiveBook
+from cambist.feeds.firm.firm_check import FirmFault
 from support.firm_books import USDC, WETH, a_live_book
 from support.timed_makers import HANGING, SETTINGS, Maker, Timed, makers_of
 

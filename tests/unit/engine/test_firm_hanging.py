@@ -7,8 +7,8 @@ import trio
 from trio.testing import MockClock
 
 from cambist.config.errors import NoRoute
-from cambist.engine.routing.firm_parts import PATIENCES
-from cambist.feeds.firm_check import FirmFault
+from cambist.engine.routing.firm.firm_parts import PATIENCES
+from cambist.feeds.firm.firm_check import FirmFault
 from support.firm_books import DAI, USDC, WETH, Levels
 from support.timed_makers import HANGING, ONE, SETTINGS, Maker, Shown, Timed, makers_of
 

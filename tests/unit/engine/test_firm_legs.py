@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.codecs.vocabulary import Side
-from cambist.engine.routing.firm_route import FirmRoute, SignedFill
-from cambist.engine.routing.legs import Exchanged, FirmLeg, Short, arranged, bought, over_asked, sold
+from cambist.codecs.messages.vocabulary import Side
+from cambist.engine.routing.firm.firm_route import FirmRoute, SignedFill
+from cambist.engine.routing.firm.legs import Exchanged, FirmLeg, Short, arranged, bought, over_asked, sold
 
 A, B, C, D = (letter * 20 for letter in (b"\xaa", b"\xbb", b"\xcc", b"\xdd"))
 

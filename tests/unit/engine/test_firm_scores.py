@@ -6,9 +6,9 @@ import trio
 from trio.testing import MockClock
 
 from cambist.config.errors import NoRoute
-from cambist.engine.routing.firm_parts import HeldQuote
-from cambist.feeds.firm_check import FirmFault
-from cambist.feeds.maker_health import HealthReport
+from cambist.engine.routing.firm.firm_parts import HeldQuote
+from cambist.feeds.firm.firm_check import FirmFault
+from cambist.feeds.firm.maker_health import HealthReport
 from support.firm_books import USDC, WETH
 from support.timed_makers import HANGING, ONE, USER, Maker, Timed, makers_of, wall_ms
 

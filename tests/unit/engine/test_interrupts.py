@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from cambist.engine.cli.sources import agree
-from cambist.engine.interrupts import asking, until_interrupted
+from cambist.engine.process.interrupts import asking, until_interrupted
 from support.patience import PATIENCE_S
 
 

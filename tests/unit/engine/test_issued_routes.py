@@ -11,11 +11,11 @@ import trio.testing
 from cambist.config import limits
 from cambist.config.errors import StoreUnavailable
 from cambist.config.timeouts import ISSUED_ROUTES_EVERY_S
+from cambist.engine.delta.pricing.issued import IssuedRoutes
 from cambist.engine.store.queries import Query, by
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import ISSUED_ROUTE
 from cambist.engine.store.units import DONE, Unit, UnitOutcome
-from cambist.engine.venue.delta.issued import IssuedRoutes
 
 NOW_MS = 1_700_000_000_000
 MINUTE_MS = 60_000

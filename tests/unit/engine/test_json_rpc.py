@@ -13,8 +13,8 @@ from bench.peers.ports import held_port, port_of
 from cambist.codecs.http1 import Request, encode_response
 from cambist.config import limits
 from cambist.config.errors import ChainError, ConfigError, NodeUnavailable
-from cambist.engine.chain.json_rpc import AnswerTooLarge, RpcCall
-from cambist.engine.chain.rpc_wording import RpcError
+from cambist.engine.chain.nodes.json_rpc import AnswerTooLarge, RpcCall
+from cambist.engine.chain.nodes.rpc_wording import RpcError
 from support.scripted_node import node_at, node_that_says
 from support.scripted_server import Caller, scripted_server
 

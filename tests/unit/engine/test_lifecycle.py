@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.vocabulary import OrderStatus, OtcState
+from cambist.codecs.messages.vocabulary import OrderStatus, OtcState
 from cambist.config.errors import TransitionError
 from cambist.engine.lifecycle import DELTA_LIFECYCLE, OTC_LIFECYCLE, PAGE, Lifecycle, page
 

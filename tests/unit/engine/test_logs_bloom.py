@@ -3,7 +3,7 @@
 import hypothesis
 import hypothesis.strategies as st
 
-from cambist.engine.chain.logs_bloom import BLOOM_BYTES, bloom_of, covers, may_match
+from cambist.engine.chain.nodes.logs_bloom import BLOOM_BYTES, bloom_of, covers, may_match
 from cambist.engine.chain.port import Log, LogFilter
 
 

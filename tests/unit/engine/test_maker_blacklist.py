@@ -3,7 +3,7 @@
 import json
 
 from cambist.config.limits import MAKER_BLACKLIST_MAX
-from cambist.engine.maker.blacklist import Blacklist
+from cambist.engine.maker.quoting.blacklist import Blacklist
 
 ONE, TWO = bytes(19) + b"\x01", bytes(19) + b"\x02"
 

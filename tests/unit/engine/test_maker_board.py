@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.maker_messages import (
+from cambist.codecs.messages.maker_messages import (
     PriceGrid,
     decode_pairs,
     decode_prices,
@@ -13,7 +13,7 @@ from cambist.codecs.maker_messages import (
     decode_tokens,
 )
 from cambist.config.errors import InvalidInput
-from cambist.engine.maker.board import Board
+from cambist.engine.maker.quoting.board import Board
 from support.maker_role import GRID, NOW_MS, USDC, WETH, a_chain
 
 PAIR = "WETH/USDC"

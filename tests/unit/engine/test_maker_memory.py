@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cambist.config.errors import ConfigError, ServiceUnavailable
-from cambist.engine.maker.memory import QuoteMemory
+from cambist.engine.maker.quoting.memory import QuoteMemory
 from cambist.engine.maker.role import ChainRole
 from support.maker_role import NOW_MS, USDC, a_chain, firm_request
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cambist.codecs.eip712_orders.nonce_and_meta import firm_user, pack_firm
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
-from cambist.codecs.maker_messages import FirmOrder, PriceGrid, decode_firm_response
+from cambist.codecs.messages.maker_messages import FirmOrder, PriceGrid, decode_firm_response
 from cambist.config.errors import (
     ConfigError,
     FirmRefused,

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from cambist.config.errors import ConfigError
-from cambist.config.maker import MakerPair, MakerToken
+from cambist.config.sections.maker import MakerPair, MakerToken
 from cambist.config.settings import parse_settings
 from cambist.engine.maker.app import MakerApp
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.process.clock import WallClock
 from support.maker_role import CHAIN_ID, CONTRACT, ENVIRON, MAKER, USDC, WETH, a_chain, settings_of
 
 FIELD = f"maker.chains.{CHAIN_ID}"

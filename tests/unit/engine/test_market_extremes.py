@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from cambist.codecs.market_messages import TransactionEnvelope
-from cambist.codecs.router_decoding import decode_swap
+from cambist.codecs.contracts.router_decoding import decode_swap
+from cambist.codecs.messages.market_messages import TransactionEnvelope
 from cambist.config.errors import InvalidInput, NoRoute
 from cambist.config.limits import NATIVE_PLACEHOLDER, UINT256_MAX
 from cambist.crypto.addresses import to_checksum

@@ -7,13 +7,13 @@ import pytest
 import trio.testing
 from msgspec import structs
 
-from cambist.codecs.abi import address_word, uint_word
+from cambist.codecs.contracts.abi import address_word, uint_word
+from cambist.codecs.contracts.router_calldata import PAYS_DIRECTLY, RouterSwap
+from cambist.codecs.contracts.router_decoding import decode_swap
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm, pack_otc
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, unpack_partner_and_fee
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.codecs.market_messages import ContractParams, TransactionEnvelope
-from cambist.codecs.router_calldata import PAYS_DIRECTLY, RouterSwap
-from cambist.codecs.router_decoding import decode_swap
+from cambist.codecs.messages.market_messages import ContractParams, TransactionEnvelope
 from cambist.config.errors import (
     InsufficientAllowance,
     InsufficientBalance,
@@ -33,7 +33,7 @@ from cambist.config.errors import (
     UnsupportedChain,
 )
 from cambist.config.limits import NATIVE_PLACEHOLDER, UINT256_MAX, VENUE_SWAP_ORDERS_MAX
-from cambist.config.venue import Rate
+from cambist.config.sections.venue import Rate
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.engine.admission.signatures import SignatureBudget, SignatureUnits

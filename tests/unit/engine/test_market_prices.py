@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec import UNSET, structs
 
-from cambist.codecs.market_messages import decode_quote_query
-from cambist.codecs.vocabulary import Side
+from cambist.codecs.messages.market_messages import decode_quote_query
+from cambist.codecs.messages.vocabulary import Side
 from cambist.config.errors import (
     InvalidInput,
     InvalidToken,
@@ -20,7 +20,7 @@ from cambist.config.errors import (
 )
 from cambist.config.limits import NATIVE_PLACEHOLDER
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.routing.plan import Taxes
+from cambist.engine.routing.search.plan import Taxes
 from support.market_place import (
     CHAIN_ID,
     DAI,

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from cambist.codecs.contracts.router_calldata import PAYS_DIRECTLY, RouterSwap
+from cambist.codecs.contracts.router_decoding import decode_swap
 from cambist.codecs.eip712_orders.partner_and_fee import unpack_partner_and_fee
-from cambist.codecs.market_messages import TransactionEnvelope
-from cambist.codecs.router_calldata import PAYS_DIRECTLY, RouterSwap
-from cambist.codecs.router_decoding import decode_swap
-from cambist.codecs.vocabulary import Side
+from cambist.codecs.messages.market_messages import TransactionEnvelope
+from cambist.codecs.messages.vocabulary import Side
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.chain.proceeds import of_purchase, of_sale
 from support.market_place import CHAIN_ID, ONE, Shop, a_shop

@@ -3,9 +3,9 @@
 import pytest
 from msgspec import UNSET
 
-from cambist.codecs.market_messages import SwapResponse, TransactionEnvelope
-from cambist.codecs.router_calldata import SWAP_EXACT_OUT
-from cambist.codecs.router_decoding import decode_swap
+from cambist.codecs.contracts.router_calldata import SWAP_EXACT_OUT
+from cambist.codecs.contracts.router_decoding import decode_swap
+from cambist.codecs.messages.market_messages import SwapResponse, TransactionEnvelope
 from cambist.config.errors import InvalidInput, MissingSlippage, OrderExpired, RequestError
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex

@@ -5,21 +5,21 @@ from typing import Any
 import pytest
 from msgspec import UNSET, structs
 
-from cambist.codecs.abi import address_word, uint_word
-from cambist.codecs.calldata import OrderInfo
-from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, unpack_partner_and_fee
-from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.codecs.market_messages import (
-    ContractParams,
-    TransactionEnvelope,
-    decode_quote_query,
-)
-from cambist.codecs.router_calldata import (
+from cambist.codecs.contracts.abi import address_word, uint_word
+from cambist.codecs.contracts.calldata import OrderInfo
+from cambist.codecs.contracts.router_calldata import (
     PAYS_DIRECTLY,
     Hop,
     RouterSwap,
     swap_exact_in,
     swap_exact_out,
+)
+from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, unpack_partner_and_fee
+from cambist.codecs.eip712_orders.rfq import RfqOrder
+from cambist.codecs.messages.market_messages import (
+    ContractParams,
+    TransactionEnvelope,
+    decode_quote_query,
 )
 from cambist.config.errors import (
     InsufficientAllowance,

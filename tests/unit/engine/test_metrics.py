@@ -12,8 +12,8 @@ from cambist.engine.store.store import COMMIT_BOUNDS_S, StoreStatistics
 from cambist.engine.telemetry.feed_metrics import FeedCollector
 from cambist.engine.telemetry.loop_lag import LAG_BOUNDS_S, LagStatistics
 from cambist.engine.telemetry.metrics import SERVER, STORE, Metrics
-from cambist.feeds.firm_check import FirmFault
-from cambist.feeds.maker_health import MakerHealth
+from cambist.feeds.firm.firm_check import FirmFault
+from cambist.feeds.firm.maker_health import MakerHealth
 from cambist.feeds.poll import PollStatistics
 from cambist.feeds.standing import CacheStatistics, PairStanding
 from cambist.feeds.stream import StreamStatistics

@@ -5,24 +5,30 @@ import itertools
 import pytest
 from msgspec import Raw, convert, structs
 
-from cambist.codecs.delta_messages import BuildResponse, DeltaBlock, decode_build_body
 from cambist.codecs.eip712_orders.delta import DeltaOrder, TwapBuyOrder, TwapOrder
-from cambist.codecs.vocabulary import OrderType, Side
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.delta_messages import BuildResponse, DeltaBlock, decode_build_body
+from cambist.codecs.messages.vocabulary import OrderType, Side
+from cambist.codecs.messages.wire import encode
 from cambist.config.chains import ChainSettings
 from cambist.config.errors import UnsafeTransaction
-from cambist.config.partners import RegisteredPartner
+from cambist.config.sections.partners import RegisteredPartner
 from cambist.config.tokens import TokenSettings
 from cambist.crypto.addresses import to_checksum
+from cambist.engine.client.order.order_safety import DeltaContract, check_build, check_price
+from cambist.engine.client.order.order_terms import (
+    OrderWish,
+    SignableTerms,
+    SigningInputs,
+    build_body,
+    terms_of,
+)
+from cambist.engine.client.schedule import Schedule
+from cambist.engine.client.terms import TradedToken
+from cambist.engine.delta.orders.terms import next_part
+from cambist.engine.delta.orders.terms import terms_of as venue_terms_of
+from cambist.engine.delta.pricing.build import BuildTerms, built, delta_domain_of
+from cambist.engine.market.prices import FeeRules
 from cambist.engine.routing.tokens import ListedToken
-from cambist.engine.trader.order_safety import DeltaContract, check_build, check_price
-from cambist.engine.trader.order_terms import OrderWish, SignableTerms, SigningInputs, build_body, terms_of
-from cambist.engine.trader.schedule import Schedule
-from cambist.engine.trader.terms import TradedToken
-from cambist.engine.venue.delta.build import BuildTerms, built, delta_domain_of
-from cambist.engine.venue.delta.terms import next_part
-from cambist.engine.venue.delta.terms import terms_of as venue_terms_of
-from cambist.engine.venue.market.prices import FeeRules
 
 DELTA, OWNER, OTHER = b"\xde" * 20, b"\x0a" * 20, b"\x0b" * 20
 SRC, DEST = TradedToken(b"\x51" * 20, "SRC", 18), TradedToken(b"\xd5" * 20, "DEST", 6)

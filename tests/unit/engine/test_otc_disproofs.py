@@ -6,8 +6,8 @@ import pytest
 import trio
 
 from cambist.config.errors import ChainError
-from cambist.engine.trader import otc_following
-from cambist.engine.trader.otc_following import disproofs
+from cambist.engine.client.otc import otc_following
+from cambist.engine.client.otc.otc_following import disproofs
 
 
 async def test_no_order_waits_for_anothers_transaction(

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, structs
 
+from cambist.codecs.contracts.permit import rfq_permit_amount
 from cambist.codecs.eip712_orders.nonce_and_meta import taker_from_meta
 from cambist.codecs.eip712_orders.rfq import RfqOrder, rfq_domain_separator
-from cambist.codecs.permit import rfq_permit_amount
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.wire import encode
 from cambist.config.errors import ChainError, InvalidInput
-from cambist.engine.trader.otc_terms import (
+from cambist.engine.client.otc.otc_terms import (
     OtcHandOver,
     OtcPart,
     OtcWish,
@@ -25,7 +25,7 @@ from cambist.engine.trader.otc_terms import (
     rest_of,
     signed_of,
 )
-from cambist.engine.trader.terms import TradedToken
+from cambist.engine.client.terms import TradedToken
 
 MAKER, TAKER, RFQ = b"\x11" * 20, b"\x22" * 20, b"\x33" * 20
 USDC, WETH = TradedToken(b"\x44" * 20, "USDC", 6), TradedToken(b"\x55" * 20, "WETH", 18)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.vocabulary import OtcType
+from cambist.codecs.messages.vocabulary import OtcType
 from cambist.engine.store.queries import OtcFilter, live_otc, otc_page
 from cambist.engine.store.rows import amount32
 from support.query_plans import empty_database, plan_of

@@ -5,17 +5,17 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from cambist.codecs.contract_events import ORDER_CANCELLED, ORDER_FILLED
+from cambist.codecs.contracts.contract_events import ORDER_CANCELLED, ORDER_FILLED
 from cambist.codecs.eip712_orders.rfq import RfqOrder, rfq_domain_separator
-from cambist.codecs.otc_messages import StoredOrder
-from cambist.codecs.vocabulary import OtcState, OtcType
+from cambist.codecs.messages.otc_messages import StoredOrder
+from cambist.codecs.messages.vocabulary import OtcState, OtcType
 from cambist.config import limits
 from cambist.config.errors import ChainError, UnsafeTransaction, VenueError
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.chain.port import Log, Receipt
-from cambist.engine.trader.otc_following import contradiction
-from cambist.engine.trader.otc_safety import (
+from cambist.engine.client.otc.otc_following import contradiction
+from cambist.engine.client.otc.otc_safety import (
     OtcOnChain,
     cancelled_in,
     check_asked,
@@ -26,8 +26,8 @@ from cambist.engine.trader.otc_safety import (
     check_stored,
     fill_in,
 )
-from cambist.engine.trader.otc_terms import OtcPart, RfqContract, SignedOtc, body_of, hand_over_of
-from cambist.engine.trader.terms import TradedToken
+from cambist.engine.client.otc.otc_terms import OtcPart, RfqContract, SignedOtc, body_of, hand_over_of
+from cambist.engine.client.terms import TradedToken
 
 MAKER, TAKER, OTHER, RFQ, NOBODY = b"\x11" * 20, b"\x22" * 20, b"\x66" * 20, b"\x33" * 20, bytes(20)
 USDC, WETH = b"\x44" * 20, b"\x55" * 20

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.codecs.maker_messages import PriceGrid
+from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.config.errors import ConfigError
 from cambist.engine.maker.prices.mirror import Mirror, Shift
 from cambist.engine.maker.prices.source import load_source
-from cambist.feeds.book import build_book
+from cambist.feeds.books.book import build_book
 from support.price_sources import Surroundings
 
 URL = "http://127.0.0.1:1/1"

@@ -10,10 +10,10 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.codecs.maker_messages import PriceGrid
+from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.config.errors import ConfigError
 from cambist.engine.maker.prices.random_walk import PairOptions, RandomWalk, Walk
-from cambist.feeds.book import build_book
+from cambist.feeds.books.book import build_book
 from support.price_sources import Surroundings, first_updates
 
 

@@ -13,7 +13,7 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.codecs.maker_messages import PriceGrid
+from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.config.errors import ConfigError, InvalidInput
 from cambist.engine.maker.prices.replay import (
     LINE_BYTES_MAX,

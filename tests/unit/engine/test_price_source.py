@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.maker_messages import PriceGrid
+from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.config.errors import ConfigError, InvalidInput
 from cambist.engine.maker.prices.random_walk import RandomWalk
 from cambist.engine.maker.prices.replay import Replay
 from cambist.engine.maker.prices.source import load_source, normalise_grid, read_options
 from cambist.engine.maker.prices.static import StaticPrices
-from cambist.feeds.book import build_book
+from cambist.feeds.books.book import build_book
 from support.price_sources import Surroundings, first_updates
 
 FIELD = "maker.chains.1.price_options"

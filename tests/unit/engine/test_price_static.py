@@ -12,7 +12,7 @@ import pytest
 import trio
 import trio.testing
 
-from cambist.codecs.maker_messages import PriceGrid
+from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.config.errors import ConfigError
 from cambist.engine.maker.prices import static
 from cambist.engine.maker.prices.source import normalise_grid

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from cambist.config.errors import ChainError
+from cambist.engine.chain.nodes.rpc_fees import fees_of, next_base_fee
+from cambist.engine.chain.nodes.rpc_values import FullHeader
+from cambist.engine.chain.nodes.rpc_wording import RpcError
 from cambist.engine.chain.port import GasFees, Header
-from cambist.engine.chain.rpc_fees import fees_of, next_base_fee
-from cambist.engine.chain.rpc_values import FullHeader
-from cambist.engine.chain.rpc_wording import RpcError
 
 ABSENT = RpcError(-32601, "the method does not exist")
 HISTORY = json.dumps({"baseFeePerGas": ["0x64", "0x65"], "reward": [["0x7"]]}).encode()

@@ -10,7 +10,7 @@ import pytest
 
 from cambist.config.errors import InvalidInput
 from cambist.config.limits import CHAIN_COUNT_MAX, UINT256_MAX
-from cambist.engine.chain import rpc_values as values
+from cambist.engine.chain.nodes import rpc_values as values
 from cambist.engine.chain.port import EthCall, Header, Log, LogFilter, Receipt
 
 HASH, PARENT, TX = ("0x" + digit * 64 for digit in "abc")

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from cambist.config.errors import RefusalKind
-from cambist.engine.chain import rpc_wording as wording
+from cambist.engine.chain.nodes import rpc_wording as wording
+from cambist.engine.chain.nodes.rpc_wording import RpcError
 from cambist.engine.chain.reverts import revert_reason
-from cambist.engine.chain.rpc_wording import RpcError
 
 ERROR = "08c379a0" + "20".rjust(64, "0") + "8".rjust(64, "0") + b"too late".hex().ljust(64, "0")
 

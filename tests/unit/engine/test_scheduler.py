@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from cambist.engine.scheduler import SLICE_S, Scheduler, Timers
+from cambist.engine.orders.scheduler import SLICE_S, Scheduler, Timers
 from support.call_counts import counted_calls
 
 NOW_MS = 1_700_000_000_000

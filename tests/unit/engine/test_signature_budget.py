@@ -12,7 +12,7 @@ from cambist.config.errors import (
     ServiceUnavailable,
     StoreUnavailable,
 )
-from cambist.config.venue import Rate, RateTier
+from cambist.config.sections.venue import Rate, RateTier
 from cambist.engine.admission.signatures import SignatureBudget, SignatureUnits
 from support.admitting import NOW_MS
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from cambist.config.errors import ConfigError, StoreError, StoreUnavailable
 from cambist.config.limits import STORE_FRAME_BYTES_MAX, STORE_UNIT_BYTES_MAX
-from cambist.engine.store.frames import (
+from cambist.engine.orders.order_units import DELTA
+from cambist.engine.store.process.frames import (
     Apply,
     Failed,
     FrameReader,
@@ -26,8 +27,7 @@ from cambist.engine.store.frames import (
     question,
     raised,
 )
-from cambist.engine.store.orders import DELTA
-from cambist.engine.store.place import PostgresPlace
+from cambist.engine.store.process.place import PostgresPlace
 from cambist.engine.store.units import New, Unit, values_of
 from support.stores import a_delta_order, submission
 

@@ -3,7 +3,7 @@
 import pytest
 
 from cambist.config.timeouts import STORE_PAUSE_S, STORE_PAUSE_S_MAX
-from cambist.engine.store.process_link import pause_s
+from cambist.engine.store.process.process_link import pause_s
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from cambist.codecs.vocabulary import OrderStatus, OtcState
+from cambist.codecs.messages.vocabulary import OrderStatus, OtcState
 from cambist.config.errors import StoreError, TransitionError
-from cambist.engine.store.orders import (
+from cambist.engine.orders.order_units import (
     DELTA,
     Intent,
     effect_key,
@@ -20,7 +20,7 @@ from cambist.engine.store.orders import (
 )
 from cambist.engine.store.queries import IDS_MAX, Query, among, by, render
 from cambist.engine.store.rows import Effect, amount32, amount_of
-from cambist.engine.store.statements import compare_and_set, delete, insert
+from cambist.engine.store.sqlite.statements import compare_and_set, delete, insert
 from cambist.engine.store.tables import DELTA_FILL, DELTA_ORDER, EFFECT, ORDER_EVENT, TABLES
 from cambist.engine.store.units import (
     Cas,

@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.abi import bytes_tail, encode, uint_word
-from cambist.codecs.calldata import DECIMALS
-from cambist.codecs.resource_messages import TokenEntry, TokenList
+from cambist.codecs.contracts.abi import bytes_tail, encode, uint_word
+from cambist.codecs.contracts.calldata import DECIMALS
+from cambist.codecs.messages.resource_messages import TokenEntry, TokenList
 from cambist.config import limits
 from cambist.config.errors import ChainError, ConfigError, Reverted
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.eip712 import Types, domain_separator, signing_digest
 from cambist.crypto.secp256k1 import SigningKey, recover_address
 from cambist.engine.chain.port import EthCall
-from cambist.engine.trader.permits import permit_basis, sign_permit
-from cambist.engine.trader.terms import TradedToken
-from cambist.engine.trader.tokens import find_token
+from cambist.engine.client.permits import permit_basis, sign_permit
+from cambist.engine.client.terms import TradedToken
+from cambist.engine.client.tokens import find_token
 from support.permits import eip2612_permit, token_domain
 
 USDC, ODD, SLY = b"\x05" * 20, b"\x0d" * 20, b"\x0c" * 20

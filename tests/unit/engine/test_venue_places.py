@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.resource_messages import DocumentMeta
+from cambist.codecs.messages.resource_messages import DocumentMeta
 from cambist.config.errors import ConfigError
 from cambist.config.settings import Settings, parse_settings
 from cambist.crypto.addresses import parse_address
-from cambist.engine.chain.address_book import AddressBook, DeployedChain
+from cambist.engine.chain.deploy.address_book import AddressBook, DeployedChain
+from cambist.engine.process.clock import WallClock
 from cambist.engine.routing.served import ConfiguredChain, served_chains
-from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.app import opened_venue
 from support.quiet_venue import CHAIN_ID, DELTA, EXECUTOR, RFQ, ROUTER, USDC, VAULT, WETH
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.process.clock import WallClock
 from support.quiet_venue import CHAIN_ID, DELTA_ONLY, MARKET_ONLY, QuietVenue, a_quiet_venue
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cambist.codecs.vocabulary import DeliveryState
+from cambist.codecs.messages.vocabulary import DeliveryState
 from cambist.config.errors import ConfigError
 from cambist.config.secret import Secret
+from cambist.config.sections.webhooks import WebhookSettings
 from cambist.config.timeouts import WEBHOOK_AGAIN_S_MAX
-from cambist.config.webhooks import WebhookSettings
 from cambist.engine.events.deliveries import (
     PAUSE_MS_MAX,
     given_up,

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.maker_messages import PriceGrid
+from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.config.errors import InvalidInput
-from cambist.feeds.book import Book, build_book, build_ladder
-from cambist.feeds.fill import base_paid, base_received, quote_paid, quote_received
+from cambist.feeds.books.book import Book, build_book, build_ladder
+from cambist.feeds.books.fill import base_paid, base_received, quote_paid, quote_received
 
 BIDS = (("2500", "1"), ("2499.5", "2"))
 ASKS = (("2501", "1"), ("2502.25", "2"))

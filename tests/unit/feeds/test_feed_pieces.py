@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from cambist.config import limits, timeouts
-from cambist.config.venue import VenueMakerChain
+from cambist.config.sections.venue import VenueMakerChain
 from cambist.feeds.backoff import pause_s
 from cambist.feeds.remarks import Remarks
 from cambist.feeds.slices import SLICE_S, Slices

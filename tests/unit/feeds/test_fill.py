@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from cambist.codecs.amounts import parse_units
 from cambist.config.errors import InvalidInput
-from cambist.feeds.book import Ladder, build_ladder
-from cambist.feeds.fill import base_paid, base_received, quote_paid, quote_received
+from cambist.feeds.books.book import Ladder, build_ladder
+from cambist.feeds.books.fill import base_paid, base_received, quote_paid, quote_received
 
 
 def test_worked_examples(vectors: dict[str, Any]) -> None:

@@ -7,12 +7,12 @@ import pytest
 
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_separator
-from cambist.codecs.maker_messages import FirmOrder
-from cambist.codecs.vocabulary import Side
+from cambist.codecs.messages.maker_messages import FirmOrder
+from cambist.codecs.messages.vocabulary import Side
 from cambist.config import limits
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65, to_compact64
-from cambist.feeds.firm_check import (
+from cambist.feeds.firm.firm_check import (
     AGAINST_MAKER,
     CheckedQuote,
     FirmAsked,

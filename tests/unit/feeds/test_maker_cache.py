@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cambist.config import limits
-from cambist.feeds.fill import quote_paid, quote_received
+from cambist.feeds.books.fill import quote_paid, quote_received
 from cambist.feeds.standing import PairStanding
 from support.maker_feeds import (
     ADDRESSES,
@@ -414,7 +414,7 @@ def test_unchanged_grid_is_no_change_of_the_index() -> None:
 
 
 def test_generator_yields_after_every_pair() -> None:
-    from cambist.codecs.maker_messages import Decoded, PriceGrid, PricesBody
+    from cambist.codecs.messages.maker_messages import Decoded, PriceGrid, PricesBody
 
     made = told(PAIR, OTHER)
     prices = {name: PriceGrid(bids=(("1", "1"),)) for name in (PAIR, OTHER)}

@@ -3,8 +3,8 @@
 import pytest
 
 from cambist.config import limits
-from cambist.feeds.firm_check import AGAINST_MAKER, FirmFault
-from cambist.feeds.maker_health import (
+from cambist.feeds.firm.firm_check import AGAINST_MAKER, FirmFault
+from cambist.feeds.firm.maker_health import (
     FAULTY,
     NO_RESTS,
     UNSERVING,
@@ -14,7 +14,7 @@ from cambist.feeds.maker_health import (
     QuoteHealth,
     Rests,
 )
-from cambist.feeds.size_bounds import SizeBound
+from cambist.feeds.firm.size_bounds import SizeBound
 
 WETH, USDC, DAI, WBTC = b"\xc0" * 20, b"\xa0" * 20, b"\x6b" * 20, b"\x22" * 20
 NOW_MS = 1_795_000_000_000

@@ -3,7 +3,7 @@
 import pytest
 
 from cambist.config import limits
-from cambist.feeds.size_bounds import SizeBound, SizeBounds
+from cambist.feeds.firm.size_bounds import SizeBound, SizeBounds
 
 WETH, USDC = b"\xc0" * 20, b"\xa0" * 20
 NOW_MS = 1_795_000_000_000

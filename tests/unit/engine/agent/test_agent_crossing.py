@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee
-from cambist.codecs.vocabulary import OnChainOrderType, Side
+from cambist.codecs.messages.vocabulary import OnChainOrderType, Side
 from cambist.engine.agent.bids import Filling, crossed_part
 from cambist.engine.agent.crossing import Crossing, crossings
 from cambist.engine.agent.orders import OpenOrder

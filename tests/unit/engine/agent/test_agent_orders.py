@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from cambist.codecs.agent_messages import AuctionOrder, SolveRequest, WholeOrder
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
-from cambist.codecs.vocabulary import OnChainOrderType, Side
+from cambist.codecs.messages.agent_messages import AuctionOrder, SolveRequest, WholeOrder
+from cambist.codecs.messages.vocabulary import OnChainOrderType, Side
 from cambist.config.errors import InvalidInput
 from cambist.config.limits import AGENT_ORDERS_MAX, NATIVE_PLACEHOLDER
 from cambist.engine.agent.orders import OpenOrder, open_orders
 from cambist.engine.chain.proceeds import of_purchase, of_sale
-from cambist.engine.venue.delta.bids import shown
+from cambist.engine.delta.bids.bids import shown
 from support.bidding import a_delta_order, a_round_order
 
 WRAPPED, USDC = "0x" + "11" * 20, "0x" + "22" * 20

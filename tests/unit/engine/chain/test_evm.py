@@ -5,9 +5,9 @@ import pytest
 from cambist.codecs.transactions import contract_address
 from cambist.config.errors import ChainError, RefusalKind, TransactionRefused
 from cambist.crypto.keccak import KECCAK_EMPTY, keccak256
-from cambist.engine.chain import evm as evm_module
-from cambist.engine.chain.evm import COINBASE, BlockRules, Evm, EvmMessage, JournalWrite
-from cambist.engine.chain.journal import EMPTY, Account
+from cambist.engine.dev.embedded import evm as evm_module
+from cambist.engine.dev.embedded.evm import COINBASE, BlockRules, Evm, EvmMessage, JournalWrite
+from cambist.engine.dev.embedded.journal import EMPTY, Account
 from support import evm_programs as programs
 
 SENDER, CONTRACT = b"\xaa" * 20, b"\xbb" * 20

@@ -6,7 +6,7 @@ import pytest
 
 from cambist.config.errors import ChainError
 from cambist.crypto.keccak import keccak256
-from cambist.engine.chain.journal import Account, code_text, read_journal
+from cambist.engine.dev.embedded.journal import Account, code_text, read_journal
 
 CODE = bytes.fromhex("6005600055")
 HASH = keccak256(CODE)

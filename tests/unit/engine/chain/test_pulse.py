@@ -10,12 +10,12 @@ import trio
 from trio.testing import MockClock
 
 from cambist.config.errors import NodeUnavailable
-from cambist.config.nodes import NodeSettings
-from cambist.engine.chain.failover import Nodes
-from cambist.engine.chain.heads import Heads
+from cambist.config.sections.nodes import NodeSettings
+from cambist.engine.chain.nodes.failover import Nodes
+from cambist.engine.chain.nodes.heads import Heads
+from cambist.engine.chain.nodes.rpc import RpcChain
 from cambist.engine.chain.pulse import Pulse
 from cambist.engine.chain.reverts import NO_ERRORS
-from cambist.engine.chain.rpc import RpcChain
 from support.scripted_rpc import ScriptedRpc
 
 SOON_S = 2.0

@@ -1,6 +1,6 @@
 import pytest
 
-from cambist.codecs.abi import address_word, bytes_tail, encode, selector, uint_word
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
 from cambist.config import limits
 from cambist.config.errors import InvalidInput
 from cambist.engine.chain.reverts import custom_errors, revert_reason

@@ -4,7 +4,7 @@ from cambist.codecs.transactions import ReceivedTransaction, Transaction, decode
 from cambist.config import limits
 from cambist.config.errors import RefusalKind, TransactionRefused
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.waiting import Waiting
+from cambist.engine.dev.embedded.waiting import Waiting
 
 ANNA, BERT = SigningKey(b"\1" * 32), SigningKey(b"\2" * 32)
 GAS_LEFT = 30_000_000

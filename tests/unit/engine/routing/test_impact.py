@@ -2,13 +2,13 @@
 
 from decimal import Decimal
 
-from cambist.codecs.vocabulary import Side
+from cambist.codecs.messages.vocabulary import Side
 from cambist.config import limits
-from cambist.engine.routing.impact import impact, max_impact_reached
-from cambist.engine.routing.pathfinder import Pathfinder
-from cambist.engine.routing.plan import RoutePlan, SwapRequest
-from cambist.feeds.pair_index import PairIndex
-from cambist.feeds.usd_prices import UsdPrices
+from cambist.engine.routing.search.impact import impact, max_impact_reached
+from cambist.engine.routing.search.pathfinder import Pathfinder
+from cambist.engine.routing.search.plan import RoutePlan, SwapRequest
+from cambist.feeds.books.pair_index import PairIndex
+from cambist.feeds.books.usd_prices import UsdPrices
 from support.live_books import DECIMALS, ONE, USDC, WBTC, WETH, a_book, an_index
 
 DEFAULT = Decimal(limits.MAX_IMPACT_PERCENT_DEFAULT)

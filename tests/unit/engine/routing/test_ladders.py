@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from cambist.codecs.vocabulary import Side
-from cambist.engine.routing.ladders import (
+from cambist.codecs.messages.vocabulary import Side
+from cambist.engine.routing.search.ladders import (
     ANYBODY,
     LADDERS_MAX,
     Ladders,
@@ -17,7 +17,7 @@ from cambist.engine.routing.ladders import (
     merge,
     through,
 )
-from cambist.feeds.pair_index import LiveBook
+from cambist.feeds.books.pair_index import LiveBook
 from support.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
 
 ALPHA = a_book("alpha", WETH, USDC, bids="2500 1 | 2490 4", asks="2510 1 | 2520 4")

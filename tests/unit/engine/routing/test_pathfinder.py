@@ -5,11 +5,11 @@ from decimal import Decimal
 import msgspec
 import pytest
 
-from cambist.codecs.vocabulary import Side
-from cambist.engine.routing.gas import FILL, HOP, PURCHASE, TRANSACTION
-from cambist.engine.routing.pathfinder import NoPlanReason, Pathfinder
-from cambist.engine.routing.plan import MakerShare, RoutePlan, SwapRequest, Taxes
-from cambist.feeds.pair_index import LiveBook, PairIndex
+from cambist.codecs.messages.vocabulary import Side
+from cambist.engine.routing.search.gas import FILL, HOP, PURCHASE, TRANSACTION
+from cambist.engine.routing.search.pathfinder import NoPlanReason, Pathfinder
+from cambist.engine.routing.search.plan import MakerShare, RoutePlan, SwapRequest, Taxes
+from cambist.feeds.books.pair_index import LiveBook, PairIndex
 from support.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
 
 ALPHA = a_book("alpha", WETH, USDC, bids="2500 10 | 2400 90", asks="2510 10")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
-from cambist.engine.routing.paths import NEIGHBOURS_MAX, PATHS_MAX, find_paths, pairs_apart
+from cambist.engine.routing.search.paths import NEIGHBOURS_MAX, PATHS_MAX, find_paths, pairs_apart
 
 A, B, C, D, E = (bytes([number]) * 20 for number in range(5))
 

@@ -3,7 +3,7 @@
 import math
 
 from cambist.config.timeouts import FUNDS_PAUSE_S, FUNDS_RECHECK_S
-from cambist.engine.venue.apart import Apart
+from cambist.engine.orders.apart import Apart
 
 ONE, TWO = (b"token", b"one", b""), (b"token", b"two", b"")
 

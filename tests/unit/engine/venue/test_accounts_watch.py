@@ -8,9 +8,9 @@ import pytest
 import trio
 
 from cambist.config.timeouts import FUNDS_PAUSE_S, FUNDS_RECHECK_S
-from cambist.engine.chain.ring import Mark
-from cambist.engine.chain.watch import Watch, WatchedAccount
-from cambist.engine.venue.accounts_watch import AccountsWatch, Followed
+from cambist.engine.chain.index.ring import Mark
+from cambist.engine.chain.index.watch import Watch, WatchedAccount
+from cambist.engine.orders.accounts_watch import AccountsWatch, Followed
 from support.patience import until
 from support.stores import ALICE, BOB, WETH, hash_of
 

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import trio
 
-from cambist.codecs import contract_events as events
-from cambist.codecs.vocabulary import OrderStatus, OtcState
-from cambist.engine.chain.indexer import Advance
-from cambist.engine.chain.ring import Mark
-from cambist.engine.store.orders import DELTA, OTC, step
+from cambist.codecs.contracts import contract_events as events
+from cambist.codecs.messages.vocabulary import OrderStatus, OtcState
+from cambist.engine.chain.index.indexer import Advance
+from cambist.engine.chain.index.ring import Mark
+from cambist.engine.orders.followed_chain import FollowedChain, FollowedChains
+from cambist.engine.orders.order_units import DELTA, OTC, step
 from cambist.engine.store.rows import DeltaOrderRow, OtcOrderRow
 from cambist.engine.store.store import Store
 from cambist.engine.store.units import Change
-from cambist.engine.venue.followed_chain import FollowedChain, FollowedChains
 from support.indexing import (
     DELTA as DELTA_CONTRACT,
 )

@@ -10,19 +10,19 @@ import structlog
 import trio
 from msgspec import Struct
 
-from cambist.codecs.vocabulary import OtcState
+from cambist.codecs.messages.vocabulary import OtcState
 from cambist.config.errors import OrderNotFound, StoreUnavailable
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.events.follower import START, EventFollower
+from cambist.engine.orders.live_rows import Effects, LiveRows
+from cambist.engine.orders.order_units import OTC, step
+from cambist.engine.orders.step import OrderStep
+from cambist.engine.store.follower import START, EventFollower
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.orders import OTC, step
 from cambist.engine.store.queries import among
 from cambist.engine.store.rows import OrderEvent, OtcOrderRow
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_DOCUMENT, OTC_ORDER
 from cambist.engine.store.units import Done, Unit, new, row_of
-from cambist.engine.venue.live_rows import Effects, LiveRows
-from cambist.engine.venue.step import OrderStep
 from support.indexing import sqlite_engine
 from support.store_work import now_ms
 from support.stores import ALICE, BOB, NOW_MS, an_otc_order, document_of, hash_of, kept, moved

@@ -10,17 +10,17 @@ import trio
 
 from cambist.config.errors import StoreUnavailable
 from cambist.engine.chain.port import At, Header
-from cambist.engine.scheduler import Scheduler
-from cambist.engine.store.boot import TakenUp
+from cambist.engine.orders import order_engines
+from cambist.engine.orders.boot import TakenUp
+from cambist.engine.orders.followed_chain import FollowedChains
+from cambist.engine.orders.order_engines import Footing, OrderEngines
+from cambist.engine.orders.scheduler import Scheduler
 from cambist.engine.store.leases import SHARDS, Leases
 from cambist.engine.store.rows import OrderEvent
 from cambist.engine.store.store import Store
 from cambist.engine.store.units import Fence
+from cambist.engine.telemetry.delta_metrics import FollowedCollector
 from cambist.engine.telemetry.metrics import Metrics
-from cambist.engine.venue import order_engines
-from cambist.engine.venue.delta_metrics import FollowedCollector
-from cambist.engine.venue.followed_chain import FollowedChains
-from cambist.engine.venue.order_engines import Footing, OrderEngines
 from support.indexing import sqlite_engine
 from support.patience import until
 from support.scripted_chain import ScriptedChain

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.abi import address_word, uint_word
+from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.config.errors import InsufficientAllowance, Reverted, ServiceUnavailable
-from cambist.engine.venue.permit_proof import Taking, check_taking, taking_calls
-from cambist.engine.venue.token_permits import Answers
+from cambist.engine.served.permit_proof import Taking, check_taking, taking_calls
+from cambist.engine.served.token_permits import Answers
 
 OWNER, DELTA, PERMIT2, TOKEN = (bytes([byte]) * 20 for byte in (1, 2, 3, 4))
 NOW_S = 1_700_000_000

@@ -8,7 +8,7 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65, to_compact64
 from cambist.engine.chain.port import EthCall
-from cambist.engine.venue.signed_by import SignatureState, read_signature, signature_call, signature_state
+from cambist.engine.served.signed_by import SignatureState, read_signature, signature_call, signature_state
 
 KEY = SigningKey((7).to_bytes(32, "big"))
 DIGEST, OWNER, ASKER = b"\xd1" * 32, b"\x0a" * 20, b"\xde" * 20

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cambist.codecs.delta_messages import BuildBody, OrderRecord
-from cambist.codecs.market_messages import (
+from cambist.codecs.messages.delta_messages import BuildBody, OrderRecord
+from cambist.codecs.messages.market_messages import (
     PricesQuery,
     PricesResponse,
     QuoteQuery,
@@ -17,9 +17,9 @@ from cambist.codecs.market_messages import (
     TransactionEnvelope,
     TransactionQuery,
 )
-from cambist.codecs.resource_messages import TradingError
-from cambist.codecs.wire import encode
-from cambist.feeds.firm_check import AGAINST_MAKER, FirmFault
+from cambist.codecs.messages.resource_messages import TradingError
+from cambist.codecs.messages.wire import encode
+from cambist.feeds.firm.firm_check import AGAINST_MAKER, FirmFault
 from cambist.feeds.standing import PairStanding
 from support.quiet_venue import a_quiet_venue
 

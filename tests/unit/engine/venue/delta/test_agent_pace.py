@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from cambist.config.limits import AGENT_ORDERS_AT_FIRST, AGENT_ORDERS_MAX
 from cambist.config.timeouts import AGENT_PROBE_S
-from cambist.engine.venue.delta.agent_pace import AgentPace
+from cambist.engine.delta.bids.agent_pace import AgentPace
 
 ROUND_S = 1.0
 QUICK_S, SLOW_S = 0.4, 0.9

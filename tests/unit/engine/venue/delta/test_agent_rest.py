@@ -3,7 +3,7 @@
 import pytest
 
 from cambist.config.limits import AGENT_REVERTS_MAX, AGENT_REVERTS_OWNERS
-from cambist.engine.venue.delta.agent_rest import AgentFault, AgentRest
+from cambist.engine.delta.bids.agent_rest import AgentFault, AgentRest
 
 NOW = 1_700_000_000_000
 STRIKES = (AgentFault.REVERTED, AgentFault.SETTLED_BELOW, AgentFault.SIMULATION_MISMATCH)

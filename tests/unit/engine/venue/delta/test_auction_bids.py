@@ -5,8 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.agent_messages import Notice
-from cambist.codecs.delta_calldata import (
+from cambist.codecs.contracts.delta_calldata import (
     CrossedOrder,
     Execution,
     SettlementStep,
@@ -15,9 +14,10 @@ from cambist.codecs.delta_calldata import (
     settle_crossed,
     settle_twap,
 )
+from cambist.codecs.messages.agent_messages import Notice
 from cambist.config.errors import InvalidInput
 from cambist.config.limits import RELAY_DATA_BYTES_MAX
-from cambist.engine.venue.delta.bids import (
+from cambist.engine.delta.bids.bids import (
     Answer,
     Candidate,
     Rejection,

@@ -7,12 +7,12 @@ from typing import Any, cast
 import msgspec
 import trio
 
-from cambist.config.venue import DeltaSettings
+from cambist.config.sections.venue import DeltaSettings
 from cambist.engine.chain.port import Header, Upcoming
-from cambist.engine.scheduler import Scheduler
-from cambist.engine.venue.delta.auctioneer import Auctioneer, AuctionIds
-from cambist.engine.venue.delta.live_orders import LiveOrder
-from cambist.engine.venue.delta.settling import Settling
+from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
+from cambist.engine.delta.orders.live_orders import LiveOrder
+from cambist.engine.delta.settlement.settling import Settling
+from cambist.engine.orders.scheduler import Scheduler
 from support.auctioning import PlayedAgent, PlayedAuction, an_auction, on_each
 from support.bidding import a_delta_order, a_round_order, a_twap
 from support.patience import until

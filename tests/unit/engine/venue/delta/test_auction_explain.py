@@ -7,21 +7,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.agent_messages import Notice
-from cambist.codecs.auction_messages import AuctionBid, OrderRound
-from cambist.codecs.vocabulary import OrderStatus, Side
+from cambist.codecs.messages.agent_messages import Notice
+from cambist.codecs.messages.auction_messages import AuctionBid, OrderRound
+from cambist.codecs.messages.vocabulary import OrderStatus, Side
 from cambist.config.limits import VENUE_AUCTION_BIDS_MAX, VENUE_AUCTION_DETAIL_CHARS_MAX
-from cambist.engine.store.orders import order_id
-from cambist.engine.venue.delta import auction_record, explain
-from cambist.engine.venue.delta.agent_rest import AgentReport
-from cambist.engine.venue.delta.auction import decide, notices
-from cambist.engine.venue.delta.auction_record import Rejections, RoundTimes, round_of, round_rows
-from cambist.engine.venue.delta.bids import Rejection, RoundOrder
-from cambist.engine.venue.delta.explain import OrderFacts, explained
-from cambist.engine.venue.delta.funds import Fund, MissingFund
-from cambist.engine.venue.delta.live_orders import LiveOrder
-from cambist.engine.venue.delta.resting_price import RestingFacts
-from cambist.engine.venue.delta.simulation import Proven
+from cambist.engine.delta import explain
+from cambist.engine.delta.auction import auction_record
+from cambist.engine.delta.auction.auction import decide, notices
+from cambist.engine.delta.auction.auction_record import Rejections, RoundTimes, round_of, round_rows
+from cambist.engine.delta.bids.agent_rest import AgentReport
+from cambist.engine.delta.bids.bids import Rejection, RoundOrder
+from cambist.engine.delta.bids.simulation import Proven
+from cambist.engine.delta.explain import OrderFacts, explained
+from cambist.engine.delta.orders.funds import Fund, MissingFund
+from cambist.engine.delta.orders.live_orders import LiveOrder
+from cambist.engine.delta.resting.resting_price import RestingFacts
+from cambist.engine.orders.order_units import order_id
 from support.bidding import ONE, USDC_ONE, a_proven, a_round_order, a_twap, hash_of
 from support.stores import NOW_MS
 from support.stores import a_delta_order as a_row

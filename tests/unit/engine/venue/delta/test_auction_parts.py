@@ -5,14 +5,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.agent_messages import AuctionOrder, Notice, WholeOrder
-from cambist.codecs.delta_calldata import Execution, agent_id, settle
-from cambist.codecs.wire import encode
-from cambist.engine.venue.delta.auction import decide, notices
-from cambist.engine.venue.delta.auction_record import Rejections, RoundTimes, round_of, round_rows
-from cambist.engine.venue.delta.bids import Candidate, Rejection, RoundOrder, answer_of, read_answer, shown
-from cambist.engine.venue.delta.explain import OrderFacts, explained
-from cambist.engine.venue.delta.terms import is_part
+from cambist.codecs.contracts.delta_calldata import Execution, agent_id, settle
+from cambist.codecs.messages.agent_messages import AuctionOrder, Notice, WholeOrder
+from cambist.codecs.messages.wire import encode
+from cambist.engine.delta.auction.auction import decide, notices
+from cambist.engine.delta.auction.auction_record import Rejections, RoundTimes, round_of, round_rows
+from cambist.engine.delta.bids.bids import Candidate, Rejection, RoundOrder, answer_of, read_answer, shown
+from cambist.engine.delta.explain import OrderFacts, explained
+from cambist.engine.delta.orders.terms import is_part
 from support.bidding import (
     ONE,
     SIGNATURE,

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 import trio
 
-from cambist.codecs.agent_messages import AuctionOrder, Notice, SolveRequest, decode_solve_request
-from cambist.codecs.vocabulary import OrderStatus
+from cambist.codecs.messages.agent_messages import AuctionOrder, Notice, SolveRequest, decode_solve_request
+from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import NodeUnavailable, StoreUnavailable
 from cambist.config.limits import (
     AGENT_BIDS_MAX,
@@ -23,20 +23,20 @@ from cambist.config.limits import (
 )
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.port import EthCall
-from cambist.engine.store.frames import prepared
-from cambist.engine.store.orders import step
+from cambist.engine.delta.auction import round_asking, simulating
+from cambist.engine.delta.auction.auction_record import round_of
+from cambist.engine.delta.auction.auctioneer import AuctionIds
+from cambist.engine.delta.bids.agent_caller import caller_of
+from cambist.engine.delta.bids.agent_client import AgentFailure
+from cambist.engine.delta.bids.agent_rest import SLOW, AgentFault
+from cambist.engine.delta.bids.bids import RoundOrder, shown
+from cambist.engine.delta.settlement.settling import Settlement
+from cambist.engine.orders.order_units import step
+from cambist.engine.orders.step import OrderStep
+from cambist.engine.store.process.frames import prepared
 from cambist.engine.store.queries import among, last_rounds
 from cambist.engine.store.tables import AUCTION_ROUND, EFFECT
 from cambist.engine.store.units import Unit, UnitOutcome, row_of
-from cambist.engine.venue.delta import round_asking, simulating
-from cambist.engine.venue.delta.agent_caller import caller_of
-from cambist.engine.venue.delta.agent_client import AgentFailure
-from cambist.engine.venue.delta.agent_rest import SLOW, AgentFault
-from cambist.engine.venue.delta.auction_record import round_of
-from cambist.engine.venue.delta.auctioneer import AuctionIds
-from cambist.engine.venue.delta.bids import RoundOrder, shown
-from cambist.engine.venue.delta.settling import Settlement
-from cambist.engine.venue.step import OrderStep
 from cambist.feeds import slices
 from support.auctioning import (
     FAIR,

@@ -2,12 +2,12 @@
 
 import pytest
 
-from cambist.codecs.abi import selector, uint_word
-from cambist.codecs.agent_messages import Notice
+from cambist.codecs.contracts.abi import selector, uint_word
+from cambist.codecs.messages.agent_messages import Notice
 from cambist.config.errors import NodeUnavailable, Reverted
 from cambist.engine.chain.port import EthCall
-from cambist.engine.venue.delta.bids import Rejection, RoundOrder
-from cambist.engine.venue.delta.simulation import (
+from cambist.engine.delta.bids.bids import Rejection, RoundOrder
+from cambist.engine.delta.bids.simulation import (
     Proven,
     SettlementOutcome,
     proven,

@@ -8,11 +8,11 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.codecs.agent_messages import Notice
+from cambist.codecs.messages.agent_messages import Notice
 from cambist.config.limits import AGENT_BIDS_PER_ORDER_MAX
-from cambist.engine.venue.delta.bid_merit import best_of, judged
-from cambist.engine.venue.delta.bids import Candidate, Rejection, answer_of, read_answer
-from cambist.engine.venue.delta.simulation import Proven, SettlementOutcome, Simulated
+from cambist.engine.delta.bids.bid_merit import best_of, judged
+from cambist.engine.delta.bids.bids import Candidate, Rejection, answer_of, read_answer
+from cambist.engine.delta.bids.simulation import Proven, SettlementOutcome, Simulated
 from support.bidding import ONE, USDC_ONE, a_round_order, hash_of
 
 SALES = [a_round_order(number) for number in range(1, 5)]

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType
+from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType
+from cambist.engine.delta.orders import life
+from cambist.engine.delta.orders.life import DeltaFacts, DeltaStep
 from cambist.engine.lifecycle import DELTA_LIFECYCLE
-from cambist.engine.store.orders import DELTA, DONE, FAILED, INTENDED, effect_key
+from cambist.engine.orders.order_units import DELTA, DONE, FAILED, INTENDED, effect_key
 from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, Effect, UsedNonce, amount32
 from cambist.engine.store.units import Cas, Put
-from cambist.engine.venue.delta import life
-from cambist.engine.venue.delta.life import DeltaFacts, DeltaStep
 from support.stores import NOW_MS, a_delta_order, hash_of
 
 _S = OrderStatus

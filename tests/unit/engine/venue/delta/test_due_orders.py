@@ -5,7 +5,7 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.engine.venue.delta.due_orders import AgentRoom, DueOrders
+from cambist.engine.delta.auction.due_orders import AgentRoom, DueOrders
 
 PATIENCE_S = 1.0
 ANN, BOTH = ("ann",), ("ann", "bob")

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapBuyOrder, TwapOrder
-from cambist.engine.venue.delta.fillable import fillable, promised, still_given
-from cambist.engine.venue.delta.terms import SettledOrder, next_part
+from cambist.engine.delta.orders.fillable import fillable, promised, still_given
+from cambist.engine.delta.orders.terms import SettledOrder, next_part
 from support.stores import ALICE, USDC, WETH
 
 PARTIES = (ALICE, ALICE, WETH, USDC)

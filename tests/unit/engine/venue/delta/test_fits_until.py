@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder
-from cambist.engine.venue.delta.terms import fits_until
+from cambist.engine.delta.orders.terms import fits_until
 from support.bidding import DEADLINE_S, a_delta_order, a_twap
 
 TWAP = a_twap()  # three slices, a minute apart

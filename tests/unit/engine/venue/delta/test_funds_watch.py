@@ -9,28 +9,28 @@ import msgspec
 import pytest
 import trio
 
+from cambist.codecs.messages.vocabulary import OrderStatus, OrderType
 from cambist.codecs.trading_token import NATIVE_TOKEN
-from cambist.codecs.vocabulary import OrderStatus, OrderType
 from cambist.config.errors import NodeContradiction, NodeUnavailable
 from cambist.config.limits import VENUE_FUNDS_ACCOUNTS_MAX, VENUE_FUNDS_STEPS_FREE
 from cambist.config.settings import parse_settings
 from cambist.config.timeouts import FUNDS_STEP_REST_S
-from cambist.engine.chain.ring import Mark
-from cambist.engine.chain.watch import Watch
+from cambist.engine.chain.index.ring import Mark
+from cambist.engine.chain.index.watch import Watch
+from cambist.engine.delta.orders.document import DeltaDocument
+from cambist.engine.delta.orders.funds import Fund, MissingFund
+from cambist.engine.delta.orders.life import SETTLE, cancel_asked
+from cambist.engine.delta.orders.live_orders import LiveOrder, LiveOrders
+from cambist.engine.delta.orders.terms import SettledOrder, terms_of
+from cambist.engine.delta.settlement.funds_watch import FundsWatch
+from cambist.engine.orders import accounts_watch, apart
+from cambist.engine.orders.order_units import DELTA, Intent, step
+from cambist.engine.orders.step import OrderStep
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.opening import open_store
-from cambist.engine.store.orders import DELTA, Intent, step
+from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.rows import DeltaOrderRow
 from cambist.engine.store.store import Store
 from cambist.engine.store.units import Done
-from cambist.engine.venue import accounts_watch, apart
-from cambist.engine.venue.delta.document import DeltaDocument
-from cambist.engine.venue.delta.funds import Fund, MissingFund
-from cambist.engine.venue.delta.funds_watch import FundsWatch
-from cambist.engine.venue.delta.life import SETTLE, cancel_asked
-from cambist.engine.venue.delta.live_orders import LiveOrder, LiveOrders
-from cambist.engine.venue.delta.terms import SettledOrder, terms_of
-from cambist.engine.venue.step import OrderStep
 from support.bidding import ALICE, ONE, SIGNATURE, WETH, a_delta_order, a_twap
 from support.funds_chain import CONTRACT, FundsChain
 from support.patience import until

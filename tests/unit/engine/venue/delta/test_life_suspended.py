@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType
+from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType
+from cambist.engine.delta.orders import life
 from cambist.engine.lifecycle import DELTA_LIFECYCLE
-from cambist.engine.store.orders import FAILED, INTENDED, effect_key
+from cambist.engine.orders.order_units import FAILED, INTENDED, effect_key
 from cambist.engine.store.rows import DeltaOrderRow, Effect, amount32
 from cambist.engine.store.units import Cas
-from cambist.engine.venue.delta import life
 from support.stores import NOW_MS, a_delta_order
 
 _S = OrderStatus

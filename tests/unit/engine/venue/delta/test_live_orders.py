@@ -9,23 +9,23 @@ from typing import Any
 import pytest
 import trio
 
-from cambist.codecs.vocabulary import OrderStatus
+from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import StoreError
 from cambist.config.limits import VENUE_LOAD_ORDERS
 from cambist.config.settings import parse_settings
-from cambist.engine.events.follower import START, EventFollower
+from cambist.engine.delta.orders.document import encode_document
+from cambist.engine.delta.orders.life import SETTLE, DeltaStep
+from cambist.engine.delta.orders.live_orders import LiveOrder, LiveOrders
+from cambist.engine.orders.order_units import DELTA, Intent, effect_key, step
+from cambist.engine.orders.step import OrderStep
+from cambist.engine.store.follower import START, EventFollower
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.opening import open_store
-from cambist.engine.store.orders import DELTA, Intent, effect_key, step
+from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.queries import Query
 from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, OrderDocument, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELTA_DOCUMENT, DELTA_FILL, DELTA_ORDER
 from cambist.engine.store.units import Change, Done, Unit, new, put
-from cambist.engine.venue.delta.document import encode_document
-from cambist.engine.venue.delta.life import SETTLE, DeltaStep
-from cambist.engine.venue.delta.live_orders import LiveOrder, LiveOrders
-from cambist.engine.venue.step import OrderStep
 from support.bidding import a_round_order
 from support.patience import until
 from support.store_work import now_ms

@@ -7,18 +7,18 @@ from typing import Any, cast
 import pytest
 import trio
 
-from cambist.codecs.vocabulary import OrderStatus
+from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import StoreUnavailable, TransitionError
 from cambist.config.settings import parse_settings
-from cambist.engine.scheduler import Scheduler
+from cambist.engine.delta.engine import DeltaChain, DeltaEngine
+from cambist.engine.delta.orders.live_orders import LiveOrders
+from cambist.engine.orders.followed_chain import FollowedChains
+from cambist.engine.orders.order_engines import Footing, OrderEngines
+from cambist.engine.orders.order_units import step
+from cambist.engine.orders.scheduler import Scheduler
+from cambist.engine.orders.step import OrderStep
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.opening import open_store
-from cambist.engine.store.orders import step
-from cambist.engine.venue.delta.engine import DeltaChain, DeltaEngine
-from cambist.engine.venue.delta.live_orders import LiveOrders
-from cambist.engine.venue.followed_chain import FollowedChains
-from cambist.engine.venue.order_engines import Footing, OrderEngines
-from cambist.engine.venue.step import OrderStep
+from cambist.engine.store.process.opening import open_store
 from support.bidding import a_round_order
 from support.patience import until
 from support.store_work import now_ms

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.codecs.delta_messages import OrderRecord
 from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapBuyOrder, TwapOrder
 from cambist.codecs.iso_time import iso_ms
-from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, Side
-from cambist.codecs.wire import encode
+from cambist.codecs.messages.delta_messages import OrderRecord
+from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, Side
+from cambist.codecs.messages.wire import encode
 from cambist.crypto.addresses import to_checksum
+from cambist.engine.delta.orders.document import DeltaDocument, order_json
+from cambist.engine.delta.orders.record import order_record
 from cambist.engine.store.rows import DeltaFill, DeltaRefund, amount32
-from cambist.engine.venue.delta.document import DeltaDocument, order_json
-from cambist.engine.venue.delta.record import order_record
 from support.stores import ALICE, BOB, NOW_MS, ONE, USDC, WETH, a_delta_order
 
 PARTIES = (ALICE, BOB, WETH, USDC)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cambist.engine.venue.delta.live_orders import LiveOrder
+from cambist.engine.delta.orders.live_orders import LiveOrder
 from support.limit_orders import Watched, a_limit_order
 from support.live_books import ONE, USDC, WETH, a_book, an_index
 

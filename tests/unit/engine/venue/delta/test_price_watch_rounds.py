@@ -9,11 +9,11 @@ import trio
 import trio.testing
 
 from cambist.config.limits import AGENT_ORDERS_AT_FIRST
-from cambist.config.venue import DeltaSettings
-from cambist.engine.scheduler import Scheduler
-from cambist.engine.venue.delta.auctioneer import Auctioneer, AuctionIds
-from cambist.engine.venue.delta.live_orders import LiveOrder
-from cambist.engine.venue.delta.price_watch import PriceWatch
+from cambist.config.sections.venue import DeltaSettings
+from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
+from cambist.engine.delta.orders.live_orders import LiveOrder
+from cambist.engine.delta.resting.price_watch import PriceWatch
+from cambist.engine.orders.scheduler import Scheduler
 from support.limit_orders import NOW_MS, Watched, a_limit_order
 from support.live_books import ONE, USDC, WETH, a_book, an_index
 

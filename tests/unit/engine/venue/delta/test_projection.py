@@ -6,19 +6,19 @@ from pathlib import Path
 
 import trio
 
-from cambist.codecs.vocabulary import OrderStatus
+from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.limits import VENUE_LOAD_ORDERS
-from cambist.engine.chain.indexer import Advance
-from cambist.engine.chain.ring import Mark
+from cambist.engine.chain.index.indexer import Advance
+from cambist.engine.chain.index.ring import Mark
+from cambist.engine.delta.orders.document import encode_document
+from cambist.engine.delta.orders.live_orders import LiveOrders
+from cambist.engine.delta.settlement.projection import DeltaProjection
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.queries import IDS_MAX
 from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, OrderDocument, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELTA_DOCUMENT, DELTA_FILL, DELTA_ORDER
 from cambist.engine.store.units import Done, Unit, new, put
-from cambist.engine.venue.delta.document import encode_document
-from cambist.engine.venue.delta.live_orders import LiveOrders
-from cambist.engine.venue.delta.projection import DeltaProjection
 from support.bidding import a_round_order
 from support.store_work import now_ms
 from support.stores import NOW_MS, Engine, a_delta_order, found, hash_of

@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
-from cambist.engine.venue.delta.live_orders import LiveOrder
-from cambist.engine.venue.delta.resting import RestingOrders, State
-from cambist.engine.venue.delta.resting_price import rate_of
+from cambist.engine.delta.orders.live_orders import LiveOrder
+from cambist.engine.delta.resting.resting import RestingOrders, State
+from cambist.engine.delta.resting.resting_price import rate_of
 from support.limit_orders import a_limit_order
 from support.live_books import ONE, USDC, WETH
 

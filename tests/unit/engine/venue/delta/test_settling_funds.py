@@ -9,17 +9,17 @@ from typing import Any, cast
 import pytest
 import trio
 
-from cambist.codecs.vocabulary import OrderStatus
+from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.engine.chain.holdings import Holding
 from cambist.engine.chain.port import EthCall
-from cambist.engine.chain.relayer import IntentOutcome
+from cambist.engine.chain.relay.relayer import IntentOutcome
+from cambist.engine.delta.bids.bids import RoundOrder
+from cambist.engine.delta.orders.live_orders import LiveOrder
+from cambist.engine.delta.settlement.claims import Claims
+from cambist.engine.delta.settlement.settling import Settling
 from cambist.engine.store.rows import DeltaFill, IntentState, amount32
 from cambist.engine.store.tables import DELTA_FILL
 from cambist.engine.store.units import Unit, put
-from cambist.engine.venue.delta.bids import RoundOrder
-from cambist.engine.venue.delta.claims import Claims
-from cambist.engine.venue.delta.live_orders import LiveOrder
-from cambist.engine.venue.delta.settling import Settling
 from support.auctioning import PlayedAgent, PlayedAuction, an_auction, on_all, on_each, runs_no_code
 from support.bidding import ONE, a_delta_order, a_round_order
 from support.patience import until

@@ -9,12 +9,12 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from cambist.codecs.delta_calldata import Execution, agent_id, settle
+from cambist.codecs.contracts.delta_calldata import Execution, agent_id, settle
 from cambist.engine.chain.port import EthCall, Receipt
-from cambist.engine.chain.relayer import IntentOutcome
+from cambist.engine.chain.relay.relayer import IntentOutcome
+from cambist.engine.delta.orders.live_orders import LiveOrder
+from cambist.engine.delta.settlement.settling import Settling
 from cambist.engine.store.rows import IntentState
-from cambist.engine.venue.delta.live_orders import LiveOrder
-from cambist.engine.venue.delta.settling import Settling
 from support.auctioning import FAIR, PlayedAgent, PlayedAuction, an_auction, on_each, runs_no_code
 from support.bidding import ONE, SIGNATURE, a_delta_order, a_round_order
 from support.patience import until

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cambist.config.errors import NodeUnavailable
 from cambist.config.timeouts import SLICE_LOOK_S, SLICE_LOOK_S_MIN
 from cambist.engine.chain.port import Header, Upcoming
-from cambist.engine.venue.delta.slice_watch import SliceWatch, WaitingSlices
+from cambist.engine.delta.auction.slice_watch import SliceWatch, WaitingSlices
 
 NOW_S = 1_700_000_000
 HASHES = [bytes([number]) * 32 for number in range(5)]

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.codecs.vocabulary import OtcState
+from cambist.codecs.messages.vocabulary import OtcState
 from cambist.engine.chain.holdings import Holding
-from cambist.engine.venue.otc.balances import Backed, OrderBacking, is_backed, standings
+from cambist.engine.otc.balances import Backed, OrderBacking, is_backed, standings
 
 _S = OtcState
 A, B, C = (bytes([byte]) * 32 for byte in (1, 2, 3))

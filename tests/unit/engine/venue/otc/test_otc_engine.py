@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from cambist.codecs.vocabulary import OtcState
+from cambist.codecs.messages.vocabulary import OtcState
 from cambist.config.limits import VENUE_LOAD_ORDERS
-from cambist.engine.chain.indexer import rescan
+from cambist.engine.chain.index.indexer import rescan
 from cambist.engine.store.queries import above, events_after
 from cambist.engine.store.rows import OtcFill, OtcOrderRow, amount32, amount_of
 from cambist.engine.store.store import Store

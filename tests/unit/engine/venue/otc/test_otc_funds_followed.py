@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from cambist.codecs.abi import address_word, uint_word
-from cambist.codecs.vocabulary import OtcState
+from cambist.codecs.contracts.abi import address_word, uint_word
+from cambist.codecs.messages.vocabulary import OtcState
 from cambist.config.limits import (
     VENUE_DRAFTS_MAX,
     VENUE_FUNDS_ACCOUNTS_MAX,
@@ -16,8 +16,8 @@ from cambist.config.limits import (
 )
 from cambist.config.timeouts import DRAFT_LOOK_S, FUNDS_RECHECK_S, FUNDS_STEP_REST_S
 from cambist.crypto.eip1271 import SELECTOR4
+from cambist.engine.otc.document import OtcDocument
 from cambist.engine.store.rows import OrderEvent, OtcOrderRow, amount32, amount_of
-from cambist.engine.venue.otc.document import OtcDocument
 from support.otc_chain import MOST, RFQ, OtcChain
 from support.otc_engine import (
     MAKER,

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.vocabulary import OtcState
+from cambist.codecs.messages.vocabulary import OtcState
 from cambist.engine.lifecycle import OTC_LIFECYCLE
+from cambist.engine.orders.step import OrderStep
+from cambist.engine.otc import life
+from cambist.engine.otc.balances import OrderBacking
+from cambist.engine.otc.life import ENDED, LIVE, OtcFacts
 from cambist.engine.store.rows import NEVER_S, OtcCancel, OtcFill, OtcOrderRow, amount32, amount_of
-from cambist.engine.venue.otc import life
-from cambist.engine.venue.otc.balances import OrderBacking
-from cambist.engine.venue.otc.life import ENDED, LIVE, OtcFacts
-from cambist.engine.venue.step import OrderStep
 from support.stores import ALICE, BOB, NOW_MS, ONE, USDC, WETH, an_otc_order, hash_of
 
 _S = OtcState

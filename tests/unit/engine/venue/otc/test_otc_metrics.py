@@ -4,8 +4,8 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from cambist.codecs.vocabulary import OtcState
-from cambist.engine.venue.otc_metrics import OtcCollector
+from cambist.codecs.messages.vocabulary import OtcState
+from cambist.engine.telemetry.otc_metrics import OtcCollector
 from support.otc_engine import MAKER, an_order, otc_venue
 from support.stores import BOB
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.abi import address_word, uint_word
-from cambist.codecs.vocabulary import OtcState
+from cambist.codecs.contracts.abi import address_word, uint_word
+from cambist.codecs.messages.vocabulary import OtcState
 from cambist.engine.store.queries import Query
 from cambist.engine.store.rows import amount32
 from cambist.engine.store.tables import OTC_DOCUMENT

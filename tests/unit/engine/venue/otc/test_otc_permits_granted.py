@@ -2,12 +2,12 @@
 
 import pytest
 
-from cambist.codecs.abi import address_word, selector, uint_word
+from cambist.codecs.contracts.abi import address_word, selector, uint_word
 from cambist.config.errors import InvalidInput, Reverted
 from cambist.config.limits import UINT256_MAX
 from cambist.engine.chain.holdings import Holding
-from cambist.engine.venue.otc.permits import is_wanted, trial_calls, trial_results
-from cambist.engine.venue.token_permits import check_named, is_over
+from cambist.engine.otc.permits import is_wanted, trial_calls, trial_results
+from cambist.engine.served.token_permits import check_named, is_over
 
 MAKER, RFQ, TOKEN, OTHER = (bytes([byte]) * 20 for byte in (1, 2, 3, 4))
 NOW_S = 1_700_000_000

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import trio
 
-from cambist.codecs.vocabulary import OtcState
+from cambist.codecs.messages.vocabulary import OtcState
 from cambist.config.limits import VENUE_LOAD_ORDERS
-from cambist.engine.chain.indexer import Advance
-from cambist.engine.chain.ring import Mark
+from cambist.engine.chain.index.indexer import Advance
+from cambist.engine.chain.index.ring import Mark
+from cambist.engine.otc.document import encode_document
+from cambist.engine.otc.live_orders import OtcOrders
+from cambist.engine.otc.projection import OtcProjection
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.queries import IDS_MAX
 from cambist.engine.store.rows import OrderDocument, OtcCancel, OtcFill, OtcOrderRow, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_CANCEL, OTC_DOCUMENT, OTC_FILL, OTC_ORDER
 from cambist.engine.store.units import Done, Unit, new, put
-from cambist.engine.venue.otc.document import encode_document
-from cambist.engine.venue.otc.live_orders import OtcOrders
-from cambist.engine.venue.otc.projection import OtcProjection
 from support.otc_engine import a_document
 from support.store_work import now_ms
 from support.stores import NOW_MS, Engine, an_otc_order, found, hash_of

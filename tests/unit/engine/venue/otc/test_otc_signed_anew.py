@@ -4,12 +4,12 @@ from pathlib import Path
 
 import trio
 
-from cambist.codecs.vocabulary import OtcState
+from cambist.codecs.messages.vocabulary import OtcState
+from cambist.engine.orders.step import OrderStep
+from cambist.engine.otc.life import signed
+from cambist.engine.otc.live_orders import OtcOrders
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.rows import OtcOrderRow
-from cambist.engine.venue.otc.life import signed
-from cambist.engine.venue.otc.live_orders import OtcOrders
-from cambist.engine.venue.step import OrderStep
 from support.otc_engine import MAKER, OtcVenue, a_document, an_order, otc_venue, simulated_ms
 
 _S = OtcState

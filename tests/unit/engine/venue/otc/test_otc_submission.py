@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from cambist.codecs.abi import uint_word
+from cambist.codecs.contracts.abi import uint_word
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
 from cambist.codecs.eip712_orders.signing_names import NamedDomain
-from cambist.codecs.otc_messages import OtcOrderBody, posted
-from cambist.codecs.vocabulary import OtcState, OtcType
+from cambist.codecs.messages.otc_messages import OtcOrderBody, posted
+from cambist.codecs.messages.vocabulary import OtcState, OtcType
 from cambist.config.errors import (
     InvalidInput,
     InvalidSignature,
@@ -27,11 +27,10 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65, to_compact64
 from cambist.engine.chain.holdings import Holding
-from cambist.engine.store.rows import NEVER_S, OtcFill, amount32, amount_of
-from cambist.engine.venue.otc.document import decode_document, encode_document, order_of
-from cambist.engine.venue.otc.fillable import fillable, promised
-from cambist.engine.venue.otc.record import stored_order
-from cambist.engine.venue.otc.submission import (
+from cambist.engine.otc.document import decode_document, encode_document, order_of
+from cambist.engine.otc.fillable import fillable, promised
+from cambist.engine.otc.record import stored_order
+from cambist.engine.otc.submission import (
     Answered,
     Begun,
     answered,
@@ -41,7 +40,8 @@ from cambist.engine.venue.otc.submission import (
     new_row,
     submission_calls,
 )
-from cambist.engine.venue.otc.terms import OtcTerms, checked, identify, otc_domain
+from cambist.engine.otc.terms import OtcTerms, checked, identify, otc_domain
+from cambist.engine.store.rows import NEVER_S, OtcFill, amount32, amount_of
 from support.stores import USDC as OTHER_ASSET
 from support.stores import an_otc_order
 

@@ -1,0 +1,69 @@
+"""Signed terms of an agent's desk (contracts/examples/AgentDesk.sol): what it takes and gives for one order.
+
+Source: contracts/examples/AgentDesk.sol; EIP-712.
+"""
+
+import msgspec
+
+from ...crypto.addresses import to_checksum
+from ...crypto.eip712 import domain_separator
+from ..eip712_orders.typed_struct import TypedStruct
+from .abi import address_word, bytes_tail, encode, selector, uint_word
+
+_MEMBERS = (
+    "bytes32 orderHash,address takes,uint256 taken,address gives,uint256 given,address receiver,"
+    "uint256 deadline,uint256 nonce"
+)
+TRADE = selector("trade((bytes32,address,uint256,address,uint256,address,uint256,uint256),bytes)")
+
+
+class DeskTerms(msgspec.Struct, frozen=True):
+    """Terms of one trade.
+
+    Attributes:
+        order_hash: of the order that is settled meanwhile, 32 bytes.
+        takes, taken: the token, 20 bytes, and raw units that the desk gets from the agent's caller.
+        gives, given: those that it sends.
+        receiver: of what it gives, 20 bytes: Delta.
+        deadline: Unix seconds.
+        nonce: makes terms differ that would else be the same; the desk trades on each terms once.
+    """
+
+    order_hash: bytes
+    takes: bytes
+    taken: int
+    gives: bytes
+    given: int
+    receiver: bytes
+    deadline: int
+    nonce: int
+
+
+DESK_TERMS = TypedStruct("Terms", _MEMBERS, DeskTerms)
+
+
+def terms_digest(terms: DeskTerms, chain_id: int, desk: bytes) -> bytes:
+    """Digest of the terms for a desk, 32 bytes; the desk's signer signs it."""
+    domain = {
+        "name": "Agent desk",
+        "version": "1",
+        "chainId": chain_id,
+        "verifyingContract": to_checksum(desk),
+    }
+    digest: bytes = DESK_TERMS.compiled.digest_for(domain_separator(domain))(terms)
+    return digest
+
+
+def trade(terms: DeskTerms, signature: bytes) -> bytes:
+    """Calldata of a trade, for the agent's caller, which has allowed the desk what it takes."""
+    words = (
+        terms.order_hash,
+        address_word(terms.takes),
+        uint_word(terms.taken),
+        address_word(terms.gives),
+        uint_word(terms.given),
+        address_word(terms.receiver),
+        uint_word(terms.deadline),
+        uint_word(terms.nonce),
+    )
+    return TRADE + encode(b"".join(words), bytes_tail(signature))

@@ -1,0 +1,326 @@
+"""Calldata of the Delta contract and of the steps of its settlements; the contract's own calls for its owner
+are in `owner_calldata`, what settlements return in `delta_results`.
+
+Addresses are 20 bytes, hashes 32, amounts raw units, signatures any bytes (empty for a pre-signed order).
+Orders are encoded as the contract's tuples, member by member as they are signed.
+
+Source: contracts/Delta.sol, contracts/RfqExecutor.sol; interop.md section 2.
+Choice: A zero beneficiary is the owner, as a zero receiver of a Market swap is the caller.
+Choice: A permit of 192 bytes is amount, expiration, nonce and sigDeadline as words, then a compact signature.
+Choice: Leftover tokens of a crossing go to the first of its orders that buys the token, as proceeds with fee
+    and surplus; without such an order they return to the first that sold it.
+Choice: A token's cap on Delta bounds all settlements within an hour of the clock: ten calls with a stolen
+    relayer key spend no more than one.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ...crypto.keccak import keccak256
+from ..eip712_orders.delta import DeltaBridge, DeltaOrder, TwapBuyOrder, TwapOrder
+from .abi import Dynamic, address_word, bytes_tail, encode, selector, tuples_tail, uint_word, words_tail
+from .calldata import OrderInfo, order_infos_tail
+
+_BRIDGE = "(bytes4,uint256,address,int8,bytes)"
+_ORDER = (
+    "(address,address,address,address,uint256,uint256,uint256,uint256,uint8,uint256,uint256,bytes,bytes,"
+    f"{_BRIDGE})"
+)
+_TWAP_ORDER = (
+    "(address,address,address,address,uint256,uint256,uint64,uint64,uint32,uint256,uint256,bytes,bytes,"
+    f"{_BRIDGE})"
+)
+_EXECUTION = "(uint256,uint256,(address,uint256,bytes)[],address[],bytes32,address)"
+
+SETTLE = selector(f"settle({_ORDER},bytes,uint256,{_EXECUTION})")
+SETTLE_CROSSED = selector(f"settleCrossed(({_ORDER},bytes,uint256,{_EXECUTION},uint256,uint256)[])")
+SETTLE_TWAP = selector(f"settleTwap({_TWAP_ORDER},bytes,{_EXECUTION})")
+SETTLE_TWAP_BUY = selector(f"settleTwapBuy({_TWAP_ORDER},bytes,{_EXECUTION})")
+INVALIDATE_NONCES = selector("invalidateNonces(uint256[])")
+SHOW_CANCELLATION = selector(
+    f"showCancellation(address,string[],bytes,{_ORDER}[],{_TWAP_ORDER}[],{_TWAP_ORDER}[])"
+)
+CANCEL_AND_WITHDRAW = selector(f"cancelAndWithdraw({_ORDER},bool)")
+CANCEL_TWAP_AND_WITHDRAW = selector(f"cancelTWAPAndWithdraw({_TWAP_ORDER})")
+CANCEL_TWAP_BUY_AND_WITHDRAW = selector(f"cancelTWAPBuyAndWithdraw({_TWAP_ORDER})")
+ORDER_STATE = selector("orderState(address,uint256,bytes32)")
+SET_PRE_SIGNATURE = selector("setPreSignature(bytes32,bool)")
+IS_PRE_SIGNED = selector("isPreSigned(address,bytes32)")
+DEPOSIT_NATIVE_AND_PRE_SIGN = selector("depositNativeAndPreSign(bytes32)")
+WITHDRAW_NATIVE = selector("withdrawNative(uint256)")
+WITHDRAW_TO = selector("withdrawTo(uint256,address)")
+DEPOSITS = selector("deposits(address)")
+CREATE_AGENT_CALLER = selector("createAgentCaller(bytes32)")
+AGENT_CALLER = selector("agentCaller(bytes32)")
+
+EXECUTOR = bytes(20)
+"""As the receiver of what an order gives: the executor, which fills firm quotes with it."""
+DELTA = bytes(20)
+"""As the receiver of what a fill brings: Delta itself."""
+NO_AGENT = bytes(32)
+"""The id of a settlement without calls."""
+
+CROSSINGS_MIN, CROSSINGS_MAX = 2, 8
+"""How many orders one crossing settles; the contract's own bounds."""
+
+
+class SettlementStep(msgspec.Struct, frozen=True):
+    """A batch of RFQ fills by the executor (see `rfq_step`), or a call of the agent's by its caller.
+
+    Attributes:
+        target: the contract that is called.
+        gas: most that an agent's call may use; of no meaning for RFQ fills.
+        data: calldata of an agent's call.
+    """
+
+    target: bytes
+    gas: int
+    data: bytes
+
+
+class Execution(msgspec.Struct, frozen=True):
+    """How a part of an order is traded.
+
+    Attributes:
+        promised: raw units, fees taken: the least that arrives of a sale, or the most that a purchase spends.
+        src_given: what the receiver gets of a purchase's source; a sale gives all.
+        steps: taken in turn; one that fails undoes all.
+        leftovers: tokens of which the owner gets what the executor has, before the steps and after them. Name
+            what a step gives all of: a unit that somebody left there would make it fail.
+        agent: the id (`agent_id`) of the one whose caller makes the calls, 32 bytes.
+        receiver: of what is given, 20 bytes.
+    """
+
+    promised: int
+    src_given: int
+    steps: tuple[SettlementStep, ...]
+    leftovers: tuple[bytes, ...] = ()
+    agent: bytes = NO_AGENT
+    receiver: bytes = EXECUTOR
+
+
+class CrossedOrder(msgspec.Struct, frozen=True):
+    """One of several orders that are settled against each other.
+
+    Attributes:
+        amount: what is settled of it, as `settle` takes it.
+        execution: its steps are taken with the order's owner as their user, from what all orders have given
+            together; a purchase gives, and costs, `src_given`, fees apart. Of `leftovers` the executor gives
+            back what it has: for all orders of a token that one gives or wants, else to this owner.
+        paid: raw units of its destination token, before fees: what a sale brings; of a purchase at least
+            what it buys.
+        traded: raw units of its source, of what all have given, that the execution's receiver gets before the
+            steps.
+    """
+
+    order: DeltaOrder
+    signature: bytes
+    amount: int
+    execution: Execution
+    paid: int
+    traded: int = 0
+
+
+def agent_id(name: str) -> bytes:
+    """The id on the chain, 32 bytes, of the agent that a venue calls by this name."""
+    return keccak256(name.encode())
+
+
+def rfq_step(
+    rfq: bytes,
+    infos: Sequence[OrderInfo],
+    taker_amount: int = 0,
+    maker_amount: int = 0,
+    receiver: bytes = DELTA,
+) -> SettlementStep:
+    """Fill orders of one pair in turn.
+
+    Args:
+        rfq: the Rfq contract.
+        taker_amount: what is spent; maker_amount: what is bought. At most one of them; with none the executor
+            spends all it has of the taker's token.
+        receiver: of what is bought: the executor, where a later step gives it.
+    """
+    amounts = uint_word(taker_amount) + uint_word(maker_amount)
+    data = encode(order_infos_tail(infos), amounts, address_word(receiver))
+    return SettlementStep(rfq, 0, data)
+
+
+def settle(order: DeltaOrder, signature: bytes, amount: int, execution: Execution) -> bytes:
+    """Settle `amount` of an order: of its source where it sells, of its destination where it buys."""
+    return SETTLE + encode(_order(order), bytes_tail(signature), uint_word(amount), _execution(execution))
+
+
+def settle_crossed(crossings: Sequence[CrossedOrder]) -> bytes:
+    """Settle orders against each other, all of them or none.
+
+    Args:
+        crossings: CROSSINGS_MIN to CROSSINGS_MAX; the contract refuses other numbers of them.
+    """
+    elements = [
+        encode(
+            _order(crossing.order),
+            bytes_tail(crossing.signature),
+            uint_word(crossing.amount),
+            _execution(crossing.execution),
+            uint_word(crossing.paid) + uint_word(crossing.traded),
+        )
+        for crossing in crossings
+    ]
+    return SETTLE_CROSSED + encode(tuples_tail(elements))
+
+
+def settle_twap(order: TwapOrder, signature: bytes, execution: Execution) -> bytes:
+    """Settle the next slice of a scheduled sale."""
+    return SETTLE_TWAP + encode(_schedule(order), bytes_tail(signature), _execution(execution))
+
+
+def settle_twap_buy(order: TwapBuyOrder, signature: bytes, execution: Execution) -> bytes:
+    """Settle the next slice of a scheduled purchase."""
+    return SETTLE_TWAP_BUY + encode(_schedule(order), bytes_tail(signature), _execution(execution))
+
+
+def create_agent_caller(agent: bytes) -> bytes:
+    """Create who makes an agent's calls, which its first settlement does otherwise."""
+    return CREATE_AGENT_CALLER + agent
+
+
+def agent_caller(agent: bytes) -> bytes:
+    """The address of who makes an agent's calls, there yet or not."""
+    return AGENT_CALLER + agent
+
+
+def invalidate_nonces(nonces: Sequence[int]) -> bytes:
+    """Give up nonces of the caller's."""
+    return INVALIDATE_NONCES + encode(words_tail([uint_word(nonce) for nonce in nonces]))
+
+
+def order_state(owner: bytes, nonce: int, order_hash: bytes) -> bytes:
+    """The state of an order; `delta_results.decode_order_state` reads the answer."""
+    return ORDER_STATE + address_word(owner) + uint_word(nonce) + order_hash
+
+
+def show_cancellation(
+    owner: bytes,
+    order_ids: Sequence[str],
+    signature: bytes,
+    orders: Sequence[DeltaOrder | TwapOrder | TwapBuyOrder],
+) -> bytes:
+    """Show the contract a cancellation that an owner has signed: no relayer can settle those orders then.
+
+    Args:
+        order_ids: as they are signed.
+        orders: some of those that have these ids.
+    """
+    ids = tuples_tail([bytes_tail(order_id.encode()).tail for order_id in order_ids])
+    swaps = [_order(order) for order in orders if isinstance(order, DeltaOrder)]
+    sales = [_schedule(order) for order in orders if isinstance(order, TwapOrder)]
+    purchases = [_schedule(order) for order in orders if isinstance(order, TwapBuyOrder)]
+    lists = [tuples_tail([order.tail for order in some]) for some in (swaps, sales, purchases)]
+    return SHOW_CANCELLATION + encode(address_word(owner), ids, bytes_tail(signature), *lists)
+
+
+def cancel_and_withdraw(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
+    """Give up an order of the caller's, and take back the native tokens that it would still have given."""
+    if isinstance(order, DeltaOrder):
+        return CANCEL_AND_WITHDRAW + encode(_order(order), uint_word(0))
+    is_sale = isinstance(order, TwapOrder)
+    called = CANCEL_TWAP_AND_WITHDRAW if is_sale else CANCEL_TWAP_BUY_AND_WITHDRAW
+    return called + encode(_schedule(order))
+
+
+def set_pre_signature(order_hash: bytes, *, is_signed: bool) -> bytes:
+    """Sign an order of the caller's, or take that back."""
+    return SET_PRE_SIGNATURE + order_hash + uint_word(is_signed)
+
+
+def is_pre_signed(owner: bytes, order_hash: bytes) -> bytes:
+    """Whether an owner has signed an order by a call."""
+    return IS_PRE_SIGNED + address_word(owner) + order_hash
+
+
+def deposit_native_and_pre_sign(order_hash: bytes) -> bytes:
+    """Deposit the native tokens that come with the call, for orders of the caller's, and sign one."""
+    return DEPOSIT_NATIVE_AND_PRE_SIGN + order_hash
+
+
+def withdraw_native(amount: int) -> bytes:
+    """Take back wei of the caller's deposit."""
+    return WITHDRAW_NATIVE + uint_word(amount)
+
+
+def withdraw_to(amount: int, receiver: bytes) -> bytes:
+    """Send wei of the caller's deposit to another account."""
+    return WITHDRAW_TO + uint_word(amount) + address_word(receiver)
+
+
+def deposits(owner: bytes) -> bytes:
+    """Native tokens that an owner has deposited, in wei."""
+    return DEPOSITS + address_word(owner)
+
+
+def _order(order: DeltaOrder) -> Dynamic:
+    return Dynamic(
+        encode(
+            _parties(order),
+            uint_word(order.src_amount),
+            uint_word(order.dest_amount),
+            uint_word(order.expected_amount),
+            uint_word(order.deadline),
+            uint_word(order.kind),
+            uint_word(order.nonce),
+            uint_word(order.partner_and_fee),
+            bytes_tail(order.permit),
+            bytes_tail(order.metadata),
+            _bridge(order.bridge),
+        )
+    )
+
+
+def _parties(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
+    return b"".join(map(address_word, (order.owner, order.beneficiary, order.src_token, order.dest_token)))
+
+
+def _schedule(order: TwapOrder | TwapBuyOrder) -> Dynamic:
+    if isinstance(order, TwapOrder):
+        amounts = uint_word(order.dest_amount_per_slice) + uint_word(order.total_src_amount)
+    else:
+        amounts = uint_word(order.total_dest_amount) + uint_word(order.max_src_amount)
+    return Dynamic(
+        encode(
+            _parties(order),
+            uint_word(order.nonce),
+            uint_word(order.partner_and_fee),
+            uint_word(order.deadline),
+            uint_word(order.interval),
+            uint_word(order.num_slices),
+            amounts,
+            bytes_tail(order.permit),
+            bytes_tail(order.metadata),
+            _bridge(order.bridge),
+        )
+    )
+
+
+def _bridge(bridge: DeltaBridge) -> Dynamic:
+    return Dynamic(
+        encode(
+            bridge.protocol_selector.ljust(32, b"\0"),
+            uint_word(bridge.destination_chain_id),
+            address_word(bridge.output_token),
+            bridge.scaling_factor.to_bytes(32, "big", signed=True),
+            bytes_tail(bridge.protocol_data),
+        )
+    )
+
+
+def _execution(execution: Execution) -> Dynamic:
+    steps = [
+        encode(address_word(step.target), uint_word(step.gas), bytes_tail(step.data))
+        for step in execution.steps
+    ]
+    leftovers = words_tail([address_word(token) for token in execution.leftovers])
+    amounts = uint_word(execution.promised) + uint_word(execution.src_given)
+    to = execution.agent + address_word(execution.receiver)
+    return Dynamic(encode(amounts, tuples_tail(steps), leftovers, to))

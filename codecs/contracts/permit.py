@@ -1,0 +1,85 @@
+"""Permit payloads: the form is told by the length alone.
+
+Delta orders take six forms, the RFQ contract two; any other length is refused on Delta. A payload is ABI
+words of the token's (or Permit2's) own permit call, except the transfer form, which is a nonce and a compact
+signature.
+
+Source: interop.md sections 1 and 2; spec 1.3.
+"""
+
+from enum import Enum
+
+from ...config.errors import InvalidInput
+from ...config.limits import UINT256_MAX
+from ...crypto.hexadecimal import parse_hex
+from .abi import WORD_BYTES
+
+
+class PermitForm(Enum):
+    """What a payload is; the value is its length in bytes."""
+
+    NONE = 0
+    PERMIT2_EXISTING = 1  # an allowance that Permit2 already holds
+    PERMIT2_TRANSFER = 96  # nonce (32) and compact signature (64)
+    PERMIT2_ALLOWANCE = 192
+    EIP2612 = 224
+    DAI = 256
+
+
+RFQ_FORMS = frozenset({PermitForm.EIP2612, PermitForm.DAI})
+"""The RFQ contract applies these and ignores any other length (interop.md section 1)."""
+
+_SPENDER_WORD = {PermitForm.EIP2612: 1, PermitForm.DAI: 1}
+
+
+def parse_permit(text: object, field: str = "permit") -> bytes:
+    """The bytes of a Delta permit, of one of the six lengths.
+
+    Args:
+        text: 0x and an even number of hexadecimal digits.
+
+    Raises:
+        InvalidInput: not hexadecimal, or of no known length.
+    """
+    raw = parse_hex(text, field)
+    permit_form(raw, field)
+    return raw
+
+
+def permit_form(raw: bytes, field: str = "permit") -> PermitForm:
+    """The form of a payload.
+
+    Raises:
+        InvalidInput: no form has this length.
+    """
+    try:
+        return PermitForm(len(raw))
+    except ValueError:
+        lengths = ", ".join(str(form.value) for form in PermitForm)
+        raise InvalidInput(field=field, expected=f"{lengths} bytes", got=f"{len(raw)} bytes") from None
+
+
+def permit_spender(raw: bytes) -> bytes | None:
+    """The spender that a token's own permit names, or None where the form holds none that can be read.
+
+    EIP-2612 and DAI-style payloads start with the words owner (holder), spender.
+    """
+    word = _SPENDER_WORD.get(permit_form(raw))
+    return None if word is None else raw[word * WORD_BYTES + 12 : (word + 1) * WORD_BYTES]
+
+
+def rfq_permit_amount(raw: bytes, owner: bytes, spender: bytes) -> int:
+    """What a permit that the RFQ contract shows to a token would let `spender` take, by its own words.
+
+    Returns:
+        Raw units; 0 where the contract ignores it, or where it names another owner or spender.
+
+    Not guaranteed: that the token takes it.
+    """
+    words = [raw[at : at + WORD_BYTES] for at in range(0, len(raw), WORD_BYTES)]
+    named = [account.rjust(WORD_BYTES, b"\0") for account in (owner, spender)]
+    if len(raw) not in (PermitForm.EIP2612.value, PermitForm.DAI.value) or words[:2] != named:
+        return 0
+    if len(raw) == PermitForm.EIP2612.value:
+        return int.from_bytes(words[2], "big")
+    return UINT256_MAX if any(words[4]) else 0

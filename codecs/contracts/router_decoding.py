@@ -1,0 +1,140 @@
+"""Calldata of the Router's swaps, read back: what somebody who is to sign it holds against what was asked.
+
+Only the one encoding that `router_calldata` writes is taken: the contract would read others too, and a reader
+that differs from it by one offset would be shown another swap than the one that is executed.
+
+Source: contracts/Router.sol; Contract ABI specification of Solidity, "Use of Dynamic Types".
+"""
+
+from collections.abc import Iterator
+
+from ...config import limits
+from ...config.errors import InvalidInput
+from ..eip712_orders.rfq import RfqOrder
+from ..messages.vocabulary import Side
+from .abi import WORD_BYTES
+from .calldata import OrderInfo
+from .router_calldata import SWAP_EXACT_IN, SWAP_EXACT_OUT, Hop, RouterSwap, swap_exact_in, swap_exact_out
+
+_SELECTOR_BYTES = 4
+_SIDES = {SWAP_EXACT_IN: Side.SELL, SWAP_EXACT_OUT: Side.BUY}
+_ENCODERS = {Side.SELL: swap_exact_in, Side.BUY: swap_exact_out}
+
+
+def decode_swap(data: bytes, field: str = "data") -> tuple[Side, RouterSwap]:
+    """A swap, and which side of it is fixed.
+
+    Args:
+        data: calldata of the Router, selector included.
+        field: named in errors.
+
+    Raises:
+        InvalidInput: another function, or not the encoding of a swap.
+
+    Guarantees: encoding it again gives the same bytes.
+    """
+    if len(data) > limits.RELAY_DATA_BYTES_MAX:
+        expected = f"at most {limits.RELAY_DATA_BYTES_MAX} bytes"
+        raise InvalidInput(field=field, expected=expected, got=f"{len(data)} bytes")
+    side = _SIDES.get(data[:_SELECTOR_BYTES])
+    if side is None:
+        got = f"0x{data[:_SELECTOR_BYTES].hex()}"
+        raise InvalidInput(field=field, expected="swapExactIn or swapExactOut of the Router", got=got)
+    try:
+        swap = _swap(_Tuple(_Reader(data), _SELECTOR_BYTES).inner(0))
+        if _ENCODERS[side](swap) == data:
+            return side, swap
+    except _OutsideError:
+        pass
+    raise InvalidInput(field=field, expected="a swap, encoded as the Router's ABI says", got="other bytes")
+
+
+class _OutsideError(Exception):
+    """An offset or a length leads out of the data, or more is read than there is."""
+
+
+class _Reader:
+    """The data. Every byte of an encoding is read once at most, so what reads more is none."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._left = len(data)
+
+    def read(self, at: int, length: int) -> bytes:
+        self._left -= length
+        if self._left < 0 or at + length > len(self._data):
+            raise _OutsideError
+        return self._data[at : at + length]
+
+
+class _Tuple:
+    """Words from a place on; offsets count from there."""
+
+    def __init__(self, reader: _Reader, start: int) -> None:
+        self._reader = reader
+        self._start = start
+
+    def uint(self, word: int) -> int:
+        return int.from_bytes(self._reader.read(self._start + word * WORD_BYTES, WORD_BYTES), "big")
+
+    def address(self, word: int) -> bytes:
+        number = self.uint(word)
+        if number >> 160:
+            raise _OutsideError
+        return number.to_bytes(20, "big")
+
+    def inner(self, word: int) -> "_Tuple":
+        return _Tuple(self._reader, self._start + self.uint(word))
+
+    def bytes_of(self, word: int) -> bytes:
+        tail = self.inner(word)
+        return self._reader.read(tail._start + WORD_BYTES, tail.uint(0))
+
+    def tuples(self, word: int) -> Iterator["_Tuple"]:
+        """An array of dynamic tuples."""
+        tail = self.inner(word)
+        elements = _Tuple(self._reader, tail._start + WORD_BYTES)
+        return (elements.inner(at) for at in range(tail.uint(0)))
+
+
+def _swap(words: _Tuple) -> RouterSwap:
+    return RouterSwap(
+        src_token=words.address(0),
+        dest_token=words.address(1),
+        src_amount=words.uint(2),
+        dest_amount=words.uint(3),
+        expected_amount=words.uint(4),
+        receiver=words.address(5),
+        deadline=words.uint(6),
+        partner_and_fee=words.uint(7),
+        permit=words.bytes_of(8),
+        hops=tuple([_hop(hop) for hop in words.tuples(9)]),
+    )
+
+
+def _hop(words: _Tuple) -> Hop:
+    return Hop(
+        taker_amount=words.uint(0),
+        maker_amount=words.uint(1),
+        orders=tuple([_order_info(info) for info in words.tuples(2)]),
+    )
+
+
+def _order_info(words: _Tuple) -> OrderInfo:
+    order = RfqOrder(
+        nonce_and_meta=words.uint(0),
+        expiry=words.uint(1),
+        maker_asset=words.address(2),
+        taker_asset=words.address(3),
+        maker=words.address(4),
+        taker=words.address(5),
+        maker_amount=words.uint(6),
+        taker_amount=words.uint(7),
+    )
+    return OrderInfo(
+        order=order,
+        signature=words.bytes_of(8),
+        taker_fill_amount=words.uint(9),
+        permit_taker_asset=words.bytes_of(10),
+        permit_maker_asset=words.bytes_of(11),
+    )

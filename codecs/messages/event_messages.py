@@ -1,0 +1,158 @@
+"""Changes of orders on the wire: one form for server-sent events, WebSockets and webhooks.
+
+    order   an order has changed       {"event": "order", "token": ..., "orderHash": ..., "status": ...}
+    open    a stream has begun         {"event": "open", "token": ...}
+    beat    nothing has come of late   {"event": "beat", "token": ...}
+
+A token stands for a place in the log of events: whoever hands it in again is told what came after it.
+
+An event leaves out members that its kind of order does not have or that an older version did not keep.
+
+Source: ARCHITECTURE.md, "Push".
+Choice: An event holds the order's new state, not the old one; `version` counts an order's changes from 1.
+"""
+
+from collections.abc import Callable
+
+from msgspec import UNSET, Struct, UnsetType
+
+from ...config.limits import JSON_BYTES_MAX
+from .query import query_decoder
+from .vocabulary import ChainId, Count, Name
+from .wire import decoder
+
+
+class EventBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
+    """What an event of a Delta order says beyond its columns, as the store keeps it.
+
+    Attributes:
+        type: OrderType.
+        spent_amount, received_amount: raw units of the source and the destination token, over all fills.
+    """
+
+    type: str | UnsetType = UNSET
+    on_chain_order_type: str | UnsetType = UNSET
+    side: str | UnsetType = UNSET
+    spent_amount: str | UnsetType = UNSET
+    received_amount: str | UnsetType = UNSET
+
+
+class OtcEventBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
+    """What an event of an OTC order says beyond its columns, as the store keeps it.
+
+    Attributes:
+        type: OtcType.
+        taker, taker_from_meta: addresses; zero for anybody.
+        fillable_balance: raw units of the maker's asset that are not filled.
+        swappable_balance: raw units of it that can be filled now.
+        transaction_hash: of the last fill or of the cancellation; absent before.
+    """
+
+    type: str | UnsetType = UNSET
+    taker: str | UnsetType = UNSET
+    taker_from_meta: str | UnsetType = UNSET
+    fillable_balance: str | UnsetType = UNSET
+    swappable_balance: str | UnsetType = UNSET
+    transaction_hash: str | UnsetType = UNSET
+
+
+class OrderEventMessage(
+    Struct,
+    frozen=True,
+    rename="camel",
+    kw_only=True,
+    omit_defaults=True,
+    tag_field="event",
+    tag="order",
+):
+    """An order has changed.
+
+    Attributes:
+        surface: `delta` or `otc`.
+        id: of a Delta order.
+        owner: the order's owner or maker.
+        partner: empty where there is none, as of every OTC order.
+        version: of the order after the change.
+        at: when, ISO 8601.
+        type: OrderType of a Delta order, OtcType of an OTC order.
+        on_chain_order_type, side, spent_amount, received_amount: see EventBody.
+        taker, taker_from_meta, fillable_balance, swappable_balance, transaction_hash: see OtcEventBody.
+    """
+
+    token: str
+    surface: str
+    id: str | UnsetType = UNSET
+    order_hash: str
+    chain_id: ChainId
+    owner: str
+    partner: str
+    status: str
+    version: Count
+    at: str
+    type: str | UnsetType = UNSET
+    on_chain_order_type: str | UnsetType = UNSET
+    side: str | UnsetType = UNSET
+    spent_amount: str | UnsetType = UNSET
+    received_amount: str | UnsetType = UNSET
+    taker: str | UnsetType = UNSET
+    taker_from_meta: str | UnsetType = UNSET
+    fillable_balance: str | UnsetType = UNSET
+    swappable_balance: str | UnsetType = UNSET
+    transaction_hash: str | UnsetType = UNSET
+
+
+class OpenMessage(Struct, frozen=True, tag_field="event", tag="open"):
+    """A stream has begun: what it tells comes after `token`."""
+
+    token: str
+
+
+class BeatMessage(Struct, frozen=True, tag_field="event", tag="beat"):
+    """A stream is alive: nothing up to `token` is left to be told."""
+
+    token: str
+
+
+class OrderEventsQuery(Struct, frozen=True, rename="camel", kw_only=True):
+    """GET /v2/delta/orders/events: whose events, and from where on.
+
+    Attributes:
+        order_id, order_hash: of the orders; one that is named either way is meant.
+        partner: exactly as orders name it.
+        after: the token of an event; absent: from now on.
+    """
+
+    user_address: str | None = None
+    order_id: tuple[Name, ...] | None = None
+    order_hash: tuple[Name, ...] | None = None
+    chain_id: tuple[ChainId, ...] | None = None
+    partner: Name | None = None
+    after: Name | None = None
+
+
+class OtcEventsQuery(Struct, frozen=True, rename="camel", kw_only=True):
+    """GET /ft/events: whose events, and from where on.
+
+    Attributes:
+        taker: an order's taker, or the one in its nonceAndMeta.
+        after: the token of an event; absent: from now on.
+    """
+
+    maker: str | None = None
+    taker: str | None = None
+    order_hash: tuple[Name, ...] | None = None
+    chain_id: tuple[ChainId, ...] | None = None
+    after: Name | None = None
+
+
+OrderStreamMessage = OrderEventMessage | OpenMessage | BeatMessage
+
+decode_order_events_query = query_decoder(OrderEventsQuery)
+decode_otc_events_query = query_decoder(OtcEventsQuery)
+decode_event_body = decoder(EventBody, bytes_max=JSON_BYTES_MAX)
+decode_otc_event_body = decoder(OtcEventBody, bytes_max=JSON_BYTES_MAX)
+decode_order_event = decoder(OrderEventMessage, bytes_max=JSON_BYTES_MAX)
+decode_stream_message: Callable[[bytes], OrderStreamMessage] = decoder(
+    OrderStreamMessage,  # type: ignore[arg-type]
+    bytes_max=JSON_BYTES_MAX,
+)

@@ -1,0 +1,179 @@
+"""Query strings into typed messages, one table per message made in advance.
+
+Rules (the specification is silent on all of them):
+    Choice: Unknown parameters and body members are ignored, since clients send more than the specification
+        names; a known parameter given twice is refused, lists included. Settings refuse unknown keys.
+    Choice: An empty parameter (`partner=`) counts as absent: clients write it for a null.
+    Choice: Parameter names are case-sensitive and may be percent-encoded; `+` is a space, as browsers encode
+        it.
+    Choice: Integers are ASCII digits without a sign, booleans `true` or `false` in any case, lists
+        comma-separated without empty items, decimals digits with an optional fraction and no exponent.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from enum import Enum
+from typing import Any, TypeVar
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+from msgspec import inspect
+
+from ...config.errors import InvalidInput
+from ...config.limits import (
+    DECIMAL_FRACTION_DIGITS_MAX,
+    DECIMAL_WHOLE_DIGITS_MAX,
+    QUERY_BYTES_MAX,
+    QUERY_PARAMETERS_MAX,
+)
+from .vocabulary import AnyCase
+
+S = TypeVar("S", bound=msgspec.Struct)
+Parser = Callable[[str, str], Any]  # (parameter, text) -> value; raises InvalidInput
+
+_INTEGER_DIGITS_MAX = 19
+_DECIMAL = re.compile(rf"[0-9]{{1,{DECIMAL_WHOLE_DIGITS_MAX}}}(\.[0-9]{{1,{DECIMAL_FRACTION_DIGITS_MAX}}})?")
+_BAD_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+_BOOLEANS = {"true": True, "false": False}
+
+
+def query_decoder(kind: type[S]) -> Callable[[bytes], S]:
+    """Makes the function that decodes a query string into one struct.
+
+    Args:
+        kind: a Struct whose fields are strings, integers, booleans, enums, Decimals or tuples of strings,
+            integers or enums, each possibly `| None`; anything else is a TypeError here, not later.
+
+    Returns:
+        `decode(raw_query) -> kind`, where `raw_query` is what follows the `?`, percent-encoding and all.
+        It raises InvalidInput, which names the parameter, and whatever the struct's own check raises.
+    """
+    fields = msgspec.structs.fields(kind)
+    described = inspect.type_info(kind)
+    if not isinstance(described, inspect.StructType):
+        raise TypeError(f"{kind!r} is not a Struct")
+    table: dict[str, tuple[str, Parser]] = {
+        field.encode_name: (field.name, _parser(field.type)) for field in described.fields
+    }
+    required = [(field.name, field.encode_name) for field in fields if field.required]
+
+    def decode(raw_query: bytes) -> S:
+        values: dict[str, Any] = {}
+        empty: set[str] = set()
+        for name, text in _parameters(raw_query):
+            if (known := table.get(name)) is None:
+                continue
+            attribute, parse = known
+            if attribute in values or attribute in empty:
+                raise InvalidInput("given twice", field=name)
+            if text:
+                values[attribute] = parse(name, text if isinstance(text, str) else _unquoted(name, text))
+            else:
+                empty.add(attribute)
+        for attribute, name in required:
+            if attribute not in values:
+                raise InvalidInput("missing", field=name)
+        return kind(**values)
+
+    return decode
+
+
+def _parameters(raw_query: bytes) -> Iterable[tuple[str, str | bytes]]:
+    """The names and values of a query string; values are bytes while percent-encoded. No `=`: empty value."""
+    if len(raw_query) > QUERY_BYTES_MAX:
+        raise InvalidInput(f"the query is longer than {QUERY_BYTES_MAX} bytes")
+    if raw_query.count(b"&") >= QUERY_PARAMETERS_MAX:
+        raise InvalidInput(f"more than {QUERY_PARAMETERS_MAX} query parameters")
+    if raw_query.isascii() and b"%" not in raw_query and b"+" not in raw_query:
+        texts = (item.partition("=") for item in raw_query.decode().split("&"))
+        return [(name, text) for name, _, text in texts]
+    parts = [item.partition(b"=") for item in raw_query.split(b"&")]
+    return [(_unquoted("a parameter's name", name), value) for name, _, value in parts]
+
+
+def _unquoted(name: str, part: bytes) -> str:
+    if _BAD_PERCENT.search(part):
+        raise InvalidInput("a percent sign without two hexadecimal digits", field=name)
+    try:
+        return unquote_to_bytes(part.replace(b"+", b" ")).decode()
+    except UnicodeDecodeError:
+        raise InvalidInput("not valid UTF-8", field=name) from None
+
+
+def _parser(node: inspect.Type) -> Parser:
+    """The parser for one field's type, as msgspec describes it."""
+    if isinstance(node, inspect.UnionType):
+        named = [option for option in node.types if not isinstance(option, inspect.NoneType)]
+        if len(named) == 1:
+            return _parser(named[0])
+    if isinstance(node, inspect.VarTupleType):
+        return _list_parser(_parser(node.item_type))
+    if isinstance(node, inspect.IntType):
+        return _integer_parser(node.ge or 0, node.le)
+    if isinstance(node, inspect.StrType):
+        return _string_parser(node.max_length)
+    if isinstance(node, inspect.EnumType):
+        return _enum_parser(node.cls)
+    if isinstance(node, inspect.BoolType):
+        return _boolean
+    if isinstance(node, inspect.DecimalType):
+        return _decimal
+    raise TypeError(f"{node!r} cannot stand in a query string")
+
+
+def _list_parser(parse_item: Parser) -> Parser:
+    def parse(name: str, text: str) -> tuple[Any, ...]:
+        return tuple(parse_item(name, item) for item in text.split(",") if item)
+
+    return parse
+
+
+def _integer_parser(lowest: int, highest: int | None) -> Parser:
+    expected = f"an integer from {lowest}" + ("" if highest is None else f" to {highest}")
+
+    def parse(name: str, text: str) -> int:
+        if text.isascii() and text.isdigit() and len(text) <= _INTEGER_DIGITS_MAX:
+            value = int(text)
+            if value >= lowest and (highest is None or value <= highest):
+                return value
+        raise InvalidInput(field=name, expected=expected, got=text)
+
+    return parse
+
+
+def _string_parser(chars_max: int | None) -> Parser:
+    def parse(name: str, text: str) -> str:
+        if chars_max is not None and len(text) > chars_max:
+            raise InvalidInput(field=name, expected=f"at most {chars_max} characters", got=text)
+        return text
+
+    return parse
+
+
+def _enum_parser(words: type[Enum]) -> Parser:
+    members: dict[str, Enum] = {str(member.value): member for member in words}
+    expected = "one of " + ", ".join(members)
+
+    spell = str.upper if issubclass(words, AnyCase) else str
+
+    def parse(name: str, text: str) -> Enum:
+        member = members.get(spell(text)) if text.isascii() else None
+        if member is None:
+            raise InvalidInput(field=name, expected=expected, got=text)
+        return member
+
+    return parse
+
+
+def _boolean(name: str, text: str) -> bool:
+    value = _BOOLEANS.get(text.lower())
+    if value is None:
+        raise InvalidInput(field=name, expected="true or false", got=text)
+    return value
+
+
+def _decimal(name: str, text: str) -> Decimal:
+    if _DECIMAL.fullmatch(text) is None:
+        raise InvalidInput(field=name, expected="a decimal number", got=text)
+    return Decimal(text)

@@ -1,0 +1,149 @@
+"""Words and bounded scalars that messages share: every enum of the specification, with its exact values.
+
+Source: spec 1.4 to 1.22, 2.4, 2.5, 2.8, 3.2.9.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from msgspec import Meta
+
+from ...config.limits import (
+    JSON_INT_MAX,
+    LISTING_LIMIT_MAX,
+    NAME_CHARS_MAX,
+    ORDER_PAGE_LIMIT_MAX,
+    PARTNER_FEE_BPS_MAX,
+    PARTNER_FEE_BPS_MIN,
+    SLIPPAGE_BPS_MAX,
+    SLIPPAGE_BPS_MIN,
+    TOKEN_DECIMALS_MAX,
+)
+
+ChainId = Annotated[int, Meta(ge=1, le=JSON_INT_MAX)]
+Count = Annotated[int, Meta(ge=0, le=JSON_INT_MAX)]
+UnixSeconds = Annotated[int, Meta(ge=0, le=JSON_INT_MAX)]
+AnyInteger = Annotated[int, Meta(ge=-JSON_INT_MAX, le=JSON_INT_MAX)]
+TokenDecimals = Annotated[int, Meta(ge=0, le=TOKEN_DECIMALS_MAX)]
+SlippageBps = Annotated[int, Meta(ge=SLIPPAGE_BPS_MIN, le=SLIPPAGE_BPS_MAX)]
+PartnerFeeBps = Annotated[int, Meta(ge=PARTNER_FEE_BPS_MIN, le=PARTNER_FEE_BPS_MAX)]
+PageNumber = Annotated[int, Meta(ge=1, le=JSON_INT_MAX)]
+PageLimit = Annotated[int, Meta(ge=1, le=ORDER_PAGE_LIMIT_MAX)]
+ListingLimit = Annotated[int, Meta(ge=1, le=LISTING_LIMIT_MAX)]
+Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
+
+
+class AnyCase(StrEnum):
+    """An enum of upper-case words that are taken in any case (interop.md 3) and written in upper case."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        if not isinstance(value, str) or not value.isascii():
+            return None
+        return next((word for word in cls if word.value == value.upper()), None)
+
+
+class Mode(AnyCase):
+    """`mode` of a quote: spec 1.12.9."""
+
+    ALL = "ALL"
+    DELTA = "DELTA"
+    MARKET = "MARKET"
+
+
+class Side(AnyCase):
+    """Fixed amount of a trade: the source (SELL) or the destination (BUY); spec 1.12.6."""
+
+    SELL = "SELL"
+    BUY = "BUY"
+
+
+class MarketVersion(StrEnum):
+    """`version` of a Market route: spec 1.13.24."""
+
+    V5 = "5"
+    V6_2 = "6.2"
+
+
+class OrderStatus(StrEnum):
+    """Status of a Delta order: spec 1.11.1."""
+
+    PENDING = "PENDING"
+    AWAITING_SIGNATURE = "AWAITING_SIGNATURE"
+    ACTIVE = "ACTIVE"
+    SUSPENDED = "SUSPENDED"
+    CANCELLING = "CANCELLING"
+    BRIDGING = "BRIDGING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    EXPIRED = "EXPIRED"
+    REFUNDING = "REFUNDING"
+    CANCELLED = "CANCELLED"
+    REFUNDED = "REFUNDED"
+
+
+class OrderType(StrEnum):
+    """`type` of an order record: spec 1.10.5."""
+
+    MARKET = "MARKET"
+    LIMIT = "LIMIT"
+
+
+class OnChainOrderType(StrEnum):
+    """`onChainOrderType` of an order record: spec 1.10.6 to 1.10.8."""
+
+    ORDER = "Order"
+    FILLABLE_ORDER = "FillableOrder"
+    PRODUCTIVE_ORDER = "ProductiveOrder"
+    EXTERNAL_ORDER = "ExternalOrder"
+    TWAP_ORDER = "TWAPOrder"
+    TWAP_BUY_ORDER = "TWAPBuyOrder"
+
+
+class BuildOrderType(StrEnum):
+    """`orderType` of a build: spec 1.16.21 to 1.16.23."""
+
+    ORDER = "Order"
+    PRODUCTIVE_ORDER = "ProductiveOrder"
+    EXTERNAL_ORDER = "ExternalOrder"
+    TWAP_ORDER = "TWAPOrder"
+    TWAP_BUY_ORDER = "TWAPBuyOrder"
+
+
+class DeliveryState(StrEnum):
+    """Where a delivery to a webhook stands; one that was taken is not kept."""
+
+    WAITING = "WAITING"
+    DEAD = "DEAD"
+
+
+class OtcState(StrEnum):
+    """State of an OTC order: spec 2.5.1."""
+
+    DRAFT = "DRAFT"
+    PENDING = "PENDING"
+    FULFILLED = "FULFILLED"
+    CANCELLED = "CANCELLED"
+    SUSPENDED = "SUSPENDED"
+    EXPIRED = "EXPIRED"
+
+
+class OtcType(StrEnum):
+    """Type of an OTC order: P2P names its taker, LIMIT is open to anyone (spec 2.1.7 and 2.1.8)."""
+
+    P2P = "P2P"
+    LIMIT = "LIMIT"
+
+
+class OtcOrderBy(StrEnum):
+    """`orderBy` of a listing: spec 2.8.4."""
+
+    CREATED_AT = "createdAt"
+    UPDATED_AT = "updatedAt"
+    EXPIRY = "expiry"
+
+
+class TokenType(StrEnum):
+    """`type` of a maker's token: one value only (spec 3.2.9)."""
+
+    ERC20 = "ERC20"

@@ -1,0 +1,235 @@
+"""JSON in and out of typed messages: one decoder per message type, one encoder for all.
+
+`decoder(kind, bytes_max=...)` makes a function that turns bytes into a `kind` or raises `InvalidInput`
+and nothing else. What msgspec does by itself and what is added here (measured on msgspec 0.22):
+
+    refused by msgspec: lone surrogate escapes (skipped values included), NaN and Infinity, `01`, `1.`,
+        control characters in strings, BOM, UTF-16, trailing text, an empty body; for an integer field
+        `1.0`, `1e3`, `true`, `"1"` and anything above 4300 digits, in microseconds
+        nesting beyond the interpreter's own limit, at about a thousand levels, in skipped values too
+    refused here: a body above its size, invalid UTF-8 wherever it stands (msgspec does not look inside
+        skipped values and `Raw`); with `unique_keys` an object that has a key twice, wherever it stands
+    not refused without it: of a key given twice the last one counts, as in every browser. What is compared
+        or sealed goes through `canonical_json`, which does refuse it.
+
+Exactness: a JSON number with a fraction becomes a `Decimal`, never a float, in untyped places too, and a
+`Decimal` is written back as a JSON number with the same digits (its `str`: 1E-18 for a very small one).
+A `Decimal` field also takes a string of digits (msgspec cannot be told otherwise); `check_number` keeps
+NaN and giant exponents out.
+
+Encoder and decoders hold no state between calls and may be shared by threads (msgspec since 0.16).
+
+Choice: A key given twice in one object of a POST body is refused on trading endpoints, since two readers
+    would see two requests. Bodies of makers and agents are read as browsers read them.
+Choice: Integers are at most 2^53 - 1, which every JSON reader and every store column keeps exactly.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import msgspec
+
+from ...config.errors import InvalidInput
+from ...config.limits import DECIMAL_FRACTION_DIGITS_MAX, DECIMAL_WHOLE_DIGITS_MAX, JSON_VALUES_MAX
+from .numerals import numeral_mender
+
+T = TypeVar("T")
+
+_MALFORMED = {
+    "Input data was truncated": "the JSON ends too early, or a string holds half of a surrogate pair"
+}
+_EXPECTED_GOT = re.compile(r"Expected (?P<expected>.+), got (?P<got>.+)", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(?P<name>[^`]+)`")
+_NOT_IN_ENUM = re.compile(r"Invalid enum value (?P<got>.+)", re.DOTALL)
+_STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[(\d+|\.\.\.)\]")
+_KIND = re.compile(r"`([^`]+)`")
+_KIND_NAMES = {
+    "int": "an integer",
+    "str": "a string",
+    "bool": "a boolean",
+    "float": "a number with a fraction or exponent",
+    "decimal": "a number",
+    "null": "null",
+    "array": "an array",
+    "object": "an object",
+}
+
+
+class _Described(str):
+    """What came, by description: shown without the quotes that a value gets."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def decoder(
+    kind: type[T], *, bytes_max: int, unique_keys: bool = False, takes_numerals: bool = False
+) -> Callable[[bytes], T]:
+    """Makes the function that decodes JSON documents of one type.
+
+    Args:
+        kind: a msgspec Struct, or any type msgspec decodes.
+        bytes_max: longest document taken.
+        unique_keys: refuse an object that has a key twice, and more than JSON_VALUES_MAX values.
+        takes_numerals: whole numbers may be written as strings of digits too; see `numerals`.
+
+    Returns:
+        `decode(raw) -> kind`. It raises InvalidInput whatever the bytes are, and nothing else; `field` is
+        the dotted path (`order.transactions[2].tx`; `[...]` stands for a key of an open object).
+
+    Guarantees: no float, no lone surrogate and no invalid UTF-8 gets through. Not guaranteed without
+    `unique_keys`: that a key came once.
+    """
+    decode_typed = _numerals_decoder(kind) if takes_numerals else _strict_decoder(kind)
+
+    def decode(raw: bytes) -> T:
+        try:
+            if len(raw) > bytes_max:
+                raise InvalidInput(expected=f"at most {bytes_max} bytes", got=_Described(f"{len(raw)} bytes"))
+            if not raw.isascii():
+                raw.decode()
+            if unique_keys:
+                _check_size(raw)
+            message = decode_typed(raw)
+            if unique_keys:
+                _check_keys(raw)
+        except msgspec.ValidationError as fault:
+            raise _refusal(str(fault), kind) from None
+        except UnicodeError:
+            raise InvalidInput("not valid UTF-8") from None
+        except RecursionError:
+            raise InvalidInput("nested too deep") from None
+        except (msgspec.MsgspecError, ValueError, OverflowError) as fault:
+            raise _malformed(raw, str(fault)) from None
+        return message
+
+    return decode
+
+
+def _strict_decoder(kind: type[T]) -> Callable[[bytes], T]:
+    return msgspec.json.Decoder(kind, float_hook=Decimal).decode
+
+
+def _numerals_decoder(kind: type[T]) -> Callable[[bytes], T]:
+    """A decoder that mends the numerals of documents that the strict one refuses."""
+    decode_strict, mend = _strict_decoder(kind), numeral_mender(kind)
+
+    def decode(raw: bytes) -> T:
+        try:
+            return decode_strict(raw)
+        except msgspec.ValidationError:
+            return decode_strict(mend(raw))
+
+    return decode
+
+
+_encoder = msgspec.json.Encoder(decimal_format="number")
+encode: Callable[[Any], bytes] = _encoder.encode
+
+
+def _unique(pairs: list[tuple[str, None]]) -> None:
+    """Refuse the members of one object if two of them have the same key."""
+    if len(dict(pairs)) == len(pairs):
+        return
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise InvalidInput("given twice in one object", field=_brief(key))
+        seen.add(key)
+
+
+_BEGINNINGS = (b",", b"[", b"{")
+_scan = json.JSONDecoder(object_pairs_hook=_unique, parse_int=str, parse_float=str).decode
+
+
+def _check_size(raw: bytes) -> None:
+    """Refuse a JSON document whose keys take too long to compare; brackets inside strings count too."""
+    count = sum(map(raw.count, _BEGINNINGS))
+    if count > JSON_VALUES_MAX:
+        raise InvalidInput(
+            expected=f"at most {JSON_VALUES_MAX} commas and opening brackets", got=_Described(str(count))
+        )
+
+
+def _check_keys(raw: bytes) -> None:
+    """Refuse a JSON document with a key twice in one object."""
+    _scan(raw.decode())
+
+
+def check_number(field: str, value: Decimal) -> None:
+    """Keeps a number of a message finite and of sane length; for `__post_init__` of wire structs.
+
+    Raises:
+        ValueError: in the words `decoder` understands, so that it becomes an InvalidInput with its path.
+    """
+    whole, fraction = DECIMAL_WHOLE_DIGITS_MAX, DECIMAL_FRACTION_DIGITS_MAX
+    exponent = value.as_tuple().exponent if value.adjusted() < whole else "too long"
+    if not isinstance(exponent, int) or exponent < -fraction:
+        wanted = f"a number of at most {whole} whole and {fraction} decimal digits"
+        raise ValueError(f"Expected {wanted}, got {_brief(value)} - at `$.{field}`")
+
+
+def _malformed(raw: bytes, said: str) -> InvalidInput:
+    return InvalidInput(_MALFORMED.get(said, said) if raw.strip() else "the body is empty")
+
+
+def _refusal(text: str, kind: Any) -> InvalidInput:
+    """msgspec's text as an InvalidInput. Several paths may stand at its end, the inner one first."""
+    path = ""
+    while text.endswith("`") and " - at `$" in text:
+        text, _, inner = text[:-1].rpartition(" - at `$")
+        path += inner
+    field = path.lstrip(".") or None
+    if found := _EXPECTED_GOT.fullmatch(text):
+        return InvalidInput(
+            field=field, expected=_words(found["expected"]), got=_Described(_words(found["got"]))
+        )
+    if found := _MISSING.fullmatch(text):
+        return InvalidInput("missing", field=f"{field}.{found['name']}" if field else found["name"])
+    if found := _NOT_IN_ENUM.fullmatch(text):
+        return InvalidInput(
+            field=field, expected=_enum_words(kind, path), got=_Described(_brief(found["got"]))
+        )
+    if text.startswith("Expected "):
+        return InvalidInput(field=field, expected=_words(text.removeprefix("Expected ")))
+    return InvalidInput(text, field=field)
+
+
+def _words(text: str) -> str:
+    """Reads msgspec's "`int` <= 10" as "an integer <= 10"."""
+    return _KIND.sub(lambda m: " or ".join(_KIND_NAMES.get(name, name) for name in m[1].split(" | ")), text)
+
+
+def _brief(value: object) -> str:
+    text = ascii(value) if isinstance(value, str) and not value.isascii() else str(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def _enum_words(kind: Any, path: str) -> str:
+    """The values of the enum that stands at `path` inside `kind`."""
+    node: Any = msgspec.inspect.type_info(kind)
+    for name, _ in _STEP.findall(path):
+        found = (_inside(option, name) for option in _options(node))
+        node = next((inside for inside in found if inside is not None), None)
+    for option in _options(node):
+        if isinstance(option, msgspec.inspect.EnumType):
+            return "one of " + ", ".join(str(member.value) for member in option.cls)
+    return "a known value"
+
+
+def _options(node: Any) -> tuple[Any, ...]:
+    return node.types if isinstance(node, msgspec.inspect.UnionType) else (node,)
+
+
+def _inside(node: Any, name: str) -> Any:
+    """The type of member `name` of a struct, or of the elements of a collection; None elsewhere."""
+    if isinstance(node, msgspec.inspect.StructType):
+        return next((field.type for field in node.fields if field.encode_name == name), None)
+    if isinstance(node, msgspec.inspect.DictType):
+        return node.value_type
+    return getattr(node, "item_type", None)

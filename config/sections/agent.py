@@ -1,0 +1,65 @@
+"""Settings of an agent: whose quotes it trades on, which strategies it runs, and what it keeps back.
+
+    [agent]
+    strategies = ["crossing", "firm_quotes", "my_solver:MySolver"]
+    [agent.makers.alpha]
+    credentials = { domain = "agent", access_key = "key-1", secret = "env:ALPHA_SECRET" }
+    [agent.makers.alpha.chains.1]
+    url = "https://alpha.example/1"
+
+Which chains it serves is said in `[chains]`: those with `delta` and a node. Who may ask it is said in
+`[auth.domains]`.
+"""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from .. import limits, timeouts
+from .maker import AuthMode
+from .venue import FirmSettings, Seconds, VenueMaker
+
+ReserveSeconds = Annotated[float, msgspec.Meta(gt=0, le=10)]
+
+
+class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The agent's role.
+
+    Attributes:
+        name: in its log; the venue's name for it is the venue's own.
+        auth: whether requests must be signed by one of `[auth.domains]`.
+        strategies: `crossing`, `firm_quotes`, or `module:factory`; all of them run, their bids are joined.
+        options: strategy, as it stands in `strategies` -> its own settings.
+        makers: by name.
+        firm: how firm quotes are asked for.
+        blacklist_s: an address that a maker blacklisted is not sent to it for so long.
+        margin_bps: kept back from what makers' quotes come to, in what is promised.
+        orders_at_once: for which makers are asked at the same time, in all rounds of a chain together.
+        reserve_s: before a round closes the answer is on its way.
+    """
+
+    name: str = "agent"
+    auth: AuthMode = "required"
+    strategies: tuple[str, ...] = ("crossing", "firm_quotes")
+    options: dict[str, dict[str, Any]] = {}
+    makers: dict[str, VenueMaker] = {}
+    firm: FirmSettings = FirmSettings()
+    blacklist_s: Seconds = 3_600.0
+    margin_bps: int = 1
+    orders_at_once: int = 64
+    reserve_s: ReserveSeconds = timeouts.AGENT_RESERVE_S
+
+    def __post_init__(self) -> None:
+        if not self.name or len(self.name) > limits.NAME_CHARS_MAX:
+            raise ValueError(f"name is 1 to {limits.NAME_CHARS_MAX} characters")
+        if not 1 <= len(self.strategies) <= limits.AGENT_STRATEGIES_MAX:
+            raise ValueError(f"strategies are 1 to {limits.AGENT_STRATEGIES_MAX}, got {len(self.strategies)}")
+        if len(set(self.strategies)) < len(self.strategies):
+            raise ValueError("strategies name one twice")
+        for name in self.options:
+            if name not in self.strategies:
+                raise ValueError(f"options: {name} is not in strategies")
+        if not 0 <= self.margin_bps <= 1_000:
+            raise ValueError(f"margin_bps is 0 to 1000, got {self.margin_bps}")
+        if not 1 <= self.orders_at_once <= limits.AGENT_ORDERS_MAX:
+            raise ValueError(f"orders_at_once is 1 to {limits.AGENT_ORDERS_MAX}, got {self.orders_at_once}")

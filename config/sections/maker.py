@@ -1,0 +1,169 @@
+"""Settings of a market maker: per chain its tokens, pairs, price source, key, funds and bounds.
+
+Amounts are decimal strings in whole tokens ("1.5"), never numbers: no float touches money.
+"""
+
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Literal
+
+import msgspec
+
+from .. import limits
+
+EXPIRY_MIN_S = limits.FIRM_EXPIRY_MIN_S + 5  # the receiver of the quote counts 2 minutes (spec 3.5.6)
+
+AuthMode = Literal["required", "optional", "off"]
+"""Whether requests must carry the HMAC headers. `optional` verifies what is signed and takes the rest."""
+
+
+class MakerToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An entry of /tokens, and what the maker has of it.
+
+    Attributes:
+        address, decimals: of the contract.
+        symbol: the token's id if empty.
+        name, description: informational; strict consumers refuse an empty description.
+        balance: what may be promised where no node tells; with a node, an upper bound if set.
+        quote_max: the most that one firm quote gives of it; empty sets no bound.
+    """
+
+    address: str
+    decimals: int
+    symbol: str = ""
+    name: str = ""
+    description: str = ""
+    balance: str = ""
+    quote_max: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.decimals <= limits.TOKEN_DECIMALS_MAX:
+            raise ValueError(f"decimals is 0 to {limits.TOKEN_DECIMALS_MAX}, got {self.decimals}")
+
+
+class MakerPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An entry of /pairs, and what one and all of its live firm quotes may amount to.
+
+    Attributes:
+        base, quote: token ids.
+        liquidity_usd: the estimate that route search uses.
+        retired: still listed, its price an empty object; the step before it is removed.
+        notional_max: of one firm quote, in quote tokens; empty sets no bound.
+        open_notional_max: of all live ones together, in quote tokens; empty sets no bound.
+    """
+
+    base: str
+    quote: str
+    liquidity_usd: Decimal
+    retired: bool = False
+    notional_max: str = ""
+    open_notional_max: str = ""
+
+
+class MakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One chain-scoped surface.
+
+    Attributes:
+        prefix: path in front of the five endpoints; `/<chain id>` if absent.
+        host: only requests for this Host are served here; empty takes any.
+        auth: see AuthMode; the domains are those of `[auth.domains]`.
+        key: name of the signing key in `[keys]`.
+        maker: the address that holds the funds, if it is a contract (EIP-1271) and not the key's own.
+        price_source: `static`, `random_walk`, `replay`, `mirror`, or `module:Class`.
+        price_options: the source's own settings.
+        price_life_ms: a price older than this is neither shown nor signed.
+        refresh_ms: an unchanged price is sent again over the socket after this.
+        expiry_s: how far ahead a firm quote expires.
+        takers: addresses that may fill.
+        takers_url: the service's /adapters/contract-takers, read every `takers_every_s`.
+        node_url: JSON-RPC node for balances, allowances and fills; may be `env:NAME` or `file:PATH`.
+        node_every_ms: how often the node is read.
+        node_stale_s: after this without an answer no firm quote is signed.
+        node_head_max_s: an older latest block is no answer; 0 does not look, for a devnet that mines only
+            when it has to.
+        blacklist: users who get none.
+        unused_quotes_max: firm quotes that a user may leave unused within `unused_window_s`; one more and
+            the user is blacklisted for `blacklist_s`. 0 sets no bound. Fills are seen through the node:
+            without one, every quote counts as unused.
+        live_quotes_max: firm quotes that are neither expired nor filled.
+        message: put into every successful answer, for the service's log; strict consumers refuse it.
+        tokens, pairs: by id.
+    """
+
+    prefix: str | None = None
+    host: str = ""
+    auth: AuthMode = "required"
+    key: str
+    maker: str = ""
+    price_source: str
+    price_options: dict[str, Any] = {}
+    price_life_ms: int = 10_000
+    refresh_ms: int = 2_000
+    expiry_s: int = 150
+    takers: tuple[str, ...] = ()
+    takers_url: str = ""
+    takers_every_s: float = 60.0
+    node_url: str = ""
+    node_every_ms: int = 1_000
+    node_stale_s: float = 30.0
+    node_head_max_s: float = 120.0
+    blacklist: tuple[str, ...] = ()
+    unused_quotes_max: int = 0
+    unused_window_s: int = 3_600
+    blacklist_s: int = 3_600
+    live_quotes_max: int = 500_000
+    message: str = ""
+    tokens: dict[str, MakerToken]
+    pairs: dict[str, MakerPair]
+
+    def __post_init__(self) -> None:
+        if self.expiry_s < EXPIRY_MIN_S:
+            raise ValueError(f"expiry_s is at least {EXPIRY_MIN_S}, got {self.expiry_s}")
+        if self.prefix and (not self.prefix.startswith("/") or self.prefix.endswith("/")):
+            raise ValueError(f"prefix is /path without a slash at its end, got {self.prefix!r}")
+        for name in ("price_life_ms", "refresh_ms", "node_every_ms", "node_stale_s", "takers_every_s",
+                     "unused_window_s", "blacklist_s", "live_quotes_max"):  # fmt: skip
+            if not 0 < getattr(self, name) < math.inf:  # not a number is neither
+                raise ValueError(f"{name} is above 0, got {getattr(self, name)}")
+        if not 0 <= self.node_head_max_s < math.inf:
+            raise ValueError(f"node_head_max_s is 0 or more, got {self.node_head_max_s}")
+        if self.unused_quotes_max < 0:
+            raise ValueError(f"unused_quotes_max is 0 or more, got {self.unused_quotes_max}")
+        for pair_id, pair in self.pairs.items():
+            _check_pair(pair_id, pair, self.tokens)
+
+
+class AdminSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The operator's own listener: kill switches, health, counters.
+
+    Attributes:
+        host, port: keep it on loopback or a private network.
+        domains: which of `[auth.domains]` may halt and resume; their requests are signed.
+    """
+
+    host: str = "127.0.0.1"
+    port: int
+    domains: tuple[str, ...]
+
+
+class MakerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The market maker's role.
+
+    Attributes:
+        chains: chain id -> its surface.
+        halt_file: the kill switch; `<state_dir>/halt` if empty.
+        admin: absent serves no admin listener.
+    """
+
+    chains: dict[int, MakerChain]
+    halt_file: str = ""
+    admin: AdminSettings | None = None
+
+
+def _check_pair(pair_id: str, pair: MakerPair, tokens: Mapping[str, MakerToken]) -> None:
+    for side in ("base", "quote"):
+        if getattr(pair, side) not in tokens:
+            raise ValueError(f"pair {pair_id}: {side} is no token of this chain: {getattr(pair, side)!r}")
+    if pair.base == pair.quote:
+        raise ValueError(f"pair {pair_id}: base and quote are the same token")

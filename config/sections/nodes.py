@@ -1,0 +1,82 @@
+"""Settings of a chain's nodes: which are asked, how long, how often."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from .. import limits, timeouts
+from ..errors import ConfigError
+from ..secret import read_secret
+from .endpoint_url import HTTP, NAMES_PLACE, WEBSOCKET, has_place
+from .store import REFERENCES
+
+
+class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The nodes of one chain.
+
+    Attributes:
+        urls: JSON-RPC over http or https; the first that is well is asked. Each may be `env:NAME` or
+            `file:PATH` that holds it, as one with a key in it should be.
+        ws_urls: where new heads are announced, over ws or wss; they may be references too. Without any
+            they are looked for every `poll_s`, as they are with them.
+        call_s: for one request.
+        poll_s: between two looks for a new head.
+        lag_blocks_max: a head so far behind the highest that was seen is not believed.
+    """
+
+    urls: tuple[str, ...] = ()
+    ws_urls: tuple[str, ...] = ()
+    call_s: float = timeouts.NODE_CALL_S
+    poll_s: float = timeouts.NODE_POLL_S
+    lag_blocks_max: int = 64
+
+    def __post_init__(self) -> None:
+        for name, schemes in (("urls", HTTP), ("ws_urls", WEBSOCKET)):
+            urls = getattr(self, name)
+            if len(urls) > limits.CHAIN_NODES_MAX:
+                raise ValueError(f"{name} are at most {limits.CHAIN_NODES_MAX}, got {len(urls)}")
+            for at, url in enumerate(urls):
+                if not url.startswith((*schemes, *REFERENCES)):
+                    raise ValueError(
+                        f"{name}[{at}] is {schemes[0]}..., {schemes[1]}..., env:NAME or file:PATH"
+                    )
+        for name in ("call_s", "poll_s"):
+            if not 0 < getattr(self, name) <= 60:
+                raise ValueError(f"{name} is above 0, at most 60, got {getattr(self, name)}")
+        if not 1 <= self.lag_blocks_max <= 1_000_000:
+            raise ValueError(f"lag_blocks_max is 1 to 1000000, got {self.lag_blocks_max}")
+
+
+def revealed(settings: NodeSettings, field: str, environ: Mapping[str, str], folder: Path) -> NodeSettings:
+    """The settings with URLs where they have references.
+
+    Args:
+        field: of the settings, `chains.1.node`; for errors.
+        environ: what `env:NAME` is looked up in.
+        folder: what relative files start from.
+
+    Raises:
+        ConfigError: there is no URL, a reference leads nowhere, or to what is no URL. What it holds is not
+            repeated.
+    """
+    if not settings.urls:
+        raise ConfigError(f"{field}.urls", "no node is set")
+
+    def urls(name: str, said: tuple[str, ...], schemes: tuple[str, ...]) -> tuple[str, ...]:
+        found = []
+        for at, url in enumerate(said):
+            place = f"{field}.{name}[{at}]"
+            held = read_secret(url, environ, place, folder).reveal() if url.startswith(REFERENCES) else url
+            if not held.startswith(schemes):
+                raise ConfigError(place, f"expected a reference to a URL of {schemes[0]} or {schemes[1]}")
+            if not has_place(held):
+                raise ConfigError(place, NAMES_PLACE)
+            found.append(held)
+        return tuple(found)
+
+    return msgspec.structs.replace(
+        settings,
+        urls=urls("urls", settings.urls, HTTP),
+        ws_urls=urls("ws_urls", settings.ws_urls, WEBSOCKET),
+    )

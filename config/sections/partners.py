@@ -1,0 +1,199 @@
+"""Partners, their tiers, the fee that a request pays, and whose name an order is kept under: pure rules.
+
+A request names a partner and may bring `partnerFeeBps`. What it pays is the partner's registered fee plus
+that; a partner that is not registered pays what a request without a partner pays, 1 bps to the venue, and
+keeps its name wherever it is shown. A tier says what its partners may ask for; more is `Partner not allowed`.
+
+Source: spec 1.12.15 to 1.12.17, 1.25.54, 1.27.3.
+Choice: A fee above 200 bps, or above the tier's bound, is `Partner not allowed`. A registered fee and
+    `partnerFeeBps` add up. An unregistered partner pays as anon and keeps its name wherever it is shown.
+Choice: An order without `partner` counts as the signed fee's partner, else as `anon`, unless `strict_partner`
+    is set. A label that contradicts the signed fee is refused.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from .. import limits
+from ..errors import InvalidInput, PartnerNotAllowed
+
+ANON = "anon"
+
+
+class Tier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What the partners of a tier may ask for.
+
+    Attributes:
+        fee_bps_max: most basis points of registered and requested fee together, 0 to 200.
+        takes_surplus: whether a request may give the partner a share of the surplus.
+        uncapped_surplus: whether that share may go uncapped.
+    """
+
+    fee_bps_max: int = limits.PARTNER_FEE_BPS_MAX
+    takes_surplus: bool = True
+    uncapped_surplus: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.fee_bps_max <= limits.PARTNER_FEE_BPS_MAX:
+            raise ValueError(f"fee_bps_max is 0 to {limits.PARTNER_FEE_BPS_MAX}, got {self.fee_bps_max}")
+
+
+class RegisteredPartner(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One registered partner.
+
+    Attributes:
+        address: who is paid.
+        fee_bps: registered fee, basis points.
+        tier: name of its tier.
+    """
+
+    address: str
+    fee_bps: int = 0
+    tier: str = "default"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.fee_bps <= limits.PARTNER_FEE_BPS_MAX:
+            raise ValueError(f"fee_bps is 0 to {limits.PARTNER_FEE_BPS_MAX}, got {self.fee_bps}")
+
+
+DEFAULT_TIER = Tier()
+
+
+class ResolvedFee(msgspec.Struct, frozen=True):
+    """What a request pays, and to whom.
+
+    Attributes:
+        partner: its name as it was sent, registered or not; `anon` where none was.
+        address: of the partner; empty where the venue itself is paid.
+        fee_bps: registered and requested fee together.
+    """
+
+    partner: str
+    address: str
+    fee_bps: int
+
+
+def resolve_fee(
+    partner: str | None,
+    requested_bps: int | None,
+    partners: Mapping[str, RegisteredPartner],
+    tiers: Mapping[str, Tier],
+    *,
+    partner_address: str = "",
+    takes_surplus: bool = False,
+    caps_surplus: bool = True,
+) -> ResolvedFee:
+    """The fee of a request.
+
+    Args:
+        partner: its `partner`; None and empty are anon; one that is not registered pays as anon does.
+        requested_bps: its `partnerFeeBps`; None for none.
+        partners, tiers: as configured; a tier named `default` replaces the built-in one.
+        partner_address: its `partnerAddress`, paid where the partner has none of its own; empty for none.
+        takes_surplus, caps_surplus: its surplus flags.
+
+    Raises:
+        InvalidInput: requested_bps outside 0 to 200; a name that cannot be shown; a partner_address that is
+            not the registered partner's, or that is a registered partner's beside another name.
+        PartnerNotAllowed: the sum is above 200 or the tier's bound, or the tier forbids the surplus flags.
+
+    Choice: An anon request pays 1 bps to the venue unless it asks for a fee of its own, since an order has
+        one recipient of fees. A tier bounds the requested fee alone. A fee without an address goes to the
+        venue.
+    Choice: A registered partner is paid at its own address; another `partnerAddress` beside it is refused.
+    """
+    name = _shown_name(partner)
+    registered = registered_partner(name, partners)
+    tier = tiers.get(registered.tier if registered else "default", DEFAULT_TIER)
+    asked = requested_bps or 0
+    if not limits.PARTNER_FEE_BPS_MIN <= asked <= limits.PARTNER_FEE_BPS_MAX:
+        raise InvalidInput(
+            field="partnerFeeBps", expected=f"0 to {limits.PARTNER_FEE_BPS_MAX}", got=requested_bps
+        )
+    if registered:
+        if partner_address and not _is_same(partner_address, registered.address):
+            raise InvalidInput(
+                field="partnerAddress",
+                expected=f"none, or {registered.address}, where partner {name!r} is paid",
+                got=partner_address,
+            )
+        fee_bps, address = registered.fee_bps + asked, registered.address
+    else:
+        fee_bps = asked or limits.ANON_FEE_BPS
+        address = partner_address if asked or takes_surplus else ""
+    if (registered or asked) and fee_bps > tier.fee_bps_max:
+        raise PartnerNotAllowed(
+            field="partnerFeeBps", expected=f"a sum of at most {tier.fee_bps_max}", got=fee_bps
+        )
+    if takes_surplus and not tier.takes_surplus:
+        raise PartnerNotAllowed("its tier takes no surplus", field="takeSurplus")
+    if takes_surplus and not caps_surplus and not tier.uncapped_surplus:
+        raise PartnerNotAllowed("its tier takes capped surplus only", field="capSurplus")
+    paid = paid_partners(address, fee_bps, partners)
+    if name not in (ANON, *partners) and paid:
+        raise InvalidInput(
+            field="partnerAddress",
+            expected=f"the address of no registered partner beside partner {name!r}",
+            got=f"that of {paid[0]!r}",
+        )
+    return ResolvedFee(name, address, fee_bps)
+
+
+def registered_partner(name: str, partners: Mapping[str, RegisteredPartner]) -> RegisteredPartner | None:
+    """The partner whose fee is charged for a name; None where the venue charges its own fee."""
+    return partners.get(name) or partners.get(ANON)
+
+
+def paid_partners(address: str, fee_bps: int, partners: Mapping[str, RegisteredPartner]) -> list[str]:
+    """Names of the registered partners that a signed fee is of, the highest registered fee first.
+
+    Args:
+        address: the paid account; zero or empty for none.
+        fee_bps: at least the registered fee of each.
+    """
+    paid = [
+        (-registered.fee_bps, name)
+        for name, registered in partners.items()
+        if name != ANON and _is_same(registered.address, address) and registered.fee_bps <= fee_bps
+    ]
+    return [name for _, name in sorted(paid)]
+
+
+def partner_of_order(
+    named: str | None, default: str, address: str, fee_bps: int, partners: Mapping[str, RegisteredPartner]
+) -> str:
+    """The name that a signed order is kept under.
+
+    Args:
+        named: `partner` of the submission.
+        default: of its API key; empty for none.
+        address, fee_bps: that are signed.
+
+    Raises:
+        InvalidInput: the name contradicts what is signed, or cannot be shown.
+
+    Choice: An order that pays a registered partner its fee bears that partner's name and no other. An unnamed
+        order, or `anon`, bears the name of the partner that its fee address belongs to: the API key's default
+        partner first, then the partner with the highest fee.
+    """
+    name, paid = _shown_name(named), paid_partners(address, fee_bps, partners)
+    if name == ANON:
+        return default if default in paid else next(iter(paid), ANON)
+    if name in paid or not (paid or name in partners):
+        return name
+    whose = " or ".join(map(repr, paid)) if paid else "no registered partner"
+    raise InvalidInput(field="partner", expected=f"the partner of the signed fee, {whose}", got=name)
+
+
+def _shown_name(partner: str | None) -> str:
+    """The name that a request sends; `anon` for none."""
+    if not partner:
+        return ANON
+    if not partner.isprintable():
+        raise InvalidInput(field="partner", expected="printable characters", got=partner)
+    return partner
+
+
+def _is_same(address: str, other: str) -> bool:
+    return address.lower() == other.lower()

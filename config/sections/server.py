@@ -1,0 +1,101 @@
+"""Settings of an HTTP server: where it listens and what one client may ask of it."""
+
+import re
+
+import msgspec
+
+from .. import limits, timeouts
+
+
+class TlsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Files in PEM form."""
+
+    certificate: str
+    key: str
+
+
+class HealthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A listener for health and metrics alone, over plain HTTP; port 0 lets the system choose."""
+
+    host: str = "127.0.0.1"
+    port: int = 8081
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65_535:
+            raise ValueError(f"port is 0 to 65535, got {self.port}")
+
+
+ANY_ORIGIN, LOCAL_ORIGINS = "*", "localhost"
+_is_origin = re.compile(r"[a-z][a-z0-9+.\-]*://[^/?#\s@]+|null").fullmatch
+
+
+class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One listening socket. Bounds are those of each process.
+
+    Attributes:
+        host, port: port 0 lets the system choose.
+        processes: how many serve the one socket.
+        tls: absent serves plain HTTP.
+        health: a second listener, whose connections are its own; absent for none.
+        cors_origins: origins that browsers may call from; `*` for any, `localhost` for this machine's at any
+            port; empty sends no CORS header.
+        connections_max: open at a time; more are answered 503 and closed. Fewer where the system has too few
+            file descriptors.
+        connections_per_address_max: of these, from one IPv4 address or one IPv6 /64, unless it is a trusted
+            proxy's.
+        requests_per_connection_max: the last is answered with `connection: close`.
+        body_bytes_max: of one request; a set of routes may have a bound of its own below it.
+        bodies_bytes_max: of all requests under way; more are answered 503 and closed.
+        socket_bytes_max: what may wait for the slow reader of one WebSocket before it is closed.
+        header_s, body_s, idle_s, write_s, route_s, drain_s: see `timeouts`.
+        access_log: file to append to, `-` for standard output; empty keeps none.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    processes: int = 1
+    tls: TlsSettings | None = None
+    health: HealthSettings | None = None
+    cors_origins: tuple[str, ...] = ()
+    connections_max: int = 4_096
+    connections_per_address_max: int = 256
+    requests_per_connection_max: int = 100_000
+    body_bytes_max: int = limits.JSON_BYTES_MAX
+    bodies_bytes_max: int = 256 << 20
+    socket_bytes_max: int = limits.SOCKET_UNSENT_BYTES_MAX
+    header_s: float = timeouts.SERVER_HEADER_S
+    body_s: float = timeouts.SERVER_BODY_S
+    idle_s: float = timeouts.SERVER_IDLE_S
+    write_s: float = timeouts.SERVER_WRITE_S
+    route_s: float = timeouts.SERVER_ROUTE_S
+    drain_s: float = timeouts.SERVER_DRAIN_S
+    access_log: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65_535:
+            raise ValueError(f"port is 0 to 65535, got {self.port}")
+        if not 1 <= self.processes <= 64:
+            raise ValueError(f"processes is 1 to 64, got {self.processes}")
+        for origin in self.cors_origins:
+            if origin not in (ANY_ORIGIN, LOCAL_ORIGINS) and not (origin.isascii() and _is_origin(origin)):
+                raise ValueError(f"cors_origins are *, localhost, or origins without a path, got {origin}")
+        for name in (
+            "connections_max",
+            "connections_per_address_max",
+            "requests_per_connection_max",
+            "bodies_bytes_max",
+        ):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is at least 1, got {getattr(self, name)}")
+        for name in ("header_s", "body_s", "idle_s", "write_s", "route_s", "drain_s"):
+            if not 0 < getattr(self, name) <= 3_600:
+                raise ValueError(f"{name} is above 0, at most 3600, got {getattr(self, name)}")
+
+    def of_health(self) -> "ServerSettings":
+        """The bounds of the listener for health: few connections, which any one address may have."""
+        return msgspec.structs.replace(
+            self,
+            tls=None,
+            connections_max=limits.SERVER_HEALTH_CONNECTIONS_MAX,
+            connections_per_address_max=limits.SERVER_HEALTH_CONNECTIONS_MAX,
+        )

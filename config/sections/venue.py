@@ -1,0 +1,308 @@
+"""Settings of a venue: the makers it routes to, what it asks of them, and who may ask it for what.
+
+    [venue.makers.alpha]
+    credentials = { domain = "venue", access_key = "key-1", secret = "env:ALPHA_SECRET" }
+    [venue.makers.alpha.chains.1]
+    url = "https://alpha.example/1"
+
+Which chains are served, and as what, is said in `[chains]`: one with `market` or `delta` needs its node, its
+contracts and its listed tokens.
+"""
+
+import re
+from decimal import Decimal
+from ipaddress import ip_address
+from typing import Annotated, Literal
+
+import msgspec
+
+from .. import limits, timeouts
+from ..error_text import shown
+from ..secret import Secret, SecretEncoding
+from .endpoint_url import HTTP, WEBSOCKET, check_url
+from .webhooks import WebhookSettings
+
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
+_WEBHOOK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class MakerCredentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What was exchanged with a maker at onboarding (spec 3.10.2 to 3.10.4)."""
+
+    domain: str
+    access_key: str
+    secret: Secret
+    secret_encoding: SecretEncoding = "utf8"  # noqa: S105
+
+
+class VenueMakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One maker on one chain.
+
+    Attributes:
+        url: base of its five endpoints, http or https, prefix included.
+        ws_url: of its WebSocket, ws or wss; empty where it has none.
+        tokens_every_s, pairs_every_s, prices_every_s, blacklist_every_s: between two polls; beside a socket
+            /prices is polled three times in `stale_s` instead.
+        stale_s: books that were not confirmed for so long leave routing.
+    """
+
+    url: str
+    ws_url: str = ""
+    tokens_every_s: Seconds = timeouts.FEED_TOKENS_EVERY_S
+    pairs_every_s: Seconds = timeouts.FEED_PAIRS_EVERY_S
+    prices_every_s: Seconds = timeouts.FEED_PRICES_EVERY_S
+    blacklist_every_s: Seconds = timeouts.FEED_BLACKLIST_EVERY_S
+    stale_s: Seconds = timeouts.BOOK_STALE_S
+
+    def __post_init__(self) -> None:
+        check_url("url", self.url, HTTP)
+        if "?" in self.url:
+            raise ValueError("url has no query: it is the base of five endpoints")
+        if self.ws_url:
+            check_url("ws_url", self.ws_url, WEBSOCKET)
+        if not self.ws_url and self.stale_s <= self.prices_every_s:
+            raise ValueError("stale_s is above prices_every_s, or books are stale between two polls")
+
+
+class VenueMaker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One market maker.
+
+    Attributes:
+        credentials: absent, requests are not signed.
+        chains: chain id -> where it is.
+        notify_url: its faults and refusals are posted there, http or https; empty for nowhere.
+    """
+
+    chains: dict[int, VenueMakerChain]
+    credentials: MakerCredentials | None = None
+    notify_url: str = ""
+
+    def __post_init__(self) -> None:
+        if self.notify_url:
+            check_url("notify_url", self.notify_url, HTTP)
+            if "?" in self.notify_url:
+                raise ValueError("notify_url has no query")
+
+
+class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How firm quotes are asked for (ARCHITECTURE.md, "Firm quotes").
+
+    Attributes:
+        soft_s: after it nobody else is asked; hard_s: after it nothing is waited for.
+        connections_max: to one maker, at a time.
+        over_ask_bps: what a hop after the first asks beyond what it is expected to need (SELL).
+        over_ask_buy_bps: what a hop before the last asks beyond that (BUY).
+        drift_bps: a quote that is worse than its maker's own book by more is its fault.
+        rest_s: of a pair, or of a maker, after the first fault beyond what is tolerated; doubles with each
+            further one, up to rest_s_max (`feeds.maker_health`). So long a refusal bounds the size that is
+            asked for.
+        unfilled_max: swaps of one address without a key that are signed and not filled, at a time and chain.
+        unfilled_user_max: the same of one user; unfilled_keyed_max: of one key.
+    """
+
+    soft_s: Seconds = timeouts.FIRM_SOFT_S
+    hard_s: Seconds = timeouts.FIRM_HARD_S
+    connections_max: int = 64
+    over_ask_bps: int = 100
+    over_ask_buy_bps: int = 1
+    drift_bps: int = 50
+    rest_s: Seconds = 2.0
+    rest_s_max: Seconds = 900.0
+    unfilled_max: int = 8
+    unfilled_user_max: int = 16
+    unfilled_keyed_max: int = 1_024
+
+    def __post_init__(self) -> None:
+        if self.soft_s > self.hard_s:
+            raise ValueError("soft_s is above hard_s")
+        if not 1 <= self.connections_max <= 1_024:
+            raise ValueError(f"connections_max is 1 to 1024, got {self.connections_max}")
+        if self.rest_s > self.rest_s_max:
+            raise ValueError("rest_s is above rest_s_max")
+        for name in ("unfilled_max", "unfilled_user_max", "unfilled_keyed_max"):
+            if not 1 <= getattr(self, name) <= 100_000:
+                raise ValueError(f"{name} is 1 to 100000, got {getattr(self, name)}")
+        for name in ("over_ask_bps", "over_ask_buy_bps", "drift_bps"):
+            if not 0 <= getattr(self, name) <= 1_000:
+                raise ValueError(f"{name} is 0 to 1000, got {getattr(self, name)}")
+
+
+class VenueAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One agent (solver), which bids for Delta orders.
+
+    Attributes:
+        url: base of its two endpoints, /solve and /notify; http or https, prefix included.
+        chains: ids of those it bids on; none names every Delta chain.
+        credentials: absent, requests are not signed.
+    """
+
+    url: str
+    chains: tuple[int, ...] = ()
+    credentials: MakerCredentials | None = None
+
+    def __post_init__(self) -> None:
+        check_url("url", self.url, HTTP)
+        if "?" in self.url:
+            raise ValueError("url has no query: it is the base of two endpoints")
+
+
+class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How Delta orders are auctioned and settled (ARCHITECTURE.md, "Auction").
+
+    Attributes:
+        round_s: of one round, in which agents may bid.
+        gather_s: an order waits that long for others to share its first round.
+        again_s: before an order without a valid bid is auctioned again; doubles up to again_s_max.
+        settlement_s: a settlement that was not mined by then is given up.
+        failures_max: settlements of an order that may fail before it does (choices.md#delta-orders).
+        rest_s: of an agent after the first fault beyond what is tolerated; doubles with each further one, up
+            to rest_s_max.
+    """
+
+    round_s: Seconds = timeouts.AUCTION_ROUND_S
+    gather_s: Seconds = timeouts.AUCTION_GATHER_S
+    again_s: Seconds = timeouts.AUCTION_AGAIN_S
+    again_s_max: Seconds = timeouts.AUCTION_AGAIN_S_MAX
+    settlement_s: Seconds = timeouts.SETTLEMENT_S
+    failures_max: int = 10
+    rest_s: Seconds = 5.0
+    rest_s_max: Seconds = 900.0
+
+    def __post_init__(self) -> None:
+        if self.again_s > self.again_s_max:
+            raise ValueError("again_s is above again_s_max")
+        if self.rest_s > self.rest_s_max:
+            raise ValueError("rest_s is above rest_s_max")
+        if not 1 <= self.failures_max <= 1_000:
+            raise ValueError(f"failures_max is 1 to 1000, got {self.failures_max}")
+
+
+class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A bucket that holds `burst` and fills by `per_s`."""
+
+    per_s: float
+    burst: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.per_s <= 1_000_000 or not 1 <= self.burst <= 1_000_000:
+            raise ValueError("per_s is above 0 and burst at least 1, both at most 1000000")
+
+
+class RateTier(Rate, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Rate of one caller's requests; each route takes its cost.
+
+    Attributes:
+        wrong_signatures: how many of its signatures may be wrong; absent, a hundredth of `per_s` and a fifth
+            of `burst`.
+    """
+
+    wrong_signatures: Rate | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        least = limits.VENUE_SWAP_ORDERS_MAX
+        if self.wrong_signatures is not None and self.wrong_signatures.burst < least:
+            raise ValueError(f"wrong_signatures.burst is at least {least}, the signatures of one swap")
+
+    @property
+    def signature_rate(self) -> Rate:
+        """`wrong_signatures`, or the rate that follows from `per_s` and `burst`."""
+        burst = max(self.burst / 5, limits.VENUE_SWAP_ORDERS_MAX)
+        return self.wrong_signatures or Rate(per_s=self.per_s / 100, burst=burst)
+
+
+SHIPPED_RATE_TIERS = {
+    "public": RateTier(per_s=20, burst=100),
+    "keyed": RateTier(per_s=200, burst=1_000),
+}
+
+
+class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A caller that is known: sends the secret in X-API-KEY.
+
+    Attributes:
+        tier: name of its rate tier.
+        partner: its default partner; empty for none. The key hears of this partner's orders.
+        operator: it lists, and hears of, everybody's orders.
+    """
+
+    secret: Secret
+    tier: str = "keyed"
+    partner: str = ""
+    operator: bool = False
+
+
+class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A venue.
+
+    Attributes:
+        makers: by name; the name is the `exchange` of quotes.
+        firm: firm quotes.
+        agents: by name; the name is that of includeAgents and excludeAgents.
+        delta: auctions and settlements of Delta orders.
+        blacklist_s: an address that a maker blacklisted is not sent to it for so long.
+        rate_tiers: `public` is that of callers without a key, per address; `keyed` of those with one. A file
+            that names one tier, or a member of one, keeps the others.
+        api_keys: by name.
+        unknown_api_keys: a request with a key that is nobody's is answered as one without, or 401.
+        webhooks: whom the venue tells of orders, by name.
+        trusted_proxies: addresses whose X-Forwarded-For is believed.
+        metrics_open: /metrics is served to everybody, not to loopback alone.
+        quote_streams_max, event_streams_max: quote streams, and streams of order events, at a time.
+        delta_gas: gas that a Delta settlement is expected to need beside its fills.
+        route_life_s: for which an order may be built from a Delta route, at least (choices.md#delta-orders).
+        otc_small_usd: OTC orders of which less can be filled are a small balance (choices.md#otc-orders).
+    """
+
+    makers: dict[str, VenueMaker] = {}
+    firm: FirmSettings = FirmSettings()
+    agents: dict[str, VenueAgent] = {}
+    delta: DeltaSettings = DeltaSettings()
+    blacklist_s: Seconds = 3_600.0
+    rate_tiers: dict[str, RateTier] = msgspec.field(default_factory=SHIPPED_RATE_TIERS.copy)
+    api_keys: dict[str, ApiKey] = {}
+    unknown_api_keys: Literal["anonymous", "refuse"] = "anonymous"
+    webhooks: dict[str, WebhookSettings] = {}
+    trusted_proxies: tuple[str, ...] = ()
+    metrics_open: bool = False
+    quote_streams_max: int = 1_024
+    event_streams_max: int = 4_096
+    delta_gas: int = 150_000
+    route_life_s: Seconds = 600.0
+    otc_small_usd: Decimal = Decimal(1)
+
+    def __post_init__(self) -> None:
+        self._check_numbers()
+        for name in (*self.makers, *self.agents):
+            if not name or len(name) > limits.NAME_CHARS_MAX or "," in name:
+                raise ValueError("the name of a maker or agent is 1 to 128 characters without a comma")
+        for name in SHIPPED_RATE_TIERS:
+            if name not in self.rate_tiers:
+                raise ValueError(f"rate_tiers lacks {name}")
+        for name, key in self.api_keys.items():
+            if key.tier not in self.rate_tiers:
+                raise ValueError(f"api_keys.{name}: there is no tier {key.tier}")
+        self._check_webhooks()
+        for address in self.trusted_proxies:
+            try:
+                ip_address(address)
+            except ValueError:
+                raise ValueError(f"trusted_proxies are IP addresses, got {address}") from None
+
+    def _check_numbers(self) -> None:
+        if not 0 <= self.delta_gas <= limits.RELAY_GAS_MAX:
+            raise ValueError(f"delta_gas is 0 to {limits.RELAY_GAS_MAX}, got {self.delta_gas}")
+        if not self.otc_small_usd.is_finite() or self.otc_small_usd < 0:
+            raise ValueError(f"otc_small_usd is 0 or more, got {self.otc_small_usd}")
+        for name in ("quote_streams_max", "event_streams_max"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is at least 1, got {getattr(self, name)}")
+
+    def _check_webhooks(self) -> None:
+        for name, hook in self.webhooks.items():
+            if len(name) > limits.NAME_CHARS_MAX or not _WEBHOOK_NAME.fullmatch(name):
+                raise ValueError(
+                    "a webhook's name is 1 to 128 letters, digits, dots, - and _, the first a letter or digit"
+                )
+            if hook.api_key and hook.api_key not in self.api_keys:
+                raise ValueError(f"webhooks.{name}: there is no key {shown(hook.api_key)}")

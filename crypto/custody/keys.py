@@ -1,0 +1,41 @@
+"""Where signing keys come from: a hexadecimal key or an encrypted keystore, in the environment or a file.
+
+    env:NAME    the variable holds 64 hexadecimal digits (0x allowed) or a whole keystore
+    file:PATH   the file does
+
+A keystore needs its password, which is a secret of its own.
+"""
+
+from ...config.errors import ConfigError
+from ...config.secret import Secret
+from ..secp256k1 import SigningKey
+from .keystore import decrypt_key
+
+
+def signing_key(secret: Secret, password: Secret | None = None) -> SigningKey:
+    """The key that a secret holds.
+
+    Args:
+        secret: hexadecimal key or keystore text.
+        password: of the keystore; must be absent for a plain key.
+
+    Raises:
+        ConfigError: neither form, or the password is missing, superfluous or wrong. Nothing of the key is
+            repeated.
+    """
+    text = secret.reveal().strip()
+    if text.startswith("{"):
+        if password is None:
+            raise ConfigError(secret.source, "is an encrypted keystore and needs a password")
+        try:
+            return decrypt_key(text.encode(), password.reveal())
+        except ConfigError as error:
+            raise ConfigError(secret.source, error.detail) from None
+    if password is not None:
+        raise ConfigError(secret.source, "is a plain key, but a password is given")
+    try:
+        return SigningKey(bytes.fromhex(text.removeprefix("0x")))
+    except ValueError:
+        raise ConfigError(
+            secret.source, "is neither a private key of 64 hexadecimal digits nor a keystore"
+        ) from None

@@ -1,0 +1,72 @@
+"""Keys from a mnemonic: BIP-39 makes a seed of the words, BIP-32 a tree of keys, BIP-44 says which is whose.
+
+The accounts of wallets and development nodes are m/44'/60'/0'/0/0, .../1 and so on.
+
+The checksum of a mnemonic is not verified: its words are counted, not looked up.
+
+Source: BIP-32 (private derivation), BIP-39 (from mnemonic to seed), BIP-44 (coin 60).
+"""
+
+import hashlib
+import hmac
+import unicodedata
+from collections.abc import Sequence
+
+from coincurve import PrivateKey
+
+from ...config.errors import ConfigError
+from ..secp256k1 import CURVE_ORDER, SigningKey
+
+DEV_MNEMONIC = "test test test test test test test test test test test junk"
+"""Public: the one of every development node. Whatever is sent to its accounts on a real chain is gone."""
+
+_WORD_COUNTS = (12, 15, 18, 21, 24)
+_ROUNDS = 2_048
+_HARDENED = 1 << 31
+_ACCOUNTS = (_HARDENED + 44, _HARDENED + 60, _HARDENED, 0)
+
+
+def account_keys(mnemonic: str, count: int, field: str = "mnemonic") -> list[SigningKey]:
+    """The keys of a mnemonic's first accounts.
+
+    Args:
+        mnemonic: 12, 15, 18, 21 or 24 words with white space between them.
+        count: how many.
+        field: named in the error, which repeats no word.
+
+    Raises:
+        ConfigError: it is no mnemonic.
+    """
+    words = unicodedata.normalize("NFKD", mnemonic).split()
+    if len(words) not in _WORD_COUNTS or not all(word.isalpha() for word in words):
+        raise ConfigError(field, f"expected {', '.join(map(str, _WORD_COUNTS))} words, got {len(words)}")
+    seed = hashlib.pbkdf2_hmac("sha512", " ".join(words).encode(), b"mnemonic", _ROUNDS)
+    parent = derive(seed, _ACCOUNTS)
+    return [SigningKey(_child(*parent, number)[0]) for number in range(count)]
+
+
+def derive(seed: bytes, path: Sequence[int]) -> tuple[bytes, bytes]:
+    """The (private key, chain code) of 32 bytes each at a path below a seed; 2^31 and above is hardened."""
+    node = _master(seed)
+    for number in path:
+        node = _child(*node, number)
+    return node
+
+
+def _master(seed: bytes) -> tuple[bytes, bytes]:
+    digest = hmac.digest(b"Bitcoin seed", seed, "sha512")
+    return digest[:32], digest[32:]
+
+
+def _child(secret32: bytes, chain_code32: bytes, number: int) -> tuple[bytes, bytes]:
+    """A key below a key; ValueError where a number has none, of which the chance is 2^-127."""
+    if number >= _HARDENED:
+        parent = b"\0" + secret32
+    else:
+        parent = PrivateKey(secret32).public_key.format(compressed=True)
+    digest = hmac.digest(chain_code32, parent + number.to_bytes(4, "big"), "sha512")
+    tweak = int.from_bytes(digest[:32], "big")
+    secret = (tweak + int.from_bytes(secret32, "big")) % CURVE_ORDER
+    if tweak >= CURVE_ORDER or not secret:
+        raise ValueError("this number has no key")
+    return secret.to_bytes(32, "big"), digest[32:]

@@ -1,0 +1,127 @@
+"""What a key may sign: the last check before a signature exists, in front of every key.
+
+A policy is an allow-list: a chain, a verifying contract or a token that it does not name is refused. It
+knows nothing of prices or books; those who quote have their own limits, and this one holds when they fail.
+"""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from ...config.errors import PolicyError
+from ..addresses import to_checksum
+from ..secp256k1 import SigningKey
+
+
+class SigningPolicy(msgspec.Struct, frozen=True):
+    """Bounds of one key.
+
+    Attributes:
+        contracts: (chain id, address) pairs that may be the verifying contract; this is the chain list too.
+        amounts_max: (chain id, token) -> most raw units one signature may give away; None sets no bound.
+        expiry_min_s, expiry_max_s: how far ahead the expiry must and may lie, in seconds.
+    """
+
+    contracts: frozenset[tuple[int, bytes]]
+    amounts_max: Mapping[tuple[int, bytes], int] | None
+    expiry_min_s: int
+    expiry_max_s: int
+
+    def check(
+        self, chain_id: int, contract: bytes, token: bytes, amount: int, expiry_s: int, now_s: int
+    ) -> None:
+        """Pass, or raise PolicyError that says which bound was hit.
+
+        Args:
+            chain_id: of the signing domain.
+            contract: 20 bytes, the domain's verifying contract.
+            token: 20 bytes, what the signer gives.
+            amount: raw units of it.
+            expiry_s: Unix seconds; 0, never, is beyond every bound.
+            now_s: wall clock, Unix seconds.
+        """
+        self.check_contract(chain_id, contract)
+        if self.amounts_max is not None:
+            most = self.amounts_max.get((chain_id, token))
+            if most is None:
+                raise PolicyError(f"token {to_checksum(token)} on chain {chain_id} is not on this key's list")
+            if not 0 <= amount <= most:
+                raise PolicyError(f"{amount} of token {to_checksum(token)}: this key signs at most {most}")
+        ahead_s = expiry_s - now_s
+        if not expiry_s or not self.expiry_min_s <= ahead_s <= self.expiry_max_s:
+            raise PolicyError(
+                f"an expiry {ahead_s} s ahead: this key signs {self.expiry_min_s} to {self.expiry_max_s} s"
+            )
+
+    def check_contract(self, chain_id: int, contract: bytes) -> None:
+        """Pass, or raise PolicyError for a contract that is not on the list."""
+        if (chain_id, contract) not in self.contracts:
+            raise PolicyError(
+                f"contract {to_checksum(contract)} on chain {chain_id} is not on this key's list"
+            )
+
+
+class PolicedKey:
+    """A key that can only be used through its policy.
+
+    Attributes:
+        address: 20 bytes.
+        policy: its policy.
+    """
+
+    __slots__ = ("_check", "_sign", "address", "policy")
+
+    def __init__(self, key: SigningKey, policy: SigningPolicy) -> None:
+        self._sign = key.sign
+        self._check = policy.check
+        self.policy = policy
+        self.address = key.address
+
+    def sign(
+        self,
+        digest32: bytes,
+        *,
+        chain_id: int,
+        contract: bytes,
+        token: bytes,
+        amount: int,
+        expiry_s: int,
+        now_s: int,
+    ) -> tuple[bytes, int]:
+        """Check what the digest stands for, then sign it. Arguments as `SigningPolicy.check`.
+
+        Returns:
+            (rs64, recovery_id).
+
+        Raises:
+            PolicyError: nothing was signed.
+
+        Not guaranteed: that the digest is of what the arguments say; the caller hashes the same values.
+        """
+        self._check(chain_id, contract, token, amount, expiry_s, now_s)
+        return self._sign(digest32)
+
+    def signer_for(
+        self, chain_id: int, contract: bytes
+    ) -> Callable[[bytes, bytes, int, int, int], tuple[bytes, int]]:
+        """`sign` for one chain and contract, which are looked up once.
+
+        Returns:
+            (digest32, token, amount, expiry_s, now_s) -> (rs64, recovery_id).
+
+        Raises:
+            PolicyError: the policy does not have the contract; the function raises it for the rest.
+        """
+        policy, sign_digest = self.policy, self._sign
+        policy.check_contract(chain_id, contract)
+        amounts_max, least_s, most_s = policy.amounts_max, policy.expiry_min_s, policy.expiry_max_s
+
+        def sign(digest32: bytes, token: bytes, amount: int, expiry_s: int, now_s: int) -> tuple[bytes, int]:
+            if amounts_max is not None or not least_s <= expiry_s - now_s <= most_s:
+                policy.check(chain_id, contract, token, amount, expiry_s, now_s)
+            return sign_digest(digest32)
+
+        return sign
+
+    def __repr__(self) -> str:
+        return f"PolicedKey({to_checksum(self.address)})"

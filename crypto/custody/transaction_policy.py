@@ -1,0 +1,85 @@
+"""What a relayer's key may sign: the last check before a transaction's signature exists.
+
+As `signing_policy` for orders: an allow-list, so what it does not name is refused, and it holds when the
+relayer's own limits fail.
+"""
+
+import msgspec
+
+from ...config.errors import PolicyError
+from ..addresses import to_checksum
+from ..secp256k1 import SigningKey
+
+
+class TransactionPolicy(msgspec.Struct, frozen=True):
+    """Bounds of one key. What a transaction can cost is at most gas_max * fee_max_wei + value_max_wei.
+
+    Attributes:
+        contracts: (chain id, address) pairs that a transaction may go to.
+        fee_max_wei: most per unit of gas.
+        gas_max: most units of gas.
+        value_max_wei: most native tokens that a transaction may carry.
+        creates_on: chain ids where it may create contracts.
+    """
+
+    contracts: frozenset[tuple[int, bytes]]
+    fee_max_wei: int
+    gas_max: int
+    value_max_wei: int = 0
+    creates_on: frozenset[int] = frozenset()
+
+    def check(self, chain_id: int, to: bytes, value_wei: int, gas: int, fee_max_wei: int) -> None:
+        """Pass, or raise PolicyError that says which bound was hit.
+
+        Args:
+            to: 20 bytes; empty creates a contract.
+            value_wei: native tokens that it carries.
+            gas: units of gas that it may use.
+            fee_max_wei: what it may pay for one.
+        """
+        if not to and chain_id not in self.creates_on:
+            raise PolicyError(f"this key creates no contracts on chain {chain_id}")
+        if to and (chain_id, to) not in self.contracts:
+            raise PolicyError(f"contract {to_checksum(to)} on chain {chain_id} is not on this key's list")
+        for name, number, most in (
+            ("value in wei", value_wei, self.value_max_wei),
+            ("gas", gas, self.gas_max),
+            ("fee per gas in wei", fee_max_wei, self.fee_max_wei),
+        ):
+            if not 0 <= number <= most:
+                raise PolicyError(f"{name} {number}: this key signs at most {most}")
+
+
+class PolicedRelayKey:
+    """A key that signs transactions, and only through its policy.
+
+    Attributes:
+        address: 20 bytes.
+        policy: its policy.
+    """
+
+    __slots__ = ("_sign", "address", "policy")
+
+    def __init__(self, key: SigningKey, policy: TransactionPolicy) -> None:
+        self._sign = key.sign
+        self.policy = policy
+        self.address = key.address
+
+    def sign(
+        self, digest32: bytes, *, chain_id: int, to: bytes, value_wei: int, gas: int, fee_max_wei: int
+    ) -> tuple[bytes, int]:
+        """Check what the digest stands for, then sign it. Arguments as `TransactionPolicy.check`.
+
+        Returns:
+            (rs64, recovery_id).
+
+        Raises:
+            PolicyError: nothing was signed.
+
+        Not guaranteed: that the digest is of what the arguments say; `codecs.transactions` hashes the same.
+        """
+        self.policy.check(chain_id, to, value_wei, gas, fee_max_wei)
+        return self._sign(digest32)
+
+    def __repr__(self) -> str:
+        return f"PolicedRelayKey({to_checksum(self.address)})"

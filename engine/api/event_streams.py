@@ -1,0 +1,314 @@
+"""Streams of order events: what happens to the orders of one surface, as it happens, from a token on.
+
+    server-sent events                                  WebSocket on the same path
+    event: open    id: token   data: OpenMessage        OpenMessage       at once
+    event: order   id: token   data: OrderEventMessage  OrderEventMessage
+    : beat         id: token                            BeatMessage       where nothing happens
+
+Whoever comes back with the last token goes on where it was: each event once, in order. A beat's token says
+that nothing before it concerns this stream, so that coming back never means to read far. Each surface has a
+path of its own, with the parameters that its orders can be asked for by; the bounds are common to all.
+
+A stream without `after` starts now, and its first message holds the current token. A WebSocket that does not
+take a message within EVENT_STALL_S closes with 1013, one that floods with 1008; its messages mean nothing.
+
+Source: ARCHITECTURE.md, "Push"; WHATWG HTML, "Server-sent events".
+Choice: An event stream names an owner, a taker or orders, or has a key: the operator's key sees every order,
+    a partner's key the partner's. `taker` zero stands for OTC orders that anybody may fill.
+Choice: `Last-Event-ID` precedes `after`: a reconnecting browser sends its first URL again.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+import trio
+from msgspec import Struct
+
+from ...codecs.messages.event_messages import BeatMessage, OpenMessage
+from ...codecs.messages.wire import encode
+from ...config.errors import CambistError, InvalidInput, WebSocketClosed
+from ...config.timeouts import EVENT_BEAT_S, EVENT_STALL_S
+from ...feeds.net.websocket import WebSocket
+from ..admission.open_streams import OpenStreams
+from ..events.filters import EventFilter
+from ..events.hub import EventHub
+from ..events.ring import RingEntry
+from ..events.subscription import Subscription
+from ..orders.order_units import DELTA, OTC
+from ..server.routing import HttpCall, StreamReply
+from ..store.follower import place_of
+from ..venue.streams import CONTENT_TYPE, HEADERS
+from .routes import Endpoint, Socket
+
+_COST = 5
+_EVENTS_AT_ONCE = 16  # of one piece, or between two looks at whether a WebSocket takes them
+_HEARD_MAX = 1_000  # messages of a client, which mean nothing
+_POLICY_VIOLATION, _TRY_AGAIN_LATER = 1008, 1013
+_SLOW = "slow consumer: come back with the last token"
+_LAST_EVENT_ID = b"last-event-id"
+
+ReadStreamQuery: TypeAlias = Callable[[bytes], tuple[EventFilter, str | None]]
+"""A query -> which events are wanted, and the token to begin behind, if one is given. Raises InvalidInput."""
+
+
+Sees: TypeAlias = Callable[[HttpCall, str | None], bool]
+"""Whether a request may read the orders of a partner, or of all partners, without naming an owner."""
+
+_WHOSE = {
+    DELTA.name: ("userAddress", "an owner; or orderId, orderHash, or an operator's X-API-KEY"),
+    OTC.name: ("maker", "a maker; or taker, orderHash, or an operator's X-API-KEY"),
+}
+"""Surface -> the parameter that is missing, and its alternatives."""
+
+
+class EventStreamStatistics(Struct, frozen=True):
+    """What was told, on all surfaces.
+
+    Attributes:
+        streams: open now, WebSockets included.
+        opened, refused: streams; refused for being too many.
+        events, beats: what was sent.
+        slow: WebSockets closed because they did not take it.
+    """
+
+    streams: int
+    opened: int
+    refused: int
+    events: int
+    beats: int
+    slow: int
+
+
+class _StreamRequest(Struct, frozen=True):
+    """What a request wants.
+
+    Attributes:
+        after: the token to begin behind; None for now.
+        field: where it was given.
+    """
+
+    wanted: EventFilter
+    after: str | None
+    field: str
+
+
+class EventStreams:
+    """The streams of order events of a venue, of all surfaces.
+
+    Args:
+        hub: running while this serves.
+        caller: whom a request counts for.
+        sees: whether a request may be told of others' orders.
+        streams_max: at a time.
+    """
+
+    def __init__(
+        self, hub: EventHub, *, caller: Callable[[HttpCall], str], sees: Sees, streams_max: int
+    ) -> None:
+        self._hub = hub
+        self._caller = caller
+        self._sees = sees
+        self._open = OpenStreams("streams of events", streams_max)
+        self._events = self._beats = self._slow = 0
+
+    def endpoint(
+        self,
+        path: str,
+        asking: ReadStreamQuery,
+        *,
+        query: type[Struct],
+        group: str,
+        summary: str,
+        detail: str,
+    ) -> Endpoint:
+        """The row of one surface's streams.
+
+        Args:
+            asking: reads what a request wants.
+            query: the struct of its parameters.
+        """
+        return Endpoint(
+            method="GET",
+            path=path,
+            coroutine=partial(self._stream, asking),
+            socket=Socket(partial(self._check, asking), partial(self._serve, asking)),
+            cost=_COST,
+            group=group,
+            summary=summary,
+            detail=f"{detail} Server-sent events: `open` with a token, then an `order` for each change, and "
+            "a comment with a token every 15 seconds where nothing happens. The same messages come through "
+            "a WebSocket of the same path. Whoever comes back with the last token, as `after` or "
+            "`Last-Event-ID`, misses nothing and hears nothing twice.",
+            query=query,
+            content_type=CONTENT_TYPE,
+        )
+
+    def statistics(self) -> EventStreamStatistics:
+        """Counters."""
+        streams = self._open
+        return EventStreamStatistics(
+            len(streams), streams.opened, streams.refused, self._events, self._beats, self._slow
+        )
+
+    async def next(self, subscription: Subscription) -> list[RingEntry]:
+        """What is told next; nothing where it is time for a beat."""
+        entries = list[RingEntry]()
+        with trio.move_on_after(EVENT_BEAT_S):
+            entries = await subscription.take(_EVENTS_AT_ONCE)
+        self._events += len(entries)
+        self._beats += not entries
+        return entries
+
+    def leave(self, subscription: Subscription, caller: str) -> None:
+        """A stream has ended."""
+        subscription.leave()
+        self._open.leave(caller)
+
+    def _asked(self, asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
+        """The events that a request asks for, if it may read them.
+
+        Raises:
+            InvalidInput: a parameter is at fault, or missing.
+        """
+        asked = _asked(asking, call)
+        wanted = asked.wanted
+        is_named = wanted.orders or wanted.owner is not None or wanted.taker is not None
+        if not is_named and not self._sees(call, wanted.partner):
+            field, expected = _WHOSE[wanted.surface or DELTA.name]
+            raise InvalidInput(field=field, expected=expected)
+        return asked
+
+    # --- Server-sent events -----------------------------------------------------------------------------
+
+    async def _stream(self, asking: ReadStreamQuery, call: HttpCall) -> StreamReply:
+        asked = self._asked(asking, call)
+        caller = self._caller(call)
+        subscription = await self._enter(caller, asked)
+        return StreamReply(
+            content_type=CONTENT_TYPE,
+            headers=HEADERS,
+            pieces=_Pieces(self, subscription, caller),
+            endless=True,
+        )
+
+    async def _enter(self, caller: str, asked: _StreamRequest) -> Subscription:
+        """A subscription that is counted.
+
+        Raises:
+            RateLimited, ServiceUnavailable: too many streams, of the caller or of all.
+        """
+        self._open.check(caller)
+        self._open.enter(caller)
+        try:
+            subscription = await self._hub.subscribe(asked.wanted, asked.after, field=asked.field)
+        except BaseException:
+            self._open.leave(caller)
+            raise
+        self._open.opened += 1
+        return subscription
+
+    # --- WebSocket --------------------------------------------------------------------------------------
+
+    def _check(self, asking: ReadStreamQuery, call: HttpCall) -> None:
+        self._asked(asking, call)
+        self._open.check(self._caller(call))
+
+    async def _serve(self, asking: ReadStreamQuery, call: HttpCall, socket: WebSocket) -> None:
+        asked = self._asked(asking, call)
+        caller = self._caller(call)
+        try:
+            subscription = await self._enter(caller, asked)
+        except CambistError as error:
+            code = _POLICY_VIOLATION if isinstance(error, InvalidInput) else _TRY_AGAIN_LATER
+            await socket.aclose(code, str(error))
+            return
+        is_slow = False
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_hear, socket, nursery.cancel_scope)
+                is_slow = await self._push(socket, subscription)
+                nursery.cancel_scope.cancel()
+        finally:
+            self.leave(subscription, caller)
+        self._slow += is_slow
+        ended = (_TRY_AGAIN_LATER, _SLOW) if is_slow else (_POLICY_VIOLATION, "this channel is one-way")
+        await socket.aclose(*ended)  # nothing more where the client has closed it
+
+    async def _push(self, socket: WebSocket, subscription: Subscription) -> bool:
+        """Send until the socket is closed, or its other side does not take it: then True."""
+        messages = [encode(OpenMessage(subscription.token))]
+        try:
+            while True:
+                with trio.move_on_after(EVENT_STALL_S) as waiting:
+                    for message in messages:
+                        await socket.send(message.decode())
+                    await socket.until_sent()
+                if waiting.cancelled_caught:
+                    return True
+                entries = await self.next(subscription)
+                messages = [entry.message for entry in entries] or [encode(BeatMessage(subscription.token))]
+        except WebSocketClosed:
+            return False
+
+
+class _Pieces:
+    """The pieces of one stream of server-sent events."""
+
+    def __init__(self, events: EventStreams, subscription: Subscription, caller: str) -> None:
+        self._events = events
+        self._subscription = subscription
+        self._caller = caller
+        self._has_begun = False
+        self._is_open = True
+
+    def __aiter__(self) -> "_Pieces":
+        return self
+
+    async def __anext__(self) -> bytes:
+        """The next events, or a beat."""
+        if not self._has_begun:
+            self._has_begun = True
+            token = self._subscription.token
+            return _event(b"open", token, encode(OpenMessage(token)))
+        entries = await self._events.next(self._subscription)
+        if not entries:
+            return b": beat\nid: %b\n\n" % self._subscription.token.encode()
+        return b"".join([_event(b"order", entry.token, entry.message) for entry in entries])
+
+    async def aclose(self) -> None:
+        """It has ended, for whatever reason."""
+        if self._is_open:
+            self._is_open = False
+            self._events.leave(self._subscription, self._caller)
+
+
+def _event(kind: bytes, token: str, data: bytes) -> bytes:
+    return b"event: %b\nid: %b\ndata: %b\n\n" % (kind, token.encode(), data)
+
+
+async def _hear(socket: WebSocket, scope: trio.CancelScope) -> None:
+    """Take what a client sends, until it closes or has sent too much; then end its stream."""
+    try:
+        for _ in range(_HEARD_MAX):
+            await socket.receive()
+    except WebSocketClosed:
+        pass
+    scope.cancel()
+
+
+def _asked(asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
+    """What a request wants.
+
+    Raises:
+        InvalidInput: a parameter is at fault.
+    """
+    wanted, after = asking(call.request.query or b"")
+    field = "after"
+    last = call.request.fields.get(_LAST_EVENT_ID, b"")
+    if after is not None:
+        place_of(after)
+    if last:
+        after, field = last.decode("latin-1"), _LAST_EVENT_ID.decode()
+        place_of(after, field)
+    return _StreamRequest(wanted, after, field)

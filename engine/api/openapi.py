@@ -1,0 +1,495 @@
+"""The OpenAPI document, made from the table of endpoints and the structs they read and write. Pure.
+
+What a parameter means stands in one table here; types, bounds, defaults and enums come from the structs,
+and the errors of each endpoint from the rows of the error catalogue that name it.
+
+Source: OpenAPI 3.1.0; JSON Schema 2020-12; spec 1.12 to 1.22, 2.6 to 2.10.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from types import UnionType
+from typing import Any, get_args
+
+import msgspec
+
+from ...codecs.http1 import JSON
+from ...codecs.messages.delta_messages import Route
+from ...codecs.messages.market_messages import PriceRoute
+from ...codecs.messages.resource_messages import OtcError, TradingError, otc_error_body, trading_error_body
+from ...config.errors import RequestError, UnknownApiKey, catalogue_rows
+from ...config.limits import MAX_IMPACT_PERCENT_DEFAULT, NATIVE_PLACEHOLDER, NETWORK_DEFAULT
+from ...config.version import __version__
+from .routes import Endpoint
+
+_REFERENCE = "#/components/schemas/"
+_ADDRESS = "^0[xX][0-9a-fA-F]{40}$"
+_DIGITS = "^[0-9]{1,78}$"
+_OWN_STATUSES = (400, 422, 429, 500, 503)  # of the rows that any endpoint may answer with
+
+_PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "chainId": ("Chain id.", {}),
+    "network": (f"Chain id; the same as `chainId`; {NETWORK_DEFAULT} where neither is given.", {}),
+    "destChainId": ("Chain id of the destination; absent or equal for a swap on one chain.", {}),
+    "user": ("Address whose balances are told.", {"pattern": _ADDRESS}),
+    "token": (f"Token address; {NATIVE_PLACEHOLDER} is the native token.", {}),
+    "srcToken": (f"Token that is given: address or symbol; {NATIVE_PLACEHOLDER} is the native token.", {}),
+    "destToken": ("Token that is wanted, as `srcToken`.", {}),
+    "amount": ("Raw units: of the source for SELL, of the destination for BUY.", {"pattern": _DIGITS}),
+    "srcDecimals": ("Decimals of the source token.", {}),
+    "destDecimals": ("Decimals of the destination token.", {}),
+    "side": ("Which amount is fixed; in any case.", {}),
+    "mode": ("ALL prices Delta and falls back to Market; in any case.", {}),
+    "userAddress": ("Who trades.", {"pattern": _ADDRESS}),
+    "beneficiary": ("Who receives; the user unless set.", {"pattern": _ADDRESS}),
+    "receiver": ("Who receives; the user unless set.", {"pattern": _ADDRESS}),
+    "txOrigin": ("Who sends the transaction, where that is not the user.", {"pattern": _ADDRESS}),
+    "partner": (
+        "Partner key: its registered fee is charged. Any other keeps its name and pays 1 bps as `anon` does.",
+        {},
+    ),
+    "partnerAddress": (
+        "Account that is paid; refused beside a registered partner, which is paid at its own address.",
+        {"pattern": _ADDRESS},
+    ),
+    "partnerFeeBps": ("Basis points on top of the registered fee.", {}),
+    "maxImpact": (
+        f"Percent of price impact at which `maxImpactReached` is true; else {MAX_IMPACT_PERCENT_DEFAULT}.",
+        {"minimum": 0},
+    ),
+    "maxUSDImpact": ("US dollars of price impact at which `maxImpactReached` is true.", {"minimum": 0}),
+    "otherExchangePrices": ("Adds `others`: the best route of each maker alone.", {}),
+    "includeDEXS": ("Names of GET /adapters/list: only these.", {}),
+    "excludeDEXS": ("Names of GET /adapters/list: all but these.", {}),
+    "excludeRFQ": ("Leaves out market makers.", {}),
+    "includeContractMethods": ("Functions of the router: only these.", {}),
+    "excludeContractMethods": ("Functions of the router: all but these.", {}),
+    "excludeContractMethodsWithoutFeeModel": ("Leaves out functions that take no fee.", {}),
+    "route": ("The tokens to go through, joined by dashes, at most 4.", {}),
+    "srcTokenTransferFee": ("Basis points that the source token withholds from a transfer.", {}),
+    "destTokenTransferFee": ("Basis points that the destination token withholds from a transfer.", {}),
+    "srcTokenDexTransferFee": ("Basis points withheld at the first exchange.", {}),
+    "destTokenDexTransferFee": ("Basis points withheld at the last exchange.", {}),
+    "version": ("Version of the router; a transaction needs 6.2.", {}),
+    "ignoreBadUsdPrice": ("A missing price in US dollars is not counted as an impact.", {}),
+    "slippage": ("Basis points by which the other amount may be worse.", {}),
+    "permit": ("Signed permit payload, hexadecimal.", {"pattern": "^0x([0-9a-fA-F]{2})*$"}),
+    "deadline": ("Unix seconds after which the transaction is invalid.", {}),
+    "isCapSurplus": ("Caps what is shared of the surplus at 1 %.", {}),
+    "takeSurplus": ("The partner shares in the surplus.", {}),
+    "isSurplusToUser": ("All surplus is the user's.", {}),
+    "isDirectFeeTransfer": ("Pays the fee at once instead of accruing it.", {}),
+    "gasPrice": ("Wei for a unit of gas.", {"pattern": _DIGITS}),
+    "ignoreChecks": (
+        "Skips the simulation, and with an API key balance and allowance; no `gas`.",
+        {},
+    ),
+    "ignoreGasEstimate": ("No `gas` in the answer.", {}),
+    "onlyParams": ("Only the parameters of the contract call.", {}),
+    "eip1559": ("Two EIP-1559 fields in place of `gasPrice`.", {}),
+    "includeAgents": ("Names of agents: only these.", {}),
+    "excludeAgents": ("Names of agents: all but these.", {}),
+    "includeBridges": ("Names of bridges: only these.", {}),
+    "excludeBridges": ("Names of bridges: all but these.", {}),
+    "bridges": ("Names of bridges: only their lanes.", {}),
+    "allowBridgeAndSwap": ("Whether a bridge may be followed by a swap.", {}),
+    "orderId": ("Id of an order, as its record has it.", {}),
+    "auctionId": ("Id of a closed round, as agents and explanations name it.", {}),
+    "hash": ("Hash of an order, as its build told it.", {}),
+    "orderHash": ("Hashes of orders, at most 100: only these, and those of `orderId`.", {}),
+    "maker": ("Whose orders.", {"pattern": _ADDRESS}),
+    "taker": ("Orders for this taker, or with it in their nonceAndMeta.", {"pattern": _ADDRESS}),
+    "after": ("Token of an event: what came after it is told first.", {"pattern": "^[0-9a-f]{32}$"}),
+    "ids": ("Ids of orders, at most 100: only these.", {}),
+    "name": ("Name of a webhook.", {}),
+    "type": ("MARKET or LIMIT orders only.", {}),
+    "onChainOrderType": ("Orders of this kind only.", {}),
+    "status": ("Orders in one of these states only.", {}),
+    "page": ("Page, from 1.", {}),
+    "limit": ("Orders of a page.", {}),
+    "account": ("Address of the account.", {"pattern": _ADDRESS}),
+    "offset": ("Orders that are passed over.", {}),
+    "orderBy": ("What is sorted by, the latest first; an order without expiry is the last.", {}),
+    "hideSmallBalances": ("Leaves out orders of which little or nothing can be filled now.", {}),
+    "asOf": ("`asOf` of an earlier page: the listing as it was, without what has come in since.", {}),
+}
+_OF_QUERIES = {
+    "OrdersQuery": {"userAddress": "Owner of the orders. This, `ids` or an operator's key is needed."},
+    "OrderEventsQuery": {
+        "orderId": "Ids of orders, at most 100: only these, and those of `orderHash`.",
+        "partner": "The partner of the orders, as their records have it; alone with the partner's key.",
+        "userAddress": "Owner of the orders. This, an order or an operator's key is needed.",
+    },
+    "OtcListingQuery": {"type": "P2P (a named taker) or LIMIT (anyone) only."},
+    "OtcBalanceQuery": {"token": "Address of the token; all where it is absent."},
+    "OtcEventsQuery": {"orderHash": "Hashes of orders, at most 100: only these."},
+    "DeliveriesQuery": {
+        "status": "Deliveries in this state.",
+        "after": "Token of the last delivery that is known already.",
+        "limit": "Deliveries of a page.",
+    },
+}
+"""What parameters mean to these queries, where that is something else."""
+_MEMBERS = {
+    "TransactionBody": {
+        "priceRoute": "As it was quoted, to the digit; either this or `orders`.",
+        "orders": "Signed RFQ orders of the pair in place of a route, tried in turn: open to all, or made "
+        "out to the Router's executor for this user.",
+        "side": "That of the route. With orders BUY where only `destAmount` is sent, else SELL, unless set.",
+        "srcAmount": "Raw units. For SELL that of the route; for BUY the most that is given, or `slippage` "
+        "says.",
+        "destAmount": "Raw units. For BUY that of the route; for SELL the least that is got, or `slippage` "
+        "says.",
+    },
+    "BuildBody": {
+        "route": "As it was quoted, to the digit.",
+        "owner": "Who signs and gives the source token.",
+        "deadline": "Unix seconds; the order is unfillable after it.",
+        "side": "SELL unless set; `orderType` may fix it.",
+        "beneficiary": "Who receives; the owner unless set.",
+        "nonce": "A number that no other order of the owner has; random unless set.",
+        "limitAmount": "The limit price, raw units: the least that is got, or for BUY the most given.",
+        "metadata": "Bytes of one's own, hexadecimal.",
+        "partiallyFillable": "Whether the order may be filled in parts; said again when it is submitted.",
+        "partnerTakesSurplus": "The partner shares in the surplus.",
+        "capSurplus": "That share counts at most 1 %.",
+        "orderType": "What is signed.",
+        "handler": "ExternalOrder: the contract that settles it.",
+        "data": "ExternalOrder: what its handler reads, hexadecimal.",
+        "strategy": "ProductiveOrder: the vault.",
+        "useShares": "ProductiveOrder: whether shares are given up.",
+        "interval": "TWAP: seconds between slices, at least 60.",
+        "numSlices": "TWAP: at least 2.",
+        "totalSrcAmount": "TWAPOrder: raw units; the route is priced for one slice.",
+        "totalDestAmount": "TWAPBuyOrder: raw units; the route is priced for one slice.",
+        "maxSrcAmount": "TWAPBuyOrder: the most that is spent in all, raw units.",
+    },
+    "SubmitBody": {
+        "order": "`toSign.value` of the build, as it came.",
+        "signature": "Of the owner over `toSign`: 64 or 65 bytes; of a contract any, or `0x` where it signs "
+        "by a call.",
+        "partner": "The partner that brought the order: that of the signed fee, or any unregistered name.",
+        "type": "LIMIT rests until its price can be had.",
+        "onChainOrderType": "What is signed; it follows from `order`, and may not contradict it.",
+        "referrerAddress": "Who referred the owner.",
+        "partiallyFillable": "Whether the order may be filled in parts.",
+        "includeAgents": "Names of agents: only these may bid.",
+        "excludeAgents": "Names of agents that may not bid.",
+    },
+    "CancelBody": {
+        "orderIds": "1 to 100 ids of orders of one owner and chain.",
+        "signature": "Of the owner, over `toSign` of the cancellation's build with the same ids.",
+    },
+    "CancellationBuildBody": {"orderIds": "1 to 100 ids of orders of one owner and chain."},
+    "OtcOrderBody": {
+        "nonceAndMeta": "uint256, decimal; `maker << 96 | nonce`, or any other.",
+        "expiry": "Unix seconds after which it cannot be filled; 0 is never.",
+        "makerAsset": "ERC-20 token that the maker sells.",
+        "takerAsset": "ERC-20 token that the maker wants.",
+        "makerAmount": "Raw units that are offered.",
+        "takerAmount": "Raw units that are wanted.",
+        "maker": "Who signs.",
+        "taker": "Who may fill; the zero address for anyone.",
+        "signature": "Of the maker over the order: 64 or 65 bytes; of a contract any.",
+        "permitMakerAsset": "Permit of the maker's asset for the RFQ contract, of 224 or 256 bytes.",
+    },
+    "ReplayBody": {"tokens": "Of dead deliveries; without any the first of all."},
+}
+"""Members of bodies that are no parameters elsewhere, or other ones."""
+_OF_PATHS = {"orderHash": "Hash of an OTC order."}
+"""What placeholders mean, where that is something else than as a parameter."""
+_PATH_SCHEMAS: dict[str, dict[str, Any]] = {
+    "chainId": {"type": "integer", "minimum": 1},
+    "auctionId": {"type": "integer", "minimum": 0},
+}
+"""Of placeholders that are no strings."""
+_SHAPES = {
+    "QuoteResponse": "`delta` or `market`, never both; `fallbackReason` says why it is not `delta`.",
+    "FallbackReason": "Why Delta could not price.",
+    "DeltaBlock": "A price to build an order from: `route` goes to the build as it is. `spender` is to be "
+    "approved for the source token.",
+    "Route": "What goes in and out on the source and on the destination chain, after gas and fee.",
+    "Leg": "What goes in and out on one chain.",
+    "AmountEntry": 'Raw units, and US dollars as a decimal string; "0" where there is no price.',
+    "Fees": "What is included in the amounts of the route.",
+    "Partner": "`feePercent`: what the partner takes, registered and requested fee together.",
+    "PriceRoute": "A Market route. It is sealed by `hmac` for half a minute, to the digit.",
+    "RoutePart": "One path, and its share of the amount in percent.",
+    "Swap": "One hop of a path.",
+    "SwapExchange": "What one market maker has of a hop.",
+    "OtherRoute": "The best route of one market maker alone.",
+    "TransactionBody": "`priceRoute` as it was quoted, or `orders`. Amounts are strings of raw units.",
+    "SwapOrder": "An order as it was signed and posted, and how much of it may be filled: "
+    "`takerTokenFillAmount`, raw units of `takerAsset`; all of it where that is absent.",
+    "BuildBody": "`route` as it was quoted. Amounts are strings of raw units.",
+    "SubmitBody": "`order` is `toSign.value` of the build, as it came.",
+    "OrderRecord": "A Delta order and what has become of it. Amounts are strings of raw units; the one that "
+    "is not fixed is expected, bounded (`minAmount`, `maxAmount`) and, once something is settled, executed.",
+    "OrderInput": "What is given: `amount` of a sale; else what is expected, executed and at most given.",
+    "OrderOutput": "What is got: `amount` of a purchase; else what is expected, executed and at least got.",
+    "OrderTransaction": "One settlement; `filledPercent` is its own share of the order.",
+    "Refund": "What came back of an order across chains.",
+    "OrderPage": "`total` counts all orders that were asked for.",
+    "CancelBody": "All of the orders are cancelled, or none.",
+    "CancelResponse": "The orders that are being cancelled, or were so already.",
+    "CancellationBuildResponse": "`toSign` as wallets take it; `hash` is what a contract may sign by a call.",
+    "BuildResponse": "`toSign` as wallets take it; `orderHash` finds the order before it has an id.",
+    "ToSign": "EIP-712 typed data: `value` is submitted unchanged.",
+    "TypedDomain": "The signing domain of the chain's Delta contract.",
+    "TypedMember": "One member of a struct type.",
+    "TransactionEnvelope": "A transaction to be sent by `from`; `to` is to be approved for the source token.",
+    "ContractParams": "The call of the Router in parts, with `onlyParams=true`.",
+    "UserToken": "A token with the user's balance and its allowance for the Router, in raw units.",
+    "PartnerFee": "`partnerFee` in percent.",
+    "MakerScore": "How the last firm quotes of a maker went: the part that was clean in percent, the kinds "
+    "of faults, and until when it is not asked (Unix milliseconds).",
+    "PairScore": "The same of a pair with faults.",
+    "ErrorRow": "`match` is what the text of an error starts with.",
+    "Auction": "A closed round; amounts are strings of raw units, times ISO 8601.",
+    "AuctionedOrder": "One order of a closed round: what was asked for, and the bids on it, the best first.",
+    "AgentScore": "How an agent does since the venue's start; `restsUntil` is Unix milliseconds.",
+    "AuctionSettlement": "What became of a bid: `state` is settling, settled, reverted or notSent.",
+    "AuctionBid": "What an agent bid on an order: `promisedAmount` is what the user gets at least (SELL) or "
+    "spends at most (BUY), `simulatedAmount` what a simulation came to, `netAmount` the promise less gas or "
+    "with it, "
+    "`surplusAmount` how much better that is than the limit; `partAmount` how much of the order it settles, "
+    "null where that is all.",
+    "OrderRound": "A closed round as one order saw it.",
+    "Explanation": "Why an order is not filled: what weighs most first.",
+    "ExplainedReason": "`code` for programs, `text` for people.",
+    "WebhookList": "The webhooks that a key manages.",
+    "WebhookEntry": "What a webhook is told of, and how it stands: `waiting` and `dead` are deliveries that "
+    "it has not taken, `failures` tries in a row that failed, `reason` why the last one did.",
+    "DeliveryPage": "Deliveries that were not taken, in the order of their events.",
+    "DeliveryEntry": "`token` is sent as `webhook-id`, `body` as it is; `reason`: why the last try failed.",
+    "DeliveryState": "WAITING is tried again by itself; DEAD waits for a replay.",
+    "ReplayBody": "Which dead deliveries are delivered anew.",
+    "ReplayResponse": "What is delivered anew; ask again where there is `more`.",
+    "OtcOrderBody": "What the maker signed, and its signature. Amounts are strings of raw units.",
+    "StoredOrder": "An OTC order and what the venue knows of it. `fillableBalance` is unfilled, "
+    "`swappableBalance` can be filled now, `reservedBalance` is its share of the maker's funds, "
+    "`makerBalance` the least of the maker's balance, its allowance and what is unfilled.",
+    "PostedOrder": "The stored order, and itself under `order`.",
+    "OtcListing": "`total` counts all orders that were asked for; `asOf` reads later pages of the same.",
+    "OtcError": "Every error of a path under /ft.",
+    "TradingError": "Every error: `details`, `description` and `error` are the same text.",
+}
+"""What the shapes of answers and bodies are, for readers."""
+_REQUIRED_BY_ENDPOINT = {("SwapQuery", "slippage")}
+"""Parameters whose absence has an error row of its own, which the endpoint raises."""
+_TYPED_RAW = {("TransactionBody", "priceRoute"): PriceRoute, ("BuildBody", "route"): Route}
+"""Members that are kept byte for byte, and what they hold."""
+
+
+def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any]) -> dict[str, Any]:
+    """The document of these endpoints.
+
+    Args:
+        examples: parameter -> a value that this venue answers.
+    """
+    kinds: list[Any] = [TradingError, OtcError, PriceRoute, Route]
+    kinds += [kind for row in endpoints for kind in (row.query, row.body, *_answers(row)) if kind is not None]
+    found, components = _plain(_schema_components(tuple(kinds)))
+    schemas = {id(kind): schema for kind, schema in zip(kinds, found, strict=True)}
+    for name in _SHAPES.keys() & components.keys():
+        components[name]["description"] = _SHAPES[name]
+    for (owner, member), kind in _TYPED_RAW.items():
+        if owner in components:
+            components[owner]["properties"][member] = schemas[id(kind)]
+    for row in endpoints:
+        if row.body is not None:
+            for name, member in components[row.body.__name__]["properties"].items():
+                told = _MEMBERS.get(row.body.__name__, {})
+                member["description"] = told.get(name) or _PARAMETERS[name][0]
+    paths: dict[str, dict[str, Any]] = {}
+    for row in endpoints:
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, schemas, components)
+        for parameter in paths[row.path][row.method.lower()]["parameters"]:
+            if parameter["name"] in examples and (parameter["required"] or parameter["name"] == "network"):
+                parameter["example"] = examples[parameter["name"]]
+    for row in endpoints:
+        if row.query is not None:
+            components.pop(row.query.__name__, None)
+    groups = dict.fromkeys(row.group for row in endpoints)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "cambist",
+            "version": __version__,
+            "summary": "Swaps on EVM chains: Delta prices and Market routes.",
+            "description": "Amounts are strings of raw units. Every path is served with and without a "
+            "slash at its end. A parameter with an empty value counts as absent. Every error has the same "
+            "body, under /ft a shorter one; `details` starts with the message of a row of "
+            "/resources/errors.json.",
+        },
+        "servers": [{"url": "/"}],
+        "tags": [{"name": group} for group in groups],
+        "security": [{}, {"apiKey": []}],
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {
+                "apiKey": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "X-API-KEY",
+                    "description": "Optional, but for webhooks: a known caller has a rate limit of its own.",
+                }
+            },
+        },
+    }
+
+
+@cache
+def _schema_components(kinds: tuple[Any, ...]) -> list[Any]:
+    """The schema of each kind, and those that they refer to; to be copied before it is changed."""
+    found, components = msgspec.json.schema_components(kinds, ref_template=_REFERENCE + "{name}")
+    return [list(found), components]
+
+
+def _operation(row: Endpoint, schemas: dict[int, Any], components: dict[str, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": _operation_id(row),
+        "summary": row.summary,
+        "tags": [row.group],
+        "parameters": [*_path_parameters(row), *_query_parameters(row, components)],
+    }
+    if row.needs_key:
+        operation["security"] = [{"apiKey": []}]
+    if row.detail:
+        operation["description"] = row.detail
+    if row.body is not None:
+        operation["requestBody"] = {
+            "required": True,
+            "content": {JSON.decode(): {"schema": schemas[id(row.body)]}},
+        }
+    content_type = row.content_type.decode()
+    answers = [_plain(schemas[id(kind)]) for kind in _answers(row)]
+    schema = {"anyOf": answers} if len(answers) > 1 else (answers or [{"type": "string"}])[0]
+    operation["responses"] = {
+        "200": {"description": "OK", "content": {content_type: {"schema": schema}}},
+        **_refusals(row.name, is_otc=row.is_otc, needs_key=row.needs_key),
+        "default": {"description": "Another refusal", "content": _error_content({}, is_otc=row.is_otc)},
+    }
+    return operation
+
+
+def _answers(row: Endpoint) -> tuple[Any, ...]:
+    """The types of its answers: several where it is one or the other."""
+    if row.answer is None:
+        return ()
+    return get_args(row.answer) if isinstance(row.answer, UnionType) else (row.answer,)
+
+
+def _operation_id(row: Endpoint) -> str:
+    words = [word.strip("{}") for word in re.split(r"[/\-.]", row.path) if word]
+    return row.method.lower() + "".join(word[:1].upper() + word[1:] for word in words)
+
+
+def _path_parameters(row: Endpoint) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": _OF_PATHS.get(name, _PARAMETERS[name][0]),
+            "schema": _PATH_SCHEMAS.get(name, {"type": "string"}) | _PARAMETERS[name][1],
+        }
+        for name in re.findall(r"\{(\w+)\}", row.path)
+    ]
+
+
+def _query_parameters(row: Endpoint, components: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    if row.query is None:
+        return
+    described = components[row.query.__name__]
+    for name, schema in described["properties"].items():
+        text, more = _PARAMETERS[name]
+        text = _OF_QUERIES.get(row.query.__name__, {}).get(name, text)
+        kept = {key: value for key, value in _not_null(schema).items() if value is not None}
+        required = (
+            name in described["required"]
+            or kept.get("default") == ""  # stands for missing
+            or (row.query.__name__, name) in _REQUIRED_BY_ENDPOINT
+        )
+        if required:
+            kept.pop("default", None)
+        elif "pattern" in more:
+            more = {"pattern": f"^$|{more['pattern']}"}  # an empty value counts as absent
+        parameter = {
+            "name": name,
+            "in": "query",
+            "required": required,
+            "description": text,
+            "schema": kept | more,
+        }
+        if kept.get("type") == "array":
+            parameter |= {"style": "form", "explode": False}
+        yield parameter
+
+
+def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter is absent rather than null."""
+    options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
+    if len(options) != 1:
+        return schema
+    option: dict[str, Any] = options[0]
+    return {key: value for key, value in schema.items() if key != "anyOf"} | option
+
+
+@cache
+def _refusals(name: str, *, is_otc: bool, needs_key: bool) -> dict[str, Any]:
+    """The error rows that name this endpoint, or any, by status."""
+    body = otc_error_body if is_otc else trading_error_body
+    by_status: dict[int, list[RequestError]] = {}
+    for kind in catalogue_rows():
+        named = [name.strip() for name in kind.endpoint.split(",")]
+        anywhere = named == ["any"] and kind.error_type != "MalformedRequest"
+        of_key = needs_key and kind is UnknownApiKey
+        if name in named or of_key or (anywhere and kind.status in _OWN_STATUSES):
+            if not issubclass(kind, RequestError):
+                continue
+            for message in kind.messages:
+                by_status.setdefault(kind.status, []).append(kind(message=message))
+    return {
+        str(status): {
+            "description": ", ".join(error.message for error in errors),
+            "content": _error_content(
+                {
+                    error.message: {
+                        "summary": error.cause,
+                        "value": msgspec.to_builtins(body(error, "5f1c2a9b-1")),
+                    }
+                    for error in errors
+                },
+                is_otc=is_otc,
+            ),
+        }
+        for status, errors in sorted(by_status.items())
+    }
+
+
+def _error_content(examples: dict[str, Any], *, is_otc: bool) -> dict[str, Any]:
+    kind = OtcError if is_otc else TradingError
+    content: dict[str, Any] = {"schema": {"$ref": f"{_REFERENCE}{kind.__name__}"}}
+    if examples:
+        content["examples"] = examples
+    return {JSON.decode(): content}
+
+
+def _plain(node: Any) -> Any:
+    """A schema as the wire has it: decimals are numbers; what a struct tells engineers is left out."""
+    if isinstance(node, list):
+        return [_plain(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if node.get("format") == "decimal":
+        return {"type": "number"} | {
+            key: value for key, value in node.items() if key not in ("type", "format")
+        }
+    return {
+        key: _plain(value)
+        for key, value in node.items()
+        if key != "description" or not isinstance(value, str)
+    }

@@ -1,0 +1,162 @@
+"""The table of endpoints: what answers a path, what it costs a caller, what it takes and gives.
+
+A group of endpoints is a file beside this one and hands out its rows; from all rows together come the surface
+that is served and the document that describes it (`openapi`). Here is the one place where a handler is put
+behind admission.
+
+A route's cost is in requests of a caller's bucket: above 1 where it does or causes more work, 0 where it is
+not counted.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from ...codecs.http1 import JSON
+from ...codecs.messages.resource_messages import otc_error_body, trading_error_body
+from ...codecs.messages.wire import encode
+from ...config.errors import CambistError
+from ..admission.admission import Admission
+from ..server.routing import (
+    CoroutineHandler,
+    ErrorEncoder,
+    HandshakeCheck,
+    HttpCall,
+    PlainHandler,
+    RouteGroup,
+    Router,
+    SocketHandler,
+)
+
+OTC_PREFIX = "/ft"
+"""Of the paths of OTC orders, which have an error body of their own (choices.md#requests-and-errors)."""
+
+
+class Socket(Struct, frozen=True):
+    """What a path does with WebSockets.
+
+    Attributes:
+        check: what refuses one before it is opened.
+    """
+
+    check: HandshakeCheck
+    serve: SocketHandler
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """One row.
+
+    Attributes:
+        path: with `{placeholders}`.
+        plain: answers under 100 us without waiting; or
+        coroutine: may wait. Exactly one of the two.
+        socket: for whoever asks to upgrade instead, at the same cost.
+        cost: requests of the caller's bucket.
+        needs_key: is refused without an API key.
+        group: of the documentation.
+        summary: one line; detail: what else is to be known.
+        query: the struct of its parameters; body: of its JSON body.
+        answer: the type of its answer; None for one that is not JSON.
+        content_type: of the answer.
+    """
+
+    method: Literal["GET", "POST"]
+    path: str
+    plain: PlainHandler | None = None
+    coroutine: CoroutineHandler | None = None
+    socket: Socket | None = None
+    cost: int = 1
+    needs_key: bool = False
+    group: str
+    summary: str
+    detail: str = ""
+    query: type[Struct] | None = None
+    body: type[Struct] | None = None
+    answer: Any = None
+    content_type: bytes = JSON
+
+    @property
+    def name(self) -> str:
+        """As errors.json names it."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def is_otc(self) -> bool:
+        """Whether its path is under OTC_PREFIX."""
+        return self.path.startswith(f"{OTC_PREFIX}/")
+
+
+def encode_trading_error(error: CambistError, request_id: str) -> bytes:
+    """The body of a refusal (choices.md#requests-and-errors)."""
+    return encode(trading_error_body(error, request_id))
+
+
+def encode_otc_error(error: CambistError, request_id: str) -> bytes:
+    """The body of a refusal on a path of /ft (choices.md#requests-and-errors)."""
+    return encode(otc_error_body(error, request_id))
+
+
+def mount_endpoints(
+    router: Router,
+    endpoints: Sequence[Endpoint],
+    admission: Admission,
+    *,
+    cors_origins: Sequence[str] = (),
+    body_bytes_max: int,
+) -> None:
+    """Serve the rows; those of OTC_PREFIX on a surface of their own: all refusals there have its shape."""
+    for prefix, encode_error in (("", encode_trading_error), (OTC_PREFIX, encode_otc_error)):
+        rows = [row for row in endpoints if row.is_otc == bool(prefix)]
+        surface = surface_of(
+            rows,
+            admission,
+            cors_origins=cors_origins,
+            body_bytes_max=body_bytes_max,
+            encode_error=encode_error,
+            prefix=prefix,
+        )
+        router.mount(surface, prefix=prefix)
+
+
+def surface_of(
+    endpoints: Sequence[Endpoint],
+    admission: Admission,
+    *,
+    cors_origins: Sequence[str],
+    body_bytes_max: int,
+    encode_error: ErrorEncoder = encode_trading_error,
+    prefix: str = "",
+) -> RouteGroup:
+    """The rows as a surface, each behind admission.
+
+    Args:
+        prefix: of their paths, that the surface is mounted under.
+    """
+    surface = RouteGroup(encode_error, cors_origins=cors_origins, body_bytes_max=body_bytes_max)
+    for row in endpoints:
+        path = row.path.removeprefix(prefix)
+        if row.plain is not None:
+            surface.plain(row.method, path, admission.plain(row.plain, row.cost) if row.cost else row.plain)
+        elif row.coroutine is not None:
+            counted = admission.coroutine(row.coroutine, row.cost) if row.cost else row.coroutine
+            surface.coroutine(row.method, path, counted)
+        else:
+            raise ValueError(f"{row.name} has no handler")
+        if row.socket is not None:
+            surface.websocket(path, _admitted(row.socket.check, admission, row.cost), row.socket.serve)
+    return surface
+
+
+def _admitted(check: HandshakeCheck, admission: Admission, cost: int) -> HandshakeCheck:
+    """The check of a WebSocket behind admission."""
+
+    def admitted(call: HttpCall) -> None:
+        headers = admission.admit(call, cost) if cost else ()
+        try:
+            check(call)
+        except CambistError as error:
+            error.headers = headers
+            raise
+
+    return admitted

@@ -1,0 +1,111 @@
+"""contracts.json of the state directory: which contracts and tokens stand where, chain by chain.
+
+Commands that deploy write it; who trades reads it. Its keys are those that clients know
+(choices.md#requests-and-errors), and what a devnet has besides.
+
+Not guaranteed: that of two commands which write at the same moment both entries last.
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from ....codecs.messages.resource_messages import DocumentMeta
+from ....codecs.messages.wire import decoder
+from ....config import limits
+from ....config.errors import ConfigError, InvalidInput
+from ....config.version import __version__
+from ....crypto.addresses import to_checksum
+from ...store.operator.whole_file import whole_file
+from .deploy import DeployedContracts
+
+FILE_NAME = "contracts.json"
+
+
+class DeployedToken(msgspec.Struct, frozen=True):
+    """A token that was put there."""
+
+    address: str
+    decimals: int
+
+
+class DeployedChain(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One chain. None stands for what it does not have."""
+
+    name: str
+    router: str | None = msgspec.field(name="augustusV6_2")
+    delta: str | None
+    rfq: str | None = msgspec.field(name="augustusRFQ")
+    executor: str | None
+    fee_vault: str | None = msgspec.field(name="feeClaimer")
+    wrapped_native: str | None = msgspec.field(name="wrappedNative", default=None)
+    permit2: str | None = None
+    multicall: str | None = None
+    vault: str | None = None
+    tokens: dict[str, DeployedToken] = {}
+
+
+class AddressBook(msgspec.Struct, frozen=True):
+    """The whole file; chains by chain id in decimal."""
+
+    meta: DocumentMeta = msgspec.field(name="_meta")
+    chains: dict[str, DeployedChain]
+
+
+_decode = decoder(AddressBook, bytes_max=limits.JSON_BYTES_MAX)
+
+
+def chain_entry(name: str, at: DeployedContracts, **more: object) -> DeployedChain:
+    """An entry of contracts that were deployed.
+
+    Args:
+        more: other members, as the entry has them.
+    """
+    told = {
+        "augustusV6_2": to_checksum(at.router),
+        "delta": to_checksum(at.delta),
+        "augustusRFQ": to_checksum(at.rfq),
+        "executor": to_checksum(at.executor),
+        "feeClaimer": to_checksum(at.fee_vault),
+    }
+    return msgspec.convert({"name": name, **told, **more}, DeployedChain)
+
+
+def read_book(path: Path) -> AddressBook:
+    """The file; without any chain where there is none yet.
+
+    Raises:
+        ConfigError: it is there and cannot be read.
+    """
+    try:
+        return _decode(path.read_bytes())
+    except FileNotFoundError:
+        return AddressBook(DocumentMeta("cambist contracts", __version__), {})
+    except OSError as error:
+        raise ConfigError(str(path), f"cannot be read: {error.strerror}") from None
+    except InvalidInput as error:
+        raise ConfigError(str(path), error.detail) from None
+
+
+def write_entries(folder: Path, entries: dict[int, DeployedChain]) -> Path:
+    """Put chains into the file of a state directory, which is made if it is not there; others stay.
+
+    Returns:
+        the file. It is complete at every moment.
+
+    Raises:
+        ConfigError: what is there cannot be read, or nothing can be written.
+    """
+    path = folder / FILE_NAME
+    chains = read_book(path).chains | {str(chain_id): entry for chain_id, entry in entries.items()}
+    book = AddressBook(
+        DocumentMeta("cambist contracts", __version__),
+        dict(sorted(chains.items(), key=lambda item: (len(item[0]), item[0]))),
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(str(folder), f"cannot be made: {error.strerror}") from None
+    with whole_file(path, force=True) as beside:
+        beside.write_bytes(msgspec.json.format(msgspec.json.encode(book), indent=2) + b"\n")
+    return path

@@ -1,0 +1,130 @@
+"""Reads who holds what of the contracts on a chain: getters, for the accounts and tokens that logs name.
+
+Source: contracts/lib/{Guardrails,Owned}.sol, contracts/{Delta,RfqExecutor,FeeVault}.sol.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ....codecs.contracts import owner_calldata as owner
+from ....codecs.contracts.abi import decode_uint
+from ....codecs.contracts.contract_events import CREDITED
+from ....config.errors import ChainError, InvalidInput, LogsRefused
+from ..port import Chain, EthCall, Log, LogFilter
+from .contract_acts import (
+    CALLER_CHANGED,
+    CAP_CHANGED,
+    COLLECTOR_CHANGED,
+    RELAYER_CHANGED,
+    Bound,
+    OwnedContracts,
+    Powers,
+    Roles,
+    credited_tokens,
+    named_in,
+    owed_call,
+    powers_calls,
+    read_powers,
+    role_topics,
+)
+
+_RANGE_BLOCKS = 10_000
+"""Blocks of one question; half as many where a node refuses that."""
+
+
+async def powers_of(chain: Chain, at: OwnedContracts) -> dict[str, Powers]:
+    """Contract -> its owner and the like.
+
+    Raises:
+        ChainError: the chain does not tell, or other contracts stand there.
+    """
+    answers = await _answers(chain, powers_calls(at))
+    try:
+        return read_powers(at, answers)
+    except InvalidInput:
+        raise ChainError("the contracts are not those of the address book") from None
+
+
+async def roles_of(chain: Chain, at: OwnedContracts, since: int) -> Roles:
+    """Who holds what.
+
+    Args:
+        since: the block from which on logs are read: that of the deployment, or earlier.
+
+    Raises:
+        ChainError: as `powers_of`; the node refuses to look for logs.
+    """
+    powers = await powers_of(chain, at)
+    logs = await _logs(chain, LogFilter(tuple(at.named().values()), (role_topics(),)), since)
+
+    async def confirmed(contract: bytes, first: bytes, question: Callable[[bytes], bytes]) -> list[bytes]:
+        named = named_in(logs, first, contract)
+        answers = await _answers(chain, [EthCall(contract, question(account)) for account in named])
+        return [account for account, answer in zip(named, answers, strict=True) if decode_uint(answer)]
+
+    bounds: dict[str, Mapping[bytes, Bound]] = {}
+    for name, contract in at.railed().items():
+        tokens = named_in(logs, CAP_CHANGED, contract)
+        calls = [EthCall(contract, ask(token)) for token in tokens for ask in (owner.cap_of, owner.given_of)]
+        told = [decode_uint(answer) for answer in await _answers(chain, calls)]
+        found = {token: Bound(*told[2 * at : 2 * at + 2]) for at, token in enumerate(tokens)}
+        bounds[name] = {token: bound for token, bound in found.items() if bound.cap}
+    return Roles(
+        powers,
+        await confirmed(at.delta, RELAYER_CHANGED, owner.is_relayer),
+        await confirmed(at.executor, CALLER_CHANGED, owner.is_caller),
+        await confirmed(at.fee_vault, COLLECTOR_CHANGED, owner.is_collector),
+        bounds,
+    )
+
+
+async def held_by(chain: Chain, at: OwnedContracts, account: bytes) -> Roles:
+    """The same of one account, without logs and caps."""
+    powers = await powers_of(chain, at)
+    calls = [
+        EthCall(at.delta, owner.is_relayer(account)),
+        EthCall(at.executor, owner.is_caller(account)),
+        EthCall(at.fee_vault, owner.is_collector(account)),
+    ]
+    of = [[account] if decode_uint(answer) else [] for answer in await _answers(chain, calls)]
+    return Roles(powers, of[0], of[1], of[2], {})
+
+
+async def owed_to(
+    chain: Chain, at: OwnedContracts, account: bytes, tokens: Sequence[bytes], since: int
+) -> dict[bytes, int]:
+    """Token -> raw units that the vault keeps for an account, of tokens that are named, or of all."""
+    if not tokens:
+        word = account.rjust(32, b"\0")
+        logs = await _logs(chain, LogFilter((at.fee_vault,), ((CREDITED,), (word,))), since)
+        tokens = credited_tokens(logs, at.fee_vault, account)
+    answers = await _answers(chain, [owed_call(at, account, token) for token in tokens])
+    told = {token: decode_uint(answer) for token, answer in zip(tokens, answers, strict=True)}
+    return {token: amount for token, amount in told.items() if amount}
+
+
+async def _answers(chain: Chain, calls: Sequence[EthCall]) -> list[bytes]:
+    answers = await chain.call_many(calls) if calls else []
+    told = [answer for answer in answers if isinstance(answer, bytes)]
+    if len(told) < len(calls):
+        raise ChainError("the contracts are not those of the address book")
+    return told
+
+
+async def _logs(chain: Chain, wanted: LogFilter, since: int) -> list[Log]:
+    """Oldest first."""
+    head = await chain.block()
+    if head is None:
+        raise ChainError("the chain has no block")
+    found: list[Log] = []
+    first, size = since, _RANGE_BLOCKS
+    while first <= head.number:
+        last = min(first + size - 1, head.number)
+        try:
+            found += await chain.logs(wanted, first, last)
+        except LogsRefused:
+            if size == 1:
+                raise
+            size = max(size // 2, 1)
+        else:
+            first = last + 1
+    return found

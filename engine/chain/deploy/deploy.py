@@ -1,0 +1,209 @@
+"""Puts the contracts on a chain and sets them up; done twice it changes nothing.
+
+    creations   what is created, in order, with the address that each will have
+    provisions  what is set up then: who may call whom, relayers, caps, whether trading is open
+
+Where the chain has the CREATE2 factory that most have, addresses follow from the code and its arguments
+alone; elsewhere from the deployer's nonce, and then a second run would deploy anew.
+
+Source: ARCHITECTURE.md, "Contracts"; EIP-1014.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from msgspec import Struct
+
+from ....codecs.contracts import owner_calldata as owner
+from ....codecs.contracts.abi import address_word, bytes_tail, decode_uint, encode
+from ....codecs.transactions import contract_address, create2_address
+from ....config.errors import ChainError
+from ....crypto.addresses import to_checksum
+from ....crypto.custody.transaction_policy import PolicedRelayKey
+from ....crypto.secp256k1 import SigningKey
+from ..artifacts import artifact
+from ..port import Chain, EthCall
+from ..transact import transact
+from .create2_factory import FACTORY
+
+
+class DeploymentPlan(Struct, frozen=True, kw_only=True):
+    """What is wanted.
+
+    Attributes:
+        owner: may pause, cap and name relayers; it sends the transactions of a deployment.
+        protocol: gets the protocol's share of surplus, and fees without a partner, until the owner names
+            another.
+        relayers: may settle Delta orders.
+        pauser: may stop Delta and the Router, and nothing else; empty leaves who may.
+        caps: token -> most raw units that a call of the Router, or all calls of Delta in an hour, may give; a
+            token without one cannot be given.
+        is_open: trading is allowed.
+        salt32: another one, other addresses.
+    """
+
+    owner: bytes
+    weth: bytes
+    permit2: bytes
+    protocol: bytes
+    rfq_name: str
+    delta_name: str
+    delta_version: str
+    relayers: tuple[bytes, ...] = ()
+    pauser: bytes = b""
+    caps: Mapping[bytes, int] = {}
+    is_open: bool = False
+    salt32: bytes = bytes(32)
+
+
+class DeployedContracts(Struct, frozen=True):
+    """Addresses of one chain's contracts."""
+
+    rfq: bytes
+    fee_vault: bytes
+    executor: bytes
+    swap_settler: bytes
+    twap_settler: bytes
+    delta: bytes
+    router: bytes
+
+
+class Creation(Struct, frozen=True):
+    """One contract that is created."""
+
+    name: str
+    init_code: bytes
+    address: bytes
+
+
+class Provision(Struct, frozen=True):
+    """One setting: `question` answers with `wanted` once `change` was sent."""
+
+    contract: bytes
+    question: bytes
+    wanted: int
+    change: bytes
+
+
+def creations(plan: DeploymentPlan, address_of: Callable[[int, bytes], bytes]) -> list[Creation]:
+    """The contracts, in the order in which they are created.
+
+    Args:
+        address_of: (number in that order, what creates it) -> the address that it will have.
+    """
+    made: list[Creation] = []
+
+    def create(name: str, arguments: bytes) -> bytes:
+        init_code = artifact(name).init_code(arguments)
+        made.append(Creation(name, init_code, address_of(len(made), init_code)))
+        return address_word(made[-1].address)
+
+    owner_word, weth, permit2, protocol = map(
+        address_word, (plan.owner, plan.weth, plan.permit2, plan.protocol)
+    )
+    rfq = create("Rfq", encode(bytes_tail(plan.rfq_name.encode())))
+    vault = create("FeeVault", owner_word)
+    executor = create("RfqExecutor", rfq + owner_word)
+    places = executor + vault + weth + permit2
+    names = bytes_tail(plan.delta_name.encode()), bytes_tail(plan.delta_version.encode())
+    settlers = [create(name, encode(*names, places)) for name in ("SwapSettler", "TwapSettler")]
+    create("Delta", encode(*names, places, protocol, owner_word, *settlers))
+    create("Router", places + protocol + owner_word)
+    return made
+
+
+def contracts_of(made: list[Creation]) -> DeployedContracts:
+    """The addresses of all of them."""
+    return DeployedContracts(*(creation.address for creation in made))
+
+
+def provisions(plan: DeploymentPlan, at: DeployedContracts) -> Iterator[Provision]:
+    """What is set up, in an order in which nothing is open before it is bounded."""
+    for user in (at.delta, at.router):
+        yield Provision(at.executor, owner.is_caller(user), 1, owner.set_caller(user, allowed=True))
+        yield Provision(at.fee_vault, owner.is_collector(user), 1, owner.set_collector(user, allowed=True))
+    for relayer in plan.relayers:
+        yield Provision(at.delta, owner.is_relayer(relayer), 1, owner.set_relayer(relayer, allowed=True))
+    for railed in (at.delta, at.router):
+        if plan.pauser:
+            wanted = int.from_bytes(plan.pauser, "big")
+            yield Provision(railed, owner.PAUSER, wanted, owner.set_pauser(plan.pauser))
+        for token, cap in plan.caps.items():
+            yield Provision(railed, owner.cap_of(token), cap, owner.set_cap(token, cap))
+        paused = not plan.is_open
+        yield Provision(railed, owner.IS_PAUSED, int(paused), owner.set_paused(paused=paused))
+
+
+async def planned(chain: Chain, plan: DeploymentPlan) -> list[Creation]:
+    """The contracts and the addresses that they have, or will have if they are created now."""
+    has_factory = bool(await chain.code(FACTORY))
+    nonce = await chain.nonce(plan.owner)
+
+    def address_of(number: int, init_code: bytes) -> bytes:
+        if has_factory:
+            return create2_address(FACTORY, plan.salt32, init_code)
+        return contract_address(plan.owner, nonce + number)
+
+    return creations(plan, address_of)
+
+
+async def deploy(
+    chain: Chain,
+    key: SigningKey | PolicedRelayKey,
+    plan: DeploymentPlan,
+    say: Callable[[str], None] = lambda _: None,
+    *,
+    gas: int = 0,
+) -> DeployedContracts:
+    """Create what is not there yet, and set up what is not as planned.
+
+    Args:
+        key: the owner's; it pays.
+        say: told of each step, for people.
+        gas: of each transaction, as `transact`.
+
+    Raises:
+        ChainError: a step failed; running it again goes on from there.
+    """
+    if key.address != plan.owner:
+        raise ChainError(f"the owner {to_checksum(plan.owner)} deploys, not {to_checksum(key.address)}")
+    has_factory = bool(await chain.code(FACTORY))
+    made = await planned(chain, plan)
+    for creation in made:
+        if await chain.code(creation.address):
+            say(f"{creation.name} is at {to_checksum(creation.address)}")
+            continue
+        to, prefix = (FACTORY, plan.salt32) if has_factory else (b"", b"")
+        await transact(chain, key, to, prefix + creation.init_code, gas=gas)
+        if not await chain.code(creation.address):
+            raise ChainError(f"{creation.name} is not at {to_checksum(creation.address)}, where it belongs")
+        say(f"{creation.name} created at {to_checksum(creation.address)}")
+    at = contracts_of(made)
+    for provision in provisions(plan, at):
+        answer = await chain.call(EthCall(provision.contract, provision.question))
+        if decode_uint(answer) != provision.wanted:
+            await transact(chain, key, provision.contract, provision.change, gas=gas)
+    say("callers, relayers, pauser, caps and pause are as planned")
+    return at
+
+
+async def create(
+    chain: Chain,
+    key: SigningKey | PolicedRelayKey,
+    name: str,
+    arguments: bytes = b"",
+    salt32: bytes = bytes(32),
+    *,
+    gas: int = 0,
+) -> bytes:
+    """Create one contract by the factory, unless it is there; returns its address. `gas`: as `transact`."""
+    address = factory_address(name, arguments, salt32)
+    if not await chain.code(address):
+        await transact(chain, key, FACTORY, salt32 + artifact(name).init_code(arguments), gas=gas)
+        if not await chain.code(address):
+            raise ChainError(f"{name} was not created: the chain has no factory at {to_checksum(FACTORY)}")
+    return address
+
+
+def factory_address(name: str, arguments: bytes = b"", salt32: bytes = bytes(32)) -> bytes:
+    """Where `create` puts a contract, on whatever chain."""
+    return create2_address(FACTORY, salt32, artifact(name).init_code(arguments))

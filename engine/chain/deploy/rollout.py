@@ -1,0 +1,96 @@
+"""A deployment as people decide on it: what is there, what will be done, whether what came of it is right.
+
+Source: ARCHITECTURE.md, "Contracts"; EIP-1014.
+"""
+
+from msgspec import Struct
+
+from ....codecs.contracts.abi import decode_uint
+from ....codecs.transactions import create2_address
+from ....config import limits
+from ....config.errors import ChainError, ConfigError
+from ....crypto.addresses import to_checksum
+from ....crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
+from ....crypto.secp256k1 import SigningKey
+from ..port import Chain, EthCall
+from .create2_factory import FACTORY
+from .deploy import (
+    Creation,
+    DeployedContracts,
+    DeploymentPlan,
+    Provision,
+    contracts_of,
+    creations,
+    provisions,
+)
+from .verification import is_code_of
+
+
+class Rollout(Struct, frozen=True):
+    """What a deployment finds.
+
+    Attributes:
+        made: the contracts, and whether each is there.
+        changes: settings that are not as planned, or cannot be yet.
+    """
+
+    made: list[tuple[Creation, bool]]
+    changes: list[Provision]
+
+    @property
+    def is_done(self) -> bool:
+        """Nothing is left to be done."""
+        return not self.changes and all(is_there for _, is_there in self.made)
+
+    @property
+    def contracts(self) -> DeployedContracts:
+        """Where they are, or will be."""
+        return contracts_of([creation for creation, _ in self.made])
+
+
+def predicted(plan: DeploymentPlan) -> list[Creation]:
+    """The contracts where the factory puts them, on whatever chain."""
+    return creations(plan, lambda _, init_code: create2_address(FACTORY, plan.salt32, init_code))
+
+
+async def look(chain: Chain, plan: DeploymentPlan) -> Rollout:
+    """What is there, and what is left to be done. Changes nothing.
+
+    Raises:
+        ConfigError: the chain lacks what addresses depend on.
+        ChainError: another contract stands where one belongs.
+    """
+    for name, address in (("CREATE2 factory", FACTORY), ("WETH", plan.weth), ("Permit2", plan.permit2)):
+        if not await chain.code(address):
+            raise ConfigError(f"chain {chain.chain_id}", f"has no {name} at {to_checksum(address)}")
+    made = [(creation, await _is_there(chain, creation)) for creation in predicted(plan)]
+    there = {creation.address for creation, is_there in made if is_there}
+    changes: list[Provision] = []
+    rollout = Rollout(made, changes)
+    for provision in provisions(plan, rollout.contracts):
+        if provision.contract in there:
+            answer = await chain.call(EthCall(provision.contract, provision.question))
+            if decode_uint(answer) == provision.wanted:
+                continue
+        changes.append(provision)
+    return rollout
+
+
+def policed(key: SigningKey, chain_id: int, plan: DeploymentPlan) -> PolicedRelayKey:
+    """The key, for what this deployment sends and nothing else."""
+    targets = {FACTORY, *(creation.address for creation in predicted(plan))}
+    policy = TransactionPolicy(
+        contracts=frozenset((chain_id, target) for target in targets),
+        fee_max_wei=limits.RELAY_FEE_CAP_WEI,
+        gas_max=limits.RELAY_GAS_MAX,
+    )
+    return PolicedRelayKey(key, policy)
+
+
+async def _is_there(chain: Chain, creation: Creation) -> bool:
+    code = await chain.code(creation.address)
+    if code and not is_code_of(creation.name, code):
+        raise ChainError(
+            f"the code at {to_checksum(creation.address)} is not that of {creation.name}: nothing was done"
+        )
+    return bool(code)

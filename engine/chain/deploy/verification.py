@@ -1,0 +1,40 @@
+"""Whether the code on a chain is what an artifact makes.
+
+The compiler leaves zeros where the constructor puts the values of immutables: behind a PUSH32 each. So the
+two may differ there and nowhere else. The values follow from the constructor's arguments, to which the
+address of a CREATE2 contract is bound.
+
+Source: Solidity documentation, "Constant and Immutable State Variables"; EIP-1014.
+"""
+
+from collections.abc import Iterator
+
+from ..artifacts import artifact
+
+_PUSH1, _PUSH32 = 0x60, 0x7F
+_WORD = 32
+
+
+def is_code_of(name: str, code: bytes) -> bool:
+    """Whether a contract's code on a chain is that of the artifact of that name, immutables apart."""
+    template = artifact(name).code()
+    if len(code) != len(template):
+        return False
+    blanked = bytearray(code)
+    for at, width in _pushes(template):
+        if width == _WORD and not any(template[at : at + width]):
+            blanked[at : at + width] = template[at : at + width]
+    return bytes(blanked) == template
+
+
+def _pushes(code: bytes) -> Iterator[tuple[int, int]]:
+    """Where each instruction's own bytes are, and how many."""
+    at = 0
+    while at < len(code):
+        width = _width(code[at])
+        yield at + 1, width
+        at += 1 + width
+
+
+def _width(instruction: int) -> int:
+    return instruction - _PUSH1 + 1 if _PUSH1 <= instruction <= _PUSH32 else 0

@@ -1,0 +1,166 @@
+"""What the logs of our contracts mean: the rows of the store that they make. Pure.
+
+    Rfq    OrderFilled        otc_fill
+           OrderCancelled     otc_cancel
+           OrdersCancelledUntil   otc_cancel_until
+    Delta  OrderSettled       delta_fill; closed, nonce_used as well
+           NonceInvalidated   nonce_used
+           OrderPreSigned     pre_signature
+           FeeAccrued         no row: an event for projections
+
+A row stands for a log, or for the first log that used a nonce. What blocks meant is undone by deleting the
+rows above a height: what is left is what a fresh scan up to there makes.
+
+Source: ARCHITECTURE.md, "Indexer", "Transitions".
+"""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from ....codecs.contracts import contract_events as events
+from ....config.errors import InvalidInput, NodeContradiction, NodeFault
+from ...store import tables
+from ...store.rows import (
+    NEVER_S,
+    DeltaFill,
+    OtcCancel,
+    OtcCancelUntil,
+    OtcFill,
+    PreSignature,
+    UsedNonce,
+    amount32,
+)
+from ...store.tables import Table
+from ..port import Log, LogFilter
+
+RFQ_TOPICS = (events.ORDER_FILLED, events.ORDER_CANCELLED, events.ORDERS_CANCELLED_UNTIL)
+DELTA_TOPICS = (
+    events.ORDER_SETTLED,
+    events.FEE_ACCRUED,
+    events.NONCE_INVALIDATED,
+    events.ORDER_PRE_SIGNED,
+)
+
+ChainRow = OtcFill | OtcCancel | OtcCancelUntil | DeltaFill | UsedNonce | PreSignature
+
+KeptRow = tuple[Table, ChainRow]
+"""A row and where it is kept."""
+
+
+class IndexedContracts(Struct, frozen=True):
+    """Whose events are kept; None where a chain has no such contract."""
+
+    rfq: bytes | None = None
+    delta: bytes | None = None
+
+    def filter(self) -> LogFilter:
+        """What finds their events. Wider than what is kept where both are there."""
+        addresses = tuple(address for address in (self.rfq, self.delta) if address is not None)
+        topics = (RFQ_TOPICS if self.rfq is not None else ()) + (
+            DELTA_TOPICS if self.delta is not None else ()
+        )
+        return LogFilter(addresses, (topics,))
+
+
+class LoggedEvent(Struct, frozen=True):
+    """An event, and the log that it was read from."""
+
+    log: Log
+    event: events.ContractEvent
+
+
+def read_events(contracts: IndexedContracts, logs: Iterable[Log]) -> list[LoggedEvent]:
+    """The events of the contracts among logs, in order.
+
+    Raises:
+        NodeContradiction: a log of ours has not the form of its event.
+    """
+    found = []
+    for log in logs:
+        topics = {contracts.rfq: RFQ_TOPICS, contracts.delta: DELTA_TOPICS}.get(log.address, ())
+        if not log.topics or log.topics[0] not in topics:
+            continue
+        try:
+            event = events.decode_event(log.topics, log.data)
+        except InvalidInput as error:
+            raise NodeContradiction(
+                NodeFault.FOREIGN_LOG, f"log {log.log_index} of block {log.block_number}: {error}"
+            ) from None
+        if event is not None:
+            found.append(LoggedEvent(log, event))
+    return found
+
+
+def rows_of(chain_id: int, found: Iterable[LoggedEvent], times: Mapping[int, int]) -> list[KeptRow]:
+    """The rows that events make, in order.
+
+    Args:
+        times: height -> Unix seconds.
+    """
+    rows: list[KeptRow] = []
+    nonces: set[tuple[bytes, int]] = set()
+    for one in found:
+        log = one.log
+        rows += _rows_of_log(chain_id, one.event, log, times[log.block_number] * 1_000)
+        used = _used_nonce(one.event)
+        if used is not None and used not in nonces:
+            nonces.add(used)
+            order_hash = one.event.order_hash if isinstance(one.event, events.OrderSettled) else None
+            owner, nonce = used
+            row = UsedNonce(chain_id, owner, amount32(nonce), log.tx_hash, log.block_number, order_hash)
+            rows.append((tables.NONCE_USED, row))
+    return rows
+
+
+def _used_nonce(event: events.ContractEvent) -> tuple[bytes, int] | None:
+    """(owner, nonce) that an event says may not be used again."""
+    match event:
+        case events.NonceInvalidated() | events.OrderSettled(is_closed=True):
+            return event.owner, event.nonce
+        case _:
+            return None
+
+
+def _rows_of_log(chain_id: int, event: events.ContractEvent, log: Log, at_ms: int) -> list[KeptRow]:
+    place = (chain_id, log.block_hash, log.tx_hash, log.log_index)
+    number = log.block_number
+    match event:
+        case events.OrderFilled():
+            fill = OtcFill(
+                *place,
+                number,
+                event.order_hash,
+                event.maker,
+                event.taker,
+                event.maker_asset,
+                event.taker_asset,
+                amount32(event.maker_amount),
+                amount32(event.taker_amount),
+                at_ms,
+            )
+            return [(tables.OTC_FILL, fill)]
+        case events.OrderCancelled():
+            cancel = OtcCancel(*place, number, event.order_hash, event.maker, at_ms)
+            return [(tables.OTC_CANCEL, cancel)]
+        case events.OrdersCancelledUntil():
+            until = OtcCancelUntil(*place, number, event.maker, min(event.expiry, NEVER_S), at_ms)
+            return [(tables.OTC_CANCEL_UNTIL, until)]
+        case events.OrderSettled():
+            settled = DeltaFill(
+                *place,
+                number,
+                event.order_hash,
+                None,
+                amount32(event.spent),
+                amount32(event.received),
+                at_ms,
+                amount32(event.filled),
+                event.is_closed,
+            )
+            return [(tables.DELTA_FILL, settled)]
+        case events.OrderPreSigned():
+            signed = PreSignature(*place, number, event.order_hash, event.owner, event.is_signed, at_ms)
+            return [(tables.PRE_SIGNATURE, signed)]
+        case _:
+            return []

@@ -1,0 +1,529 @@
+"""Follows one chain: what our contracts' logs say becomes rows, and what a re-organisation takes back goes.
+
+    step:  cursor -> last common block -> forward to the head -> one unit: undo, rows, projections, cursor
+
+A head only wakes it; a look every INDEX_LOOK_S goes on without one. Blocks deeper than the ring are history:
+their logs are read in ranges. Everything above is read block by block, logs by the block's hash. Of either,
+fewer blocks are read at once after it failed or was refused, and more after it went well. The cursor is read
+anew for each step and moved by compare-and-set, so that of two indexers of a chain one wins each step and the
+other goes on from there: of the blocks that it did not read itself it reads who was touched.
+
+A step that fails (the node lags, contradicts itself, or is away; the store is away) has written nothing; it
+is tried again. A chain that shares no block of the ring was re-organised deeper than the ring: it is halted,
+until the node shows one of the ring's blocks again, or `rescan` says from which height to read anew.
+
+After a re-organisation every followed account is read again, since the lost blocks' movements are not kept;
+so also when another indexer is further ahead than one step reads.
+
+Source: ARCHITECTURE.md, "Indexer", "Transitions".
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Protocol
+
+import structlog
+import trio
+from msgspec import Struct
+
+from ....config.errors import (
+    BlockGone,
+    ChainError,
+    LogsRefused,
+    NodeContradiction,
+    NodeFault,
+    NodeUnavailable,
+    StoreError,
+    StoreUnavailable,
+)
+from ....config.limits import (
+    INDEX_RANGE_BLOCKS_MAX,
+    INDEX_RING_BLOCKS,
+    INDEX_STEP_BLOCKS_MAX,
+    INDEX_STEP_ROWS_MAX,
+    INDEX_TRIES_MAX,
+)
+from ....config.timeouts import INDEX_LOOK_S, INDEX_PAUSE_S, INDEX_STEP_S
+from ...store.queries import above, by
+from ...store.rows import ChainCursor
+from ...store.store import Store
+from ...store.tables import CHAIN_CURSOR, CHAIN_LOGS
+from ...store.units import Change, Conflict, Done, Duplicate, Unit, cas, drop, new, put, row_of
+from ..port import Chain, Header
+from .applied import IndexedContracts, KeptRow, LoggedEvent, read_events, rows_of
+from .reading import Reading, header_at, mark_at, read_blocks, read_range, read_touched
+from .ring import NOTHING_READ, UNKNOWN, Mark, Ring, decode_ring, encode_ring, last_common
+from .watch import Watch, WatchedAccount
+
+_log = structlog.get_logger("cambist.chain")
+
+
+class Advance(Struct, frozen=True):
+    """What one step changes, for projections.
+
+    Attributes:
+        top: how far the chain is read with it.
+        undone: rows that are not true any more.
+        events: what the blocks say that were read, in order.
+        rows: what is kept of them.
+    """
+
+    chain_id: int
+    top: Mark
+    undone: tuple[KeptRow, ...]
+    events: tuple[LoggedEvent, ...]
+    rows: tuple[KeptRow, ...]
+
+
+class Projection(Protocol):
+    """Whatever follows from the chain and is kept in the same transaction: the life cycles of orders."""
+
+    async def changes(self, advance: Advance) -> Sequence[Change]:
+        """What else is written. Asked again, for the same step, if somebody changed one of its rows
+        meanwhile: it reads the store anew each time. The step's own rows are not in the store yet."""
+        ...
+
+
+class IndexerState(Enum):
+    """How it goes."""
+
+    STARTING = "starting"
+    CATCHING_UP = "catching up"
+    FOLLOWING = "following"
+    FAILING = "failing"
+    HALTED = "halted"
+
+
+class IndexerStatistics(Struct, frozen=True):
+    """One moment of an indexer.
+
+    Attributes:
+        state, reason: how it goes; the reason is empty while it goes well.
+        block_number, block_hash: how far the chain is read.
+        head_number: of the node, when it was last asked.
+        steps, blocks, rows: that were written.
+        reorganisations, undone_rows, deepest: how often blocks were taken back, with how many rows, and the
+            most blocks at once.
+        lost: steps that another indexer of the chain took first.
+        conflicts: tries that began anew because an order had changed meanwhile.
+        refused: ranges of logs that were too wide, for the node or for one step.
+        range_blocks: how wide the next one is.
+        faults: kind -> steps that it ended: those of NodeFault, and `unavailable`, `block gone`, `slow`,
+            `store`, `error`.
+    """
+
+    state: IndexerState
+    reason: str
+    block_number: int
+    block_hash: bytes
+    head_number: int
+    steps: int
+    blocks: int
+    rows: int
+    reorganisations: int
+    undone_rows: int
+    deepest: int
+    lost: int
+    conflicts: int
+    refused: int
+    range_blocks: int
+    faults: dict[str, int]
+
+
+class Indexer:
+    """One chain's. `run` is its task.
+
+    Args:
+        watch: owners to follow.
+        touched: told after a step is durable, with the chain id and the followed (token, owner) whose
+            balances or allowances may have changed. It may be told too much.
+        now_ms: wall clock, Unix milliseconds.
+        first_block: where reading begins if the store knows nothing of the chain, as the height that the
+            contracts were deployed at; None for the head.
+        confirmations: blocks after which nothing is expected to be undone.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        store: Store,
+        contracts: IndexedContracts,
+        watch: Watch,
+        *,
+        touched: Callable[[int, frozenset[WatchedAccount]], None],
+        now_ms: Callable[[], int],
+        first_block: int | None = None,
+        confirmations: int = 0,
+        projection: Projection | None = None,
+    ) -> None:
+        self._chain = chain
+        self._store = store
+        self._contracts = contracts
+        self._wanted = contracts.filter()
+        self._watch = watch
+        self._touched = touched
+        self._now_ms = now_ms
+        self._first_block = first_block
+        self._depth = max(INDEX_RING_BLOCKS, confirmations)
+        self._projection = projection
+        self._span = INDEX_RANGE_BLOCKS_MAX  # blocks of the next range
+        self._count_max = INDEX_STEP_BLOCKS_MAX  # blocks that are read one by one in the next step
+        self._version = 0  # of the cursor, as this indexer wrote it last
+        self._top = Mark(NOTHING_READ, b"")
+        self._noted = self._top  # up to there the watch knows whose funds moved
+        self._lost: tuple[Mark, ...] = ()  # were read for the last step, which another indexer took first
+        self._head: Header | None = None
+        self._state = IndexerState.STARTING
+        self._reason = ""
+        self._counts: Counter[str] = Counter()
+        self._faults: Counter[str] = Counter()
+        self._deepest = 0
+
+    def statistics(self) -> IndexerStatistics:
+        """Counters and the present state."""
+        count = self._counts
+        return IndexerStatistics(
+            self._state,
+            self._reason,
+            self._top.number,
+            self._top.hash,
+            self._head.number if self._head else NOTHING_READ,
+            count["steps"],
+            count["blocks"],
+            count["rows"],
+            count["reorganisations"],
+            count["undone_rows"],
+            self._deepest,
+            count["lost"],
+            count["conflicts"],
+            count["refused"],
+            self._span,
+            dict(self._faults),
+        )
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Step after step, until cancelled. What fails is tried again."""
+        task_status.started()
+        while True:
+            try:
+                with trio.fail_after(INDEX_STEP_S):
+                    goes_on = await self.step()
+            except trio.TooSlowError:
+                self._fail("slow", f"a step took more than {INDEX_STEP_S:g} s")
+                self._read_less()
+            except (ChainError, StoreUnavailable) as error:
+                self._fail(_kind(error), error.detail)
+            else:
+                if not goes_on:
+                    await self._wait()
+                continue
+            await trio.sleep(INDEX_PAUSE_S)
+
+    async def step(self) -> bool:
+        """Undo what is not in the chain any more and read on, as far as one step goes.
+
+        Returns:
+            Whether there may be more to do at once.
+
+        Raises:
+            ChainError, StoreUnavailable: nothing was written, or, if the store was lost meanwhile, all or
+                nothing.
+        """
+        cursor = await self._cursor()
+        self._head = head = await self._latest()
+        if cursor is None:
+            return await self._begin(head)
+        ring = decode_ring(cursor.ring)
+        self._top = ring.top
+        common = await self._last_common(ring, head)
+        if common is None:
+            self._halt(ring)
+            return False
+        if cursor.version != self._version:
+            self._watch.refresh(await self._passed(ring, common))
+            self._version, self._noted, self._lost = cursor.version, ring.top, ()
+        target, undone = await self._undone(ring, common)
+        reading = Reading()
+        is_history = head.number - self._depth > common.number
+        if target == common and head.number > common.number:
+            reading = await self._read(common, head)
+        if (reading.marks or target != ring.top) and not await self._write(
+            cursor, ring, target, undone, reading
+        ):
+            return True
+        self._go(IndexerState.CATCHING_UP if is_history else IndexerState.FOLLOWING)
+        if is_history:
+            self._watch.refresh()
+        else:
+            self._report_touched()
+        return target != common or self._top.number < head.number
+
+    # --- One step -------------------------------------------------------------------------------------
+
+    async def _cursor(self) -> ChainCursor | None:
+        """How far the chain was read."""
+        (rows,) = await self._store.read(by(CHAIN_CURSOR, self._chain.chain_id))
+        cursor: ChainCursor | None = row_of(CHAIN_CURSOR, rows[0]) if rows else None
+        return cursor
+
+    async def _passed(self, ring: Ring, common: Mark) -> frozenset[WatchedAccount] | None:
+        """Whose funds the blocks may have moved that somebody else read since; None where nobody can say.
+
+        Raises:
+            NodeUnavailable: it is to be tried again.
+        """
+        passed = ring.since(self._noted)
+        if passed is None or common != ring.top or len(passed) > self._count_max:
+            return None
+        try:
+            return await read_touched(
+                self._chain, self._watch, [mark for mark in passed if mark not in self._lost]
+            )
+        except NodeUnavailable:
+            raise
+        except ChainError:
+            return None
+
+    async def _latest(self) -> Header:
+        head = await self._chain.block()
+        if head is None:
+            raise NodeContradiction(NodeFault.NO_BLOCK, "the node has no latest block")
+        return head
+
+    async def _begin(self, head: Header) -> bool:
+        mark = (
+            Mark(head.number, head.hash)
+            if self._first_block is None
+            else await mark_at(self._chain, self._first_block - 1)
+        )
+        row = cursor_row(self._chain.chain_id, 1, Ring((mark,)), self._now_ms())
+        outcome = await self._store.write(Unit((new(CHAIN_CURSOR, row),)))
+        if not isinstance(outcome, Done | Duplicate):
+            raise StoreError(f"the cursor was not written: {outcome}")
+        return True
+
+    async def _last_common(self, ring: Ring, head: Header) -> Mark | None:
+        """The highest mark that the node has; None where it has none of them.
+
+        Raises:
+            NodeContradiction: the node is behind, and nothing that it has speaks against what was read.
+        """
+        if ring.top == Mark(head.number, head.hash) or (
+            ring.top.number + 1 == head.number and ring.top.hash == head.parent_hash
+        ):
+            return ring.top
+        marks = [mark for mark in ring.marks if mark.number <= head.number]
+        search = last_common(marks)
+        try:
+            asked = next(search)
+            while True:
+                asked = search.send(await self._has(asked))
+        except StopIteration as found:
+            common: Mark | None = found.value
+        is_known = ring.top.hash != UNKNOWN or ring.top.number == NOTHING_READ
+        if is_known and marks[-1:] != [ring.top] and (not marks or common == marks[-1]):
+            raise NodeContradiction(
+                NodeFault.LAGGING,
+                f"the node is at block {head.number}, {ring.top.number - head.number} behind what was read",
+            )
+        return common
+
+    async def _has(self, mark: Mark) -> bool:
+        return mark.number == NOTHING_READ or (await header_at(self._chain, mark.number)).hash == mark.hash
+
+    async def _undone(self, ring: Ring, common: Mark) -> tuple[Mark, list[KeptRow]]:
+        """(how far back this step goes, the rows above): to the last common block, or to a height between
+        where that is too much for one step."""
+        if common == ring.top:
+            return common, []
+        rows, floor = await self._rows_above(common.number, ring.top.number - 1)
+        target = common if floor == common.number else Mark(floor, UNKNOWN)
+        return target, [(table, row) for table, row in rows if row.block_number > floor]
+
+    async def _rows_above(self, number: int, floor_max: int) -> tuple[list[KeptRow], int]:
+        """(rows of the chain, the height above which these are all): the given one, or where
+        INDEX_STEP_ROWS_MAX of them end; more of them where they do not end above `floor_max`, so that a
+        block with that many can be taken back."""
+        chain_id, count = self._chain.chain_id, INDEX_STEP_ROWS_MAX
+        while True:
+            read = await self._store.read(
+                *(above(table, chain_id, number, count + 1) for table in CHAIN_LOGS)
+            )
+            rows = [
+                (table, row_of(table, row))
+                for table, some in zip(CHAIN_LOGS, read, strict=True)
+                for row in some
+            ]
+            if len(rows) <= count:
+                return rows, number
+            rows.sort(key=lambda kept: kept[1].block_number, reverse=True)
+            if rows[count][1].block_number <= floor_max:
+                return rows, rows[count][1].block_number
+            count *= 2
+
+    async def _read(self, after: Mark, head: Header) -> Reading:
+        """The blocks after one: a range of history, or block by block. As much at once as goes well."""
+        history = head.number - self._depth
+        try:
+            if after.number < history:
+                return await self._read_history(after, history)
+            return await self._read_on(after, head)
+        except ChainError:
+            self._read_less()
+            raise
+
+    def _read_less(self) -> None:
+        self._span, self._count_max = (self._span + 1) // 2, (self._count_max + 1) // 2
+
+    async def _read_history(self, after: Mark, history: int) -> Reading:
+        while True:
+            last = min(after.number + self._span, history)
+            try:
+                reading = await read_range(self._chain, self._wanted, after, last)
+            except LogsRefused:
+                self._counts["refused"] += 1
+                if last == after.number + 1:
+                    raise
+                self._span = (last - after.number) // 2
+            else:
+                self._span = min(INDEX_RANGE_BLOCKS_MAX, self._span + self._span // 8 + 1)
+                return reading
+
+    async def _read_on(self, after: Mark, head: Header) -> Reading:
+        while True:
+            count = min(self._count_max, head.number - after.number)
+            last = after.number + count
+            reading = await read_blocks(self._chain, self._wanted, self._watch, after, last, head)
+            if len(reading.logs) <= INDEX_STEP_ROWS_MAX or count == 1:
+                self._count_max = min(INDEX_STEP_BLOCKS_MAX, 2 * self._count_max)
+                return reading
+            self._count_max = (count + 1) // 2
+
+    # --- What is written ------------------------------------------------------------------------------
+
+    async def _write(
+        self, cursor: ChainCursor, ring: Ring, target: Mark, undone: list[KeptRow], reading: Reading
+    ) -> bool:
+        """Write a step, in one unit. Returns whether it was: nothing is where another indexer was first."""
+        found = read_events(self._contracts, reading.logs)
+        rows = rows_of(self._chain.chain_id, found, reading.times)
+        after = ring.cut(target).pushed(reading.marks, self._depth)
+        row = cursor_row(cursor.chain_id, cursor.version, after, self._now_ms())
+        step = Advance(cursor.chain_id, after.top, tuple(undone), tuple(found), tuple(rows))
+        own: tuple[Change, ...] = (
+            cas(CHAIN_CURSOR, row),
+            *(drop(table, kept) for table, kept in undone),
+            *(put(table, kept) for table, kept in rows),
+        )
+        for _ in range(INDEX_TRIES_MAX):
+            more = await self._projection.changes(step) if self._projection else ()
+            outcome = await self._store.write(Unit((*own, *more)))
+            match outcome:
+                case Done():
+                    self._written(ring, step, target, reading)
+                    return True
+                case Conflict(table=CHAIN_CURSOR.name):
+                    self._counts["lost"] += 1
+                    self._watch.refresh(reading.touched)
+                    self._lost = reading.marks
+                    return False
+                case Conflict() | Duplicate():
+                    self._counts["conflicts"] += 1
+                case _:
+                    raise StoreError(f"a step of the indexer was not written: {outcome}")
+        raise StoreUnavailable(f"what blocks change was changed by others {INDEX_TRIES_MAX} times meanwhile")
+
+    def _written(self, before: Ring, step: Advance, target: Mark, reading: Reading) -> None:
+        """A step is durable: count it, and note whom it is about."""
+        self._version += 1
+        self._top = self._noted = step.top
+        self._counts["steps"] += 1
+        self._counts["blocks"] += step.top.number - target.number
+        self._counts["rows"] += len(step.rows)
+        self._watch.refresh(reading.touched)
+        gone = before.top.number - target.number
+        if gone:
+            self._counts["reorganisations"] += 1
+            self._counts["undone_rows"] += len(step.undone)
+            self._deepest = max(self._deepest, gone)
+            self._watch.refresh()  # what was taken back moved funds too
+            _log.info("blocks were taken back", chain_id=step.chain_id, blocks=gone, rows=len(step.undone))
+
+    def _report_touched(self) -> None:
+        pairs = self._watch.fresh()
+        if pairs:
+            self._touched(self._chain.chain_id, pairs)
+
+    # --- How it goes ----------------------------------------------------------------------------------
+
+    def _go(self, state: IndexerState) -> None:
+        if self._reason:
+            _log.info("the indexer goes on", chain_id=self._chain.chain_id, block=self._top.number)
+        self._state, self._reason = state, ""
+
+    def _fail(self, kind: str, detail: str) -> None:
+        self._faults[kind] += 1
+        if self._state is not IndexerState.FAILING:
+            _log.warning("the indexer is held up", chain_id=self._chain.chain_id, detail=detail)
+        self._state, self._reason = IndexerState.FAILING, detail
+
+    def _halt(self, ring: Ring) -> None:
+        lowest = ring.marks[0].number
+        if self._state is not IndexerState.HALTED:
+            self._state = IndexerState.HALTED
+            self._reason = (
+                f"the node shows none of the blocks {lowest} to {ring.top.number} that were read: the chain "
+                f"was re-organised deeper than that, or it is another; read anew from below {lowest}"
+            )
+            _log.error("the indexer is halted", chain_id=self._chain.chain_id, reason=self._reason)
+
+    async def _wait(self) -> None:
+        """Until there may be another head, or it is time to look."""
+        with trio.move_on_after(INDEX_LOOK_S):
+            try:
+                await self._chain.wait_head(self._head.hash if self._head else b"")
+            except ChainError:
+                await trio.sleep_forever()
+
+
+def cursor_row(chain_id: int, version: int, ring: Ring, now_ms: int) -> ChainCursor:
+    """How far a chain is read, as the store keeps it."""
+    return ChainCursor(chain_id, version, ring.top.number, ring.top.hash, encode_ring(ring), now_ms)
+
+
+async def rescan(chain: Chain, store: Store, first_block: int, now_ms: int) -> None:
+    """Have a chain read anew from a height on, by its indexer: that takes back what is kept from there, step
+    by step, and reads on. It may run meanwhile. This is the way on from a re-organisation deeper than the
+    ring: choose a block below it.
+
+    Raises:
+        ValueError: the chain was not read up to there.
+        ChainError, StoreUnavailable: nothing was changed. Try again.
+    """
+    (rows,) = await store.read(by(CHAIN_CURSOR, chain.chain_id))
+    cursor: ChainCursor | None = row_of(CHAIN_CURSOR, rows[0]) if rows else None
+    read = cursor.block_number if cursor else NOTHING_READ
+    if cursor is None or not 0 <= first_block <= read + 1:
+        raise ValueError(f"chain {chain.chain_id} was read up to block {read}, not up to {first_block - 1}")
+    mark = await mark_at(chain, first_block - 1)
+    ring = Ring((mark, Mark(read, UNKNOWN)) if mark.number < read else (mark,))
+    row = cursor_row(cursor.chain_id, cursor.version, ring, now_ms)
+    outcome = await store.write(Unit((cas(CHAIN_CURSOR, row),)))
+    if not isinstance(outcome, Done):
+        raise StoreUnavailable(f"the chain was read on meanwhile: {outcome}")
+
+
+def _kind(error: ChainError | StoreUnavailable) -> str:
+    """What a step that failed is counted as."""
+    match error:
+        case NodeContradiction():
+            return error.fault.value
+        case NodeUnavailable():
+            return "unavailable"
+        case BlockGone():
+            return "block gone"
+        case StoreUnavailable():
+            return "store"
+        case _:
+            return "error"

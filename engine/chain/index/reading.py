@@ -1,0 +1,237 @@
+"""Reads blocks and their logs from a node, and believes it nothing that can be checked.
+
+    read_blocks    block after block: headers whose parents fit, logs by block hash
+    read_range     history: logs by heights, in as many blocks as the node answers
+    read_touched   of blocks that another indexer read: whose funds they move
+
+Checked: each block has the number that was asked for, and its parent is the block before; a log is of that
+block and is what was asked for; the contracts' logs are those of the receipts of their transactions; those of
+a range are the same when asked for twice, and those of its first block are what that block has. What does not
+fit raises NodeContradiction, and nothing is returned: the caller tries again later. That a block has logs
+which a node hides is for the transport to find out, from the block's bloom.
+
+History is read twice, since one of a node's machines may lack a part and leave a hole that nothing finds
+later. The first block of a range is also read by its hash: a node with pruned logs answers the range with
+none, and refuses the block.
+
+Source: ARCHITECTURE.md, "Indexer".
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import TypeVar
+
+import trio
+from msgspec import Struct
+
+from ....config.errors import BlockGone, ChainError, LogsRefused, NodeContradiction, NodeFault
+from ....config.limits import INDEX_QUESTIONS_MAX, INDEX_STEP_ROWS_MAX
+from ..port import Chain, Header, Log, LogFilter
+from .ring import NOTHING_READ, Mark
+from .watch import Watch, WatchedAccount
+
+A = TypeVar("A")
+T = TypeVar("T")
+
+
+class Reading(Struct, frozen=True):
+    """What was read.
+
+    Attributes:
+        marks: of blocks one after the other, or of a range's end alone; lowest first.
+        logs: of the contracts, in the order of the chain.
+        times: height -> Unix seconds, of each block with such logs.
+        touched: the followed (token, owner) whose funds may have moved; None, of a range: nobody asked.
+    """
+
+    marks: tuple[Mark, ...] = ()
+    logs: tuple[Log, ...] = ()
+    times: dict[int, int] = {}
+    touched: frozenset[WatchedAccount] | None = frozenset()
+
+
+async def header_at(chain: Chain, number: int) -> Header:
+    """The block of a height that the node should have.
+
+    Raises:
+        NodeContradiction: it has none, or shows another's.
+    """
+    header = await chain.block(number)
+    if header is None:
+        raise NodeContradiction(NodeFault.NO_BLOCK, f"the node shows no block {number}")
+    if header.number != number:
+        raise NodeContradiction(NodeFault.WRONG_BLOCK, f"asked for block {number}, got {header.number}")
+    return header
+
+
+async def mark_at(chain: Chain, number: int) -> Mark:
+    """The block of a height, as what was read last; NOTHING_READ for none."""
+    if number == NOTHING_READ:
+        return Mark(NOTHING_READ, bytes(32))
+    return Mark(number, (await header_at(chain, number)).hash)
+
+
+async def read_blocks(
+    chain: Chain, contracts: LogFilter, watch: Watch, after: Mark, last: int, head: Header
+) -> Reading:
+    """The blocks that follow `after`, up to a height.
+
+    Args:
+        head: of the node; it is not asked for again.
+
+    Raises:
+        ChainError: an answer is missing or wrong; NodeContradiction says how.
+    """
+    headers = await _all(partial(header_at, chain), range(after.number + 1, min(last + 1, head.number)))
+    if last == head.number:
+        headers.append(head)
+    marks = [after, *(Mark(header.number, header.hash) for header in headers)]
+    for before, header in zip(marks, headers, strict=False):
+        _check_parent(before, header)
+    found = await _all(partial(_logs_of, chain, contracts), marks[1:])
+    await _check_receipts(chain, contracts, [log for logs in found for log in logs])
+    return Reading(
+        tuple(marks[1:]),
+        tuple(log for logs in found for log in logs),
+        {header.number: header.time_s for header in headers},
+        await read_touched(chain, watch, marks[1:]),
+    )
+
+
+async def read_touched(chain: Chain, watch: Watch, blocks: Sequence[Mark]) -> frozenset[WatchedAccount]:
+    """The followed (token, owner) whose funds some blocks may have moved.
+
+    Raises:
+        ChainError: an answer is missing or wrong; BlockGone, the node does not have one of the blocks.
+    """
+    moves = watch.filter()
+
+    async def touched(block: Mark) -> frozenset[WatchedAccount]:
+        return watch.touched(await _logs_of(chain, moves, block)) if moves else frozenset()
+
+    return frozenset().union(*await _all(touched, blocks))
+
+
+async def read_range(chain: Chain, contracts: LogFilter, after: Mark, last: int) -> Reading:
+    """The logs of the blocks that follow `after`, up to a height, by one question.
+
+    Raises:
+        LogsRefused: the range is too wide for the node, or holds too much for one step.
+        ChainError: an answer is missing or wrong; NodeContradiction says how.
+    """
+    first = after.number + 1
+    beginning = await header_at(chain, first)
+    _check_parent(after, beginning)
+    end = await header_at(chain, last)
+    found = await chain.logs(contracts, first, last)
+    if len(found) > INDEX_STEP_ROWS_MAX and first < last:
+        raise LogsRefused(f"blocks {first} to {last} have {len(found)} logs")
+    if found != await chain.logs(contracts, first, last):
+        raise NodeContradiction(
+            NodeFault.LOGS_DIFFER, f"two answers for the logs of blocks {first} to {last} differ"
+        )
+    of_first = [log for log in found if log.block_number == first]
+    if await _logs_of_old(chain, contracts, Mark(first, beginning.hash)) != of_first:
+        raise NodeContradiction(NodeFault.LOGS_DIFFER, f"block {first} has other logs than the range from it")
+    numbers = sorted({log.block_number for log in found})
+    if numbers and not first <= numbers[0] <= numbers[-1] <= last:
+        raise NodeContradiction(NodeFault.FOREIGN_LOG, f"a log is not of blocks {first} to {last}")
+    headers = await _all(partial(header_at, chain), numbers)
+    by_number = {header.number: header for header in headers}
+    for log in found:
+        _check_log(log, contracts, Mark(log.block_number, by_number[log.block_number].hash))
+    _check_order(found)
+    await _check_receipts(chain, contracts, found)
+    if (await header_at(chain, last)).hash != end.hash:
+        raise NodeContradiction(NodeFault.WRONG_BLOCK, f"block {last} became another one meanwhile")
+    return Reading(
+        (Mark(last, end.hash),),
+        tuple(found),
+        {number: header.time_s for number, header in by_number.items()},
+        None,
+    )
+
+
+async def _logs_of_old(chain: Chain, wanted: LogFilter, block: Mark) -> list[Log]:
+    try:
+        return await _logs_of(chain, wanted, block)
+    except BlockGone:
+        raise NodeContradiction(
+            NodeFault.LOGS_MISSING, f"the node has block {block.number} and not its logs: they may be pruned"
+        ) from None
+
+
+async def _logs_of(chain: Chain, wanted: LogFilter, block: Mark) -> list[Log]:
+    logs = await chain.logs_of(wanted, block.hash)
+    for log in logs:
+        _check_log(log, wanted, block)
+    _check_order(logs)
+    return logs
+
+
+async def _check_receipts(chain: Chain, wanted: LogFilter, logs: Sequence[Log]) -> None:
+    """Pass if the receipt of each transaction has exactly these of the wanted logs."""
+    by_transaction: dict[bytes, list[Log]] = {}
+    for log in logs:
+        by_transaction.setdefault(log.tx_hash, []).append(log)
+
+    async def check(one: tuple[bytes, list[Log]]) -> None:
+        tx_hash, there = one
+        receipt = await chain.receipt(tx_hash)
+        if receipt is None or receipt.block_hash != there[0].block_hash:
+            raise NodeContradiction(
+                NodeFault.NO_RECEIPT, f"transaction 0x{tx_hash.hex()} has logs and no receipt of that block"
+            )
+        if [log for log in receipt.logs if wanted.matches(log)] != there:
+            raise NodeContradiction(
+                NodeFault.LOGS_MISSING, f"transaction 0x{tx_hash.hex()} has other logs in its receipt"
+            )
+
+    await _all(check, list(by_transaction.items()))
+
+
+def _check_parent(before: Mark, header: Header) -> None:
+    if header.number != before.number + 1 or header.parent_hash != before.hash:
+        raise NodeContradiction(
+            NodeFault.WRONG_PARENT, f"block {header.number} does not follow the block {before.number} read"
+        )
+
+
+def _check_log(log: Log, wanted: LogFilter, block: Mark) -> None:
+    if log.block_hash != block.hash or log.block_number != block.number:
+        raise NodeContradiction(NodeFault.FOREIGN_LOG, f"a log is not of block {block.number}")
+    if not wanted.matches(log):
+        raise NodeContradiction(
+            NodeFault.FOREIGN_LOG, f"a log of block {block.number} was not asked for: {log.log_index}"
+        )
+
+
+def _check_order(logs: Sequence[Log]) -> None:
+    for before, after in pairwise(logs):
+        if (before.block_number, before.log_index) >= (after.block_number, after.log_index):
+            raise NodeContradiction(
+                NodeFault.FOREIGN_LOG, f"log {after.log_index} of block {after.block_number} is out of order"
+            )
+
+
+async def _all(ask: Callable[[A], Awaitable[T]], about: Sequence[A]) -> list[T]:
+    """What is answered about each, in order; INDEX_QUESTIONS_MAX at the same time. An error ends all."""
+    answers: dict[int, T] = {}
+    errors: list[ChainError] = []
+    numbered = iter(enumerate(about))
+
+    async def work(scope: trio.CancelScope) -> None:
+        for number, one in numbered:
+            try:
+                answers[number] = await ask(one)
+            except ChainError as error:
+                errors.append(error)
+                scope.cancel()
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(min(len(about), INDEX_QUESTIONS_MAX)):
+            nursery.start_soon(work, nursery.cancel_scope)
+    if errors:
+        raise errors[0]
+    return [answers[number] for number in range(len(about))]

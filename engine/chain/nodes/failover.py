@@ -1,0 +1,316 @@
+"""The nodes of one chain: the first that is well is asked; one that fails rests, and says why.
+
+    unchecked --right chain id--> well --failure--> resting --its rest is over--> unchecked
+        \\--another chain's id--> resting
+
+A rest doubles with each failure in a row and is jittered, so that a node that comes back is not met by
+everybody at once. A node that is over its rate rests for as long as it asks. While all nodes rest, each that
+is not over its rate is asked one question every NODE_PROBE_S.
+
+Nodes are named by their place in the settings; their URLs are shown nowhere.
+
+A node that answers with an error of its own is healthy unless the error is internal (-32603); the next node
+gets the same question. While all nodes rest a call fails at once with each node's last failure, except the
+call that probes a node. BlockGone counts once all healthy nodes agree, since a lagging node lacks the block.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import trio
+from msgspec import Struct
+
+from ....config import limits
+from ....config.errors import (
+    BlockGone,
+    ChainError,
+    InvalidInput,
+    LogsRefused,
+    NodeUnavailable,
+    Reverted,
+    TransactionRefused,
+)
+from ....config.timeouts import NODE_PROBE_S, NODE_REST_S, NODE_REST_S_MAX
+from .json_rpc import AnswerTooLarge, RpcCall, RpcNode, RpcOutcome
+from .rpc_values import read_quantity
+from .rpc_wording import RpcError, is_internal, is_over_rate
+
+T = TypeVar("T")
+
+_REFUSALS = (Reverted, TransactionRefused, LogsRefused, AnswerTooLarge)
+_CHAIN_ID: RpcCall = ("eth_chainId", [])
+
+
+class NodeStatistics(Struct, frozen=True):
+    """One moment of a node.
+
+    Attributes:
+        requests: that were answered in a way that counts.
+        failures: that were not.
+        rest_s: for how long it will not be asked.
+        batch_max: how many calls it is asked at once.
+        said: its last failure; empty before the first.
+    """
+
+    name: str
+    requests: int
+    failures: int
+    rest_s: float
+    batch_max: int
+    said: str
+
+
+class NotDone(ChainError):
+    """A node answers with an error that says nothing about the chain.
+
+    Attributes:
+        fault: the error.
+    """
+
+    def __init__(self, fault: RpcError, method: str) -> None:
+        super().__init__(f"{method}: {fault}")
+        self.fault = fault
+
+
+class WrongChain(ChainError):
+    """A node is of another chain."""
+
+
+class _Health:
+    """A node and how it has been."""
+
+    def __init__(self, node: RpcNode) -> None:
+        self.node = node
+        self.is_checked = False
+        self.rests_until = 0.0
+        self.refuses_until = 0.0
+        self.probed_at = 0.0
+        self.in_a_row = 0
+        self.requests = 0
+        self.failures = 0
+        self.said = ""
+
+
+class Talk:
+    """Questions to one node, one after the other."""
+
+    def __init__(self, node: RpcNode) -> None:
+        self._node = node
+
+    @property
+    def name(self) -> str:
+        """Of the node."""
+        return self._node.name
+
+    async def outcomes(self, calls: Sequence[RpcCall]) -> list[RpcOutcome]:
+        """As `RpcNode.outcomes`.
+
+        Raises:
+            NodeUnavailable: also where the node is over its rate for one of them.
+        """
+        outcomes = await self._node.outcomes(calls)
+        for outcome in outcomes:
+            if isinstance(outcome, RpcError) and is_over_rate(outcome):
+                raise NodeUnavailable(f"{self._node.name}: over its rate: {outcome}")
+        return outcomes
+
+    async def result(self, method: str, *parameters: object) -> bytes:
+        """The JSON of one result.
+
+        Raises:
+            ChainError: as `outcomes`; NotDone where it is an error.
+        """
+        (outcome,) = await self.outcomes([(method, list(parameters))])
+        return result_of(outcome, method)
+
+
+def result_of(outcome: RpcOutcome, method: str) -> bytes:
+    """The JSON of a result.
+
+    Raises:
+        NotDone: it is an error.
+    """
+    if isinstance(outcome, RpcError):
+        raise NotDone(outcome, method)
+    return outcome
+
+
+class Nodes:
+    """All nodes of one chain.
+
+    Args:
+        chain_id: what each of them has to be of.
+        nodes: the first is preferred.
+        jitter: 0 to 1, another each time.
+    """
+
+    def __init__(self, chain_id: int, nodes: Sequence[RpcNode], jitter: Callable[[], float]) -> None:
+        self._chain_id = chain_id
+        self._healths = [_Health(node) for node in nodes]
+        self._jitter = jitter
+
+    def statistics(self) -> tuple[NodeStatistics, ...]:
+        """Of each node, in their order."""
+        now = trio.current_time()
+        return tuple(
+            NodeStatistics(
+                health.node.name,
+                health.requests,
+                health.failures,
+                max(0.0, health.rests_until - now),
+                health.node.batch_max,
+                health.said,
+            )
+            for health in self._healths
+        )
+
+    async def check(self) -> None:
+        """Look at the chain id of every node; one that cannot be reached is looked at before it is used.
+
+        Raises:
+            WrongChain: a node is of another chain.
+        """
+        for health in self._healths:
+            try:
+                await self._check(health)
+            except WrongChain:
+                raise
+            except ChainError as error:
+                self._rest(health, error)
+
+    async def ask(self, converse: Callable[[Talk], Awaitable[T]]) -> T:
+        """What the first node that is well and makes sense answers.
+
+        Args:
+            converse: from questions to one node to the answer. It raises InvalidInput or ChainError where
+                the node makes no sense, BlockGone where it has no such block, and Reverted,
+                TransactionRefused or LogsRefused where the call itself is at fault, which is not asked of
+                another node.
+
+        Raises:
+            NodeUnavailable: no node answers.
+            ChainError: what `converse` raises, with the name of the node.
+        """
+        failures: list[ChainError] = []
+        gone: BlockGone | None = None
+        for health in self._able():
+            try:
+                answer = await self._converse(health, converse)
+            except _REFUSALS:
+                self._well(health)
+                raise
+            except BlockGone as error:
+                gone = error
+            except (ChainError, InvalidInput) as error:
+                failures.append(self._failed(health, error))
+            else:
+                self._well(health)
+                return answer
+        if gone is not None:
+            raise gone
+        if not failures:
+            said = "; ".join(health.said for health in self._healths)
+            raise NodeUnavailable(f"every node of chain {self._chain_id} rests: {said}")
+        is_away = all(isinstance(error, NodeUnavailable) for error in failures)
+        raise (NodeUnavailable if is_away else ChainError)("; ".join(error.detail for error in failures))
+
+    async def ask_others(self, name: str, converse: Callable[[Talk], Awaitable[T]]) -> list[T]:
+        """Answers of all nodes that are well and make sense, without the node of that name.
+
+        Args:
+            converse: as in `ask`.
+        """
+        now = trio.current_time()
+        answers: list[T] = []
+        for health in self._healths:
+            if health.node.name == name or health.rests_until > now:
+                continue
+            try:
+                answers.append(await self._converse(health, converse))
+            except (ChainError, InvalidInput) as error:
+                self._failed(health, error)
+            else:
+                self._well(health)
+        return answers
+
+    def _able(self) -> list[_Health]:
+        """Nodes that are well; where none is, nodes whose probe is due."""
+        now = trio.current_time()
+        well = [health for health in self._healths if health.rests_until <= now]
+        if well:
+            return well
+        probed = [
+            health
+            for health in self._healths
+            if health.probed_at + NODE_PROBE_S <= now and health.refuses_until <= now
+        ]
+        for health in probed:
+            health.probed_at = now
+        return probed
+
+    async def _converse(self, health: _Health, converse: Callable[[Talk], Awaitable[T]]) -> T:
+        if not health.is_checked:
+            await self._check(health)
+        return await converse(Talk(health.node))
+
+    async def _check(self, health: _Health) -> None:
+        """Before its first use, and after each rest: what is behind a URL may change."""
+        (outcome,) = await health.node.outcomes([_CHAIN_ID])
+        name = health.node.name
+        if isinstance(outcome, RpcError):
+            kind = NodeUnavailable if is_over_rate(outcome) else ChainError
+            raise kind(f"{name}: eth_chainId: {outcome}")
+        try:
+            chain_id = read_quantity(outcome)
+        except InvalidInput as error:
+            raise ChainError(f"{name}: eth_chainId: {error.detail}") from None
+        if chain_id != self._chain_id:
+            raise WrongChain(f"{name}: is a node of chain {chain_id}, expected {self._chain_id}")
+        health.is_checked = True
+
+    def _well(self, health: _Health) -> None:
+        health.requests += 1
+        health.in_a_row = 0
+        health.rests_until = health.refuses_until
+
+    def _failed(self, health: _Health, error: ChainError | InvalidInput) -> ChainError:
+        """Let it rest, unless it understood the question and is well; returns the error with its name."""
+        name = f"{health.node.name}: "
+        named = error if isinstance(error, ChainError) else ChainError(error.detail)
+        if not error.detail.startswith(name):
+            named = ChainError(name + error.detail)
+        if isinstance(error, NotDone) and not is_internal(error.fault):
+            self._note(health, named)
+        else:
+            self._rest(health, named)
+        return named
+
+    def _rest(self, health: _Health, error: ChainError) -> None:
+        """Let it rest. What was asked at the same time and fails too makes it rest no longer."""
+        self._note(health, error)
+        node = health.node
+        health.is_checked = False
+        now = trio.current_time()
+        if health.rests_until <= now:
+            health.rests_until = now + rest_s(health.in_a_row, self._jitter())
+            health.in_a_row += 1
+        health.refuses_until = now + node.rest_s
+        health.rests_until = max(health.rests_until, health.refuses_until)
+        health.probed_at = now
+        node.rest_s = 0.0
+        node.batch_max = limits.CHAIN_BATCH_CALLS_MAX
+
+    def _note(self, health: _Health, error: ChainError) -> None:
+        health.failures += 1
+        health.said = error.detail
+
+
+def rest_s(failures: int, jitter: float) -> float:
+    """How long a node rests.
+
+    Args:
+        failures: in a row, before this one.
+        jitter: 0 to 1.
+    """
+    longest_s: float = min(NODE_REST_S_MAX, NODE_REST_S * 2 ** min(failures, 16))
+    return longest_s * (1 + jitter) / 2

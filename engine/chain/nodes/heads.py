@@ -1,0 +1,188 @@
+"""New heads as nodes announce them over WebSocket: they wake, and are never believed further than that.
+
+    connecting --subscribed--> listening --closed, silent for NODE_SUBSCRIPTION_S, nonsense--> resting
+        \\--refused--> resting --jittered, doubling--> connecting, to the next URL
+
+Without a WebSocket, or while none is up, nothing wakes: who waits looks by itself from time to time.
+
+Source: eth_subscribe("newHeads") of the execution API.
+"""
+
+import base64
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from urllib.parse import SplitResult, unquote, urlsplit
+
+import msgspec
+import trio
+
+from ....codecs.messages.wire import decoder, encode
+from ....config import limits
+from ....config.errors import ChainError, InvalidInput, MakerError, WebSocketClosed
+from ....config.timeouts import NODE_CALL_S, NODE_SUBSCRIPTION_S
+from ....crypto.hexadecimal import parse_hex
+from ....feeds.net.streams import client_tls
+from ....feeds.net.websocket import WebSocket, connect_websocket
+from .failover import rest_s
+
+_REMEMBERED = 64
+_SUBSCRIBE = encode({"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": ["newHeads"]}).decode()
+
+
+class HeadStatistics(msgspec.Struct, frozen=True):
+    """One moment of the subscriptions.
+
+    Attributes:
+        is_listening: one is up.
+        connections: that came up so far.
+        heads: that were announced.
+        failures: connections that were refused or ended.
+        said: the last failure; empty before the first.
+    """
+
+    is_listening: bool
+    connections: int
+    heads: int
+    failures: int
+    said: str
+
+
+class _Head(msgspec.Struct):
+    hash: str
+
+
+class _Announcement(msgspec.Struct):
+    result: _Head
+
+
+class _Message(msgspec.Struct):
+    """An answer to the subscription, or what it brings."""
+
+    id: int | None = None
+    result: str | None = None
+    params: _Announcement | None = None
+
+
+_decode = decoder(_Message, bytes_max=limits.CHAIN_HEAD_BYTES_MAX)
+
+
+class Heads:
+    """The subscription of one chain, to one URL at a time.
+
+    Args:
+        urls: ws or wss; may be empty.
+        jitter: 0 to 1, another each time.
+    """
+
+    def __init__(self, chain_id: int, urls: Sequence[str], jitter: Callable[[], float]) -> None:
+        self._field = f"chains.{chain_id}.node.ws_urls"
+        self._urls = [urlsplit(url) for url in urls]
+        self._jitter = jitter
+        self._announced: deque[bytes] = deque(maxlen=_REMEMBERED)
+        self._arrived = trio.Event()
+        self._is_listening = False
+        self._connections = self._failures = self._heads = 0
+        self._said = ""
+
+    def statistics(self) -> HeadStatistics:
+        """What happened so far."""
+        return HeadStatistics(self._is_listening, self._connections, self._heads, self._failures, self._said)
+
+    def is_past(self, known: bytes) -> bool:
+        """Whether a head was announced after the one of that hash."""
+        return known in self._announced and self._announced[-1] != known
+
+    async def other_than(self, known: bytes) -> None:
+        """Return once another head than the one of that hash is announced."""
+        while True:
+            await self._arrived.wait()
+            if self._announced[-1] != known:
+                return
+
+    @asynccontextmanager
+    async def followed(self) -> AsyncGenerator[None]:
+        """Subscribed until the context is left."""
+        failure: Exception | None = None
+        async with trio.open_nursery() as nursery:
+            if self._urls:
+                nursery.start_soon(self._follow)
+            try:
+                yield
+            except Exception as error:  # noqa: BLE001 - raised below, not within an exception group
+                failure = error
+            finally:
+                nursery.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+    async def _follow(self) -> None:
+        in_a_row = at = 0
+        while True:
+            heads, began = self._heads, trio.current_time()
+            try:
+                await self._listen(self._urls[at])
+            except (ChainError, MakerError, WebSocketClosed) as error:
+                self._said = f"{self._field}[{at}]: {_reason(error)}"
+            self._is_listening = False
+            self._failures += 1
+            lived = self._heads > heads or trio.current_time() - began >= NODE_SUBSCRIPTION_S
+            in_a_row = 0 if lived else in_a_row + 1
+            at = (at + 1) % len(self._urls)
+            await trio.sleep(rest_s(in_a_row, self._jitter()))
+
+    async def _listen(self, url: SplitResult) -> None:
+        """Subscribe and take heads until it fails."""
+        is_secure = url.scheme == "wss"
+        path = f"{url.path or '/'}{f'?{url.query}' if url.query else ''}"
+        async with connect_websocket(
+            url.hostname or "",
+            url.port or (443 if is_secure else 80),
+            path,
+            tls=client_tls() if is_secure else None,
+            headers=_credentials(url),
+            message_bytes_max=limits.CHAIN_HEAD_BYTES_MAX,
+            send_bytes_max=limits.CHAIN_HEAD_BYTES_MAX,
+        ) as socket:
+            await socket.send(_SUBSCRIBE)
+            answer = await _next(socket, NODE_CALL_S)
+            if answer.result is None:
+                raise ChainError("the subscription was refused")
+            self._is_listening = True
+            self._connections += 1
+            while True:
+                self._read_head(await _next(socket, NODE_SUBSCRIPTION_S))
+
+    def _read_head(self, message: _Message) -> None:
+        if message.params is None:
+            raise ChainError("expected a new head")
+        try:
+            head = parse_hex(message.params.result.hash, "hash")
+        except InvalidInput as error:
+            raise ChainError(error.detail) from None
+        self._heads += 1
+        self._announced.append(head)
+        self._arrived.set()
+        self._arrived = trio.Event()
+
+
+async def _next(socket: WebSocket, seconds: float) -> _Message:
+    with trio.move_on_after(seconds):
+        message = await socket.receive()
+        try:
+            return _decode(message.encode() if isinstance(message, str) else message)
+        except InvalidInput as error:
+            raise ChainError(error.detail) from None
+    raise ChainError(f"silent for {seconds:g} s")
+
+
+def _credentials(url: SplitResult) -> dict[str, str]:
+    if url.username is None:
+        return {}
+    pair = f"{unquote(url.username)}:{unquote(url.password or '')}"
+    return {"authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+
+
+def _reason(error: ChainError | MakerError | WebSocketClosed) -> str:
+    """What went wrong, without the host, which a MakerError may name."""
+    return error.detail if not isinstance(error, MakerError) else "no connection"

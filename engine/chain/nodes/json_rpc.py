@@ -1,0 +1,262 @@
+"""JSON-RPC 2.0 to one EVM node, in batches.
+
+The node's URL often holds a key: it is in no error, log or repr.
+
+Answers may come in any order; what a node leaves out of a batch is asked once more. Where a node refuses a
+batch, or one so large, it is asked in smaller ones from then on, down to single calls.
+
+An unasked or repeated answer spoils the whole batch.
+
+Source: JSON-RPC 2.0; the Ethereum execution API (eth_call, eth_getBlockByNumber).
+"""
+
+from base64 import b64encode
+from collections.abc import Sequence
+
+import httpx
+import msgspec
+
+from ....codecs.http1 import Response
+from ....codecs.http1.framing import joined
+from ....codecs.messages.wire import decoder, encode
+from ....config import limits
+from ....config.errors import BodyTooLarge, ChainError, ConfigError, InvalidInput, NodeUnavailable
+from ....config.sections.endpoint_url import NAMES_PLACE
+from ....config.timeouts import NODE_CALL_S, NODE_REST_S_MAX
+from ....crypto.hexadecimal import parse_hex, to_hex
+from ....feeds.net.httpx_transport import DialTransport, origin_of
+from .rpc_wording import RpcError, is_batch_refusal, is_too_large
+
+RpcCall = tuple[str, list[object]]  # method, parameters
+RpcOutcome = bytes | RpcError  # the JSON of a result, or the error in its place
+
+_OVER_RATE = 429
+_ANSWER_MIB = limits.CHAIN_ANSWER_BYTES_MAX >> 20
+_REFUSES_BATCH = frozenset((400, 404, 405, 413, 415, 422, 501))
+
+
+class Head(msgspec.Struct, frozen=True):
+    """The latest block.
+
+    Attributes:
+        number: its height.
+        time_s: its timestamp, Unix seconds.
+    """
+
+    number: int
+    time_s: int
+
+
+class _LatestBlock(msgspec.Struct):
+    number: str
+    timestamp: str
+
+
+class _Answer(msgspec.Struct):
+    id: int | None
+    result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    error: RpcError | None = None
+
+
+class AnswerTooLarge(ChainError):
+    """The answer is above CHAIN_ANSWER_BYTES_MAX, or above the node's own bound: ask for less."""
+
+
+class _BatchRefused(ChainError):
+    """The node wants fewer calls at once."""
+
+
+_decode_answers = decoder(list[_Answer] | _Answer, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)  # type: ignore[arg-type]
+_decode_text = decoder(str, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
+_decode_block = decoder(_LatestBlock, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
+
+
+class RpcNode:
+    """One node.
+
+    Args:
+        transport: its owner opens and closes it, and bounds the size of answers. httpx is not between:
+            redirects and cookies are not for nodes, and its objects take longer than the request itself.
+        url: http or https; a user and a password in it become basic authentication.
+        name: shown in errors instead of the URL.
+        call_s: for one request.
+
+    Raises:
+        ConfigError: nothing can be sent to the URL.
+    """
+
+    def __init__(self, transport: DialTransport, url: str, name: str, call_s: float = NODE_CALL_S) -> None:
+        try:
+            place = httpx.URL(url)
+        except httpx.InvalidURL:
+            raise ConfigError(name, NAMES_PLACE) from None
+        self._origin = origin_of(place)
+        self._target = place.raw_path
+        self._headers = [(b"content-type", b"application/json")]
+        if place.userinfo:
+            user = b64encode(f"{place.username}:{place.password}".encode())
+            self._headers.append((b"authorization", b"Basic " + user))
+        self._transport = transport
+        self._call_s = call_s
+        self._next_id = 1
+        self.name = name
+        self.batch_max = limits.CHAIN_BATCH_CALLS_MAX
+        self.rest_s = 0.0  # what it asks for, when it is over its rate
+
+    async def outcomes(self, calls: Sequence[RpcCall]) -> list[RpcOutcome]:
+        """What became of calls, in order: the JSON of each result, or the node's error.
+
+        Raises:
+            NodeUnavailable: it cannot be reached, is late, out of order or over its rate.
+            ChainError: it answers something else.
+        """
+        outcomes: list[RpcOutcome] = []
+        size = self.batch_max
+        is_rule = False  # of the node, and not only that these answers are large
+        while len(outcomes) < len(calls):
+            chunk = calls[len(outcomes) : len(outcomes) + size]
+            try:
+                outcomes += await self._chunk(chunk)
+            except (_BatchRefused, AnswerTooLarge) as refused:
+                if len(chunk) == 1:
+                    raise (
+                        refused if isinstance(refused, AnswerTooLarge) else ChainError(refused.detail)
+                    ) from None
+                size = len(chunk) // 2
+                is_rule = isinstance(refused, _BatchRefused)
+            else:
+                if is_rule:
+                    self.batch_max = size
+        return outcomes
+
+    async def batch(self, calls: Sequence[RpcCall]) -> list[bytes]:
+        """The results of calls, as the JSON they came in, in order.
+
+        Raises:
+            ChainError: as `outcomes`, or the node refuses a call.
+        """
+        results: list[bytes] = []
+        for (method, _), outcome in zip(calls, await self.outcomes(calls), strict=True):
+            if isinstance(outcome, RpcError):
+                raise ChainError(f"{self.name}: {method}: {outcome}")
+            results.append(outcome)
+        return results
+
+    async def head(self) -> Head:
+        """The latest block.
+
+        Raises:
+            ChainError: as `batch`.
+        """
+        (answer,) = await self.batch([("eth_getBlockByNumber", ["latest", False])])
+        try:
+            block = _decode_block(answer)
+            return Head(int(block.number, 16), int(block.timestamp, 16))
+        except (InvalidInput, ValueError):
+            raise ChainError(f"{self.name}: not a block: {answer[:80]!a}") from None
+
+    async def call_all(self, calls: Sequence[tuple[bytes, bytes]], block: int) -> list[bytes]:
+        """`eth_call` for each (contract of 20 bytes, calldata) at one block.
+
+        Raises:
+            ChainError: as `batch`; a revert too.
+        """
+        answers = await self.batch(
+            [("eth_call", [{"to": to_hex(to), "data": to_hex(data)}, hex(block)]) for to, data in calls]
+        )
+        try:
+            return [parse_hex(_decode_text(answer), "result of eth_call") for answer in answers]
+        except InvalidInput as error:
+            raise ChainError(f"{self.name}: {error.detail}") from None
+
+    async def _chunk(self, calls: Sequence[RpcCall]) -> list[RpcOutcome]:
+        """One batch; what is missing from its answer is asked once more."""
+        found = await self._post(calls)
+        if 0 < len(found) < len(calls):
+            missing = [at for at in range(len(calls)) if at not in found]
+            again = await self._post([calls[at] for at in missing])
+            found |= {missing[place]: outcome for place, outcome in again.items()}
+        if len(found) < len(calls):
+            raise ChainError(f"{self.name}: left {len(calls) - len(found)} of {len(calls)} calls unanswered")
+        return [found[at] for at in range(len(calls))]
+
+    async def _post(self, calls: Sequence[RpcCall]) -> dict[int, RpcOutcome]:
+        """What became of calls, by their places."""
+        first = self._next_id
+        self._next_id += len(calls)
+        requests = [
+            {"jsonrpc": "2.0", "id": first + at, "method": method, "params": parameters}
+            for at, (method, parameters) in enumerate(calls)
+        ]
+        is_batch = len(calls) > 1
+        try:
+            response = await self._transport.exchange(
+                self._origin,
+                b"POST",
+                self._target,
+                self._headers,
+                encode(requests if is_batch else requests[0]),
+                deadline_s=self._call_s,
+            )
+        except httpx.HTTPError as error:
+            if BodyTooLarge.error_type in str(error):
+                raise AnswerTooLarge(f"{self.name}: an answer of more than {_ANSWER_MIB} MiB") from None
+            raise NodeUnavailable(f"{self.name}: not reached: {type(error).__name__}") from None
+        self._check_status(response, is_batch=is_batch)
+        try:
+            answers = _decode_answers(response.body)
+        except InvalidInput as error:
+            raise self._odd(response, f"not a JSON-RPC answer: {error.detail}") from None
+        return self._sorted(answers, first, len(calls))
+
+    def _check_status(self, response: Response, *, is_batch: bool) -> None:
+        status = response.status
+        if status == _OVER_RATE:
+            after = joined(response.headers).get(b"retry-after", b"")
+            self.rest_s = min(float(after), NODE_REST_S_MAX) if after.isdigit() else 0.0
+            raise NodeUnavailable(f"{self.name}: over its rate: HTTP status {status}")
+        if is_batch and status in _REFUSES_BATCH:
+            raise _BatchRefused(f"{self.name}: HTTP status {status}")
+        if status >= 500:
+            raise NodeUnavailable(f"{self.name}: HTTP status {status}")
+
+    def _odd(self, response: Response, detail: str) -> ChainError:
+        if response.status != 200:
+            return NodeUnavailable(f"{self.name}: HTTP status {response.status}")
+        return ChainError(f"{self.name}: {detail}")
+
+    def _sorted(self, answers: list[_Answer] | _Answer, first: int, count: int) -> dict[int, RpcOutcome]:
+        if isinstance(answers, _Answer):
+            if count > 1:  # one error for all of them
+                if answers.error is None:
+                    raise ChainError(f"{self.name}: one answer to a batch of {count}")
+                raise _BatchRefused(f"{self.name}: {answers.error}")
+            answers = [answers]
+        found: dict[int, RpcOutcome] = {}
+        for answer in answers:
+            error = answer.error
+            if answer.id is None and error is not None:
+                if count == 1:
+                    answer.id = first  # it could not even read the id
+                elif is_batch_refusal(error):
+                    raise _BatchRefused(f"{self.name}: {error}")
+            at = -1 if answer.id is None else answer.id - first
+            if not 0 <= at < count or at in found:
+                raise ChainError(f"{self.name}: an answer that nobody asked for, or a second one")
+            found[at] = self._outcome(answer, is_batch=count > 1)
+        return found
+
+    def _outcome(self, answer: _Answer, *, is_batch: bool) -> RpcOutcome:
+        error = answer.error
+        if error is None:
+            if isinstance(answer.result, msgspec.UnsetType):
+                raise ChainError(f"{self.name}: an answer with neither result nor error")
+            return bytes(answer.result)
+        if is_batch and is_too_large(error):
+            raise AnswerTooLarge(f"{self.name}: {error}")
+        if is_batch and is_batch_refusal(error):
+            raise _BatchRefused(f"{self.name}: {error}")
+        return error
+
+    def __repr__(self) -> str:
+        return f"Node({self.name})"

@@ -1,0 +1,519 @@
+"""A chain behind JSON-RPC nodes.
+
+What a node says is held against what was asked: another block than the one that was named, logs of other
+blocks or that nobody wanted, a head that cannot be had or has gone far back, an empty answer for blocks that
+it does not have. Such a node is named, and the next one asked (see `failover`).
+
+Logs of one block are held against the bloom of its header too. A bloom that says "perhaps" proves nothing, so
+where it does and no log came all logs of the block are read: they must account for every bit of it.
+
+A node's head over `lag_blocks_max` below the highest seen counts once it stays for NODE_BACK_S, as the chain
+itself then went back. A node's head over `lag_blocks_max` above the others, and not their child, counts once
+another node is as high, none answers, or all others stand still for NODE_BACK_S: no single node makes the
+others lag. A node that takes eth_call only without the override of the block is asked without it from then
+on, and its pending block is not used.
+
+Source: ARCHITECTURE.md, "Chain port"; the Ethereum execution API; EIP-1898; EIP-1559 (the next base fee).
+"""
+
+import math
+import random
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Self, TypeVar
+
+import trio
+from msgspec import Struct
+
+from ....codecs.http1 import Http1Limits
+from ....config import limits
+from ....config.errors import (
+    BlockGone,
+    ChainError,
+    ConfigError,
+    LogsRefused,
+    RefusalKind,
+    Reverted,
+    TransactionRefused,
+)
+from ....config.sections.nodes import NodeSettings
+from ....config.timeouts import NODE_BACK_S, NODE_LOOK_S
+from ....crypto.hexadecimal import to_hex
+from ....crypto.keccak import keccak256
+from ....feeds.net.httpx_transport import DialTransport
+from ....feeds.net.streams import client_tls
+from ..port import At, EthCall, GasFees, Header, Log, LogFilter, Receipt, Upcoming
+from ..reverts import NO_ERRORS, CustomErrors, revert_reason
+from . import rpc_values as values
+from .failover import Nodes, NodeStatistics, NotDone, Talk, WrongChain, result_of
+from .heads import Heads, HeadStatistics
+from .json_rpc import AnswerTooLarge, RpcCall, RpcNode, RpcOutcome
+from .logs_bloom import bloom_of, covers, may_match
+from .rpc_fees import fees_of
+from .rpc_wording import (
+    RpcError,
+    as_revert,
+    is_block_unknown,
+    is_known_already,
+    is_logs_refusal,
+    is_parameter_refusal,
+    refusal_kind,
+)
+
+T = TypeVar("T")
+
+_CONNECTIONS_MAX = 16  # to each node
+_TIP_PERCENTILE = 50
+
+
+class RpcStatistics(Struct, frozen=True):
+    """One moment of a chain's transport.
+
+    Attributes:
+        height: of the highest head that was believed; 0 before the first.
+        cross_checks: blocks whose logs were all read because of the bloom.
+        nodes: each node.
+        heads: the subscriptions.
+    """
+
+    height: int
+    cross_checks: int
+    nodes: tuple[NodeStatistics, ...]
+    heads: HeadStatistics
+
+
+class RpcChain:
+    """`Chain` over JSON-RPC. Made by `open`."""
+
+    def __init__(
+        self, chain_id: int, nodes: Nodes, heads: Heads, settings: NodeSettings, errors: CustomErrors
+    ) -> None:
+        self._chain_id = chain_id
+        self._nodes = nodes
+        self._heads = heads
+        self._settings = settings
+        self._reason = partial(revert_reason, errors=errors)
+        self._height = 0
+        self._height_at = -math.inf
+        self._head = b""  # the last one whose block was had
+        self._doubted: dict[str, tuple[float, int]] = {}  # node -> since when, and the height of the others
+        self._cross_checks = 0
+        self._timeless: set[str] = set()  # nodes that execute calls at no other time than the block's
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, chain_id: int, settings: NodeSettings, errors: CustomErrors = NO_ERRORS
+    ) -> AsyncGenerator[Self]:
+        """The chain, until the context is left.
+
+        Args:
+            chain_id: what every node has to be of. One that cannot be reached is looked at before it is used.
+            settings: with URLs, not references to them.
+            errors: of contracts, to name their refusals by.
+
+        Raises:
+            ConfigError: a node is of another chain.
+        """
+        field = f"chains.{chain_id}.node"
+        jitter = random.SystemRandom().random
+        transport = DialTransport(
+            tls=client_tls(),
+            connections_max=_CONNECTIONS_MAX,
+            limits=Http1Limits(body_bytes_max=limits.CHAIN_ANSWER_BYTES_MAX),
+        )
+        async with transport:
+            nodes = Nodes(
+                chain_id,
+                [
+                    RpcNode(transport, url, f"{field}.urls[{at}]", settings.call_s)
+                    for at, url in enumerate(settings.urls)
+                ],
+                jitter,
+            )
+            try:
+                await nodes.check()
+            except WrongChain as wrong:
+                raise ConfigError(f"{field}.urls", wrong.detail) from None
+            heads = Heads(chain_id, settings.ws_urls, jitter)
+            async with heads.followed():
+                yield cls(chain_id, nodes, heads, settings, errors)
+
+    @property
+    def chain_id(self) -> int:
+        """As `Chain`."""
+        return self._chain_id
+
+    def statistics(self) -> RpcStatistics:
+        """What happened so far."""
+        return RpcStatistics(
+            self._height, self._cross_checks, self._nodes.statistics(), self._heads.statistics()
+        )
+
+    # --- Calls ------------------------------------------------------------------------------------
+
+    async def call(self, call: EthCall, at: At = None) -> bytes:
+        """As `Chain`."""
+
+        async def converse(talk: Talk) -> bytes:
+            (outcome,) = await talk.outcomes([_eth_call(call, at)])
+            returned = self._returned(outcome, at)
+            if isinstance(returned, Reverted):
+                raise returned
+            return returned
+
+        return await self._nodes.ask(converse)
+
+    async def call_many(
+        self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
+    ) -> list[bytes | Exception]:
+        """As `Chain`."""
+
+        async def converse(talk: Talk) -> list[bytes | Exception]:
+            block = (await self._latest(talk)).header.hash if at is None else at
+            seems_s = None if talk.name in self._timeless else time_s
+            outcomes = await talk.outcomes([_eth_call(call, block, seems_s) for call in calls])
+            if seems_s is not None and any(map(is_parameter_refusal, outcomes)):
+                outcomes = await talk.outcomes([_eth_call(call, block) for call in calls])
+                if not any(map(is_parameter_refusal, outcomes)):
+                    self._timeless.add(talk.name)
+            return [self._returned(outcome, block) for outcome in outcomes]
+
+        return await self._nodes.ask(converse) if calls else []
+
+    async def estimate_gas(self, call: EthCall) -> int:
+        """As `Chain`."""
+
+        async def converse(talk: Talk) -> int:
+            (outcome,) = await talk.outcomes([("eth_estimateGas", [values.call_parameter(call), "latest"])])
+            if isinstance(outcome, RpcError):
+                raise as_revert(outcome, self._reason) or NotDone(outcome, "eth_estimateGas")
+            return values.read_quantity(outcome)
+
+        return await self._nodes.ask(converse)
+
+    def _returned(self, outcome: RpcOutcome, at: At) -> bytes | Reverted:
+        """What a contract returned, or its refusal.
+
+        Raises:
+            BlockGone: there is no such block.
+            ChainError: it is another error.
+        """
+        if not isinstance(outcome, RpcError):
+            return values.read_bytes(outcome)
+        if is_block_unknown(outcome):
+            raise _gone(at)
+        refusal = as_revert(outcome, self._reason)
+        if refusal is None:
+            raise NotDone(outcome, "eth_call")
+        return refusal
+
+    # --- Transactions -----------------------------------------------------------------------------
+
+    async def send_raw(self, raw: bytes) -> bytes:
+        """As `Chain`. A nonce that is too low is no refusal where the transaction itself has used it."""
+        tx_hash = keccak256(raw)
+
+        async def converse(talk: Talk) -> bytes:
+            (outcome,) = await talk.outcomes([("eth_sendRawTransaction", [to_hex(raw)])])
+            if not isinstance(outcome, RpcError):
+                answered = values.read_hash(outcome)
+                if answered != tx_hash:
+                    raise ChainError(f"took {to_hex(tx_hash)} for {to_hex(answered)}")
+                return tx_hash
+            kind = None if is_known_already(outcome) else refusal_kind(outcome)
+            if is_known_already(outcome) or (
+                kind is RefusalKind.NONCE_TOO_LOW and await _knows(talk, tx_hash)
+            ):
+                return tx_hash
+            raise (
+                NotDone(outcome, "eth_sendRawTransaction")
+                if kind is None
+                else TransactionRefused(kind, str(outcome))
+            )
+
+        return await self._nodes.ask(converse)
+
+    async def receipt(self, tx_hash: bytes) -> Receipt | None:
+        """As `Chain`."""
+
+        async def converse(talk: Talk) -> Receipt | None:
+            receipt = values.read_receipt(await talk.result("eth_getTransactionReceipt", to_hex(tx_hash)))
+            if receipt is None:
+                return None
+            if receipt.tx_hash != tx_hash:
+                raise ChainError(f"the receipt of {to_hex(receipt.tx_hash)} for {to_hex(tx_hash)}")
+            block = await _block_at(talk, receipt.block_number)
+            return receipt if block is not None and block.header.hash == receipt.block_hash else None
+
+        return await self._nodes.ask(converse)
+
+    async def knows(self, tx_hash: bytes) -> bool:
+        """As `Chain`."""
+        return await self._nodes.ask(lambda talk: _knows(talk, tx_hash))
+
+    async def fees(self) -> GasFees:
+        """As `Chain`. The tip is what the node suggests, else what was paid in the latest block."""
+
+        async def converse(talk: Talk) -> GasFees:
+            history, suggested, latest, price = await talk.outcomes(
+                [
+                    ("eth_feeHistory", ["0x1", "latest", [_TIP_PERCENTILE]]),
+                    ("eth_maxPriorityFeePerGas", []),
+                    ("eth_getBlockByNumber", ["latest", False]),
+                    ("eth_gasPrice", []),
+                ]
+            )
+            return fees_of(history, suggested, latest, price)
+
+        return await self._nodes.ask(converse)
+
+    # --- State ------------------------------------------------------------------------------------
+
+    async def nonce(self, address: bytes, at: At = None) -> int:
+        """As `Chain`."""
+        return await self._state("eth_getTransactionCount", values.read_quantity, address, at)
+
+    async def balance(self, address: bytes, at: At = None) -> int:
+        """As `Chain`."""
+        return await self._state("eth_getBalance", values.read_quantity, address, at)
+
+    async def code(self, address: bytes, at: At = None) -> bytes:
+        """As `Chain`."""
+        return await self._state("eth_getCode", values.read_bytes, address, at)
+
+    async def _state(self, method: str, read: Callable[[bytes], T], address: bytes, at: At) -> T:
+        async def converse(talk: Talk) -> T:
+            (outcome,) = await talk.outcomes([(method, [to_hex(address), values.block_parameter(at)])])
+            if isinstance(outcome, RpcError) and is_block_unknown(outcome):
+                raise _gone(at)
+            return read(result_of(outcome, method))
+
+        return await self._nodes.ask(converse)
+
+    # --- Blocks and logs --------------------------------------------------------------------------
+
+    async def block(self, at: At = None) -> Header | None:
+        """As `Chain`."""
+
+        async def converse(talk: Talk) -> Header:
+            block = await self._latest(talk) if at is None else await _block_at(talk, at)
+            if block is None:  # to this node; perhaps another has it
+                raise _gone(at)
+            return block.header
+
+        try:
+            return await self._nodes.ask(converse)
+        except BlockGone:
+            return None
+
+    async def upcoming(self) -> Upcoming:
+        """As `Chain`. The time is that of the node's pending block, if that is above its latest one."""
+
+        async def converse(talk: Talk) -> Upcoming:
+            head = (await self._latest(talk)).header
+            if talk.name in self._timeless:
+                return Upcoming(head, None)
+            (outcome,) = await talk.outcomes([("eth_getBlockByNumber", ["pending", False])])
+            return Upcoming(
+                head, None if isinstance(outcome, RpcError) else values.read_pending_time(outcome, head)
+            )
+
+        return await self._nodes.ask(converse)
+
+    async def logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:
+        """As `Chain`. The node has to have the last block, which is asked for in the same breath.
+
+        Raises:
+            BlockGone: no node has it.
+        """
+
+        async def converse(talk: Talk) -> list[Log]:
+            outcome, head = await talk.outcomes(
+                [
+                    ("eth_getLogs", [_ranged(wanted, first, last)]),
+                    ("eth_getBlockByNumber", [hex(last), False]),
+                ]
+            )
+            if isinstance(outcome, RpcError) and is_logs_refusal(outcome):
+                raise LogsRefused(f"blocks {first} to {last}: {outcome}")
+            block = values.read_block(result_of(head, "eth_getBlockByNumber"))
+            if block is None:
+                raise _gone(last)
+            if block.header.number != last:
+                raise ChainError(f"eth_getBlockByNumber: block {block.header.number} for {last}")
+            logs = values.read_logs(result_of(outcome, "eth_getLogs"))
+            for log in logs:
+                if not first <= log.block_number <= last or not wanted.matches(log):
+                    raise ChainError(f"eth_getLogs: a log of block {log.block_number} that nobody asked for")
+                if log.block_number == last and log.block_hash != block.header.hash:
+                    raise ChainError(f"eth_getLogs: two blocks {last}")
+            return logs
+
+        try:
+            return await self._nodes.ask(converse) if first <= last else []
+        except AnswerTooLarge as error:
+            raise LogsRefused(error.detail) from None
+
+    async def logs_of(self, wanted: LogFilter, block_hash: bytes) -> list[Log]:
+        """As `Chain`.
+
+        Raises:
+            BlockGone: the chain does not have the block (any more); never an empty list in its place.
+        """
+        return await self._nodes.ask(lambda talk: self._logs_of(talk, wanted, block_hash))
+
+    async def _logs_of(self, talk: Talk, wanted: LogFilter, block_hash: bytes) -> list[Log]:
+        named = to_hex(block_hash)
+        found, outcome = await talk.outcomes(
+            [
+                ("eth_getBlockByHash", [named, False]),
+                ("eth_getLogs", [values.filter_parameter(wanted) | {"blockHash": named}]),
+            ]
+        )
+        block = values.read_block(result_of(found, "eth_getBlockByHash"))
+        if block is None or (isinstance(outcome, RpcError) and is_block_unknown(outcome)):
+            raise _gone(block_hash)
+        logs = values.read_logs(result_of(outcome, "eth_getLogs"))
+        for log in logs:
+            if (log.block_hash, log.block_number) != (block_hash, block.header.number):
+                raise ChainError(f"eth_getLogs: logs of block {to_hex(log.block_hash)} for {named}")
+            if not wanted.matches(log):
+                raise ChainError("eth_getLogs: a log that nobody asked for")
+        if block.header.hash != block_hash:
+            raise ChainError(f"block {to_hex(block.header.hash)} for {named}")
+        if not logs and may_match(block.bloom, wanted):
+            await self._cross_check(talk, wanted, block)
+        return logs
+
+    async def _cross_check(self, talk: Talk, wanted: LogFilter, block: values.FullHeader) -> None:
+        """No log came though the bloom says perhaps: all logs of the block have to account for the bloom.
+
+        Raises:
+            ChainError: they do not, or one of them was wanted.
+        """
+        self._cross_checks += 1
+        named = to_hex(block.header.hash)
+        (outcome,) = await talk.outcomes([("eth_getLogs", [{"blockHash": named}])])
+        if isinstance(outcome, RpcError) and is_logs_refusal(outcome):
+            return  # too many to be had: nothing is proven
+        logs = values.read_logs(result_of(outcome, "eth_getLogs"))
+        if any(wanted.matches(log) for log in logs) or not covers(bloom_of(logs), block.bloom):
+            raise ChainError(f"eth_getLogs: only a part of the logs of block {named}")
+
+    # --- The head ---------------------------------------------------------------------------------
+
+    async def wait_head(self, known: bytes) -> None:
+        """As `Chain`: woken by a subscription, and by a look every `poll_s` whatever that says.
+
+        Where another head was announced before, it is looked for at once and, as the node that is asked may
+        not have it yet, again after NODE_LOOK_S, which doubles. A failure to look ends the wait: the next
+        question says what is wrong.
+        """
+        pause_s = 0.0 if self._heads.is_past(known) else self._settings.poll_s
+        while True:
+            with trio.move_on_after(pause_s):
+                await self._heads.other_than(known)
+                return
+            try:
+                header = await self.block()
+            except ChainError:
+                return
+            if header is None or header.hash != known:
+                return
+            pause_s = min(max(2 * pause_s, NODE_LOOK_S), self._settings.poll_s)
+
+    async def _latest(self, talk: Talk) -> values.FullHeader:
+        """The latest block: not far behind what was seen before, and to be had by its hash too.
+
+        A re-organisation may take it away between the two questions: they are asked twice.
+
+        Raises:
+            ChainError: it is not.
+        """
+        missed = b""
+        for _ in range(2):
+            block = values.read_block(await talk.result("eth_getBlockByNumber", "latest", False))  # noqa: FBT003
+            if block is None:
+                raise ChainError("has no latest block")
+            header = block.header
+            now = trio.current_time()
+            behind = self._height - header.number
+            if behind > self._settings.lag_blocks_max and now - self._height_at < NODE_BACK_S:
+                raise ChainError(f"the latest block is {header.number}, {behind} behind what was seen before")
+            ahead = header.number - self._height
+            if self._head and ahead > self._settings.lag_blocks_max and header.parent_hash != self._head:
+                await self._confirm(talk, header.number, ahead)
+            if header.hash != self._head:
+                had = await _block_at(talk, header.hash)
+                if had is None or had.header != header:
+                    missed = header.hash
+                    continue
+            self._head, self._height, self._height_at = header.hash, header.number, now
+            return block
+        raise ChainError(f"names {to_hex(missed)} as its latest block, and does not have it")
+
+    async def _confirm(self, talk: Talk, number: int, ahead: int) -> None:
+        """Hold a head that is far above the highest seen against those of the other nodes.
+
+        Raises:
+            ChainError: no other node is as high, and one of them goes on.
+        """
+        highest = max(await self._nodes.ask_others(talk.name, _latest_number), default=number)
+        if number - highest <= self._settings.lag_blocks_max:
+            self._doubted.pop(talk.name, None)
+            return
+        now = trio.current_time()
+        since, before = self._doubted.setdefault(talk.name, (now, highest))
+        if now - since >= NODE_BACK_S and highest <= before:
+            return
+        beyond = f"{ahead} above the highest seen before, and the other nodes are at {highest} at most"
+        raise ChainError(f"the latest block is {number}, {beyond}")
+
+
+async def _latest_number(talk: Talk) -> int:
+    block = values.read_block(await talk.result("eth_getBlockByNumber", "latest", False))  # noqa: FBT003
+    if block is None:
+        raise ChainError("has no latest block")
+    return block.header.number
+
+
+async def _block_at(talk: Talk, at: bytes | int) -> values.FullHeader | None:
+    """A block; None where the node does not have it.
+
+    Raises:
+        ChainError: it is another one.
+    """
+    is_height = isinstance(at, int)
+    named = hex(at) if isinstance(at, int) else to_hex(at)
+    method = "eth_getBlockByNumber" if is_height else "eth_getBlockByHash"
+    (outcome,) = await talk.outcomes([(method, [named, False])])
+    if isinstance(outcome, RpcError) and is_block_unknown(outcome):
+        return None
+    block = values.read_block(result_of(outcome, method))
+    if block is not None and at not in (block.header.number, block.header.hash):
+        raise ChainError(f"{method}: block {block.header.number} {to_hex(block.header.hash)} for {named}")
+    return block
+
+
+async def _knows(talk: Talk, tx_hash: bytes) -> bool:
+    found = values.read_transaction_hash(await talk.result("eth_getTransactionByHash", to_hex(tx_hash)))
+    if found not in (None, tx_hash):
+        raise ChainError(f"another transaction for {to_hex(tx_hash)}")
+    return found is not None
+
+
+def _eth_call(call: EthCall, at: At, time_s: int | None = None) -> RpcCall:
+    asked: list[object] = [values.call_parameter(call), values.block_parameter(at)]
+    if time_s is not None:
+        asked += [{}, {"time": hex(time_s)}]  # no override of the state, one of the block
+    return "eth_call", asked
+
+
+def _ranged(wanted: LogFilter, first: int, last: int) -> dict[str, object]:
+    return values.filter_parameter(wanted) | {"fromBlock": hex(first), "toBlock": hex(last)}
+
+
+def _gone(at: At) -> BlockGone:
+    return BlockGone(f"no block {to_hex(at) if isinstance(at, bytes) else at}")

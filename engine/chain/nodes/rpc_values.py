@@ -1,0 +1,299 @@
+"""What a node answers, as values of the port; and the port's values as a node wants to be asked.
+
+Nothing that a node says is taken on trust: sizes, hexadecimal, ranges and shapes are checked here, so that
+what gets past is of the right type and within the bounds of config/limits.py.
+
+Every reader takes the JSON of one result and raises InvalidInput at most, whatever the bytes are.
+
+A quantity may have leading zeros, as some nodes write them.
+
+Source: the Ethereum execution API (JSON-RPC); EIP-1474 (quantities and data); EIP-1898 (a block by its hash).
+"""
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TypeVar
+
+from msgspec import Struct
+
+from ....codecs.messages.wire import decoder
+from ....config import limits
+from ....config.errors import InvalidInput
+from ....crypto.addresses import ZERO_ADDRESS
+from ....crypto.hexadecimal import parse_hex, to_hex
+from ..port import At, EthCall, Header, Log, LogFilter, Receipt
+
+_QUANTITY = re.compile(r"0[xX][0-9a-fA-F]{1,64}\Z")
+_TOPICS_MAX = 4
+
+T = TypeVar("T")
+
+
+class FullHeader(Struct, frozen=True):
+    """A header with what is only needed to judge it.
+
+    Attributes:
+        bloom: 256 bytes, over the addresses and topics of all its logs.
+        gas_used, gas_limit: what the next base fee follows from.
+    """
+
+    header: Header
+    bloom: bytes
+    gas_used: int
+    gas_limit: int
+
+
+class FeeHistory(Struct, frozen=True):
+    """What the next block's gas costs, and what was paid on top in the latest one; None where it says not."""
+
+    base_fee_wei: int
+    tip_wei: int | None
+
+
+class _RpcBlock(Struct, rename="camel"):
+    number: str
+    hash: str
+    parent_hash: str
+    timestamp: str
+    logs_bloom: str
+    gas_used: str
+    gas_limit: str
+    base_fee_per_gas: str | None = None
+
+
+class _Pending(Struct):
+    """The block that a node would make now: its hash and more of it may be null."""
+
+    number: str
+    timestamp: str
+
+
+class _Log(Struct, rename="camel"):
+    address: str
+    topics: list[str]
+    data: str
+    block_number: str
+    block_hash: str
+    transaction_hash: str
+    transaction_index: str
+    log_index: str
+    removed: bool = False
+
+
+class _Receipt(Struct, rename="camel"):
+    transaction_hash: str
+    status: str
+    block_number: str
+    block_hash: str
+    transaction_index: str
+    gas_used: str
+    effective_gas_price: str
+    logs: list[_Log]
+    contract_address: str | None = None
+
+
+class _FeeHistory(Struct, rename="camel"):
+    base_fee_per_gas: list[str]
+    reward: list[list[str]] | None = None
+
+
+class _Transaction(Struct):
+    hash: str
+
+
+def _reader(kind: type[T]) -> Callable[[bytes], T]:
+    return decoder(kind, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
+
+
+_decode_text = _reader(str)
+_decode_block: Callable[[bytes], _RpcBlock | None] = _reader(_RpcBlock | None)  # type: ignore[arg-type]
+_decode_pending: Callable[[bytes], _Pending | None] = _reader(_Pending | None)  # type: ignore[arg-type]
+_decode_logs = _reader(list[_Log])
+_decode_receipt: Callable[[bytes], _Receipt | None] = _reader(_Receipt | None)  # type: ignore[arg-type]
+_decode_fee_history = _reader(_FeeHistory)
+_decode_transaction: Callable[[bytes], _Transaction | None] = _reader(_Transaction | None)  # type: ignore[arg-type]
+
+
+def quantity(text: str, field: str, most: int = limits.UINT256_MAX) -> int:
+    """A number of at most 64 hexadecimal digits.
+
+    Raises:
+        InvalidInput: it is none, or above `most`.
+    """
+    if not _QUANTITY.match(text):
+        raise InvalidInput(field=field, expected="0x and 1 to 64 hexadecimal digits", got=text)
+    number = int(text, 16)
+    if number > most:
+        raise InvalidInput(field=field, expected=f"at most {most}", got=text)
+    return number
+
+
+def read_quantity(raw: bytes) -> int:
+    """A result that is a number, up to 2^256 - 1."""
+    return quantity(_decode_text(raw), "result")
+
+
+def read_bytes(raw: bytes) -> bytes:
+    """A result that is bytes."""
+    return parse_hex(_decode_text(raw), "result")
+
+
+def read_hash(raw: bytes) -> bytes:
+    """A result that is 32 bytes."""
+    return _fixed(_decode_text(raw), "result", 32)
+
+
+def read_block(raw: bytes) -> FullHeader | None:
+    """A block; None where there is no such block."""
+    block = _decode_block(raw)
+    if block is None:
+        return None
+    base_fee = block.base_fee_per_gas
+    return FullHeader(
+        Header(
+            number=_height(block.number, "number"),
+            hash=_fixed(block.hash, "hash", 32),
+            parent_hash=_fixed(block.parent_hash, "parentHash", 32),
+            time_s=quantity(block.timestamp, "timestamp", limits.CHAIN_TIME_S_MAX),
+            base_fee_wei=0 if base_fee is None else quantity(base_fee, "baseFeePerGas"),
+        ),
+        _fixed(block.logs_bloom, "logsBloom", 256),
+        _height(block.gas_used, "gasUsed"),
+        _height(block.gas_limit, "gasLimit"),
+    )
+
+
+def read_pending_time(raw: bytes, head: Header) -> int | None:
+    """The time of a node's pending block, Unix seconds; None unless it is above the head and not before it.
+
+    Raises:
+        nothing: many nodes have no pending block, and are well.
+    """
+    try:
+        pending = _decode_pending(raw)
+        if pending is None or _height(pending.number, "number") <= head.number:
+            return None
+        time_s = quantity(pending.timestamp, "timestamp", limits.CHAIN_TIME_S_MAX)
+    except InvalidInput:
+        return None
+    return time_s if time_s >= head.time_s else None
+
+
+def read_logs(raw: bytes) -> list[Log]:
+    """Logs in the order of their blocks and of their place in them.
+
+    A log that is marked as removed is refused: what was asked for is not on the chain.
+    """
+    logs = [_log(log) for log in _decode_logs(raw)]
+    logs.sort(key=lambda log: (log.block_number, log.log_index))
+    for before, after in pairwise(logs):
+        if (before.block_number, before.log_index) == (after.block_number, after.log_index):
+            place = f"log {after.log_index} of block {after.block_number}"
+            raise InvalidInput(f"{place} comes twice")
+    return logs
+
+
+def read_receipt(raw: bytes) -> Receipt | None:
+    """A receipt, every log of which is of its own transaction; None where the node has none."""
+    receipt = _decode_receipt(raw)
+    if receipt is None:
+        return None
+    status = quantity(receipt.status, "status", 1)
+    read = Receipt(
+        tx_hash=_fixed(receipt.transaction_hash, "transactionHash", 32),
+        succeeded=status == 1,
+        block_number=_height(receipt.block_number, "blockNumber"),
+        block_hash=_fixed(receipt.block_hash, "blockHash", 32),
+        tx_index=_height(receipt.transaction_index, "transactionIndex"),
+        gas_used=_height(receipt.gas_used, "gasUsed"),
+        gas_price_wei=quantity(receipt.effective_gas_price, "effectiveGasPrice"),
+        contract=None
+        if receipt.contract_address is None
+        else _fixed(receipt.contract_address, "contractAddress", 20),
+        logs=tuple(_log(log) for log in receipt.logs),
+    )
+    for log in read.logs:
+        if (log.tx_hash, log.block_hash) != (read.tx_hash, read.block_hash):
+            raise InvalidInput("a receipt holds a log of another transaction or block")
+    return read
+
+
+def read_transaction_hash(raw: bytes) -> bytes | None:
+    """The hash of a transaction that waits or is mined; None where the node knows none."""
+    transaction = _decode_transaction(raw)
+    return None if transaction is None else _fixed(transaction.hash, "hash", 32)
+
+
+def read_fee_history(raw: bytes) -> FeeHistory:
+    """Of `eth_feeHistory` over one block: the last base fee is the next block's."""
+    history = _decode_fee_history(raw)
+    if not history.base_fee_per_gas:
+        raise InvalidInput("baseFeePerGas is empty")
+    paid = history.reward[0][:1] if history.reward else []
+    return FeeHistory(
+        quantity(history.base_fee_per_gas[-1], "baseFeePerGas"),
+        quantity(paid[0], "reward") if paid else None,
+    )
+
+
+def block_parameter(at: At) -> object:
+    """Which block, for methods that read state (EIP-1898)."""
+    if at is None:
+        return "latest"
+    if isinstance(at, int):
+        return hex(at)
+    return {"blockHash": to_hex(at), "requireCanonical": True}
+
+
+def call_parameter(call: EthCall) -> dict[str, str]:
+    """A message to a contract."""
+    asked = {"data": to_hex(call.data)}
+    if call.to:
+        asked["to"] = to_hex(call.to)
+    if call.sender != ZERO_ADDRESS:
+        asked["from"] = to_hex(call.sender)
+    if call.value_wei:
+        asked["value"] = hex(call.value_wei)
+    if call.gas_max:
+        asked["gas"] = hex(call.gas_max)
+    return asked
+
+
+def filter_parameter(wanted: LogFilter) -> dict[str, object]:
+    """Which logs; the blocks are still to be named."""
+    asked: dict[str, object] = {}
+    if wanted.addresses:
+        asked["address"] = [to_hex(address) for address in wanted.addresses]
+    if wanted.topics:
+        asked["topics"] = [[to_hex(topic) for topic in any_of] or None for any_of in wanted.topics]
+    return asked
+
+
+def _log(log: _Log) -> Log:
+    if log.removed:
+        raise InvalidInput("a log is marked as removed")
+    if len(log.topics) > _TOPICS_MAX:
+        raise InvalidInput(field="topics", expected=f"at most {_TOPICS_MAX}", got=len(log.topics))
+    return Log(
+        address=_fixed(log.address, "address", 20),
+        topics=tuple(_fixed(topic, "topics", 32) for topic in log.topics),
+        data=parse_hex(log.data, "data"),
+        block_number=_height(log.block_number, "blockNumber"),
+        block_hash=_fixed(log.block_hash, "blockHash", 32),
+        tx_hash=_fixed(log.transaction_hash, "transactionHash", 32),
+        tx_index=_height(log.transaction_index, "transactionIndex"),
+        log_index=_height(log.log_index, "logIndex"),
+    )
+
+
+def _height(text: str, field: str) -> int:
+    """A number of the kind that counts: blocks, seconds, gas, places."""
+    return quantity(text, field, limits.CHAIN_COUNT_MAX)
+
+
+def _fixed(text: str, field: str, size: int) -> bytes:
+    value = parse_hex(text, field)
+    if len(value) != size:
+        raise InvalidInput(field=field, expected=f"{size} bytes", got=text)
+    return value

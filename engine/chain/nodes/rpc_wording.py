@@ -1,0 +1,256 @@
+"""What nodes mean by their errors: the codes are few and shared by many meanings, so the words decide.
+
+A table each for what is told apart. The words are compared in lower case, anywhere in the message; the first
+row that fits counts. What a contract reverted with is no word of the node. They are those of geth, erigon,
+nethermind, besu, reth and anvil, of the chains' own forks of geth, and of the large providers.
+
+    whose fault                 what becomes of the call
+    the node is over its rate   another node; this one rests
+    the call is refused         Reverted, TransactionRefused, LogsRefused: no other node is asked
+    no such block               BlockGone, once all say so: one that lags does not have the block yet
+    the node's own              (-32603) another node; this one rests
+    anything else               another node
+
+Source: EIP-1474 (codes); the nodes' own sources.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from ....codecs.messages.wire import decoder
+from ....config import limits
+from ....config.errors import InvalidInput, RefusalKind, Reverted
+from ....crypto.hexadecimal import parse_hex
+
+DETAIL_CHARS_MAX = 200
+
+
+class RpcError(msgspec.Struct, frozen=True):
+    """An error that a node answers a call with.
+
+    Attributes:
+        code: of JSON-RPC, of EIP-1474, or the node's own.
+        message: what it says.
+        data: JSON, or nothing.
+    """
+
+    code: int
+    message: str = ""
+    data: msgspec.Raw = msgspec.Raw()
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.message[:DETAIL_CHARS_MAX]}"
+
+
+_INTERNAL = -32603
+_PARAMETERS = -32602
+
+_RATE_CODES = frozenset((429, -32005, -32016, -32029, -32097))
+_RATE_WORDS = (
+    "rate limit", "too many requests", "request limit", "compute units", "capacity", "throttle", "quota",
+)  # fmt: skip
+
+_LARGE_WORDS = ("response too large", "response size", "response is too big")
+
+_BATCH_WORDS = (
+    "batch too large", "batch size", "batch limit", "batch request", "batch is not", "batching",
+    "batches are not", "batch not", "batch call", "too many requests in batch", "requests in a batch",
+)  # fmt: skip
+
+_LOGS_WORDS = (
+    "query returned more than", "block range", "range is too", "range too", "range limit", "ranges over",
+    "limited to", "too many blocks", "too many logs", "too many results", "timed out", "timeout",
+    "deadline exceeded", "max results", "exceed maximum", "reduce the",
+)  # fmt: skip
+
+_GONE_WORDS = (
+    "unknown block", "block not found", "header not found", "header for hash not found",
+    "resource not found", "not canonical", "not currently canonical", "could not be found",
+)  # fmt: skip
+
+_AHEAD_WORDS = (
+    "blockoutofrange", "after last accepted block", "invalid block range", "beyond current head",
+)  # fmt: skip
+
+_REVERT_CODE = 3
+_REVERT_WORDS = (
+    "execution reverted", "reverted", "revert", "vm execution error", "vm exception", "evm error",
+    "invalid opcode", "invalidfeopcode", "out of gas", "outofgas", "gas required exceeds", "invalid jump",
+    "stack underflow", "stack overflow", "stack limit", "bad instruction", "opcode 0xfe", "halted",
+    "intrinsic gas", "insufficient funds", "insufficient balance", "exceeds allowance",
+    "execution error", "call depth", "write protection", "max code size", "invalid code",
+)  # fmt: skip
+
+_QUOTING = (
+    "execution reverted",
+    "reverted",
+    "revert",
+    "vm exception",
+    "error: vm exception",
+    "vm execution error",
+)
+
+_KNOWN_WORDS = (
+    "already known", "alreadyknown", "already imported", "already exists", "known transaction",
+    "with same hash",
+)  # fmt: skip
+
+_REFUSALS: tuple[tuple[str, RefusalKind], ...] = (
+    ("replacement", RefusalKind.UNDERPRICED),
+    ("replace existing", RefusalKind.UNDERPRICED),
+    ("nonce too low", RefusalKind.NONCE_TOO_LOW),
+    ("oldnonce", RefusalKind.NONCE_TOO_LOW),
+    ("nonce is too low", RefusalKind.NONCE_TOO_LOW),
+    ("nonce too high", RefusalKind.NONCE_TOO_HIGH),
+    ("noncegap", RefusalKind.NONCE_TOO_HIGH),
+    ("too distant from current sender nonce", RefusalKind.NONCE_TOO_HIGH),
+    ("insufficient funds", RefusalKind.FUNDS),
+    ("insufficientfunds", RefusalKind.FUNDS),
+    ("insufficient balance", RefusalKind.FUNDS),
+    ("upfront cost exceeds", RefusalKind.FUNDS),
+    ("sender doesn't have enough funds", RefusalKind.FUNDS),
+    ("less than block base fee", RefusalKind.FEE_TOO_LOW),
+    ("fee too low", RefusalKind.FEE_TOO_LOW),
+    ("feetoolow", RefusalKind.FEE_TOO_LOW),
+    ("gas price too low", RefusalKind.FEE_TOO_LOW),
+    ("gas price below", RefusalKind.FEE_TOO_LOW),
+    ("gas price is less than basefee", RefusalKind.FEE_TOO_LOW),
+    ("underpriced", RefusalKind.FEE_TOO_LOW),
+    ("intrinsic gas", RefusalKind.GAS),
+    ("intrinsicgas", RefusalKind.GAS),
+    ("gas limit", RefusalKind.GAS),
+    ("gaslimit", RefusalKind.GAS),
+    ("floor data gas", RefusalKind.GAS),
+    ("gas uint64 overflow", RefusalKind.GAS),
+    ("gasuintoverflow", RefusalKind.GAS),
+    ("exceeds the configured cap", RefusalKind.INVALID),
+    ("fee cap exceeded", RefusalKind.INVALID),
+    ("max priority fee per gas higher than max fee", RefusalKind.INVALID),
+    ("max priority fee per gas exceeds max fee", RefusalKind.INVALID),
+    ("invalid sender", RefusalKind.INVALID),
+    ("invalid signature", RefusalKind.INVALID),
+    ("signed for another chain", RefusalKind.INVALID),
+    ("chain id", RefusalKind.INVALID),
+    ("chainid", RefusalKind.INVALID),
+    ("invalid transaction", RefusalKind.INVALID),
+    ("transaction type", RefusalKind.INVALID),
+    ("typed transaction", RefusalKind.INVALID),
+    ("oversized", RefusalKind.INVALID),
+    ("initcode", RefusalKind.INVALID),
+    ("rlp", RefusalKind.INVALID),
+    ("decode", RefusalKind.INVALID),
+    ("negative value", RefusalKind.INVALID),
+    ("sender not an eoa", RefusalKind.INVALID),
+    ("replay-protected", RefusalKind.INVALID),
+)  # fmt: skip
+
+_decode_data = decoder(object, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
+
+
+def is_over_rate(fault: RpcError) -> bool:
+    """Whether the node wants to be asked less often. -32005 is also said of logs, of batches, and by besu of
+    transactions."""
+    if is_logs_refusal(fault) or is_batch_refusal(fault) or refusal_kind(fault) is not None:
+        return False
+    return fault.code in _RATE_CODES or _node_says(fault, _RATE_WORDS)
+
+
+def is_batch_refusal(fault: RpcError) -> bool:
+    """Whether it takes no batches, or none so large."""
+    return _node_says(fault, _BATCH_WORDS)
+
+
+def is_too_large(fault: RpcError) -> bool:
+    """Whether what it has to say is more than it wants to send."""
+    return _node_says(fault, _LARGE_WORDS)
+
+
+def is_logs_refusal(fault: RpcError) -> bool:
+    """Whether a range of logs is too wide for it."""
+    return _node_says(fault, _LOGS_WORDS + _LARGE_WORDS) and not _node_says(fault, _AHEAD_WORDS)
+
+
+def is_block_unknown(fault: RpcError) -> bool:
+    """Whether it does not have the block that was named, or not on its chain."""
+    return _node_says(fault, _GONE_WORDS) or _node_says(fault, _AHEAD_WORDS)
+
+
+def is_internal(fault: RpcError) -> bool:
+    """Whether it says of itself that something is wrong with it."""
+    return fault.code == _INTERNAL
+
+
+def is_parameter_refusal(outcome: object) -> bool:
+    """Whether an answer is a refusal of the parameters themselves: of one more than the node knows."""
+    if not isinstance(outcome, RpcError) or is_block_unknown(outcome):
+        return False
+    return outcome.code == _PARAMETERS or _node_says(outcome, ("too many arguments",))
+
+
+def is_known_already(fault: RpcError) -> bool:
+    """Whether the transaction that was sent is there."""
+    return _says(fault, _KNOWN_WORDS) and not _says(fault, ("unknown",))
+
+
+def refusal_kind(fault: RpcError) -> RefusalKind | None:
+    """Why a transaction was not taken; None where that is not what the node says."""
+    said = fault.message.lower()
+    return next((kind for words, kind in _REFUSALS if words in said), None)
+
+
+def revert_data(fault: RpcError) -> bytes | None:
+    """What a contract returned as it refused; None where the error is no revert.
+
+    Nodes put it into `data`, into `data.data`, behind a word in `data` ("Reverted 0x..."), or leave it out.
+    """
+    said = _decoded(fault.data)
+    if isinstance(said, dict):
+        said = said.get("data", said.get("result"))
+    text = said.split(" ")[-1] if isinstance(said, str) else ""
+    is_revert = fault.code == _REVERT_CODE or _says(fault, _REVERT_WORDS)
+    if not is_revert and not (isinstance(said, str) and said.lower().startswith("revert")):
+        return None
+    try:
+        return parse_hex(text, "data")
+    except InvalidInput:
+        return b""
+
+
+def as_revert(fault: RpcError, decode: Callable[[bytes], str]) -> Reverted | None:
+    """The refusal of a contract; None where the error is another.
+
+    Args:
+        decode: the words of what a contract returned; empty where there are none.
+    """
+    data = revert_data(fault)
+    if data is None:
+        return None
+    reason = decode(data) if data else _after_colon(fault.message)
+    return Reverted(reason, data)
+
+
+def _after_colon(message: str) -> str:
+    """ "execution reverted: too late" says "too late"; an error of the machine is its own reason."""
+    head, _, tail = message.partition("revert")
+    if not tail and head == message:
+        return message[:DETAIL_CHARS_MAX]
+    return tail.removeprefix("ed").lstrip(": ").strip()[:DETAIL_CHARS_MAX]
+
+
+def _decoded(data: msgspec.Raw) -> object:
+    try:
+        return _decode_data(bytes(data)) if bytes(data) else None
+    except InvalidInput:
+        return None
+
+
+def _node_says(fault: RpcError, words: tuple[str, ...]) -> bool:
+    """Whether these are words of the node itself: a contract may revert with any of them."""
+    quotes = fault.code == _REVERT_CODE or fault.message.lower().startswith(_QUOTING)
+    return not quotes and _says(fault, words)
+
+
+def _says(fault: RpcError, words: tuple[str, ...]) -> bool:
+    said = fault.message.lower()
+    return any(word in said for word in words)

@@ -1,0 +1,565 @@
+"""What a relayer does next, from what the store has and what the chain shows. Pure.
+
+    intent, transaction      `RELAY_INTENT_LIFECYCLE`, `RELAY_TRANSACTION_LIFECYCLE` (docs/lifecycles.md)
+
+All that must survive is in the rows: each plan is made from them anew, as after a crash. The transactions of
+one nonce stand for one another: the chain takes at most one, and whichever it takes decides. So an intent
+gets another nonce only after its own was used by none of them, as deep as the chain's confirmations.
+
+What was signed may be anywhere, whatever the nodes say that were asked. So what is late, or refused for good,
+is given up by filling its nonce, and has ended only once something else was mined there for good.
+
+`RelayMemory` holds the rest of a run: when it handed what in, and what it was told. Its loss costs time.
+
+Source: ARCHITECTURE.md, "Relayer"; EIP-1559.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from ....codecs import rlp
+from ....config.errors import RefusalKind
+from ....config.sections.relayer import RelayerSettings
+from ....config.timeouts import RELAY_AGAIN_S, RELAY_TAKEN_S
+from ...lifecycle import RELAY_INTENT_LIFECYCLE, RELAY_TRANSACTION_LIFECYCLE
+from ...store.rows import ChainIntent, ChainTx, IntentState, TxStatus, amount_of
+from ...store.tables import CHAIN_INTENT, CHAIN_TX
+from ...store.units import Change, cas
+from ..port import GasFees, Header, Receipt
+from .fee_policy import FeePolicy, GasPrice, first_price, replacement_price
+
+ENDED = RELAY_INTENT_LIFECYCLE.terminal()
+
+FILLER_GAS = 21_000
+TOO_LATE = "its deadline passed before it was mined"
+GIVEN_UP = "it was given up before it was mined"
+OUT_OF_GAS = "out of gas"
+UNEXPLAINED = "reverted; the block before it would have taken it"
+"""Of a call that behaves differently when it is mined."""
+
+_AGAIN_MS = round(RELAY_AGAIN_S * 1_000)
+_TAKEN_MS = round(RELAY_TAKEN_S * 1_000)
+_REFUSED_FOR_GOOD = (RefusalKind.INVALID, RefusalKind.GAS)
+_TOO_CHEAP = (RefusalKind.UNDERPRICED, RefusalKind.FEE_TOO_LOW)
+
+
+class RelayPolicy(Struct, frozen=True):
+    """Bounds of one relayer.
+
+    Attributes:
+        confirmations: blocks, its own included, after which a transaction is final.
+        in_flight_max: transactions that may wait to be mined.
+        gas_floor_wei: nothing new is signed with less on the account.
+    """
+
+    fees: FeePolicy
+    confirmations: int
+    stuck_ms: int
+    in_flight_max: int
+    gas_floor_wei: int
+
+
+def relay_policy(settings: RelayerSettings, confirmations: int) -> RelayPolicy:
+    """The bounds that settings mean."""
+    fees = FeePolicy(settings.fee_cap_wei, settings.tip_min_wei, settings.tip_max_wei, settings.bump_bps)
+    stuck_ms = round(settings.stuck_s * 1_000)
+    return RelayPolicy(fees, confirmations, stuck_ms, settings.in_flight_max, settings.gas_floor_wei)
+
+
+class Facts(Struct, frozen=True):
+    """What the chain shows, all as of one block.
+
+    Attributes:
+        head: the block.
+        nonce: of the account: how many of its transactions are mined.
+        receipts: transaction hash -> receipt, of those asked that are mined on this chain.
+        on_chain: hashes of blocks that are on this chain, of those asked.
+    """
+
+    head: Header
+    nonce: int
+    balance_wei: int
+    fees: GasFees
+    receipts: Mapping[bytes, Receipt]
+    on_chain: frozenset[bytes]
+
+
+class TakenNonce(Struct, frozen=True):
+    """A nonce was seen to be used by none of ours: in which block at the latest, and since when."""
+
+    block: Header
+    since_ms: int
+
+
+class Refusal(Struct, frozen=True):
+    """Why a transaction was not taken, and since when the nodes say so."""
+
+    kind: RefusalKind
+    detail: str
+    since_ms: int
+
+
+class Front(Struct, frozen=True):
+    """What the chain wants next: since when, and since which block."""
+
+    tx_hash: bytes
+    since_ms: int
+    since_block: int
+
+
+class RelayMemory(Struct):
+    """What one run of a relayer remembers; see the module.
+
+    Attributes:
+        front: the best transaction of the next nonce, if there is one.
+        handed_ms: transaction hash -> when it was last handed in.
+        refused: transaction hash -> why it was not taken then.
+        taken: nonces that somebody else used.
+    """
+
+    front: Front | None = None
+    handed_ms: dict[bytes, int] = field(default_factory=dict)
+    refused: dict[bytes, Refusal] = field(default_factory=dict)
+    taken: dict[int, TakenNonce] = field(default_factory=dict)
+
+
+class NonceSlot(Struct, frozen=True):
+    """A nonce and the transactions that were signed with it, the one that is wanted now last.
+
+    Attributes:
+        intent: what it is for; None where it is only filled.
+    """
+
+    nonce: int
+    transactions: tuple[ChainTx, ...]
+    intent: ChainIntent | None
+
+    @property
+    def best(self) -> ChainTx:
+        """The one that is wanted now: the dearest, of those that only fill the nonce if there are any."""
+        return self.transactions[-1]
+
+    @property
+    def mined(self) -> ChainTx | None:
+        """The one that was seen to be mined."""
+        return next((tx for tx in self.transactions if tx.status is TxStatus.MINED), None)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether one was mined for good: seen here only when the chain went back further than that."""
+        return any(tx.status in (TxStatus.FINAL, TxStatus.FAILED) for tx in self.transactions)
+
+
+def slots_of(transactions: Sequence[ChainTx], intents: Sequence[ChainIntent]) -> dict[int, NonceSlot]:
+    """nonce -> slot, in their order."""
+    by_key = {intent.effect_key: intent for intent in intents}
+    by_nonce: dict[int, list[ChainTx]] = {}
+    for tx in sorted(transactions, key=_place):
+        by_nonce.setdefault(tx.nonce, []).append(tx)
+    return {
+        nonce: NonceSlot(
+            nonce, tuple(some), next((by_key[tx.effect_key] for tx in some if tx.effect_key in by_key), None)
+        )
+        for nonce, some in by_nonce.items()
+    }
+
+
+def _place(tx: ChainTx) -> tuple[int, bool, bytes, int]:
+    return tx.nonce, not tx.effect_key, tx.fee_max_wei, tx.created_ms
+
+
+# --- What is to be done -----------------------------------------------------------------------------------
+
+
+class Sign(Struct, frozen=True):
+    """Sign a transaction and keep it.
+
+    Attributes:
+        intent: what it does; None only fills the nonce.
+        replaces: hash of the one of the same nonce that it is to replace.
+    """
+
+    nonce: int
+    intent: ChainIntent | None
+    price: GasPrice
+    replaces: bytes | None = None
+
+
+class Send(Struct, frozen=True):
+    """Hand a signed transaction in."""
+
+    transaction: ChainTx
+
+
+class Seen(Struct, frozen=True):
+    """A transaction of a slot is mined, and `is_final` if it is deep enough already."""
+
+    slot: NonceSlot
+    transaction: ChainTx
+    receipt: Receipt
+    is_final: bool
+
+
+class Write(Struct, frozen=True):
+    """Keep what changed. `what` counts it."""
+
+    what: str
+    effect_key: str
+    changes: tuple[Change, ...]
+
+
+Action = Sign | Send | Seen | Write
+
+
+class RelayPlan(Struct, frozen=True):
+    """What is to be done, in order, and how things stand.
+
+    Attributes:
+        pending: nonces that wait to be mined.
+        stuck: those of them that are to be, or would have to be, replaced.
+        at_cap: those, and intents, that wait because they would have to cost more than the cap.
+        undone: those of them that were mined for good before the chain went back behind that.
+        starved: the account has too little for what is wanted.
+    """
+
+    actions: tuple[Action, ...]
+    pending: int
+    undone: int
+    stuck: int
+    at_cap: int
+    starved: bool
+
+
+class _Draft:
+    """A plan that is being made."""
+
+    def __init__(self, facts: Facts, memory: RelayMemory, policy: RelayPolicy, now_ms: int) -> None:
+        self.facts, self.memory, self.policy, self.now_ms = facts, memory, policy, now_ms
+        self.actions: list[Action] = []
+        self.stuck = self.at_cap = 0
+        self.starved = facts.balance_wei < policy.gas_floor_wei
+
+    def write(self, what: str, intent: ChainIntent | None, *changes: Change) -> None:
+        """Keep changes of a slot, of its intent, or of both."""
+        self.actions.append(Write(what, _key_of(intent), changes))
+
+
+def remember(memory: RelayMemory, slots: Mapping[int, NonceSlot], facts: Facts, now_ms: int) -> None:
+    """Take in what the chain shows; forget what is over."""
+    front = slots.get(facts.nonce)
+    if front is None:
+        memory.front = None
+    elif memory.front is None or memory.front.tx_hash != front.best.tx_hash:
+        memory.front = Front(front.best.tx_hash, now_ms, facts.head.number)
+    known = {tx.tx_hash for slot in slots.values() for tx in slot.transactions}
+    memory.handed_ms = {key: at_ms for key, at_ms in memory.handed_ms.items() if key in known}
+    memory.refused = {key: why for key, why in memory.refused.items() if key in known}
+    taken = {}
+    for slot in slots.values():
+        if _on_chain(slot, facts) is not None:
+            continue
+        if slot.mined is not None:
+            for tx in slot.transactions:  # re-organised: nobody may have it any more
+                memory.handed_ms.pop(tx.tx_hash, None)
+        if slot.nonce < facts.nonce:
+            before = memory.taken.get(slot.nonce)
+            is_kept = before is not None and before.block.hash in facts.on_chain
+            taken[slot.nonce] = before if before is not None and is_kept else TakenNonce(facts.head, now_ms)
+    memory.taken = taken
+
+
+def plan(
+    slots: Mapping[int, NonceSlot],
+    waiting: Sequence[ChainIntent],
+    facts: Facts,
+    memory: RelayMemory,
+    policy: RelayPolicy,
+    now_ms: int,
+) -> RelayPlan:
+    """Decide.
+
+    Args:
+        slots: of every nonce with a transaction whose end is not known, and those that were settled though
+            the chain's nonce is not past them.
+        waiting: intents without a transaction, in the order in which they get one.
+        memory: after `remember`.
+
+    Guarantees: an intent has transactions of one nonce at a time; no price is above the cap; nonces are given
+    out without a gap, and a gap is filled.
+    """
+    draft = _Draft(facts, memory, policy, now_ms)
+    pending = [slot for slot in slots.values() if slot.nonce >= facts.nonce and slot.mined is None]
+    for slot in slots.values():
+        mined = _on_chain(slot, facts)
+        if mined is not None:
+            _plan_mined(draft, slot, mined)
+        elif slot.mined is not None:
+            draft.write("reorganised", slot.intent, *_back_to_signed(slot, now_ms))
+        elif slot.nonce >= facts.nonce:
+            _plan_pending(draft, slot)
+        else:
+            _plan_taken(draft, slot)
+    undone = sum(slot.is_settled for slot in pending)
+    room = 0 if draft.starved or undone else policy.in_flight_max - len(pending)
+    _plan_new(draft, slots, waiting, room)
+    return RelayPlan(tuple(draft.actions), len(pending), undone, draft.stuck, draft.at_cap, draft.starved)
+
+
+def _on_chain(slot: NonceSlot, facts: Facts) -> ChainTx | None:
+    """The slot's transaction that is mined on this chain."""
+    for tx in slot.transactions:
+        if tx.tx_hash in facts.receipts or (tx.status is TxStatus.MINED and tx.block_hash in facts.on_chain):
+            return tx
+    return None
+
+
+def _plan_mined(draft: _Draft, slot: NonceSlot, tx: ChainTx) -> None:
+    receipt = draft.facts.receipts.get(tx.tx_hash)
+    number = tx.block_number if receipt is None else receipt.block_number
+    is_final = number is not None and _depth(draft, number) >= draft.policy.confirmations
+    if receipt is not None:
+        draft.actions.append(Seen(slot, tx, receipt, is_final))
+    elif is_final:
+        draft.write("settled", slot.intent, *_settled(slot, tx, draft.now_ms))
+
+
+def _depth(draft: _Draft, block_number: int) -> int:
+    return draft.facts.head.number - block_number + 1
+
+
+def _plan_taken(draft: _Draft, slot: NonceSlot) -> None:
+    """None of ours has the nonce. Once that is deep enough, the intent gets another."""
+    taken = draft.memory.taken.get(slot.nonce)
+    if taken is None or draft.now_ms - taken.since_ms < _TAKEN_MS:
+        return
+    if _depth(draft, taken.block.number) < draft.policy.confirmations:
+        return
+    changes = [cas(CHAIN_TX, _tx(tx, draft.now_ms, TxStatus.REPLACED)) for tx in slot.transactions]
+    if slot.intent is not None:
+        intent = slot.intent
+        ended = _given_up(intent, draft.now_ms) if intent.reason else None
+        changes.append(cas(CHAIN_INTENT, ended or _intent(intent, draft.now_ms, IntentState.WAITING)))
+    draft.write("taken", slot.intent, *changes)
+
+
+def _plan_pending(draft: _Draft, slot: NonceSlot) -> None:
+    best, intent = slot.best, slot.intent if slot.best.effect_key else None
+    refusal = draft.memory.refused.get(best.tx_hash)
+    kind = refusal.kind if refusal is not None else None
+    why = "" if intent is None else _no_more(draft, intent, refusal)
+    is_stuck = kind is not RefusalKind.FUNDS and (
+        kind in _TOO_CHEAP
+        or amount_of(best.fee_max_wei) < draft.facts.fees.base_fee_wei
+        or _is_passed_by(draft, best)
+    )
+    draft.stuck += is_stuck
+    if why or is_stuck:
+        price = replacement_price(price_of(best), draft.facts.fees, draft.policy.fees)
+        if price is None and why:  # nodes that do not have it, or not any more, take what is cheaper
+            price = first_price(draft.facts.fees, draft.policy.fees)
+        if price is not None:
+            draft.actions.append(Sign(slot.nonce, None if why else intent, price, best.tx_hash))
+            if intent is not None and why and intent.state is IntentState.PENDING:
+                changed = replace(intent, reason=why, updated_ms=draft.now_ms)
+                draft.write("given up", intent, cas(CHAIN_INTENT, changed))
+            return
+        draft.at_cap += 1
+    draft.starved = draft.starved or kind is RefusalKind.FUNDS
+    _send_if_due(draft, best)
+
+
+def _no_more(draft: _Draft, intent: ChainIntent, refusal: Refusal | None) -> str:
+    """Why an intent with a transaction is to be given up; empty if it is not."""
+    if intent.state is IntentState.FAILED:  # the chain went back behind its failure: it must not come true
+        return intent.reason
+    if intent.state is not IntentState.PENDING:
+        return ""
+    if _is_late(intent, draft.now_ms):
+        return TOO_LATE
+    if refusal is None or refusal.kind not in _REFUSED_FOR_GOOD:
+        return ""
+    return refusal.detail if draft.now_ms - refusal.since_ms >= draft.policy.stuck_ms else ""
+
+
+def _is_passed_by(draft: _Draft, tx: ChainTx) -> bool:
+    """Whether it was next long enough, and the chain made blocks without it."""
+    front = draft.memory.front
+    return (
+        front is not None
+        and front.tx_hash == tx.tx_hash
+        and draft.now_ms - front.since_ms >= draft.policy.stuck_ms
+        and draft.facts.head.number > front.since_block
+    )
+
+
+def _send_if_due(draft: _Draft, tx: ChainTx) -> None:
+    handed_ms = draft.memory.handed_ms.get(tx.tx_hash)
+    refusal = draft.memory.refused.get(tx.tx_hash)
+    if (
+        handed_ms is None
+        or (refusal is not None and refusal.kind is RefusalKind.NONCE_TOO_HIGH)
+        or draft.now_ms - handed_ms >= _AGAIN_MS
+        or draft.now_ms < handed_ms
+    ):
+        draft.actions.append(Send(tx))
+
+
+def _plan_new(
+    draft: _Draft, slots: Mapping[int, NonceSlot], waiting: Sequence[ChainIntent], room: int
+) -> None:
+    """Give nonces to what waits, the gaps first, and fill the gaps that are left."""
+    first = draft.facts.nonce
+    next_nonce = max([first, *(nonce + 1 for nonce in slots)])
+    free = [nonce for nonce in range(first, next_nonce) if nonce not in slots]
+    price = first_price(draft.facts.fees, draft.policy.fees)
+    left_wei = draft.facts.balance_wei - sum(
+        cost_of(slot.best) for slot in slots.values() if slot.nonce >= first
+    )
+    for intent in waiting:
+        if _is_late(intent, draft.now_ms):
+            ended = _intent(intent, draft.now_ms, IntentState.CANCELLED, reason=TOO_LATE)
+            draft.write("cancelled", intent, cas(CHAIN_INTENT, ended))
+        elif price is None:
+            draft.at_cap += 1
+        elif room > 0:
+            cost_wei = intent.gas * price.fee_max_wei + amount_of(intent.value_wei)
+            if cost_wei > left_wei:
+                draft.starved = True
+                continue
+            nonce = free.pop(0) if free else next_nonce
+            next_nonce = max(next_nonce, nonce + 1)
+            left_wei -= cost_wei
+            room -= 1
+            draft.actions.append(Sign(nonce, intent, price))
+    if price is None:
+        draft.at_cap += len(free)
+    else:
+        draft.actions += [Sign(nonce, None, price) for nonce in free]
+
+
+def _is_late(intent: ChainIntent, now_ms: int) -> bool:
+    return intent.deadline_s <= now_ms // 1_000
+
+
+# --- What changes -----------------------------------------------------------------------------------------
+
+
+def seen(action: Seen, reason: str, now_ms: int) -> Write:
+    """What is kept of a transaction that is mined.
+
+    Args:
+        reason: why it was reverted.
+    """
+    slot, receipt = action.slot, action.receipt
+    place = {"block_number": receipt.block_number, "block_hash": receipt.block_hash}
+    mined = _tx(action.transaction, now_ms, TxStatus.MINED, **place)
+    others = tuple(tx for tx in slot.transactions if tx is not action.transaction)
+    others = tuple(_unmined(tx, now_ms) if tx.status is TxStatus.MINED else tx for tx in others)
+    intent = slot.intent
+    if intent is not None and mined.effect_key:
+        state = IntentState.MINED if receipt.succeeded else IntentState.REVERTED
+        intent = _intent(intent, now_ms, state, reason=reason, mined_hash=mined.tx_hash, **place)
+    elif intent is not None and intent.state is not IntentState.PENDING:
+        intent = _pending_again(intent, now_ms)
+    if action.is_final:
+        after = NonceSlot(slot.nonce, (*others, mined), intent)
+        return Write("settled", _key_of(intent), tuple(_settled(after, mined, now_ms)))
+    changes: list[Change] = [cas(CHAIN_TX, tx) for tx in (mined, *others) if tx not in slot.transactions]
+    if intent is not None and intent is not slot.intent:
+        changes.append(cas(CHAIN_INTENT, intent))
+    return Write("mined", _key_of(intent), tuple(changes))
+
+
+def _key_of(intent: ChainIntent | None) -> str:
+    return intent.effect_key if intent is not None else ""
+
+
+def signed(action: Sign, now_ms: int) -> Change | None:
+    """What changes of the intent that a transaction is signed for."""
+    intent = action.intent
+    if intent is None or intent.state is not IntentState.WAITING:
+        return None
+    return cas(CHAIN_INTENT, _intent(intent, now_ms, IntentState.PENDING))
+
+
+def forbidden(intent: ChainIntent, reason: str, now_ms: int) -> Write:
+    """What is kept of an intent that the key's policy does not let us sign."""
+    change = cas(CHAIN_INTENT, _intent(intent, now_ms, IntentState.FAILED, reason=reason))
+    return Write("failed", intent.effect_key, (change,))
+
+
+def revived(tx: ChainTx, now_ms: int) -> Change:
+    """A transaction that was given up is signed again, to the byte."""
+    return cas(CHAIN_TX, _tx(tx, now_ms, TxStatus.SIGNED))
+
+
+def _settled(slot: NonceSlot, mined: ChainTx, now_ms: int) -> list[Change]:
+    intent = slot.intent
+    is_filler = not mined.effect_key
+    has_failed = intent is not None and not is_filler and intent.state is IntentState.REVERTED
+    end = TxStatus.FAILED if has_failed else TxStatus.FINAL
+    changes: list[Change] = [
+        cas(CHAIN_TX, _tx(tx, now_ms, end if tx is mined else TxStatus.REPLACED)) for tx in slot.transactions
+    ]
+    if intent is not None:
+        state = IntentState.FAILED if has_failed else IntentState.FINAL
+        ended = _given_up(intent, now_ms) if is_filler else _intent(intent, now_ms, state)
+        changes.append(cas(CHAIN_INTENT, ended))
+    return changes
+
+
+def _given_up(intent: ChainIntent, now_ms: int) -> ChainIntent:
+    """The end of an intent whose nonce something else has."""
+    reason = intent.reason or (TOO_LATE if _is_late(intent, now_ms) else GIVEN_UP)
+    state = IntentState.CANCELLED if reason == TOO_LATE else IntentState.FAILED
+    return _intent(intent, now_ms, state, reason=reason)
+
+
+def _back_to_signed(slot: NonceSlot, now_ms: int) -> list[Change]:
+    changes: list[Change] = [
+        cas(CHAIN_TX, _unmined(tx, now_ms)) for tx in slot.transactions if tx.status is TxStatus.MINED
+    ]
+    if slot.intent is not None and slot.intent.state is not IntentState.PENDING:
+        changes.append(cas(CHAIN_INTENT, _pending_again(slot.intent, now_ms)))
+    return changes
+
+
+def _unmined(tx: ChainTx, now_ms: int) -> ChainTx:
+    return _tx(tx, now_ms, TxStatus.SIGNED, block_number=None, block_hash=None)
+
+
+def _pending_again(intent: ChainIntent, now_ms: int) -> ChainIntent:
+    nowhere = {"mined_hash": None, "block_number": None, "block_hash": None}
+    return _intent(intent, now_ms, IntentState.PENDING, reason="", **nowhere)
+
+
+def _tx(tx: ChainTx, now_ms: int, status: TxStatus, **changed: object) -> ChainTx:
+    RELAY_TRANSACTION_LIFECYCLE.check(tx.status, status, is_final=False)
+    return replace(tx, status=status, updated_ms=now_ms, **changed)
+
+
+def _intent(intent: ChainIntent, now_ms: int, state: IntentState, **changed: object) -> ChainIntent:
+    RELAY_INTENT_LIFECYCLE.check(intent.state, state, is_final=False)
+    return replace(intent, state=state, updated_ms=now_ms, **changed)
+
+
+# --- What a signed transaction says -----------------------------------------------------------------------
+
+
+def price_of(tx: ChainTx) -> GasPrice:
+    """What it offers for a unit of gas."""
+    members = _members(tx)
+    return GasPrice(rlp.as_uint(members[3], "maxFeePerGas"), rlp.as_uint(members[2], "maxPriorityFeePerGas"))
+
+
+def cost_of(tx: ChainTx) -> int:
+    """The most that it can cost, in wei."""
+    members = _members(tx)
+    gas, value_wei = rlp.as_uint(members[4], "gas"), rlp.as_uint(members[6], "value")
+    return gas * amount_of(tx.fee_max_wei) + value_wei
+
+
+def _members(tx: ChainTx) -> list[rlp.Item]:
+    return rlp.as_list(rlp.decode(tx.raw[1:]), "transaction", 12)

@@ -1,0 +1,573 @@
+"""Gets transactions mined, each once: signs, keeps, hands in, watches. One runs for each chain and key.
+
+    submit -> the store -> look: what is open, what the chain shows -> `relay_plan.plan`
+                            |-> one write: what was seen, what was signed: durable before it is handed in
+                            '-> hand in, by nonce
+
+Every look begins with the rows of the store, so that nothing is lost between two of them. It follows a new
+head, something submitted, or a second. While nothing is open the chain is not asked. While the node or the
+store is away it looks again each second.
+
+Who relays is who holds the shard that follows from chain and address; what another writes late is fenced, and
+the store has one first transaction of a nonce. Anybody may submit and wait.
+
+Source: ARCHITECTURE.md, "Relayer", "Several engines".
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+import structlog
+import trio
+from msgspec import Struct
+
+from ....codecs.transactions import Transaction, decode_transaction, sign_transaction
+from ....config.errors import (
+    BlockGone,
+    ChainError,
+    NodeUnavailable,
+    PolicyError,
+    RefusalKind,
+    Reverted,
+    StoreUnavailable,
+    TransactionRefused,
+)
+from ....config.limits import RELAY_DATA_BYTES_MAX, RELAY_IN_FLIGHT_MAX, RELAY_REASON_CHARS_MAX
+from ....config.timeouts import RELAY_LOOK_S, RELAY_NODE_S, RELAY_PAUSE_S, RELAY_PAUSE_S_MAX, RELAY_REASON_S
+from ....crypto.custody.transaction_policy import PolicedRelayKey
+from ....crypto.keccak import keccak256
+from ...store.leases import FencedOff, Leases
+from ...store.queries import (
+    among,
+    by,
+    open_intents_count,
+    open_transactions,
+    settled_transactions,
+    signed_intents,
+    waiting_intents,
+)
+from ...store.rows import NEVER_S, ChainIntent, ChainTx, IntentState, TxStatus, amount32, amount_of
+from ...store.store import Store
+from ...store.tables import CHAIN_INTENT, CHAIN_TX
+from ...store.units import Change, Done, Duplicate, Fence, Fenced, New, Unit, new, row_of
+from ..port import Chain, EthCall, Header, Receipt
+from .relay_plan import (
+    ENDED,
+    FILLER_GAS,
+    OUT_OF_GAS,
+    UNEXPLAINED,
+    Facts,
+    NonceSlot,
+    Refusal,
+    RelayMemory,
+    RelayPlan,
+    RelayPolicy,
+    Seen,
+    Send,
+    Sign,
+    Write,
+    forbidden,
+    plan,
+    remember,
+    revived,
+    seen,
+    signed,
+    slots_of,
+)
+
+_Rows = Sequence[tuple[Any, ...]]
+
+_COUNTED = ("mined", "settled", "reorganised", "taken", "failed", "cancelled", "bumped", "handed", "refused")
+
+_MINED = (IntentState.MINED, IntentState.REVERTED)
+_IDLE = RelayPlan((), 0, 0, 0, 0, starved=False)
+
+_log = structlog.get_logger("cambist.relayer")
+
+
+class IntentOutcome(Struct, frozen=True):
+    """What became of an intent.
+
+    Attributes:
+        state: as `ChainIntent.state`.
+        reason: why it failed, was reverted or cancelled, or is given up unless it is mined; else empty.
+        tx_hash: of the transaction that was mined.
+        receipt: of that one, as the chain has it now.
+    """
+
+    effect_key: str
+    state: IntentState
+    reason: str
+    tx_hash: bytes | None
+    receipt: Receipt | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it stays so: mined as deep as the chain's confirmations, or never to be mined."""
+        return self.state in ENDED
+
+
+class RelayerStatistics(Struct, frozen=True):
+    """How one relayer stands, and counters.
+
+    Attributes:
+        holds: it is this one that relays for its chain and key.
+        waiting: intents without a transaction.
+        pending: nonces that wait to be mined.
+        undone: those of them that had been mined for good: the chain went back behind its confirmations.
+            Nothing new is signed until they are mined again.
+        stuck: those of them that should be replaced; at_cap: what would have to cost more than the cap.
+        starved: the account has too little for what is wanted, or less than its floor.
+        oldest_age_ms: of the first intent whose end is not known.
+        away: why the chain or the store cannot be used now, or empty.
+        balance_wei: of the account, when it was last looked at.
+        counts: by what happened: transactions mined, settled, reorganised, handed in, bumped, refused by a
+            node; nonces taken by somebody else; intents that the key may not sign (failed), or that were
+            late before they were signed (cancelled).
+    """
+
+    holds: bool
+    waiting: int
+    pending: int
+    undone: int
+    stuck: int
+    at_cap: int
+    starved: bool
+    oldest_age_ms: int
+    away: str
+    balance_wei: int
+    counts: dict[str, int]
+
+
+def relay_shard(chain_id: int, sender: bytes) -> int:
+    """Who holds this shard relays for a chain and address."""
+    return keccak256(chain_id.to_bytes(8, "big") + sender)[0]
+
+
+class Relayer:
+    """See the module. `run` is its task.
+
+    Args:
+        key: its policy lets it send to its own address too, which is how a nonce is filled.
+        leases: of this engine; they run longer than this.
+        now_ms: wall clock, Unix milliseconds.
+
+    Raises:
+        ValueError: the key's policy does not let it send to itself, or pay up to the cap.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        store: Store,
+        key: PolicedRelayKey,
+        leases: Leases,
+        policy: RelayPolicy,
+        now_ms: Callable[[], int],
+    ) -> None:
+        try:
+            key.policy.check(chain.chain_id, key.address, 0, FILLER_GAS, policy.fees.cap_wei)
+        except PolicyError as error:
+            raise ValueError(f"the relayer's key has to be able to send to itself: {error}") from None
+        self._chain, self._store, self._key, self._leases = chain, store, key, leases
+        self._policy = policy
+        self._now_ms = now_ms
+        self._shard = relay_shard(chain.chain_id, key.address)
+        self._memory = RelayMemory()
+        self._head_hash = b""
+        self._wake = trio.Event()
+        self._watched: WeakValueDictionary[str, trio.Event] = WeakValueDictionary()
+        self._plan = _IDLE
+        self._counts: dict[str, int] = dict.fromkeys(_COUNTED, 0)
+        self._waiting = self._balance_wei = 0
+        self._oldest_ms: int | None = None
+        self._holds = False
+        self._away = ""
+
+    @property
+    def address(self) -> bytes:
+        """Whose transactions they are, 20 bytes."""
+        return self._key.address
+
+    async def submit(self, effect_key: str, call: EthCall, deadline_s: int | None = None) -> IntentOutcome:
+        """Have a call mined once. Submitting the same key again changes nothing.
+
+        Args:
+            effect_key: what it is known by, at most once mined.
+            call: with the most gas that it may use; its sender is the relayer.
+            deadline_s: Unix seconds; from then on it is cancelled unless it is mined.
+
+        Returns:
+            How it stands, without a receipt.
+
+        Raises:
+            StoreUnavailable: nothing was kept, or nobody can say: submit again.
+            ValueError: no key, no contract, no gas, too much data, or another call under the same key.
+
+        Guarantees: durable when this returns.
+        """
+        if not effect_key or len(call.to) != 20 or call.gas_max < _gas_min(call.data):
+            raise ValueError(f"an intent has a key, a contract, and gas: at least {_gas_min(call.data)} here")
+        if len(call.data) > RELAY_DATA_BYTES_MAX:
+            raise ValueError(f"calldata of a transaction is at most {RELAY_DATA_BYTES_MAX} bytes")
+        now_ms = self._now_ms()
+        row = ChainIntent(
+            effect_key, self._chain.chain_id, self._key.address, call.to, call.data, amount32(call.value_wei),
+            call.gas_max, NEVER_S if deadline_s is None else deadline_s, now_ms, 1, IntentState.WAITING, "",
+            None, None, None, now_ms,
+        )  # fmt: skip
+        outcome = await self._store.write(Unit((new(CHAIN_INTENT, row),)))
+        if isinstance(outcome, Duplicate):
+            there: ChainIntent = row_of(CHAIN_INTENT, outcome.row)
+            if _sent_by(there) != _sent_by(row) or _call_of(there) != _call_of(row):
+                raise ValueError(f"effect {effect_key} was submitted with another call")
+            row = there
+        elif not isinstance(outcome, Done):
+            raise ChainError(f"an intent was not kept: {outcome}")
+        self._wake.set()
+        return _outcome(row)
+
+    async def outcome(self, effect_key: str) -> IntentOutcome | None:
+        """How an intent stands, without a receipt; None if there is none.
+
+        Raises:
+            StoreUnavailable: the store is away.
+        """
+        (rows,) = await self._store.read(by(CHAIN_INTENT, effect_key))
+        return _outcome(row_of(CHAIN_INTENT, rows[0])) if rows else None
+
+    async def wait(self, effect_key: str, *, final: bool = True) -> IntentOutcome:
+        """Return once an intent is mined or will never be; the caller bounds it.
+
+        Args:
+            final: only once that cannot change any more; else from its first confirmation on.
+
+        Raises:
+            KeyError: nothing was submitted under that key.
+            StoreUnavailable: the store is away; NodeUnavailable: the chain is, which has the receipt.
+        """
+        while True:
+            event = self._watched.get(effect_key)
+            if event is None:
+                event = self._watched[effect_key] = trio.Event()
+            found = await self.outcome(effect_key)
+            if found is None:
+                raise KeyError(effect_key)
+            if found.is_final or (found.state in _MINED and not final):
+                receipt = await self._chain.receipt(found.tx_hash) if found.tx_hash else None
+                if found.is_final or receipt is not None:
+                    return IntentOutcome(found.effect_key, found.state, found.reason, found.tx_hash, receipt)
+            with trio.move_on_after(RELAY_LOOK_S):
+                await event.wait()
+
+    def statistics(self) -> RelayerStatistics:
+        """Counters and how it stood at the last look."""
+        return RelayerStatistics(
+            self._holds,
+            self._waiting,
+            self._plan.pending,
+            self._plan.undone,
+            self._plan.stuck,
+            self._plan.at_cap,
+            self._plan.starved,
+            0 if self._oldest_ms is None else max(0, self._now_ms() - self._oldest_ms),
+            self._away,
+            self._balance_wei,
+            dict(self._counts),
+        )
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Relay while the shard is held, until cancelled."""
+        task_status.started()
+        pause_s = RELAY_PAUSE_S
+        while True:
+            changed = self._leases.changed()
+            fence = self._leases.fence(self._shard)
+            self._holds = fence is not None
+            if fence is None:
+                self._memory = RelayMemory()
+                with trio.move_on_after(RELAY_LOOK_S):
+                    await changed.wait()
+                continue
+            self._wake = trio.Event()
+            try:
+                is_idle = await self._look(fence)
+            except FencedOff:
+                self._memory = RelayMemory()
+                await trio.sleep(RELAY_PAUSE_S)
+            except (ChainError, StoreUnavailable, trio.TooSlowError) as error:
+                self._lose(str(error) or "no answer in time")
+                await trio.sleep(pause_s)
+                pause_s = min(2 * pause_s, RELAY_PAUSE_S_MAX)
+            else:
+                self._away = ""
+                pause_s = RELAY_PAUSE_S
+                await self._rest(is_idle=is_idle)
+
+    def _lose(self, why: str) -> None:
+        if self._away != why:
+            _log.warning("the relayer waits", chain_id=self._chain.chain_id, detail=why)
+        self._away = why
+
+    async def _rest(self, *, is_idle: bool) -> None:
+        """Until something may have changed."""
+        with trio.move_on_after(RELAY_LOOK_S):
+            if is_idle:
+                await self._wake.wait()
+                return
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._wait_head, nursery.cancel_scope)
+                await self._wake.wait()
+                nursery.cancel_scope.cancel()
+
+    async def _wait_head(self, scope: trio.CancelScope) -> None:
+        try:
+            await self._chain.wait_head(self._head_hash)
+        except ChainError:
+            return  # the next look finds out
+        scope.cancel()
+
+    # --- One look ---------------------------------------------------------------------------------------
+
+    async def _look(self, fence: Fence) -> bool:
+        """Look once and do what follows. Returns whether nothing is open."""
+        chain_id, sender = self._chain.chain_id, self._key.address
+        transactions, intents, waits, counts = await self._store.read(
+            open_transactions(chain_id, sender),
+            signed_intents(chain_id, sender),
+            waiting_intents(chain_id, sender, self._policy.in_flight_max),
+            open_intents_count(chain_id, sender),
+        )
+        ((self._waiting, self._oldest_ms),) = counts
+        if not transactions and not waits:
+            self._plan = _IDLE
+            return True
+        with trio.fail_after(RELAY_NODE_S):
+            head, nonce = await self._head()
+        slots = await self._slots(nonce, transactions, intents)
+        with trio.fail_after(RELAY_NODE_S):
+            facts = await self._facts(head, nonce, slots)
+        now_ms = self._now_ms()
+        remember(self._memory, slots, facts, now_ms)
+        waiting = [row_of(CHAIN_INTENT, row) for row in waits]
+        self._plan = plan(slots, waiting, facts, self._memory, self._policy, now_ms)
+        await self._do(self._plan, head, fence)
+        return False
+
+    async def _head(self) -> tuple[Header, int]:
+        """(the latest block, the account's nonce as of it)."""
+        head = await self._chain.block()
+        if head is None:
+            raise NodeUnavailable("the node has no latest block")
+        self._head_hash = head.hash
+        return head, await self._chain.nonce(self._key.address, head.hash)
+
+    async def _slots(self, nonce: int, transactions: _Rows, intents: _Rows) -> dict[int, NonceSlot]:
+        """What is open, and what was settled though the chain's nonce is not past it."""
+        chain_id, sender = self._chain.chain_id, self._key.address
+        (settled,) = await self._store.read(
+            settled_transactions(chain_id, sender, nonce, RELAY_IN_FLIGHT_MAX)
+        )
+        undone = [row_of(CHAIN_TX, row) for row in settled]
+        if undone:
+            keys = [tx.effect_key for tx in undone if tx.effect_key]
+            (more,) = await self._store.read(among(CHAIN_INTENT, "effect_key", keys))
+            intents = [*intents, *more]
+        return slots_of(
+            [*(row_of(CHAIN_TX, row) for row in transactions), *undone],
+            [row_of(CHAIN_INTENT, row) for row in intents],
+        )
+
+    async def _facts(self, head: Header, nonce: int, slots: dict[int, NonceSlot]) -> Facts:
+        chain = self._chain
+        blocks = _Blocks(chain, head)
+        fees = await chain.fees()
+        self._balance_wei = await chain.balance(self._key.address)
+        on_chain: set[bytes] = set()
+        receipts: dict[bytes, Receipt] = {}
+        for taken in self._memory.taken.values():
+            if await blocks.has(taken.block.number, taken.block.hash):
+                on_chain.add(taken.block.hash)
+        for slot in slots.values():
+            mined = slot.mined
+            if mined is not None and await blocks.has(mined.block_number, mined.block_hash):
+                on_chain.add(mined.block_hash or b"")
+                continue
+            if slot.nonce >= nonce:
+                continue
+            for tx in reversed(slot.transactions):
+                receipt = await chain.receipt(tx.tx_hash)
+                if receipt is not None and await blocks.has(receipt.block_number, receipt.block_hash):
+                    receipts[tx.tx_hash] = receipt
+                    break
+        return Facts(head, nonce, self._balance_wei, fees, receipts, frozenset(on_chain))
+
+    async def _do(self, todo: RelayPlan, head: Header, fence: Fence) -> None:
+        """Keep what was seen and signed, then hand in."""
+        writes: list[Write] = []
+        sends: list[ChainTx] = []
+        for action in todo.actions:
+            match action:
+                case Write():
+                    writes.append(action)
+                case Seen():
+                    reason = "" if action.receipt.succeeded else await self._reason(action)
+                    writes.append(seen(action, reason, self._now_ms()))
+                case Send():
+                    sends.append(action.transaction)
+                case Sign():
+                    write, row = self._signed(action)
+                    writes.append(write)
+                    if row is not None:
+                        sends.append(row)
+        if any(write.what in ("settled", "taken") for write in writes):
+            await self._check_head(head)
+        await self._keep(writes, fence)
+        with trio.fail_after(RELAY_NODE_S):
+            for tx in sorted(sends, key=lambda tx: tx.nonce):
+                if self._leases.fence(self._shard) != fence:
+                    raise FencedOff
+                await self._hand_in(tx)
+        if any(write.what in ("failed", "taken", "reorganised") for write in writes):
+            self._wake.set()  # a nonce may be free, or bytes due
+
+    async def _check_head(self, head: Header) -> None:
+        """What is decided for good is decided on blocks that were one chain while they were asked for."""
+        with trio.fail_after(RELAY_NODE_S):
+            again = await self._chain.block(head.number)
+        if again is None or again.hash != head.hash:
+            raise BlockGone("the chain went back while it was looked at")
+
+    def _signed(self, action: Sign) -> tuple[Write, ChainTx | None]:
+        """What is kept of a new transaction, and the transaction unless the key may not sign it."""
+        intent, now_ms = action.intent, self._now_ms()
+        target, data, value_wei, gas = (
+            (self._key.address, b"", 0, FILLER_GAS) if intent is None else _call_of(intent)
+        )
+        price = action.price
+        transaction = Transaction(
+            self._chain.chain_id, action.nonce, price.tip_wei, price.fee_max_wei, gas, target, value_wei, data
+        )
+        try:
+            made = sign_transaction(transaction, self._key)
+        except PolicyError as error:
+            if intent is None or intent.state is not IntentState.WAITING:
+                raise ChainError(f"the key may not replace transaction {action.nonce}: {error}") from None
+            return forbidden(intent, str(error), now_ms), None
+        self._counts["bumped"] += action.replaces is not None
+        row = ChainTx(
+            made.tx_hash, self._chain.chain_id, self._key.address, action.nonce, made.raw,
+            amount32(price.fee_max_wei), intent.effect_key if intent else "", action.replaces, now_ms, 1,
+            TxStatus.SIGNED, now_ms, None, None,
+        )  # fmt: skip
+        change = None if intent is None else signed(action, now_ms)
+        changes = (new(CHAIN_TX, row), *(() if change is None else (change,)))
+        return Write("signed", row.effect_key, changes), row
+
+    async def _keep(self, writes: Sequence[Write], fence: Fence) -> None:
+        """Write all of it in one transaction."""
+        if not writes:
+            return
+        changes = tuple(change for write in writes for change in write.changes)
+        outcome = await self._store.write(Unit(changes, fence))
+        while isinstance(outcome, Duplicate) and (outcome.table, outcome.unique) == (CHAIN_TX.name, 0):
+            # The chain went back behind what had this nonce: bytes that were given up are wanted again.
+            again: ChainTx = row_of(CHAIN_TX, outcome.row)
+            changes = tuple(
+                revived(again, self._now_ms()) if _is_new(change, again) else change for change in changes
+            )
+            outcome = await self._store.write(Unit(changes, fence))
+        if isinstance(outcome, Fenced):
+            raise FencedOff
+        if not isinstance(outcome, Done):
+            raise ChainError(f"the rows are not as they were read: {outcome}")
+        for write in writes:
+            if write.what in self._counts:
+                self._counts[write.what] += 1
+            event = self._watched.pop(write.effect_key, None)
+            if event is not None:
+                event.set()
+
+    async def _hand_in(self, tx: ChainTx) -> None:
+        memory, now_ms = self._memory, self._now_ms()
+        memory.handed_ms[tx.tx_hash] = now_ms
+        try:
+            await self._chain.send_raw(tx.raw)
+        except TransactionRefused as error:
+            before = memory.refused.get(tx.tx_hash)
+            is_new = before is None or before.kind is not error.kind
+            since_ms = now_ms if before is None or is_new else before.since_ms
+            memory.refused[tx.tx_hash] = Refusal(error.kind, str(error)[:RELAY_REASON_CHARS_MAX], since_ms)
+            self._counts["refused"] += 1
+            if is_new:
+                _log.warning("transaction refused", tx=tx.tx_hash.hex(), nonce=tx.nonce, detail=str(error))
+                if error.kind is not RefusalKind.FUNDS:
+                    self._wake.set()
+            return
+        except ChainError:
+            memory.handed_ms.pop(tx.tx_hash, None)
+            raise
+        memory.refused.pop(tx.tx_hash, None)
+        self._counts["handed"] += 1
+
+    async def _reason(self, action: Seen) -> str:
+        """Why a transaction was reverted: what the call says at the block before."""
+        receipt = action.receipt
+        transaction = decode_transaction(action.transaction.raw).transaction
+        if receipt.gas_used >= transaction.gas:
+            return OUT_OF_GAS
+        call = EthCall(
+            transaction.to, transaction.data, self._key.address, transaction.value_wei, transaction.gas
+        )
+        try:
+            with trio.fail_after(RELAY_REASON_S):
+                header = await self._chain.block(receipt.block_hash)
+                if header is not None:
+                    await self._chain.call(call, header.parent_hash)
+        except Reverted as error:
+            return (error.reason or str(error))[:RELAY_REASON_CHARS_MAX]
+        except (ChainError, trio.TooSlowError) as error:
+            said = str(error) or "no answer in time"
+            return f"reverted; asking why failed: {said}"[:RELAY_REASON_CHARS_MAX]
+        return UNEXPLAINED
+
+
+class _Blocks:
+    """Which blocks are on the chain below a head, asked once each."""
+
+    def __init__(self, chain: Chain, head: Header) -> None:
+        self._chain = chain
+        self._hashes = {head.number: head.hash}
+
+    async def has(self, number: int | None, block_hash: bytes | None) -> bool:
+        """Whether the block of that height is this one."""
+        if number is None:
+            return False
+        if number not in self._hashes:
+            header = await self._chain.block(number)
+            self._hashes[number] = b"" if header is None else header.hash
+        return self._hashes[number] == block_hash
+
+
+def _is_new(change: Change, tx: ChainTx) -> bool:
+    return isinstance(change, New) and change.table == CHAIN_TX.name and change.row.tx_hash == tx.tx_hash
+
+
+def _gas_min(data: bytes) -> int:
+    """Units of gas without which no chain takes a transaction: of its data alone (EIP-2028, EIP-7623)."""
+    zeros = data.count(0)
+    tokens = zeros + 4 * (len(data) - zeros)
+    return FILLER_GAS + 10 * tokens
+
+
+def _sent_by(intent: ChainIntent) -> tuple[int, bytes]:
+    return intent.chain_id, intent.sender
+
+
+def _call_of(intent: ChainIntent) -> tuple[bytes, bytes, int, int]:
+    return intent.target, intent.data, amount_of(intent.value_wei), intent.gas
+
+
+def _outcome(intent: ChainIntent) -> IntentOutcome:
+    return IntentOutcome(intent.effect_key, intent.state, intent.reason, intent.mined_hash)

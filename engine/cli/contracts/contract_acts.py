@@ -1,0 +1,365 @@
+"""`cambist contracts pause | unpause | roles | revoke | handover | claim | cap`: what is done in an incident.
+
+Each shows its calls first. With a key they are sent; without one, or with `--dry-run`, they are tried in the
+name of the account that may make them, and printed for a multisig.
+"""
+
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+import trio
+from msgspec import Struct
+
+from ....codecs.messages.wire import encode
+from ....config import limits
+from ....config.errors import ChainError, ConfigError
+from ....config.sections.nodes import NodeSettings, revealed
+from ....config.sections.store import REFERENCES
+from ....config.settings import Settings, read_settings
+from ....crypto.addresses import checked_address, to_checksum
+from ....crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
+from ....crypto.hexadecimal import to_hex
+from ....crypto.secp256k1 import SigningKey
+from ...chain.artifacts import known_errors
+from ...chain.deploy import contract_acts as acts
+from ...chain.deploy.address_book import FILE_NAME, read_book
+from ...chain.deploy.contract_acts import Act, OwnedContracts, Powers, Roles
+from ...chain.deploy.contract_roles import held_by, owed_to, powers_of, roles_of
+from ...chain.nodes.rpc import RpcChain
+from ...chain.port import EthCall
+from ...chain.transact import transact
+from ...process.interrupts import until_interrupted
+from ..parameters import AddressParam
+from ..sources import PASSWORD_HELP, agree, read_key
+from .contract_options import CHAIN, CONFIG, caps_asked, chain_settings, named_key, raw_cap
+
+_SINCE = click.option(
+    "--since",
+    type=click.IntRange(0),
+    default=0,
+    help="The block of the deployment, or an earlier one: logs since then tell of roles.",
+)
+
+
+class ActOptions(Struct, frozen=True, kw_only=True):
+    """Where acts are made, and how.
+
+    Attributes:
+        settings: as the file has them.
+        key: None prints the calls.
+        is_sure: nobody is asked.
+    """
+
+    settings: Settings
+    chain_id: int
+    node: NodeSettings
+    at: OwnedContracts
+    key: SigningKey | None
+    is_dry: bool
+    is_sure: bool
+    is_json: bool
+
+
+def _options(command: Callable[..., None]) -> Callable[..., None]:
+    """What every act takes: `place` instead of the options that it is made of."""
+
+    @CONFIG
+    @CHAIN
+    @click.option("--node", "node_url", help="JSON-RPC URL, in place of the settings' nodes.")
+    @click.option(
+        "--key", "key_name", help="NAME of [keys], env:NAME or file:PATH; the calls are printed if absent."
+    )
+    @click.option("--password", help=PASSWORD_HELP)
+    @click.option("--dry-run", "is_dry", is_flag=True, help="Try the calls, print them, and send nothing.")
+    @click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
+    @click.option("--json", "is_json", is_flag=True, help="One JSON object on standard output.")
+    @wraps(command)
+    def with_place(
+        path: Path | None,
+        chain_id: int,
+        node_url: str | None,
+        key_name: str | None,
+        password: str | None,
+        **others: Any,
+    ) -> None:
+        is_named = key_name is not None and not key_name.startswith(REFERENCES)
+        settings = read_settings(path, os.environ, reveal=is_named)
+        key = None
+        if key_name is not None:
+            key = named_key(settings, key_name) if is_named else read_key(key_name, password)
+        folder = path.parent if path else Path()
+        node = NodeSettings(urls=(node_url,)) if node_url else chain_settings(settings, chain_id).node
+        place = ActOptions(
+            settings=settings,
+            chain_id=chain_id,
+            node=revealed(node, f"chains.{chain_id}.node", os.environ, folder),
+            at=_standing(settings, chain_id),
+            key=key,
+            is_dry=others.pop("is_dry"),
+            is_sure=others.pop("is_sure"),
+            is_json=others.pop("is_json"),
+        )
+        command(place, **others)
+
+    return with_place
+
+
+def _standing(settings: Settings, chain_id: int) -> OwnedContracts:
+    path = Path(settings.state_dir).expanduser() / FILE_NAME
+    entry = read_book(path).chains.get(str(chain_id))
+    told = () if entry is None else (entry.delta, entry.router, entry.executor, entry.fee_vault)
+    if not told or None in told:
+        raise ConfigError(
+            str(path), f"has no contracts of chain {chain_id}: `cambist contracts deploy` writes them"
+        )
+    return OwnedContracts(*(checked_address(text, str(path)) for text in told))
+
+
+def _run(do: Callable[..., Awaitable[None]], place: ActOptions, *arguments: object) -> None:
+    async def within() -> None:
+        async with RpcChain.open(place.chain_id, place.node, known_errors()) as chain:
+            await do(chain, place, *arguments)
+
+    trio.run(until_interrupted, within)
+
+
+# --- The commands ---------------------------------------------------------------------------------------
+
+
+@click.command()
+@_options
+@click.option("--contract", type=click.Choice(["Delta", "Router"]), help="That alone; both if absent.")
+def pause(place: ActOptions, contract: str | None) -> None:
+    """Stop every settlement and every swap. By the pauser or the owner."""
+    _run(_paused, place, contract, acts.pause_acts)
+
+
+@click.command()
+@_options
+@click.option("--contract", type=click.Choice(["Delta", "Router"]), help="That alone; both if absent.")
+def unpause(place: ActOptions, contract: str | None) -> None:
+    """Let settlements and swaps go on. By the owner."""
+    _run(_paused, place, contract, acts.unpause_acts)
+
+
+@click.command()
+@_options
+@_SINCE
+def roles(place: ActOptions, since: int) -> None:
+    """Print who holds what: owners, pausers, relayers, callers, collectors, caps."""
+    _run(_roles, place, since)
+
+
+@click.command()
+@click.argument("account", type=AddressParam())
+@_options
+def revoke(place: ActOptions, account: bytes) -> None:
+    """Take every role of ACCOUNT: relayer, caller, collector, pauser. By the owner."""
+    _run(_revoke, place, account)
+
+
+@click.command()
+@click.argument("new_owner", type=AddressParam())
+@_options
+@click.option("--accept", "is_accepted", is_flag=True, help="The second step: NEW_OWNER accepts.")
+def handover(place: ActOptions, new_owner: bytes, *, is_accepted: bool) -> None:
+    """Propose NEW_OWNER for every contract. The owner stays until NEW_OWNER accepts.
+
+    \b
+    cambist contracts handover 0x5AFE... --chain 1 --key env:OWNER_KEY
+    cambist contracts handover 0x5AFE... --chain 1 --accept --dry-run   calls for that multisig
+    """
+    _run(_handover, place, new_owner, is_accepted)
+
+
+@click.command()
+@_options
+@_SINCE
+@click.option("--account", type=AddressParam(), help="Whose fees, where no key says it.")
+@click.option(
+    "--token", "tokens", type=AddressParam(), multiple=True, help="Of these alone; of all if absent."
+)
+@click.option("--receiver", type=AddressParam(), help="Gets them, in place of the account.")
+def claim(
+    place: ActOptions, since: int, account: bytes | None, tokens: tuple[bytes, ...], receiver: bytes | None
+) -> None:
+    """Have fees sent that the vault keeps: of a partner, or the protocol's."""
+    whose = account or (place.key.address if place.key else None)
+    if whose is None:
+        raise click.UsageError("--account or --key: one of them says whose fees")
+    _run(_claim, place, whose, tokens, receiver or whose, since)
+
+
+@click.command()
+@click.argument("caps", metavar="TOKEN=AMOUNT...", nargs=-1, required=True)
+@_options
+def cap(place: ActOptions, caps: tuple[str, ...]) -> None:
+    """Bound how much of a token Delta gives in an hour, and the Router in a swap.
+
+    AMOUNT is of whole tokens, or `max`; TOKEN an address, or a symbol of the settings.
+    """
+    _run(_cap, place, caps_asked(caps, place.settings, place.chain_id))
+
+
+COMMANDS = (pause, unpause, roles, revoke, handover, claim, cap)
+
+
+# --- What they do ---------------------------------------------------------------------------------------
+
+
+async def _paused(
+    chain: RpcChain, place: ActOptions, contract: str | None, made: Callable[[dict[str, bytes]], list[Act]]
+) -> None:
+    railed = place.at.railed()
+    await _carry_out(chain, place, made({contract: railed[contract]} if contract else railed))
+
+
+async def _revoke(chain: RpcChain, place: ActOptions, account: bytes) -> None:
+    found = await held_by(chain, place.at, account)
+    await _carry_out(chain, place, acts.revoke_acts(place.at, found, account))
+
+
+async def _handover(chain: RpcChain, place: ActOptions, new: bytes, is_accepted: bool) -> None:  # noqa: FBT001
+    powers = await powers_of(chain, place.at)
+    made = acts.acceptance_acts if is_accepted else acts.handover_acts
+    await _carry_out(chain, place, made(place.at, powers, new))
+
+
+async def _claim(
+    chain: RpcChain, place: ActOptions, account: bytes, tokens: Sequence[bytes], receiver: bytes, since: int
+) -> None:
+    owed = await owed_to(chain, place.at, account, tokens, since)
+    if not place.is_json:
+        for token, amount in owed.items():
+            click.echo(f"owed        {to_checksum(token)}  {amount} raw units")
+    await _carry_out(chain, place, acts.claim_acts(place.at, list(owed), receiver), account)
+
+
+async def _cap(chain: RpcChain, place: ActOptions, caps: Sequence[tuple[bytes, str]]) -> None:
+    raw = {token: await raw_cap(chain, token, amount) for token, amount in caps}
+    await _carry_out(chain, place, acts.cap_acts(place.at, raw))
+
+
+async def _roles(chain: RpcChain, place: ActOptions, since: int) -> None:
+    found = await roles_of(chain, place.at, since)
+    if place.is_json:
+        click.echo(encode(_told(found)).decode())
+        return
+    for name, powers in found.powers.items():
+        for role, holder in _holders(powers):
+            click.echo(f"{name:<12}{role:<16}{to_checksum(holder)}")
+        if powers.is_paused is not None:
+            click.echo(f"{name:<12}{'paused' if powers.is_paused else 'open'}")
+        for token, bound in found.bounds.get(name, {}).items():
+            most = "no bound" if bound.cap == limits.UINT256_MAX else f"{bound.cap} raw units"
+            given = f", {bound.given} given in this hour" if name == "Delta" else ""
+            click.echo(f"{name:<12}{'cap':<16}{to_checksum(token)}  {most}{given}")
+    for name, role, accounts in _accounts(found):
+        for account in accounts:
+            click.echo(f"{name:<12}{role:<16}{to_checksum(account)}")
+
+
+def _holders(powers: Powers) -> list[tuple[str, bytes]]:
+    held = (
+        ("owner", powers.owner),
+        ("proposed owner", powers.proposed),
+        ("pauser", powers.pauser),
+        ("protocol", powers.protocol),
+    )
+    return [(role, holder) for role, holder in held if holder is not None and any(holder)]
+
+
+def _accounts(found: Roles) -> tuple[tuple[str, str, Sequence[bytes]], ...]:
+    return (
+        ("Delta", "relayer", found.relayers),
+        ("RfqExecutor", "caller", found.callers),
+        ("FeeVault", "collector", found.collectors),
+    )
+
+
+def _told(found: Roles) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    for name, powers in found.powers.items():
+        told[name] = {role: to_checksum(holder) for role, holder in _holders(powers)}
+        if powers.is_paused is not None:
+            told[name]["paused"] = powers.is_paused
+            told[name]["caps"] = {
+                to_checksum(token): {"cap": str(bound.cap), "given": str(bound.given)}
+                for token, bound in found.bounds[name].items()
+            }
+    for name, role, accounts in _accounts(found):
+        told[name][f"{role}s"] = [to_checksum(account) for account in accounts]
+    return told
+
+
+async def _carry_out(chain: RpcChain, place: ActOptions, made: Sequence[Act], account: bytes = b"") -> None:
+    """Show acts; send them, or try them in the name of who may make them.
+
+    Args:
+        account: who makes those that are nobody's by role.
+
+    Raises:
+        ChainError: an act is not the key's to make, or would fail, or failed.
+    """
+    powers = await powers_of(chain, place.at)
+    tried = [(act, acts.holders(act, powers) or (account,)) for act in made]
+    if not place.is_json:
+        for act, _ in tried:
+            click.echo(f"{act.contract:<12}{to_checksum(act.to)}  {act.words}")
+            click.echo(f"{'':<12}{to_hex(act.data)}")
+    if place.key is not None:
+        _check_key(place.key, tried)
+    for act, who in tried:
+        await chain.call(EthCall(act.to, act.data, place.key.address if place.key else who[0]))
+    hashes = await _sent(chain, place, place.key, made) if place.key and not place.is_dry else []
+    if place.is_json:
+        calls = [
+            {
+                "contract": act.contract,
+                "to": to_checksum(act.to),
+                "call": act.words,
+                "data": to_hex(act.data),
+                "from": [to_checksum(holder) for holder in who],
+            }
+            for act, who in tried
+        ]
+        click.echo(encode({"calls": calls, "sent": hashes}).decode())
+    elif not made:
+        click.echo("nothing is to be done")
+    elif not hashes:
+        click.echo("nothing was sent: each call was tried, and would succeed")
+
+
+async def _sent(chain: RpcChain, place: ActOptions, key: SigningKey, made: Sequence[Act]) -> list[str]:
+    """Hashes of the transactions, each of which was mined before the next is sent."""
+    if made and not place.is_sure:
+        agree("Send these?")
+    policed = _policed(key, place.chain_id, made)
+    hashes = []
+    for act in made:
+        receipt = await transact(chain, policed, act.to, act.data)
+        hashes.append(to_hex(receipt.tx_hash))
+        if not place.is_json:
+            click.echo(f"{act.contract:<12}{act.words} is mined: {hashes[-1]}")
+    return hashes
+
+
+def _check_key(key: SigningKey, tried: Sequence[tuple[Act, tuple[bytes, ...]]]) -> None:
+    for act, who in tried:
+        if key.address not in who:
+            named, its = " or ".join(map(to_checksum, who)), to_checksum(key.address)
+            raise ChainError(f"{act.words} of {act.contract} is for its {act.by}, {named}, not {its}")
+
+
+def _policed(key: SigningKey, chain_id: int, made: Sequence[Act]) -> PolicedRelayKey:
+    """The key, for the contracts of these acts and nothing else."""
+    policy = TransactionPolicy(
+        contracts=frozenset((chain_id, act.to) for act in made),
+        fee_max_wei=limits.RELAY_FEE_CAP_WEI,
+        gas_max=limits.RELAY_GAS_MAX,
+    )
+    return PolicedRelayKey(key, policy)

@@ -1,0 +1,76 @@
+"""What commands about the contracts take: settings, chain, a named key, caps."""
+
+from pathlib import Path
+
+import click
+
+from ....codecs.amounts import parse_units
+from ....codecs.contracts.abi import decode_uint, selector
+from ....config import limits
+from ....config.chains import DEVNET_CHAINS, ChainSettings
+from ....config.errors import ConfigError, InvalidInput
+from ....config.settings import Settings
+from ....crypto.addresses import checked_address, to_checksum
+from ....crypto.custody.keys import signing_key
+from ....crypto.secp256k1 import SigningKey
+from ...chain.nodes.rpc import RpcChain
+from ...chain.port import EthCall
+
+_DECIMALS = selector("decimals()")
+
+CONFIG = click.option(
+    "--config",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="CAMBISTCONFIG",
+    help="The settings file (TOML); the defaults alone if absent.",
+)
+CHAIN = click.option("--chain", "chain_id", type=click.IntRange(1), required=True, help="The chain id.")
+
+
+def named_key(settings: Settings, name: str) -> SigningKey:
+    """A key of the settings. ConfigError if there is none of this name."""
+    named = settings.keys.get(name)
+    if named is None:
+        raise ConfigError("--key", f"there is no key {name!r} in [keys]; otherwise env:NAME or file:PATH")
+    return signing_key(named.source, named.password)
+
+
+def chain_settings(settings: Settings, chain_id: int) -> ChainSettings:
+    """The settings of a chain; those of a devnet where there are none. ConfigError for any other chain."""
+    chain = settings.chains.get(chain_id)
+    if chain is None and chain_id not in DEVNET_CHAINS:
+        raise ConfigError(f"chains.{chain_id}", "is not set")
+    return chain or ChainSettings(name=f"Devnet {chain_id}")
+
+
+async def raw_cap(chain: RpcChain, token: bytes, cap: str) -> int:
+    """Raw units of a cap in whole tokens, or `max`, by the token's decimals. ConfigError for other text."""
+    if cap == "max":
+        return limits.UINT256_MAX
+    field = f"--cap {to_checksum(token)}"
+    try:
+        decimals = decode_uint(await chain.call(EthCall(token, _DECIMALS)))
+        if decimals > limits.TOKEN_DECIMALS_MAX:
+            raise ConfigError(field, f"the token has {decimals} decimals")
+        raw = parse_units(cap, decimals, field)
+    except InvalidInput as error:
+        raise ConfigError(field, error.detail) from None
+    if raw > limits.CONTRACT_CAP_MAX:
+        raise ConfigError(field, f"is at most {limits.CONTRACT_CAP_MAX} raw units, or `max`, got {raw}")
+    return raw
+
+
+def caps_asked(asked: tuple[str, ...], settings: Settings, chain_id: int) -> list[tuple[bytes, str]]:
+    """(token, amount) of each `--cap`; tokens by address, or by the symbol that the settings list."""
+    listed = {token.symbol: token.address for token in settings.tokens if token.chain_id == chain_id}
+    caps = []
+    for text in asked:
+        token, _, amount = text.partition("=")
+        try:
+            caps.append((checked_address(listed.get(token, token), "--cap"), amount))
+        except InvalidInput as error:
+            raise click.UsageError(error.detail) from None
+        if not amount:
+            raise click.UsageError(f"--cap: expected TOKEN=AMOUNT, got {text}")
+    return caps

@@ -1,0 +1,254 @@
+"""`cambist contracts`: where the contracts are, and putting them on a chain."""
+
+import os
+from pathlib import Path
+
+import click
+import msgspec
+import trio
+from msgspec.structs import replace
+
+from ....config.chains import DEVNET_CHAINS, ChainSettings
+from ....config.errors import ChainError, ConfigError
+from ....config.sections.nodes import NodeSettings, revealed
+from ....config.sections.store import REFERENCES
+from ....config.settings import read_settings
+from ....crypto.addresses import checked_address, to_checksum
+from ....crypto.secp256k1 import SigningKey
+from ...chain.artifacts import known_errors
+from ...chain.deploy.address_book import chain_entry, write_entries
+from ...chain.deploy.contract_acts import OwnedContracts, handover_acts
+from ...chain.deploy.contract_roles import powers_of
+from ...chain.deploy.deploy import DeployedContracts, DeploymentPlan, create, deploy, factory_address
+from ...chain.deploy.rollout import Rollout, look, policed, predicted
+from ...chain.nodes.rpc import RpcChain
+from ...chain.transact import transact
+from ...process.interrupts import until_interrupted
+from ..parameters import AddressParam
+from ..sources import PASSWORD_HELP, agree, read_key
+from .contract_acts import COMMANDS
+from .contract_options import CHAIN, CONFIG, caps_asked, chain_settings, named_key, raw_cap
+
+PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
+"""Where Uniswap's contract is on the chains that have it."""
+
+_PERMIT2 = click.option(
+    "--permit2", type=AddressParam(), default=PERMIT2, show_default=True, help="The Permit2 of the chain."
+)
+_PROTOCOL = click.option(
+    "--protocol", type=AddressParam(), help="Gets the protocol's share; the owner if absent."
+)
+
+
+@click.group()
+def contracts() -> None:
+    """Predict the contracts' addresses, deploy them, and act in an incident.
+
+    The contracts are not audited.
+    """
+
+
+@contracts.command("addresses")
+@CONFIG
+@CHAIN
+@click.option("--owner", type=AddressParam(), required=True, help="Who would deploy and own them.")
+@_PROTOCOL
+@_PERMIT2
+def addresses_command(
+    path: Path | None, chain_id: int, owner: bytes, protocol: bytes | None, permit2: bytes
+) -> None:
+    """Print where the contracts of an owner are, or would be. Asks no node."""
+    settings = read_settings(path, os.environ, reveal=False)
+    chain = chain_settings(settings, chain_id)
+    plan = _plan(chain, chain_id, owner, protocol, permit2)
+    for creation in predicted(plan):
+        click.echo(f"{creation.name:<14}{to_checksum(creation.address)}")
+
+
+@contracts.command("deploy")
+@CONFIG
+@CHAIN
+@click.option(
+    "--key", "key_name", required=True, help="The owner's key: NAME of [keys], env:NAME or file:PATH."
+)
+@click.option("--password", help=PASSWORD_HELP)
+@click.option("--node", "node_url", help="JSON-RPC URL, in place of the settings' nodes.")
+@click.option("--open", "is_open", is_flag=True, help="Let trading begin; it is paused otherwise.")
+@click.option(
+    "--cap",
+    "caps",
+    metavar="TOKEN=AMOUNT",
+    multiple=True,
+    help="Most whole tokens that a swap of the Router, or all settlements of an hour, may give, or `max`. A "
+    "token without a cap cannot be given.",
+)
+@click.option("--relayer", "relayers", type=AddressParam(), multiple=True, help="May settle Delta orders.")
+@click.option("--pauser", type=AddressParam(), help="May stop all trading, and nothing else.")
+@click.option(
+    "--owner",
+    "new_owner",
+    type=AddressParam(),
+    help="Is proposed as the owner once all is set up, such as a multisig.",
+)
+@_PROTOCOL
+@_PERMIT2
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option(
+    "--unaudited-on-a-real-chain", "is_reckless", is_flag=True, help="Needed where it is no devnet."
+)
+def deploy_command(
+    path: Path | None,
+    chain_id: int,
+    key_name: str,
+    password: str | None,
+    node_url: str | None,
+    caps: tuple[str, ...],
+    relayers: tuple[bytes, ...],
+    pauser: bytes | None,
+    new_owner: bytes | None,
+    protocol: bytes | None,
+    permit2: bytes,
+    *,
+    is_open: bool,
+    yes: bool,
+    is_reckless: bool,
+) -> None:
+    """Put the contracts on a chain, set them up, check them, and write their addresses down.
+
+    Shows what is there and what will be done, and asks. Done again it does only what is left. A devnet gets a
+    WETH and a Permit2 of its own.
+    """
+    if chain_id not in DEVNET_CHAINS and not is_reckless:
+        raise click.UsageError(
+            f"chain {chain_id} is no devnet, and the contracts are not audited: --unaudited-on-a-real-chain"
+        )
+    is_named = not key_name.startswith(REFERENCES)
+    settings = read_settings(path, os.environ, reveal=is_named)
+    key = named_key(settings, key_name) if is_named else read_key(key_name, password)
+    chain = chain_settings(settings, chain_id)
+    job = _Job(
+        key=key,
+        plan=_plan(chain, chain_id, key.address, protocol, permit2),
+        caps=caps_asked(caps, settings, chain_id),
+        new_owner=new_owner or b"",
+        is_sure=yes,
+    )
+    job = replace(job, plan=replace(job.plan, relayers=relayers, pauser=pauser or b"", is_open=is_open))
+    folder = path.parent if path else Path()
+    node = NodeSettings(urls=(node_url,)) if node_url else chain.node
+    node = revealed(node, f"chains.{chain_id}.node", os.environ, folder)
+    at, plan = trio.run(until_interrupted, _deploy, job, chain_id, node)
+    told = {"wrappedNative": to_checksum(plan.weth), "permit2": to_checksum(plan.permit2)}
+    entry = chain_entry(chain.name, at, **told)
+    file = write_entries(Path(settings.state_dir).expanduser(), {chain_id: entry})
+    click.echo(f"the code on the chain is the artifacts'; addresses are in {file}")
+
+
+class _Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked for.
+
+    Attributes:
+        plan: without what the chain has to be asked for.
+        caps: (token, whole tokens or `max`).
+        new_owner: is proposed in the end; empty for nobody.
+        is_sure: nobody is asked.
+    """
+
+    key: SigningKey
+    plan: DeploymentPlan
+    caps: list[tuple[bytes, str]]
+    new_owner: bytes
+    is_sure: bool
+
+
+async def _deploy(job: _Job, chain_id: int, node: NodeSettings) -> tuple[DeployedContracts, DeploymentPlan]:
+    async with RpcChain.open(chain_id, node, known_errors()) as chain:
+        plan = await _completed(chain, job)
+        found = await look(chain, plan)
+        _show(found, plan, chain_id)
+        if not found.is_done:
+            if not job.is_sure:
+                agree("Go on?", err=False)
+            await deploy(chain, policed(job.key, chain_id, plan), plan, click.echo)
+            found = await look(chain, plan)
+            if not found.is_done:
+                raise ChainError("not everything is as planned; run it again")
+        await _propose(chain, job, found.contracts, plan)
+        return found.contracts, plan
+
+
+async def _propose(chain: RpcChain, job: _Job, at: DeployedContracts, plan: DeploymentPlan) -> None:
+    """Propose the owner that was named, and say who has the powers of the owner until it accepts."""
+    standing = OwnedContracts(at.delta, at.router, at.executor, at.fee_vault)
+    powers = await powers_of(chain, standing)
+    if job.new_owner:
+        key = policed(job.key, chain.chain_id, plan)
+        for act in handover_acts(standing, powers, job.new_owner):
+            await transact(chain, key, act.to, act.data)
+        powers = await powers_of(chain, standing)
+    if any(held.owner == job.key.address for held in powers.values()):
+        proposed = next((held.proposed for held in powers.values() if any(held.proposed)), b"")
+        until = f" until {to_checksum(proposed)} accepts it" if proposed else ""
+        click.echo(f"{to_checksum(job.key.address)} owns the contracts{until}: `cambist contracts handover`")
+
+
+async def _completed(chain: RpcChain, job: _Job) -> DeploymentPlan:
+    """The plan with what the chain knows; on a devnet, WETH and Permit2 are put there first."""
+    plan = job.plan
+    key = policed(job.key, chain.chain_id, plan)
+    for address, name in ((plan.weth, "DevWeth"), (plan.permit2, "DevPermit2")):
+        if address == factory_address(name):
+            await create(chain, key, name)
+    return replace(plan, caps={token: await raw_cap(chain, token, cap) for token, cap in job.caps})
+
+
+def _show(found: Rollout, plan: DeploymentPlan, chain_id: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
+    table = Table(f"on chain {chain_id}", "address", "")
+    table.add_row("WETH", to_checksum(plan.weth), "is there")
+    table.add_row("Permit2", to_checksum(plan.permit2), "is there")
+    for creation, is_there in found.made:
+        table.add_row(
+            creation.name, to_checksum(creation.address), "is there" if is_there else "to be created"
+        )
+    console.print(table)
+    console.print(f"owner       {to_checksum(plan.owner)}")
+    console.print(f"protocol    {to_checksum(plan.protocol)}")
+    for relayer in plan.relayers:
+        console.print(f"relayer     {to_checksum(relayer)}")
+    if plan.pauser:
+        console.print(f"pauser      {to_checksum(plan.pauser)}")
+    for token, cap in plan.caps.items():
+        console.print(f"cap         {to_checksum(token)}  {cap} raw units")
+    console.print(f"trading     {'open' if plan.is_open else 'paused'}")
+    console.print(f"to be set   {len(found.changes)} of callers, relayers, pauser, caps and pause\n")
+
+
+def _plan(
+    chain: ChainSettings, chain_id: int, owner: bytes, protocol: bytes | None, permit2: bytes
+) -> DeploymentPlan:
+    """What follows from settings and options alone; on a devnet without WETH, with ours."""
+    if chain.wrapped_native:
+        weth = checked_address(chain.wrapped_native, f"chains.{chain_id}.wrapped_native")
+    elif chain_id in DEVNET_CHAINS:
+        weth = factory_address("DevWeth")
+    else:
+        raise ConfigError(f"chains.{chain_id}.wrapped_native", "is not set")
+    if chain_id in DEVNET_CHAINS and to_checksum(permit2) == PERMIT2:
+        permit2 = factory_address("DevPermit2")
+    return DeploymentPlan(
+        owner=owner,
+        weth=weth,
+        permit2=permit2,
+        protocol=protocol or owner,
+        rfq_name=chain.rfq_domain_name,
+        delta_name=chain.delta_domain_name,
+        delta_version=chain.delta_domain_version,
+    )
+
+
+for _command in COMMANDS:
+    contracts.add_command(_command)

@@ -1,0 +1,65 @@
+"""`cambist config check`: is a settings file right, down to checksums, keys and credentials?"""
+
+import os
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from ....config.chains import CONTRACT_SETTINGS
+from ....config.settings import Settings, read_settings
+from ....crypto.addresses import to_checksum
+from ...events.webhook_opening import hooks_of
+from ...process.credentials import check_addresses, policed_key, request_verifier
+
+
+@click.group()
+def config() -> None:
+    """Look after settings."""
+
+
+@config.command("check")
+@click.option(
+    "--config",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="CAMBIST_CONFIG",
+    help="The settings file (TOML); the defaults alone if absent.",
+)
+def check_command(path: Path | None) -> None:
+    """Read settings as a role would, prove keys and credentials, and show what is in force.
+
+    Variables named CAMBIST__SECTION__KEY override the file. No secret is printed.
+    """
+    settings = read_settings(path, os.environ)
+    check_addresses(settings)
+    keys = {name: policed_key(name, key) for name, key in settings.keys.items()}
+    request_verifier(settings)
+    hooks = hooks_of(settings.venue.webhooks if settings.venue else {})
+    console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
+    console.print(_chains_table(settings))
+    console.print(f"state directory   {Path(settings.state_dir).expanduser()}")
+    console.print(f"tokens            {len(settings.tokens)}")
+    console.print(f"partners          {', '.join(settings.partners) or 'none'}")
+    console.print(f"request domains   {', '.join(settings.auth.domains) or 'none'}")
+    console.print(f"webhooks          {', '.join(hooks) or 'none'}")
+    for name, key in keys.items():
+        console.print(
+            f"key {name:<13} {to_checksum(key.address)}, {len(key.policy.contracts)} contracts allowed"
+        )
+    console.print("settings are right", style="green")
+
+
+def _chains_table(settings: Settings) -> Table:
+    table = Table("id", "chain", "delta", "market", "rfq", "confirmations", "contracts set")
+    for chain_id, chain in sorted(settings.chains.items()):
+        contracts = [getattr(chain, name) for name in CONTRACT_SETTINGS]
+        table.add_row(
+            str(chain_id),
+            chain.name,
+            *("yes" if role else "-" for role in (chain.delta, chain.market, chain.rfq)),
+            str(chain.confirmations),
+            f"{sum(map(bool, contracts))} of {len(contracts)}",
+        )
+    return table

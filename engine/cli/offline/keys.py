@@ -1,0 +1,96 @@
+"""`cambist keys`: make, import and identify signing keys."""
+
+import os
+import secrets
+import uuid
+from pathlib import Path
+
+import click
+
+from ....config.errors import ConfigError
+from ....crypto.addresses import to_checksum
+from ....crypto.custody.keystore import encrypt_key
+from ....crypto.secp256k1 import KEY_BYTES, SigningKey
+from ..sources import KEY_HELP, PASSWORD_HELP, read_key, read_password
+
+_out = click.option(
+    "--out",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The keystore file to write.",
+)
+_password = click.option("--password", help=PASSWORD_HELP)
+
+
+@click.group()
+def keys() -> None:
+    """Make, import and identify signing keys.
+
+    Keys are stored encrypted, as version 3 keystore files that wallets and nodes read too. An existing file
+    is never overwritten.
+    """
+
+
+@keys.command("new")
+@_out
+@_password
+def new_command(out: Path, password: str | None) -> None:
+    """Make a key from the system's randomness, store it and print its address."""
+    _store(_random_key(), out, password)
+
+
+@keys.command("import")
+@click.option("--key", required=True, help=KEY_HELP)
+@click.option("--key-password", help="The password of --key, if that is a keystore: env:NAME or file:PATH.")
+@_out
+@_password
+def import_command(key: str, key_password: str | None, out: Path, password: str | None) -> None:
+    """Store an existing key and print its address."""
+    _store(read_key(key, key_password), out, password)
+
+
+@keys.command("address")
+@click.option("--key", required=True, help=KEY_HELP)
+@_password
+def address_command(key: str, password: str | None) -> None:
+    """Print the address of a key."""
+    click.echo(to_checksum(read_key(key, password).address))
+
+
+def _random_key() -> SigningKey:
+    while True:
+        try:
+            return SigningKey(secrets.token_bytes(KEY_BYTES))
+        except ValueError:  # zero or above the order: once in 2^128
+            continue
+
+
+def _store(key: SigningKey, out: Path, password: str | None) -> None:
+    """Write the keystore with mode 0600, whole or not at all, never over another file."""
+    if os.path.lexists(out):
+        raise ConfigError(str(out), "exists; a key file is never overwritten")
+    secret = read_password(password, confirm=True)
+    if secret is None:
+        raise ConfigError(
+            "--password", "is needed where there is no terminal to ask at: env:NAME or file:PATH"
+        )
+    text = encrypt_key(
+        key,
+        secret.reveal(),
+        salt32=secrets.token_bytes(32),
+        iv16=secrets.token_bytes(16),
+        file_id=str(uuid.uuid4()),
+    )
+    try:
+        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            out.unlink()
+            raise
+    except OSError as error:
+        raise ConfigError(str(out), f"cannot be written: {error.strerror}") from None
+    click.echo(to_checksum(key.address))

@@ -1,0 +1,193 @@
+"""`cambist order`: Delta orders of a trader's, from the price to the settlement.
+
+    swap      at the market's price: quote, sign, submit, follow
+    limit     at a price: rests until it can be had
+    twap      in slices, on a schedule
+    list      what there is
+    watch     follow one that was submitted, or the changes of many
+    cancel    sign the cancellation of some, follow them
+    withdraw  take back what is left of a deposit of native tokens
+
+Exit status: 0 settled (or placed, cancelled or shown, where that was asked for), 1 refused or failed before
+anything was submitted, 2 wrong usage, 3 it ended in another way: not settled, not cancelled, or a transaction
+before it was reverted, 4 it is not known how it ends.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import click
+
+from ....codecs.amounts import parse_units
+from ....codecs.messages.delta_messages import OrderRecord
+from ....codecs.messages.vocabulary import OrderStatus
+from ....codecs.messages.wire import encode
+from ....config import limits
+from ....config.errors import InvalidInput, VenueError
+from ....config.sections.nodes import NodeSettings
+from ....crypto.addresses import checked_address
+from ....crypto.hexadecimal import to_hex
+from ....crypto.secp256k1 import SigningKey
+from ...chain.artifacts import known_errors
+from ...chain.nodes.rpc import RpcChain
+from ...client.order.order_cancelling import cancel, follow_all
+from ...client.order.order_following import MEANS, TERMINAL
+from ...client.order.order_placing import Withdrawal, delta_contract, take_back
+from ...client.sending import StepFailedError
+from ...client.tokens import NATIVE_DECIMALS
+from ..parameters import (
+    checked_node,
+)
+from ..sources import read_key
+from .order_limit import limit
+from .order_list import list_orders
+from .order_options import (
+    ENDED,
+    HELP,
+    UNKNOWN,
+    UnderWay,
+    VenueOptions,
+    is_native,
+    new_console,
+    order_name,
+    run,
+    signing_options,
+    timed,
+    timeout,
+    venue_options,
+)
+from .order_swap import swap
+from .order_twap import twap
+from .order_watch import watch
+
+
+@click.group(context_settings=HELP)
+def order() -> None:
+    """Delta orders: signed once, auctioned among agents, settled without gas of yours.
+
+    Exit status: 0 settled (or as asked for), 1 refused or failed before it was submitted, 2 wrong usage, 3
+    ended in another way, 4 not known.
+    """
+
+
+@order.command("cancel", context_settings=HELP)
+@click.argument("names", metavar="ID...", nargs=-1, required=True)
+@signing_options
+@timeout
+@venue_options
+def cancel_orders(
+    venue: VenueOptions,
+    names: tuple[str, ...],
+    chain_id: int,
+    rpc: str,
+    key: str,
+    password: str | None,
+    delta: bytes | None,
+    timeout_s: float,
+) -> None:
+    """Cancel orders, by their ids or hashes: all of them or none. Costs no gas.
+
+    A settlement that is under way may still win: each order is followed, and what became of it is told.
+    """
+    if len(names) > limits.CANCEL_IDS_MAX:
+        raise click.UsageError(f"ID: at most {limits.CANCEL_IDS_MAX} at once, got {len(names)}")
+    checked = tuple(dict.fromkeys(order_name(name, "ID") for name in names))
+    signer = read_key(key, password)
+    run(_cancel, timed(venue, timeout_s), checked, chain_id, checked_node(rpc), signer, delta)
+
+
+@order.command("withdraw", context_settings=HELP)
+@click.option("--amount", help="Of whole native tokens; all that is deposited if absent.")
+@click.option("--to", "receiver", help="The account that gets them, in place of the key's own.")
+@signing_options
+@venue_options
+def withdraw(
+    venue: VenueOptions,
+    amount: str | None,
+    receiver: str | None,
+    chain_id: int,
+    rpc: str,
+    key: str,
+    password: str | None,
+    delta: bytes | None,
+) -> None:
+    """Take back native tokens that are deposited with the Delta contract.
+
+    A live order that gives native tokens cannot be settled once they are gone.
+    """
+    signer = read_key(key, password)
+    try:
+        wei = None if amount is None else parse_units(amount, NATIVE_DECIMALS, "--amount")
+        to = signer.address if receiver is None else checked_address(receiver, "--to")
+    except InvalidInput as fault:
+        raise click.UsageError(fault.detail) from None
+    run(_withdraw, venue, Withdrawal(wei, to), chain_id, checked_node(rpc), signer, delta)
+
+
+# --- What they do -------------------------------------------------------------------------------------
+
+
+async def _cancel(
+    under_way: UnderWay,
+    place: VenueOptions,
+    names: tuple[str, ...],
+    chain_id: int,
+    node: NodeSettings,
+    key: SigningKey,
+    delta: bytes | None,
+) -> int:
+    tell = partial(new_console().print, style="dim")
+    async with RpcChain.open(chain_id, node, known_errors()) as chain, place.open() as venue:
+        contract = await delta_contract(chain, venue, chain_id, delta)
+        under_way.hint = f"`cambist order watch ID --venue {place.url}` says whether it is cancelled"
+        followers = await cancel(venue, key, contract, names, tell)
+        try:
+            await follow_all(followers, place.timeout_s)
+        except VenueError as fault:
+            click.echo(f"Error: {fault.detail}", err=True)
+    records = [follower.record for follower in followers if follower.record is not None]
+    return _report_cancelled(place, records)
+
+
+async def _withdraw(
+    under_way: UnderWay,
+    place: VenueOptions,
+    withdrawal: Withdrawal,
+    chain_id: int,
+    node: NodeSettings,
+    key: SigningKey,
+    delta: bytes | None,
+) -> int:
+    tell = partial(new_console().print, style="dim")
+    async with RpcChain.open(chain_id, node, known_errors()) as chain, place.open() as venue:
+        contract = await delta_contract(chain, venue, chain_id, delta)
+        under_way.hint = "a withdrawal that was sent may be mined all the same; ask again for what is left"
+        try:
+            receipt, amount = await take_back(chain, key, contract, withdrawal, tell)
+        except StepFailedError as failed:
+            click.echo(f"Error: {failed}", err=True)
+            return ENDED if failed.receipt else UNKNOWN
+    told = {"txHash": to_hex(receipt.tx_hash), "amountWei": str(amount)}
+    click.echo(encode(told).decode() if place.is_json else f"{amount} wei came back: {told['txHash']}")
+    return 0
+
+
+def _report_cancelled(place: VenueOptions, records: Sequence[OrderRecord]) -> int:
+    """What became of each, on standard output; the exit status."""
+    if place.is_json:
+        orders = [{"id": record.id, "status": record.status.value} for record in records]
+        click.echo(encode({"orders": orders}).decode())
+    else:
+        for record in records:
+            click.echo(f"order {record.id} {record.status.value}: {MEANS[record.status]}")
+    if any(is_native(record) and record.status is OrderStatus.CANCELLED for record in records):
+        click.echo("`cambist order withdraw` takes back what was deposited", err=True)
+    going_on = [record.id for record in records if record.status not in TERMINAL]
+    if going_on:
+        click.echo(f"not ended: {place.hint(going_on[0])}", err=True)
+        return UNKNOWN
+    return 0 if all(record.status is OrderStatus.CANCELLED for record in records) else ENDED
+
+
+for command in (swap, limit, twap, list_orders, watch):
+    order.add_command(command)

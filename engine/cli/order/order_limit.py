@@ -1,0 +1,76 @@
+"""`cambist order limit`: a Delta order that rests until its price can be had."""
+
+import click
+
+from ....codecs.amounts import parse_decimal
+from ....codecs.messages.vocabulary import OrderType
+from ....config.errors import ConfigError, InvalidInput
+from ....config.timeouts import TRADER_LIMIT_ORDER_S
+from ...client.limit_price import LimitPrice
+from ...client.order.order_terms import OrderWish
+from ...client.schedule import duration_text
+from ...client.terms import TradedToken
+from ..parameters import Duration
+from .order_options import HELP, run
+from .order_place import Placing, follow, place_order, placing_options
+
+_PRICE, _AMOUNT = "--limit", "--limit-amount"
+
+
+@click.command("limit", context_settings=HELP)
+@click.option(_PRICE, "price_text", metavar="PRICE", help="BUY_TOKEN for one SELL_TOKEN, such as 2600.5.")
+@click.option(
+    _AMOUNT,
+    "limit_amount",
+    metavar="AMOUNT",
+    help="In its place: the least that is received in all, or with --side BUY the most that is spent.",
+)
+@click.option(
+    "--partial", "is_partial", is_flag=True, help="It may be settled in parts, at no worse a price."
+)
+@click.option(
+    "--deadline",
+    "life_s",
+    type=Duration(),
+    default=str(TRADER_LIMIT_ORDER_S),
+    help=f"How long it may be settled: 90, 30m, 12h, 7d.  [default: {duration_text(TRADER_LIMIT_ORDER_S)}]",
+)
+@follow
+@placing_options
+def limit(
+    placing: Placing,
+    price_text: str | None,
+    limit_amount: str | None,
+    life_s: int,
+    *,
+    is_partial: bool,
+    follows: bool,
+) -> None:
+    """Sell AMOUNT of SELL_TOKEN for BUY_TOKEN at a price, or a better one.
+
+    It rests at the venue until makers' prices meet it, also while you are away. Rounding is for you: at
+    least the price is received, or with --side BUY at most the price is paid. Takes an approval or a deposit,
+    no permit; shows what it comes to and asks.
+    """
+    if (price_text is None) == (limit_amount is None):
+        raise click.UsageError(f"one of {_PRICE} and {_AMOUNT} is needed")
+    price = None
+    try:
+        if price_text is not None:
+            price = LimitPrice.parse(price_text, _PRICE)
+        else:
+            parse_decimal(limit_amount, _AMOUNT)
+    except (ConfigError, InvalidInput) as error:
+        raise click.UsageError(error.detail) from None
+
+    def wish_of(src: TradedToken, dest: TradedToken) -> OrderWish:
+        if price is not None:
+            amount = placing.raw_amount(src, dest)
+            bound = price.limit_amount(placing.side, amount, src, dest, _PRICE)
+        else:
+            bound = placing.raw_limit(limit_amount or "", src, dest, _AMOUNT)
+        return placing.wish(
+            src, dest, type=OrderType.LIMIT, life_s=life_s, limit_amount=bound, is_partial=is_partial
+        )
+
+    run(place_order, placing, wish_of, follows)

@@ -1,0 +1,266 @@
+"""What the commands of `cambist order` share: a venue, options, how they run and what they tell."""
+
+import math
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+import trio
+from msgspec import Struct, structs
+
+from ....codecs.messages.delta_messages import OrderRecord
+from ....codecs.messages.vocabulary import OrderStatus
+from ....codecs.messages.wire import encode
+from ....config import limits
+from ....config.error_text import one_line
+from ....config.errors import ConfigError, InvalidInput, VenueError
+from ....config.secret import Secret, read_secret
+from ....config.timeouts import TRADER_WATCH_S
+from ....crypto.hexadecimal import parse_hex, to_hex
+from ...chain.nodes.rpc import RpcChain
+from ...client.client import VenueClient
+from ...client.order.order_following import TERMINAL, SettledOnChain, Subject, proven
+from ...client.order.order_placing import OrderOffer
+from ...client.order.order_view import (
+    OfferTokens,
+    OrderOutcome,
+    OrderVerdict,
+    order_json,
+    order_lines,
+    outcome_of,
+)
+from ...process.interrupts import until_interrupted
+from ..parameters import (
+    API_KEY_HELP,
+    RPC_HELP,
+    VENUE_HELP,
+    AddressParam,
+    check_venue,
+)
+from ..sources import KEY_HELP, PASSWORD_HELP
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+ENDED, UNKNOWN = 3, 4
+_EXIT = {
+    OrderVerdict.SETTLED: 0,
+    OrderVerdict.PLACED: 0,
+    OrderVerdict.REHEARSED: 0,
+    OrderVerdict.ENDED: ENDED,
+    OrderVerdict.REVERTED: ENDED,
+    OrderVerdict.UNKNOWN: UNKNOWN,
+}
+_ARGUMENTS = frozenset(
+    ("SELL_TOKEN", "BUY_TOKEN", "AMOUNT", "HASH|FILE", "--taker", "--venue", "--rfq")
+) | frozenset(
+    ("--limit", "--limit-amount", "--min", "--max", "--slices", "--price", "--receive", "--amount", "--out")
+)
+HASH_BYTES = 32
+HELP = {"help_option_names": ["-h", "--help"]}
+
+
+class UnderWay(Struct):
+    """What whoever interrupts it is told.
+
+    Attributes:
+        hint: how to go on; empty before there is anything to tell.
+        status: of the exit then.
+    """
+
+    hint: str = ""
+    status: int = UNKNOWN
+
+
+class VenueOptions(Struct, frozen=True):
+    """Where it is done, and how it is told."""
+
+    url: str
+    api_key: Secret | None
+    is_json: bool
+    timeout_s: float = TRADER_WATCH_S
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[VenueClient]:
+        """The client."""
+        async with VenueClient.open(self.url, self.api_key) as client:
+            yield client
+
+    def hint(self, name: str) -> str:
+        """How to go on with an order that has not ended."""
+        return (
+            f"`cambist order watch {name} --venue {self.url}` follows it, "
+            f"`cambist order cancel {name} --venue {self.url} ...` cancels it"
+        )
+
+    def withdrawal(self) -> str:
+        """How a deposit comes back."""
+        return f"`cambist order withdraw --venue {self.url} ...` takes the deposit back"
+
+
+def venue_options(command: Callable[..., None]) -> Callable[..., None]:
+    """What every command takes: `venue` instead of the three that it is made of."""
+    return _with_place(command, is_needed=True)
+
+
+def venue_options_if_any(command: Callable[..., None]) -> Callable[..., None]:
+    """As `venue_options`; without --venue the URL is empty."""
+    return _with_place(command, is_needed=False)
+
+
+def _with_place(command: Callable[..., None], *, is_needed: bool) -> Callable[..., None]:
+    @wraps(command)
+    def with_venue(*, venue_url: str | None, api_key: str | None, is_json: bool, **rest: Any) -> None:
+        if venue_url is not None:
+            check_venue(venue_url)
+        secret = read_secret(api_key, os.environ, "--api-key") if api_key else None
+        command(venue=VenueOptions(venue_url or "", secret, is_json), **rest)
+
+    for option in (
+        click.option("--json", "is_json", is_flag=True, help="One line of JSON on standard output."),
+        click.option("--api-key", help=API_KEY_HELP),
+        click.option("--venue", "venue_url", required=is_needed, help=VENUE_HELP),
+    ):
+        with_venue = option(with_venue)
+    return with_venue
+
+
+def chain_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The chain, its node, and the key that signs on it."""
+    for option in (
+        click.option("--password", help=PASSWORD_HELP),
+        click.option("--key", required=True, help=KEY_HELP),
+        click.option("--rpc", required=True, help=RPC_HELP),
+        click.option("--chain", "chain_id", type=click.IntRange(1), required=True, help="The chain id."),
+    ):
+        command = option(command)
+    return command
+
+
+def signing_options(command: Callable[..., None]) -> Callable[..., None]:
+    """What commands take that sign for the Delta contract."""
+    pin = click.option(
+        "--delta", type=AddressParam(), help="The one Delta contract to use, whatever its code."
+    )
+    return chain_options(pin(command))
+
+
+class SecondsParam(click.FloatRange):
+    """A time above zero; `inf` is one."""
+
+    def __init__(self) -> None:
+        super().__init__(0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """See click."""
+        seconds: float = super().convert(value, param, ctx)
+        if math.isnan(seconds):  # it is not below any bound
+            self.fail(f"{seconds} is not in the range x>0.", param, ctx)
+        return seconds
+
+
+timeout = click.option(
+    "--timeout",
+    "timeout_s",
+    metavar="SECONDS",
+    type=SecondsParam(),
+    default=TRADER_WATCH_S,
+    show_default=True,
+    help="How long to follow it; afterwards it goes on without you.",
+)
+
+
+def run(do: Callable[..., Any], *what: object) -> NoReturn:
+    """Do it and leave with its exit status; who interrupts it is told how to go on."""
+    under_way = UnderWay()
+    was_interrupted = False
+    status = UNKNOWN
+    try:
+        try:
+            status = trio.run(until_interrupted, do, under_way, *what)
+        except* KeyboardInterrupt:
+            was_interrupted = True
+    except ConfigError as error:
+        if error.key not in _ARGUMENTS:
+            raise
+        raise click.UsageError(error.detail) from None
+    if was_interrupted:
+        if not under_way.hint:
+            raise click.Abort
+        click.echo(f"\n{under_way.hint}", err=True)
+        status = under_way.status
+    sys.exit(status)
+
+
+def new_console() -> "Console":
+    """Progress and the offer go to standard error."""
+    from rich.console import Console
+
+    return Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
+
+
+async def ended(record: OrderRecord, chain: RpcChain | None, subject: Subject | None) -> OrderOutcome:
+    """What became of it; the chain is asked where there is one and something was settled."""
+    settled: SettledOnChain | None = None
+    if chain is not None and subject is not None and record.status in TERMINAL:
+        settled = await proven(chain, subject, record)
+    return outcome_of(record, parse_hex(record.order_hash, "orderHash"), settled)
+
+
+async def tell_why(venue: VenueClient, record: OrderRecord, tell: Callable[[str], None]) -> None:
+    """Say why an order that goes on is not settled, where the venue says it."""
+    if record.status in TERMINAL:
+        return
+    with suppress(VenueError):
+        for reason in (await venue.explanation(record.id)).reasons:
+            tell(f"{one_line(reason.code)}: {one_line(reason.text)}")
+
+
+def order_name(text: str, field: str) -> str:
+    """An order's id, or its hash in lower case."""
+    if not text:
+        raise click.UsageError(f"{field}: expected the id or the hash of an order, got nothing")
+    if not text.startswith(("0x", "0X")):
+        return text
+    try:
+        raw = parse_hex(text.lower(), field)
+    except InvalidInput as error:
+        raise click.UsageError(error.detail) from None
+    if len(raw) != HASH_BYTES:
+        raise click.UsageError(f"{field}: expected 0x and 64 hexadecimal digits, or an id")
+    return to_hex(raw)
+
+
+def report(
+    place: VenueOptions, outcome: OrderOutcome, tokens: OfferTokens, offer: OrderOffer | None = None
+) -> int:
+    """The result, on standard output; the exit status."""
+    if place.is_json:
+        click.echo(encode(order_json(outcome, offer)).decode())
+    else:
+        for line in order_lines(outcome, tokens):
+            click.echo(line)
+    record = outcome.record
+    if record is not None and record.status not in TERMINAL:
+        click.echo(f"the order goes on: {place.hint(record.id)}", err=True)
+    elif outcome.tx_hash and outcome.verdict is OrderVerdict.UNKNOWN and outcome.order_hash:
+        click.echo(f"no order was signed; {place.withdrawal()} if it is mined", err=True)
+    elif record is None and outcome.verdict is OrderVerdict.UNKNOWN and outcome.order_hash:
+        click.echo(place.hint(to_hex(outcome.order_hash)), err=True)
+    elif record is not None and record.status is not OrderStatus.COMPLETED and is_native(record):
+        click.echo("`cambist order withdraw` takes back what was deposited for it", err=True)
+    return _EXIT[outcome.verdict]
+
+
+def is_native(record: OrderRecord) -> bool:
+    """Whether what it sells was deposited."""
+    return record.input.token == limits.NATIVE_PLACEHOLDER
+
+
+def timed(place: VenueOptions, timeout_s: float) -> VenueOptions:
+    """The venue, with the time that orders are followed for."""
+    return structs.replace(place, timeout_s=timeout_s)

@@ -1,0 +1,302 @@
+"""What the commands share that place an order: their options, and the way from the price to the settlement.
+
+    options -> Placing --a wish, once the tokens are known--> offer, shown -> asked -> placed -> followed
+
+Each command says which order it is: its options of its own, and the wish that they come to.
+"""
+
+import secrets
+import time
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from ....codecs.messages.vocabulary import OrderType, Side
+from ....config.errors import ChainError, ConfigError, VenueError
+from ....config.sections.nodes import NodeSettings
+from ....crypto.hexadecimal import to_hex
+from ....crypto.secp256k1 import SigningKey
+from ...chain.artifacts import known_errors
+from ...chain.nodes.rpc import RpcChain
+from ...client.allowing import Allowing
+from ...client.client import VenueClient
+from ...client.order.order_following import OrderFollower, Subject
+from ...client.order.order_placing import OrderOffer, OrderPlacer
+from ...client.order.order_safety import signed_order
+from ...client.order.order_terms import OrderWish
+from ...client.order.order_view import OfferTokens, OrderOutcome, OrderVerdict, order_table
+from ...client.schedule import Schedule
+from ...client.sending import StepFailedError
+from ...client.terms import TradedToken
+from ...client.tokens import find_token
+from ..parameters import AddressParam, check_partner, checked_node, raw_units
+from ..sources import agree, read_key
+from .order_options import (
+    HASH_BYTES,
+    UnderWay,
+    VenueOptions,
+    ended,
+    new_console,
+    report,
+    signing_options,
+    tell_why,
+    timed,
+    timeout,
+    venue_options,
+)
+
+SLIPPAGE_BPS = 50
+"""Unless it is given."""
+
+follow = click.option("--follow", "follows", is_flag=True, help="Follow it until it has ended.")
+
+
+class Placing(Struct, frozen=True, kw_only=True):
+    """What is wanted of any order.
+
+    Attributes:
+        amount: as it was typed; of what is sold, or with BUY of what is bought.
+    """
+
+    sell: str
+    buy: str
+    amount: str
+    side: Side
+    venue: VenueOptions
+    chain_id: int
+    node: NodeSettings
+    key: SigningKey
+    receiver: bytes | None
+    partner: str
+    delta: bytes | None
+    allowing: Allowing
+    is_sure: bool
+    is_rehearsal: bool
+
+    def wish(
+        self,
+        src: TradedToken,
+        dest: TradedToken,
+        *,
+        type: OrderType,  # noqa: A002  the order's member
+        life_s: int,
+        slippage_bps: int = SLIPPAGE_BPS,
+        limit_amount: int | None = None,
+        schedule: Schedule | None = None,
+        is_partial: bool = False,
+    ) -> OrderWish:
+        """The order of these tokens."""
+        return OrderWish(
+            chain_id=self.chain_id,
+            src=src,
+            dest=dest,
+            side=self.side,
+            amount=self.raw_amount(src, dest),
+            slippage_bps=slippage_bps,
+            limit_amount=limit_amount,
+            type=type,
+            owner=self.key.address,
+            beneficiary=self.receiver or self.key.address,
+            partner=self.partner,
+            life_s=life_s,
+            schedule=schedule,
+            is_partial=is_partial,
+        )
+
+    def raw_amount(self, src: TradedToken, dest: TradedToken) -> int:
+        """AMOUNT in raw units.
+
+        Raises:
+            ConfigError: the tokens are the same, or it is none of them.
+        """
+        if src.address == dest.address:
+            raise ConfigError("BUY_TOKEN", "is the token that is sold")
+        return raw_units(self.amount, src if self.side is Side.SELL else dest, "AMOUNT")
+
+    def raw_limit(self, text: str, src: TradedToken, dest: TradedToken, field: str) -> int:
+        """An amount of the other side in raw units."""
+        return raw_units(text, dest if self.side is Side.SELL else src, field)
+
+
+def placing_options(command: Callable[..., None]) -> Callable[..., None]:
+    """What every command takes that places an order: `placing` instead of all of them."""
+
+    @wraps(command)
+    def with_placing(
+        *,
+        venue: VenueOptions,
+        side: str,
+        rpc: str,
+        key: str,
+        password: str | None,
+        permit: bool = False,
+        approve_max: bool,
+        yes: bool,
+        dry_run: bool,
+        timeout_s: float,
+        sell: str,
+        buy: str,
+        amount: str,
+        chain_id: int,
+        receiver: bytes | None,
+        partner: str,
+        delta: bytes | None,
+        **rest: Any,
+    ) -> None:
+        if permit and approve_max:
+            raise click.UsageError("--permit and --approve-max exclude each other")
+        check_partner(partner)
+        placing = Placing(
+            sell=sell,
+            buy=buy,
+            amount=amount,
+            side=Side(side.upper()),
+            venue=timed(venue, timeout_s),
+            chain_id=chain_id,
+            node=checked_node(rpc, AMOUNT=amount),
+            key=read_key(key, password),
+            receiver=receiver,
+            partner=partner,
+            delta=delta,
+            allowing=Allowing.PERMIT if permit else Allowing.MOST if approve_max else Allowing.EXACT,
+            is_sure=yes,
+            is_rehearsal=dry_run,
+        )
+        command(placing=placing, **rest)
+
+    decorated: Callable[..., None] = with_placing
+    for option in (
+        venue_options,
+        timeout,
+        click.option(
+            "--dry-run", is_flag=True, help="Show the price, have the order built and checked, and stop."
+        ),
+        click.option("--yes", is_flag=True, help="Do not ask."),
+        click.option("--approve-max", is_flag=True, help="Approve any amount, not just this one."),
+        click.option("--partner", default="", help="The partner's key."),
+        click.option(
+            "--receiver", type=AddressParam(), help="Who gets what is bought; the key's account if absent."
+        ),
+        click.option(
+            "--side",
+            type=click.Choice([side.value for side in Side], case_sensitive=False),
+            default=Side.SELL.value,
+            show_default=True,
+            help="Which amount AMOUNT is: what is sold, or what is bought.",
+        ),
+        signing_options,
+        click.argument("amount"),
+        click.argument("buy", metavar="BUY_TOKEN"),
+        click.argument("sell", metavar="SELL_TOKEN"),
+    ):
+        decorated = option(decorated)
+    return decorated
+
+
+async def place_order(
+    under_way: UnderWay,
+    placing: Placing,
+    wish_of: Callable[[TradedToken, TradedToken], OrderWish],
+    follows: bool,  # noqa: FBT001  handed through `run`
+) -> int:
+    """Show what it comes to, ask, place it, and follow it where that is wanted; the exit status.
+
+    Args:
+        wish_of: the order, once its two tokens are known.
+    """
+    console = new_console()
+    tell = partial(console.print, style="dim")
+    async with (
+        RpcChain.open(placing.chain_id, placing.node, known_errors()) as chain,
+        placing.venue.open() as venue,
+    ):
+        tell("asking the venue for its tokens")
+        listed = await venue.tokens(placing.chain_id)
+        src = await find_token(chain, listed, placing.sell, "SELL_TOKEN")
+        dest = await find_token(chain, listed, placing.buy, "BUY_TOKEN")
+        placer = OrderPlacer(
+            chain,
+            venue,
+            placing.key,
+            wall_s=lambda: int(time.time()),
+            random32=partial(secrets.token_bytes, HASH_BYTES),
+            tell=tell,
+            allowing=placing.allowing,
+        )
+        offer = await placer.offer(wish_of(src, dest), placing.delta)
+        console.print(order_table(offer, placing.allowing))
+        if placing.is_rehearsal:
+            checked = await placer.rehearse(offer)
+            outcome = OrderOutcome(verdict=OrderVerdict.REHEARSED, order_hash=checked.order_hash)
+        else:
+            if not placing.is_sure:
+                agree("Place it?")
+            outcome = await _placed(under_way, placing, placer, offer)
+            if follows and outcome.verdict is OrderVerdict.PLACED:
+                outcome = await _followed(outcome, placing, offer, chain, venue, tell)
+    return report(placing.venue, outcome, OfferTokens(src, dest), offer)
+
+
+async def _placed(
+    under_way: UnderWay, placing: Placing, placer: OrderPlacer, offer: OrderOffer
+) -> OrderOutcome:
+    """Handed in; what an interrupt is answered with says how far it has come."""
+    known_hash = b""
+
+    def about_to(order_hash: bytes) -> None:
+        nonlocal known_hash
+        known_hash, name = order_hash, to_hex(order_hash)
+        under_way.hint = f"the order {name} may be live: {placing.venue.hint(name)}"
+        if offer.must_deposit:
+            under_way.hint += f", {placing.venue.withdrawal()}"
+
+    if offer.must_allow and placing.allowing is not Allowing.PERMIT:
+        under_way.hint = "no order was placed; an approval that was sent may be mined all the same"
+    try:
+        placed = await placer.place(offer, about_to)
+    except StepFailedError as failed:
+        verdict = OrderVerdict.REVERTED if failed.receipt else OrderVerdict.UNKNOWN
+        return OrderOutcome(
+            verdict=verdict,
+            order_hash=known_hash,
+            step=failed.step,
+            tx_hash=failed.tx_hash,
+            reason=failed.reason,
+        )
+    order_hash, record = placed.order_hash, placed.record
+    if record is None:
+        return OrderOutcome(verdict=OrderVerdict.UNKNOWN, order_hash=order_hash, reason=placed.fault)
+    under_way.hint = f"the order goes on: {placing.venue.hint(record.id)}"
+    return OrderOutcome(verdict=OrderVerdict.PLACED, order_hash=order_hash, record=record)
+
+
+async def _followed(
+    placed: OrderOutcome,
+    placing: Placing,
+    offer: OrderOffer,
+    chain: RpcChain,
+    venue: VenueClient,
+    tell: Callable[[str], None],
+) -> OrderOutcome:
+    """What became of an order that the venue has taken."""
+    record = placed.record
+    if record is None:
+        return placed
+    follower = OrderFollower(venue, record.id, tell)
+    try:
+        subject = Subject(offer.contract.address, signed_order(record, offer.contract))
+        follower.see(record)
+        await follower.follow(placing.venue.timeout_s)
+        record = follower.record or record
+        await tell_why(venue, record, tell)
+        return await ended(record, chain, subject)
+    except (VenueError, ChainError) as fault:
+        return OrderOutcome(
+            verdict=OrderVerdict.UNKNOWN,
+            order_hash=placed.order_hash,
+            record=follower.record,
+            reason=fault.detail,
+        )

@@ -1,0 +1,46 @@
+"""`cambist order swap`: a Delta order at the market's price, from the quote to the settlement."""
+
+import click
+
+from ....codecs.messages.vocabulary import OrderType
+from ....config import limits
+from ....config.timeouts import TRADER_ORDER_S
+from ...client.order.order_terms import OrderWish
+from ...client.terms import TradedToken
+from ..parameters import Duration
+from .order_options import HELP, run
+from .order_place import SLIPPAGE_BPS, Placing, place_order, placing_options
+
+
+@click.command("swap", context_settings=HELP)
+@click.option(
+    "--slippage",
+    "slippage_bps",
+    metavar="BPS",
+    type=click.IntRange(limits.SLIPPAGE_BPS_MIN, limits.SLIPPAGE_BPS_MAX),
+    default=SLIPPAGE_BPS,
+    show_default=True,
+    help="How much worse than quoted it may become, in basis points.",
+)
+@click.option(
+    "--deadline",
+    "life_s",
+    type=Duration(),
+    default=str(TRADER_ORDER_S),
+    help=f"How long it may be settled.  [default: {TRADER_ORDER_S} seconds]",
+)
+@click.option("--permit", is_flag=True, help="Sign an EIP-2612 permit in place of an approval.")
+@click.option("--no-wait", is_flag=True, help="Stop once it is submitted.")
+@placing_options
+def swap(placing: Placing, slippage_bps: int, life_s: int, *, no_wait: bool) -> None:
+    """Swap AMOUNT of SELL_TOKEN for BUY_TOKEN by a Delta order.
+
+    Tokens are addresses, or symbols of the venue's list; amounts are in whole tokens, such as 1.5. Shows the
+    price and asks. What the venue wants to be signed is checked against that first. Native tokens are
+    deposited for the order, everything else costs no gas but for an approval.
+    """
+
+    def wish_of(src: TradedToken, dest: TradedToken) -> OrderWish:
+        return placing.wish(src, dest, type=OrderType.MARKET, life_s=life_s, slippage_bps=slippage_bps)
+
+    run(place_order, placing, wish_of, not no_wait)

@@ -1,0 +1,124 @@
+"""`cambist order twap`: one Delta order, settled slice by slice on a schedule.
+
+Without `--deadline` a TWAP has time for every slice and for two more intervals or twenty minutes, whichever
+is longer, so that slices without a bid may still settle.
+"""
+
+import click
+
+from ....codecs.amounts import parse_decimal
+from ....codecs.messages.vocabulary import OrderType, Side
+from ....config import limits
+from ....config.errors import ConfigError, InvalidInput
+from ....config.timeouts import TRADER_ORDER_S, TRADER_TWAP_SLACK_S
+from ...client.order.order_terms import OrderWish
+from ...client.schedule import Schedule, duration_text
+from ...client.terms import TradedToken
+from ..parameters import Duration
+from .order_options import HELP, run
+from .order_place import SLIPPAGE_BPS, Placing, follow, place_order, placing_options
+
+_SLICES_MAX = 2**32 - 1  # a uint32 in the order
+_LIFE_S_MAX = 2**32
+_BOUND = {Side.SELL: "--min", Side.BUY: "--max"}
+
+
+@click.command("twap", context_settings=HELP)
+@click.option(
+    "--slices",
+    type=click.IntRange(limits.TWAP_SLICES_MIN, _SLICES_MAX),
+    required=True,
+    help="How many parts of the same size; the last takes the remainder.",
+)
+@click.option(
+    "--interval",
+    "interval_s",
+    type=Duration(least_s=limits.TWAP_INTERVAL_MIN_S),
+    required=True,
+    help="From one slice to the next at least: 300, 5m, 1h.",
+)
+@click.option("--min", "least", metavar="AMOUNT", help="The least that is received in all.")
+@click.option("--max", "most", metavar="AMOUNT", help="With --side BUY: the most that is spent in all.")
+@click.option(
+    "--slippage",
+    "slippage_bps",
+    metavar="BPS",
+    type=click.IntRange(limits.SLIPPAGE_BPS_MIN, limits.SLIPPAGE_BPS_MAX),
+    help="Without --min or --max: how much worse than now a slice may become, in basis points.  "
+    f"[default: {SLIPPAGE_BPS}]",
+)
+@click.option(
+    "--deadline",
+    "life_s",
+    type=Duration(),
+    help="How long it may be settled.  [default: the schedule, and two intervals or 20m more]",
+)
+@follow
+@placing_options
+def twap(
+    placing: Placing,
+    slices: int,
+    interval_s: int,
+    least: str | None,
+    most: str | None,
+    slippage_bps: int | None,
+    life_s: int | None,
+    *,
+    follows: bool,
+) -> None:
+    """Sell AMOUNT of SELL_TOKEN for BUY_TOKEN in slices, one order for all of them.
+
+    The first slice is auctioned at once, each other one an interval after the one before it, also while you
+    are away; no slice is settled at a worse price than the one that is shown. Takes an approval of all that
+    is sold, no permit; shows the schedule and the worst price, and asks.
+    """
+    field = _BOUND[placing.side]
+    bound, other = (least, most) if placing.side is Side.SELL else (most, least)
+    if other is not None:
+        raise click.UsageError(f"--side {placing.side.value} is bounded by {field}")
+    if bound is not None and slippage_bps is not None:
+        raise click.UsageError(f"--slippage: {field} is the bound already")
+    try:
+        if bound is not None:
+            parse_decimal(bound, field)
+    except InvalidInput as error:
+        raise click.UsageError(error.detail) from None
+    schedule = Schedule(slices, interval_s)
+    checked_life_s = _life_s(schedule, life_s)
+
+    def wish_of(src: TradedToken, dest: TradedToken) -> OrderWish:
+        total = placing.raw_amount(src, dest)
+        if total < slices:
+            raise ConfigError("--slices", f"expected at most {total}, a raw unit for each, got {slices}")
+        return placing.wish(
+            src,
+            dest,
+            type=OrderType.MARKET,
+            life_s=checked_life_s,
+            slippage_bps=SLIPPAGE_BPS if slippage_bps is None else slippage_bps,
+            limit_amount=None if bound is None else placing.raw_limit(bound, src, dest, field),
+            schedule=schedule,
+        )
+
+    run(place_order, placing, wish_of, follows)
+
+
+def _life_s(schedule: Schedule, asked_s: int | None) -> int:
+    """From the build to the deadline, with room for all slices.
+
+    Raises:
+        click.UsageError: there is none.
+    """
+    least_s = schedule.room_s + TRADER_TWAP_SLACK_S
+    if least_s > _LIFE_S_MAX:
+        raise click.UsageError(
+            f"--slices and --interval: {schedule.slices} slices take {duration_text(schedule.room_s)}"
+        )
+    if asked_s is None:
+        return schedule.room_s + max(2 * schedule.interval_s, TRADER_ORDER_S)
+    if asked_s < least_s:
+        raise click.UsageError(
+            f"--deadline: expected at least {least_s} s, as {schedule.slices} slices take "
+            f"{schedule.room_s} s, got {asked_s} s"
+        )
+    return asked_s

@@ -1,0 +1,177 @@
+"""`cambist order watch`: one order to its end, or all changes of many as the venue pushes them.
+
+`order watch` and `otc watch` without an order run until they are interrupted and exit with status 0.
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from random import SystemRandom
+
+import click
+
+from ....codecs.messages.delta_messages import OrderRecord
+from ....codecs.messages.event_messages import OpenMessage, OrderEventMessage, OrderStreamMessage
+from ....codecs.messages.wire import encode
+from ....config.errors import ChainError, VenueError
+from ....config.sections.nodes import NodeSettings
+from ....config.timeouts import TRADER_WATCH_S
+from ....crypto.addresses import to_checksum
+from ....crypto.hexadecimal import parse_hex
+from ...chain.artifacts import known_errors
+from ...chain.nodes.rpc import RpcChain
+from ...client.client import VenueClient
+from ...client.events import EventSelection, EventsWanted, OrderEvents
+from ...client.order.order_following import OrderFollower, Subject
+from ...client.order.order_listing import event_line
+from ...client.order.order_placing import delta_contract
+from ...client.order.order_safety import signed_order
+from ...client.order.order_view import OfferTokens, OrderOutcome, OrderVerdict
+from ...client.tokens import find_token
+from ..parameters import RPC_HELP, AddressParam, checked_node
+from .order_options import (
+    HELP,
+    SecondsParam,
+    UnderWay,
+    VenueOptions,
+    ended,
+    new_console,
+    order_name,
+    report,
+    run,
+    tell_why,
+    timed,
+    venue_options,
+)
+
+
+@click.command("watch", context_settings=HELP)
+@click.argument("name", metavar="[ID]", required=False)
+@click.option(
+    "--owner",
+    type=AddressParam(),
+    help="Without ID: whose orders; if absent everybody's, which takes an operator's --api-key.",
+)
+@click.option(
+    "--chain", "chain_ids", type=click.IntRange(1), multiple=True, help="Without ID: a chain id; repeatable."
+)
+@click.option("--partner", help="Without ID: orders of this partner; takes its --api-key.")
+@click.option(
+    "--after", metavar="TOKEN", help="Without ID: first what came after this; from now on if absent."
+)
+@click.option("--rpc", help=f"{RPC_HELP} With it, the chain is asked whether the venue speaks true.")
+@click.option("--delta", type=AddressParam(), help="The one Delta contract to use, whatever its code.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    metavar="SECONDS",
+    type=SecondsParam(),
+    help=f"How long to follow it.  [default: {TRADER_WATCH_S}; without ID until it is interrupted]",
+)
+@venue_options
+def watch(
+    venue: VenueOptions,
+    name: str | None,
+    owner: bytes | None,
+    chain_ids: tuple[int, ...],
+    partner: str | None,
+    after: str | None,
+    rpc: str | None,
+    delta: bytes | None,
+    timeout_s: float | None,
+) -> None:
+    """Follow an order, by its id or its hash, until it has ended; without ID, every change of many.
+
+    Changes are told as they happen, where the venue pushes them. With --json each of many is a line, with the
+    token that --after goes on from.
+    """
+    many = {"--owner": owner, "--chain": chain_ids, "--partner": partner, "--after": after}
+    one = {"--rpc": rpc, "--delta": delta}
+    for option, value in (many if name is not None else one).items():
+        if value:
+            raise click.UsageError(f"{option}: {'not with' if name is not None else 'only with'} an ID")
+    if name is None:
+        wanted = EventsWanted(
+            owner="" if owner is None else to_checksum(owner),
+            chain_ids=tuple(dict.fromkeys(chain_ids)),
+            partner=partner or "",
+        )
+        run(listen, venue, wanted, event_line, after or "", timeout_s)
+    node = None if rpc is None else checked_node(rpc)
+    run(_watch, timed(venue, timeout_s or TRADER_WATCH_S), order_name(name, "ID"), node, delta)
+
+
+async def _watch(
+    under_way: UnderWay, place: VenueOptions, name: str, node: NodeSettings | None, delta: bytes | None
+) -> int:
+    tell = partial(new_console().print, style="dim")
+    async with place.open() as venue:
+        follower = OrderFollower(venue, name, tell)
+        under_way.hint = f"the order goes on: {place.hint(name)}"
+        await follower.follow(place.timeout_s)
+        record = follower.record
+        if record is None:
+            outcome = OrderOutcome(verdict=OrderVerdict.UNKNOWN, reason="the venue does not answer")
+            return report(place, outcome, OfferTokens())
+        await tell_why(venue, record, tell)
+        if node is None:
+            return report(place, await ended(record, None, None), OfferTokens())
+        try:
+            outcome, tokens = await _checked_end(record, venue, node, delta)
+        except (ChainError, VenueError) as fault:
+            outcome, tokens = _not_known(record, fault.detail), OfferTokens()
+    return report(place, outcome, tokens)
+
+
+async def listen(
+    under_way: UnderWay,
+    place: VenueOptions,
+    wanted: EventSelection,
+    line_of: Callable[[OrderEventMessage], str],
+    after: str,
+    timeout_s: float | None,
+) -> int:
+    """Tell every change of orders until time is up or it is interrupted.
+
+    Args:
+        line_of: a change, for people.
+        after: the token that it goes on from; empty for now.
+    """
+    tell = partial(new_console().print, style="dim")
+    under_way.status = 0
+
+    def hear(message: OrderStreamMessage) -> None:
+        under_way.hint = f"`--after {message.token}` goes on from here"
+        if isinstance(message, OrderEventMessage):
+            click.echo(encode(message) if place.is_json else line_of(message))
+        elif isinstance(message, OpenMessage):
+            tell("the venue pushes changes")
+
+    async with place.open() as venue:
+        events = OrderEvents(venue, wanted, hear, tell=tell, random=SystemRandom(), after=after)
+        await events.run(math.inf if timeout_s is None else timeout_s)
+    click.echo(under_way.hint, err=True)
+    return 0
+
+
+async def _checked_end(
+    record: OrderRecord, venue: VenueClient, node: NodeSettings, delta: bytes | None
+) -> tuple[OrderOutcome, OfferTokens]:
+    """What became of it, as the chain says.
+
+    Raises:
+        ChainError, VenueError: that is not to be had.
+    """
+    chain_id = record.input.chain_id
+    async with RpcChain.open(chain_id, node, known_errors()) as chain:
+        contract = await delta_contract(chain, venue, chain_id, delta)
+        subject = Subject(contract.address, signed_order(record, contract))
+        listed = await venue.tokens(chain_id)
+        src = await find_token(chain, listed, record.input.token, "input.token")
+        dest = await find_token(chain, listed, record.output.token, "output.token")
+        return await ended(record, chain, subject), OfferTokens(src, dest)
+
+
+def _not_known(record: OrderRecord, reason: str) -> OrderOutcome:
+    order_hash = parse_hex(record.order_hash, "orderHash")
+    return OrderOutcome(verdict=OrderVerdict.UNKNOWN, order_hash=order_hash, record=record, reason=reason)

@@ -1,0 +1,102 @@
+"""`cambist otc list`: the OTC orders of an account, as their maker or as their taker."""
+
+import click
+
+from ....codecs.messages.vocabulary import OtcOrderBy, OtcType
+from ....codecs.messages.wire import encode
+from ....config.limits import UINT256_MAX
+from ...client.order.order_listing import aligned, widths_of
+from ...client.otc.otc_listing import OTC_HEADERS, OtcWanted, otc_pages, otc_row
+from ..order.order_list import ListedTokens
+from ..order.order_options import HELP, UnderWay, VenueOptions, run, venue_options
+from ..parameters import AddressParam
+from ..sources import KEY_HELP, PASSWORD_HELP, read_key
+
+
+@click.command("list", context_settings=HELP)
+@click.option("--account", type=AddressParam(), help="Whose orders.")
+@click.option("--key", help=f"In its place: your own. {KEY_HELP}")
+@click.option("--password", help=PASSWORD_HELP)
+@click.option(
+    "--as",
+    "role",
+    type=click.Choice(["maker", "taker"]),
+    default="maker",
+    show_default=True,
+    help="What the account is of the orders.",
+)
+@click.option("--chain", "chain_id", type=click.IntRange(1), required=True, help="The chain id.")
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice([kind.value for kind in OtcType], case_sensitive=False),
+    help="P2P names its taker, LIMIT is open to anyone.",
+)
+@click.option("--limit", "count_max", type=click.IntRange(1), help="How many at most; all if absent.")
+@click.option(
+    "--offset", type=click.IntRange(0), default=0, show_default=True, help="Pass over so many first."
+)
+@click.option(
+    "--order-by",
+    type=click.Choice([order.value for order in OtcOrderBy]),
+    default=OtcOrderBy.CREATED_AT.value,
+    show_default=True,
+    help="What is newest, or latest, comes first.",
+)
+@click.option("--hide-small", "hides_small", is_flag=True, help="Leave out what is next to nothing.")
+@venue_options
+def list_otc(
+    venue: VenueOptions,
+    account: bytes | None,
+    key: str | None,
+    password: str | None,
+    role: str,
+    chain_id: int,
+    kind: str | None,
+    count_max: int | None,
+    offset: int,
+    order_by: str,
+    *,
+    hides_small: bool,
+) -> None:
+    """List OTC orders of an account, page after page until there are no more.
+
+    A table, or with --json one order a line. Symbols, decimals, states and balances are the venue's word.
+    """
+    if (account is None) == (key is None):
+        raise click.UsageError("one of --account and --key is needed")
+    wanted = OtcWanted(
+        chain_id=chain_id,
+        role=role,
+        account=account or read_key(key or "", password).address,
+        type=None if kind is None else OtcType(kind.upper()),
+        order_by=OtcOrderBy(order_by),
+        hides_small=hides_small,
+        count_max=count_max or UINT256_MAX,
+        offset=offset,
+    )
+    run(_list, venue, wanted)
+
+
+async def _list(under_way: UnderWay, place: VenueOptions, wanted: OtcWanted) -> int:
+    under_way.hint = "there are more orders"
+    count = 0
+    async with place.open() as venue:
+        tokens = ListedTokens(venue)
+        widths = [len(header) for header in OTC_HEADERS]
+        async for page in otc_pages(venue, wanted):
+            if place.is_json:
+                for stored in page:
+                    click.echo(encode(stored))
+                continue
+            if not page:
+                continue
+            await tokens.learn({wanted.chain_id})
+            rows = [otc_row(stored, tokens.find) for stored in page]
+            widths = widths_of(rows if count else [OTC_HEADERS, *rows], widths)
+            for line in aligned(rows if count else [OTC_HEADERS, *rows], widths):
+                click.echo(line)
+            count += len(rows)
+    if not place.is_json:
+        click.echo(f"{count} order{'' if count == 1 else 's'}", err=True)
+    return 0

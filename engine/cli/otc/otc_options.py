@@ -1,0 +1,162 @@
+"""What the commands of `cambist otc` share: options, signed orders by hash or file, how to go on."""
+
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec import UNSET, Struct, UnsetType
+
+from ....codecs.messages.otc_messages import StoredOrder
+from ....codecs.messages.wire import decoder, encode
+from ....config import limits
+from ....config.errors import ConfigError, InvalidInput
+from ....crypto.hexadecimal import parse_hex, to_hex
+from ...client.allowing import Allowing
+from ...client.client import VenueClient
+from ...client.otc.otc_safety import check_asked, check_handed_over
+from ...client.otc.otc_terms import OtcHandOver, RfqContract, SignedOtc, decode_hand_over
+from ..order.order_options import HASH_BYTES, VenueOptions, chain_options
+from ..parameters import AddressParam
+from ..sources import read_bounded
+
+RFQ_HELP = "The one RFQ contract to use, whatever its code."
+SOURCE = "HASH|FILE"
+STDIN = "-"
+
+
+class _PostedJson(Struct, frozen=True, rename="camel"):
+    """What `cambist otc post --json` tells, as far as it is of the signed order."""
+
+    signed_order: OtcHandOver | UnsetType | None = UNSET
+
+
+class Named(Struct, frozen=True):
+    """An order as it was named: by its hash, or by a file that holds it, signed.
+
+    Attributes:
+        order_hash: 32 bytes; empty for a file.
+    """
+
+    text: str
+    order_hash: bytes = b""
+    handed_over: OtcHandOver | None = None
+
+
+_decode_told = decoder(_PostedJson, bytes_max=limits.JSON_BYTES_MAX)
+
+
+def rfq_options(command: Callable[..., None]) -> Callable[..., None]:
+    """What commands take that sign for the RFQ contract."""
+    return chain_options(click.option("--rfq", type=AddressParam(), help=RFQ_HELP)(command))
+
+
+def allowing_options(command: Callable[..., None]) -> Callable[..., None]:
+    """`allowing`: how the RFQ contract is allowed to take what is given."""
+
+    @wraps(command)
+    def with_allowing(*, permit: bool, approve_max: bool, **rest: Any) -> None:
+        if permit and approve_max:
+            raise click.UsageError("--permit and --approve-max exclude each other")
+        allowing = Allowing.PERMIT if permit else Allowing.MOST if approve_max else Allowing.EXACT
+        command(allowing=allowing, **rest)
+
+    decorated: Callable[..., None] = with_allowing
+    for option in (
+        click.option("--approve-max", is_flag=True, help="Approve any amount, not just this one."),
+        click.option("--permit", is_flag=True, help="Sign an EIP-2612 permit in place of an approval."),
+    ):
+        decorated = option(decorated)
+    return decorated
+
+
+def hash_of(text: str, field: str) -> bytes:
+    """An order's hash: 32 bytes.
+
+    Raises:
+        click.UsageError: it is none.
+    """
+    try:
+        raw = parse_hex(text, field)
+    except InvalidInput as error:
+        raise click.UsageError(error.detail) from None
+    if len(raw) != HASH_BYTES:
+        raise click.UsageError(f"{field}: expected 0x and 64 hexadecimal digits")
+    return raw
+
+
+def named_order(text: str, field: str = SOURCE) -> Named:
+    """The order that a text names: 0x is a hash, - standard input, everything else a file.
+
+    Raises:
+        click.UsageError: it is none; or the file cannot be read, or holds no signed order.
+    """
+    if text.startswith(("0x", "0X")):
+        order_hash = hash_of(text, field)
+        return Named(to_hex(order_hash), order_hash)
+    try:
+        if text == STDIN:
+            raw = read_bounded(sys.stdin.buffer, limits.JSON_BYTES_MAX)
+        else:
+            with Path(text).open("rb") as file:
+                raw = read_bounded(file, limits.JSON_BYTES_MAX)
+        told = _decode_told(raw).signed_order
+        return Named(text, handed_over=told or decode_hand_over(raw))
+    except OSError as error:
+        raise click.UsageError(f"{field}: {text} cannot be read: {error.strerror}") from None
+    except InvalidInput as error:
+        raise click.UsageError(f"{field}: {text} holds no signed order: {error.detail}") from None
+
+
+async def find_order(
+    named: Named, venue: VenueClient | None, contract: RfqContract
+) -> tuple[SignedOtc, StoredOrder | None]:
+    """The order, and what the venue has of it where it was asked.
+
+    Raises:
+        VenueError: the venue does not have it, or answers with another one.
+        ChainError: the file's is of another chain or contract.
+        ConfigError: there is no venue to ask for a hash.
+    """
+    if named.handed_over is not None:
+        return check_handed_over(named.handed_over, contract, named.text), None
+    if venue is None:
+        raise ConfigError("--venue", "is needed to look an order up by its hash; a FILE needs none")
+    stored = await venue.otc_order(named.text)
+    return check_asked(stored, named.order_hash, contract), stored
+
+
+@asynccontextmanager
+async def open_venue(place: VenueOptions) -> AsyncGenerator[VenueClient | None]:
+    """The client; None where no venue is named."""
+    if not place.url:
+        yield None
+        return
+    async with place.open() as venue:
+        yield venue
+
+
+def write_order(path: Path, handed_over: OtcHandOver) -> None:
+    """The signed order in a file, never over another one.
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(encode(handed_over) + b"\n")
+    except OSError as error:
+        raise ConfigError("--out", f"{path} cannot be written: {error.strerror}") from None
+
+
+def how_to_go_on(place: VenueOptions, order_hash: str) -> str:
+    """What is told of an order that has not ended."""
+    return (
+        f"`cambist otc watch {order_hash} --venue {place.url}` follows it, "
+        f"`cambist otc cancel {order_hash} --venue {place.url} ...` cancels it"
+    )

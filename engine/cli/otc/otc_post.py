@@ -1,0 +1,326 @@
+"""`cambist otc post`: a signed order for a counterparty, or for anyone."""
+
+import os
+import secrets
+import time
+from functools import partial
+from pathlib import Path
+
+import click
+from msgspec import Struct
+
+from ....codecs.amounts import parse_decimal
+from ....codecs.messages.vocabulary import Side
+from ....codecs.messages.wire import encode
+from ....config.errors import ChainError, ConfigError, InvalidInput, VenueError
+from ....config.sections.nodes import NodeSettings
+from ....config.timeouts import TRADER_LIMIT_ORDER_S
+from ....crypto.addresses import ZERO_ADDRESS, to_checksum
+from ....crypto.hexadecimal import to_hex
+from ....crypto.secp256k1 import SigningKey
+from ...chain.artifacts import known_errors
+from ...chain.nodes.rpc import RpcChain
+from ...client.allowing import Allowing
+from ...client.limit_price import LimitPrice
+from ...client.otc.otc_following import OtcFollower, disproof
+from ...client.otc.otc_posting import OtcOffer, OtcPoster
+from ...client.otc.otc_terms import OTC_TERMINAL, OtcWish, RfqContract, SignedOtc, hand_over_of
+from ...client.otc.otc_view import OtcOutcome, OtcVerdict, followed, otc_json, otc_lines, post_table
+from ...client.schedule import duration_text
+from ...client.sending import StepFailedError
+from ...client.terms import TradedToken, amount_text
+from ...client.tokens import find_token
+from ..order.order_options import (
+    ENDED,
+    HASH_BYTES,
+    HELP,
+    UNKNOWN,
+    UnderWay,
+    VenueOptions,
+    new_console,
+    run,
+    timed,
+    timeout,
+    venue_options,
+)
+from ..parameters import AddressParam, Expires, checked_node, raw_units
+from ..sources import agree, read_key
+from .otc_options import allowing_options, how_to_go_on, rfq_options, write_order
+
+_PRICE, _RECEIVE = "--price", "--receive"
+EXIT = {
+    OtcVerdict.POSTED: 0,
+    OtcVerdict.REHEARSED: 0,
+    OtcVerdict.FULFILLED: 0,
+    OtcVerdict.ENDED: ENDED,
+    OtcVerdict.REVERTED: ENDED,
+    OtcVerdict.UNKNOWN: UNKNOWN,
+}
+
+
+class _PostOptions(Struct, frozen=True, kw_only=True):
+    """The command line, read. Of `price` and `receive` one is given."""
+
+    sell: str
+    buy: str
+    amount: str
+    price: LimitPrice | None
+    receive: str
+    taker: bytes
+    life_s: int
+    venue: VenueOptions
+    chain_id: int
+    node: NodeSettings
+    key: SigningKey
+    rfq: bytes | None
+    allowing: Allowing
+    out: Path | None
+    is_sure: bool
+    is_rehearsal: bool
+    even_if_short: bool
+    follows: bool
+
+    def wish(self, src: TradedToken, dest: TradedToken) -> OtcWish:
+        """The order of these tokens.
+
+        Raises:
+            ConfigError: the tokens or the amounts are none for it.
+        """
+        for token, field in ((src, "SELL_TOKEN"), (dest, "BUY_TOKEN")):
+            if token.is_native:
+                raise ConfigError(field, "is the native token: OTC orders are of ERC-20 tokens, so wrap it")
+        if src.address == dest.address:
+            raise ConfigError("BUY_TOKEN", "is the token that is sold")
+        if self.taker == self.key.address:
+            raise ConfigError("--taker", "is the account of the key itself")
+        amount = raw_units(self.amount, src, "AMOUNT")
+        if self.price is not None:
+            dest_amount = self.price.limit_amount(Side.SELL, amount, src, dest, _PRICE)
+        else:
+            dest_amount = raw_units(self.receive, dest, _RECEIVE)
+        return OtcWish(
+            chain_id=self.chain_id,
+            src=src,
+            dest=dest,
+            src_amount=amount,
+            dest_amount=dest_amount,
+            maker=self.key.address,
+            taker=self.taker,
+            life_s=self.life_s,
+        )
+
+
+@click.command("post", context_settings=HELP)
+@click.argument("sell", metavar="SELL_TOKEN")
+@click.argument("buy", metavar="BUY_TOKEN")
+@click.argument("amount")
+@click.option(_PRICE, "price_text", metavar="PRICE", help="BUY_TOKEN for one SELL_TOKEN, such as 2600.5.")
+@click.option(_RECEIVE, metavar="AMOUNT", help="In its place: what is received for all of it.")
+@click.option("--taker", type=AddressParam(), help="Who may fill it; anyone if absent.")
+@click.option(
+    "--expires",
+    "life_s",
+    type=Expires(),
+    default=str(TRADER_LIMIT_ORDER_S),
+    help="How long it may be filled: 90, 30m, 12h, 7d, never.  "
+    f"[default: {duration_text(TRADER_LIMIT_ORDER_S)}]",
+)
+@rfq_options
+@allowing_options
+@click.option("--even-if-short", is_flag=True, help="Post it, although the balance does not cover it.")
+@click.option("--out", type=click.Path(path_type=Path), help="A new file for the signed order.")
+@click.option("--follow", "follows", is_flag=True, help="Follow it until it has ended.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Show the terms and stop.")
+@timeout
+@venue_options
+def post(
+    venue: VenueOptions,
+    sell: str,
+    buy: str,
+    amount: str,
+    price_text: str | None,
+    receive: str | None,
+    taker: bytes | None,
+    life_s: int,
+    chain_id: int,
+    rpc: str,
+    key: str,
+    password: str | None,
+    rfq: bytes | None,
+    allowing: Allowing,
+    out: Path | None,
+    timeout_s: float,
+    *,
+    even_if_short: bool,
+    follows: bool,
+    yes: bool,
+    dry_run: bool,
+) -> None:
+    """Offer AMOUNT of SELL_TOKEN for BUY_TOKEN to a counterparty, or to anyone.
+
+    The order is signed, costs no gas, and is kept by the venue; whoever may fill it does so on chain, whole
+    or in parts. Looks at balance and allowance, shows the terms and asks. --out FILE or --json has the signed
+    order, which the taker can fill without the venue.
+    """
+    if (price_text is None) == (receive is None):
+        raise click.UsageError(f"one of {_PRICE} and {_RECEIVE} is needed")
+    if taker == ZERO_ADDRESS:
+        raise click.UsageError("--taker: the zero address is nobody's; leave it out for anyone")
+    if out is not None and os.path.lexists(out):
+        raise click.UsageError(f"--out: {out} exists; it is not overwritten")
+    if out is not None and not (out.parent.is_dir() and os.access(out.parent, os.W_OK)):
+        raise click.UsageError(f"--out: no file can be made in {out.parent}")
+    try:
+        price = None if price_text is None else LimitPrice.parse(price_text, _PRICE)
+        if receive is not None:
+            parse_decimal(receive, _RECEIVE)
+    except (ConfigError, InvalidInput) as error:
+        raise click.UsageError(error.detail) from None
+    asked = _PostOptions(
+        sell=sell,
+        buy=buy,
+        amount=amount,
+        price=price,
+        receive=receive or "",
+        taker=taker or ZERO_ADDRESS,
+        life_s=life_s,
+        venue=timed(venue, timeout_s),
+        chain_id=chain_id,
+        node=checked_node(rpc, AMOUNT=amount),
+        key=read_key(key, password),
+        rfq=rfq,
+        allowing=allowing,
+        out=out,
+        is_sure=yes,
+        is_rehearsal=dry_run,
+        even_if_short=even_if_short,
+        follows=follows,
+    )
+    run(_post, asked)
+
+
+def report(place: VenueOptions, outcome: OtcOutcome, chain_id: int | None = None) -> int:
+    """The result, on standard output; the exit status."""
+    if place.is_json:
+        click.echo(encode(otc_json(outcome, chain_id)).decode())
+    else:
+        for line in otc_lines(outcome):
+            click.echo(line)
+    stored = outcome.stored
+    is_over = stored is not None and stored.state in OTC_TERMINAL
+    if outcome.order_hash and (not is_over or outcome.verdict is OtcVerdict.UNKNOWN):
+        order_hash = to_hex(outcome.order_hash)
+        may_be = "the order may be live" if stored is None or is_over else "the order goes on"
+        click.echo(f"{may_be}: {how_to_go_on(place, order_hash)}", err=True)
+    return EXIT[outcome.verdict]
+
+
+# --- What it does -------------------------------------------------------------------------------------
+
+
+async def _post(under_way: UnderWay, asked: _PostOptions) -> int:
+    console = new_console()
+    tell = partial(console.print, style="dim")
+    async with (
+        RpcChain.open(asked.chain_id, asked.node, known_errors()) as chain,
+        asked.venue.open() as venue,
+    ):
+        tell("asking the venue for its tokens")
+        listed = await venue.tokens(asked.chain_id)
+        src = await find_token(chain, listed, asked.sell, "SELL_TOKEN")
+        dest = await find_token(chain, listed, asked.buy, "BUY_TOKEN")
+        poster = OtcPoster(
+            chain,
+            venue,
+            asked.key,
+            wall_s=lambda: int(time.time()),
+            random32=partial(secrets.token_bytes, HASH_BYTES),
+            tell=tell,
+            allowing=asked.allowing,
+        )
+        offer = await poster.offer(asked.wish(src, dest), asked.rfq)
+        console.print(post_table(offer, asked.allowing))
+        if asked.is_rehearsal:
+            return report(asked.venue, OtcOutcome(verdict=OtcVerdict.REHEARSED))
+        _agreed(asked, offer)
+        outcome = await _posted(under_way, asked, poster, offer)
+        if outcome.stored is not None and (asked.follows or outcome.stored.state in OTC_TERMINAL):
+            follower = OtcFollower(venue, to_hex(outcome.order_hash), tell)
+            outcome = await _followed(outcome, asked, follower, chain, offer.contract)
+    return report(asked.venue, outcome, asked.chain_id)
+
+
+def _agreed(asked: _PostOptions, offer: OtcOffer) -> None:
+    """Ask, where it was not said before.
+
+    Raises:
+        ChainError: the balance does not cover it, and nobody can be asked.
+    """
+    is_short = offer.is_short and not asked.even_if_short
+    if asked.is_sure and is_short:
+        wish = offer.wish
+        raise ChainError(
+            f"you have {amount_text(offer.balance, wish.src)}, and "
+            f"{amount_text(wish.src_amount, wish.src)} is offered: "
+            "the venue would suspend the order; --even-if-short posts it"
+        )
+    if not asked.is_sure:
+        question = "Post it, although you do not have that much?" if is_short else "Post it?"
+        agree(question)
+
+
+async def _posted(under_way: UnderWay, asked: _PostOptions, poster: OtcPoster, offer: OtcOffer) -> OtcOutcome:
+    """Handed in; what an interrupt is answered with says how far it has come."""
+
+    name = ""
+
+    def about_to(signed: SignedOtc) -> None:
+        nonlocal name
+        if asked.out is not None:
+            write_order(asked.out, hand_over_of(signed, asked.chain_id))
+        name = to_hex(signed.order_hash)
+        under_way.hint = f"the order {name} may be live: {how_to_go_on(asked.venue, name)}"
+
+    if offer.must_allow and asked.allowing is not Allowing.PERMIT:
+        under_way.hint = "no order was posted; an approval that was sent may be mined all the same"
+    try:
+        posted = await poster.post(offer, about_to)
+    except StepFailedError as failed:
+        verdict = OtcVerdict.REVERTED if failed.receipt else OtcVerdict.UNKNOWN
+        return OtcOutcome(verdict=verdict, step=failed.step, tx_hash=failed.tx_hash, reason=failed.reason)
+    except VenueError as refusal:
+        if not name:
+            raise
+        raise VenueError(
+            f"{refusal.detail}. The venue has seen the signed order {name}: `cambist otc cancel {name} "
+            f"--rfq {to_checksum(offer.contract.address)} ...` closes it for good"
+        ) from None
+    signed, stored = posted.signed, posted.stored
+    if stored is not None:
+        under_way.hint = f"the order goes on: {how_to_go_on(asked.venue, name)}"
+    verdict = OtcVerdict.UNKNOWN if stored is None else OtcVerdict.POSTED
+    return OtcOutcome(
+        verdict=verdict, order_hash=signed.order_hash, signed=signed, stored=stored, reason=posted.fault
+    )
+
+
+async def _followed(
+    posted: OtcOutcome, asked: _PostOptions, follower: OtcFollower, chain: RpcChain, contract: RfqContract
+) -> OtcOutcome:
+    """What became of an order that the venue has taken, as the chain bears it out."""
+    if posted.stored is None or posted.signed is None:
+        return posted
+    fault = ""
+    try:
+        follower.see(posted.stored)
+        if not follower.has_ended:
+            await follower.follow(asked.venue.timeout_s)
+        stored = follower.stored or posted.stored
+        if follower.has_ended:
+            fault = await disproof(chain, contract, posted.signed, stored, int(time.time()))
+    except (ChainError, VenueError) as error:
+        fault = error.detail
+    stored = follower.stored or posted.stored
+    is_proven = follower.has_ended and not fault
+    return followed(stored, posted.order_hash, signed=posted.signed, fault=fault, is_proven=is_proven)

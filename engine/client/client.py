@@ -1,0 +1,536 @@
+"""A venue's HTTP interface for traders: typed requests, typed answers, one kind of error.
+
+What may be asked twice is: a GET whatever went wrong, a POST only where it cannot have been received, or was
+refused with 429 or 503 before anything was done (a firm quote that is asked for and not used is held against
+the user; an order that was taken is looked for by its hash). `Retry-After` is honoured up to
+TRADER_RETRY_AFTER_S_MAX; a venue that asks for more is an error at once.
+
+Source: spec 1.12 to 1.22, 1.25; interop.md 3; choices.md#requests-and-errors; RFC 9110 10.2.3 (Retry-After);
+    ARCHITECTURE.md, "Push".
+Choice: A Retry-After with a date counts as absent: the venue's clock may differ.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from decimal import Decimal
+from typing import Any, Self, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
+
+import httpx
+import trio
+from msgspec import Raw, Struct
+
+from ...codecs.http1 import Http1Limits
+from ...codecs.messages.auction_messages import Auction, Explanation
+from ...codecs.messages.delta_messages import (
+    BuildBody,
+    BuildResponse,
+    CancelBody,
+    CancellationBuildBody,
+    CancellationBuildResponse,
+    CancelResponse,
+    DeltaBlock,
+    OrderPage,
+    OrderRecord,
+    SubmitBody,
+)
+from ...codecs.messages.market_messages import (
+    PriceRoute,
+    TransactionBody,
+    TransactionEnvelope,
+    decode_price_route,
+)
+from ...codecs.messages.otc_messages import OtcFillableBalance, OtcOrderBody, StoredOrder
+from ...codecs.messages.resource_messages import ContractsDocument, TokenList
+from ...codecs.messages.vocabulary import DeliveryState, MarketVersion, Mode, Side
+from ...codecs.messages.webhook_messages import (
+    DeliveryPage,
+    ReplayBody,
+    ReplayResponse,
+    WebhookList,
+    decode_delivery_page,
+    decode_replay_response,
+    decode_webhook_list,
+)
+from ...codecs.messages.wire import decoder, encode
+from ...config import limits
+from ...config.errors import ConfigError, InvalidInput, MakerError, VenueError
+from ...config.secret import Secret
+from ...config.timeouts import TRADER_PAUSE_S, TRADER_REQUEST_S, TRADER_RETRY_AFTER_S_MAX
+from ...crypto.hexadecimal import parse_hex
+from ...feeds.net.httpx_transport import DialTransport
+from ...feeds.net.streams import client_tls
+from ...feeds.net.websocket import HandshakeRefused, WebSocket, connect_websocket
+from .order.order_terms import QuotedDelta
+
+T = TypeVar("T")
+
+API_KEY_HEADER = "X-API-KEY"
+_ORDERS = "/v2/delta/orders"
+_WEBHOOKS = "/v2/webhooks"
+_HASH_BYTES = 32
+_SENT_BYTES_MAX = 4_096  # nothing is sent over its WebSocket but pongs and a close frame
+_LISTING_BYTES_MAX = 16 << 20  # a thousand orders with signatures of contracts
+_TRIES = 3
+_CONNECTIONS_MAX = 4
+_OVER_RATE = frozenset((429, 503))
+_PASSING = _OVER_RATE | {502, 504}
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+class _Priced(Struct, frozen=True, rename="camel"):
+    """GET /prices. The route as it came: it is sealed and goes back byte for byte."""
+
+    price_route: Raw
+
+
+class _Quoted(Struct, frozen=True):
+    """GET /v2/quote, as far as it is of Delta, as it came; empty where there is none."""
+
+    delta: Raw = Raw()
+
+
+class _RouteOf(Struct, frozen=True):
+    """A Delta block's route as it came: it goes back byte for byte."""
+
+    route: Raw
+
+
+class _ErrorBody(Struct, frozen=True, rename="camel"):
+    """What may stand in the body of a refusal, choices.md#requests-and-errors."""
+
+    error_type: str = ""
+    details: str = ""
+    error: str = ""
+    request_id: str = ""
+
+
+class OtcPage(Struct, frozen=True, rename="camel"):
+    """One page of OTC orders, as far as it is read; `as_of` is empty where a venue has no such thing."""
+
+    orders: tuple[StoredOrder, ...]
+    has_more: bool
+    as_of: str = ""
+
+
+class ReceivedRoute(Struct, frozen=True):
+    """A Market route: read, and as it came."""
+
+    route: PriceRoute
+    raw: Raw
+
+
+_decode_priced = decoder(_Priced, bytes_max=limits.JSON_BYTES_MAX)
+_decode_envelope = decoder(TransactionEnvelope, bytes_max=limits.JSON_BYTES_MAX)
+_decode_tokens = decoder(TokenList, bytes_max=limits.JSON_BYTES_MAX)
+_decode_contracts = decoder(ContractsDocument, bytes_max=limits.JSON_BYTES_MAX)
+_decode_quoted = decoder(_Quoted, bytes_max=limits.JSON_BYTES_MAX)
+_decode_block = decoder(DeltaBlock, bytes_max=limits.JSON_BYTES_MAX)
+_decode_route_of = decoder(_RouteOf, bytes_max=limits.JSON_BYTES_MAX)
+_decode_build = decoder(BuildResponse, bytes_max=limits.JSON_BYTES_MAX)
+_decode_record = decoder(OrderRecord, bytes_max=limits.JSON_BYTES_MAX)
+_decode_page = decoder(OrderPage, bytes_max=limits.JSON_BYTES_MAX)
+_decode_explanation = decoder(Explanation, bytes_max=limits.JSON_BYTES_MAX)
+_decode_auction = decoder(Auction, bytes_max=limits.JSON_BYTES_MAX)
+_decode_cancellation = decoder(CancellationBuildResponse, bytes_max=limits.JSON_BYTES_MAX)
+_decode_cancelled = decoder(CancelResponse, bytes_max=limits.JSON_BYTES_MAX)
+_decode_stored = decoder(StoredOrder, bytes_max=limits.JSON_BYTES_MAX)
+_decode_listing = decoder(OtcPage, bytes_max=_LISTING_BYTES_MAX)
+_decode_fillable = decoder(OtcFillableBalance, bytes_max=limits.JSON_BYTES_MAX)
+_decode_error = decoder(_ErrorBody, bytes_max=limits.JSON_BYTES_MAX)
+
+
+class VenueClient:
+    """One venue. Made by `open`.
+
+    Args:
+        http: what sends.
+        url: of the venue, with any prefix.
+        api_key: sent as X-API-KEY.
+    """
+
+    def __init__(self, http: httpx.AsyncClient, url: str, api_key: Secret | None = None) -> None:
+        self._http = http
+        self._url = url.rstrip("/")
+        self._headers = {"accept": "application/json"}
+        if api_key is not None:
+            self._headers[API_KEY_HEADER] = api_key.reveal()
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, url: str, api_key: Secret | None = None) -> AsyncGenerator[Self]:
+        """The venue, until the context is left.
+
+        Raises:
+            ConfigError: it is no base URL of http or https.
+        """
+        check_url(url)
+        transport = DialTransport(tls=client_tls(), connections_max=_CONNECTIONS_MAX, limits=Http1Limits())
+        async with httpx.AsyncClient(transport=transport, timeout=TRADER_REQUEST_S) as http:
+            yield cls(http, url, api_key)
+
+    async def tokens(self, chain_id: int) -> TokenList:
+        """GET /tokens/{chainId}."""
+        return await self._get(f"/tokens/{chain_id}", {}, _decode_tokens)
+
+    async def contracts(self) -> ContractsDocument:
+        """GET /resources/contracts.json."""
+        return await self._get("/resources/contracts.json", {}, _decode_contracts)
+
+    async def prices(
+        self,
+        *,
+        chain_id: int,
+        src_token: str,
+        dest_token: str,
+        src_decimals: int,
+        dest_decimals: int,
+        amount: int,
+        side: Side,
+        user: str,
+        receiver: str = "",
+        partner: str = "",
+        max_impact: Decimal | None = None,
+    ) -> ReceivedRoute:
+        """GET /prices: the best Market route, version 6.2.
+
+        Args:
+            src_token, dest_token, user, receiver: addresses; receiver empty for the user.
+            amount: raw units of the source for SELL, of the destination for BUY.
+
+        Raises:
+            VenueError: `error_type` NoRoute where there is none.
+        """
+        query: dict[str, Any] = {
+            "srcToken": src_token,
+            "destToken": dest_token,
+            "srcDecimals": src_decimals,
+            "destDecimals": dest_decimals,
+            "amount": amount,
+            "side": side.value,
+            "network": chain_id,
+            "version": MarketVersion.V6_2.value,
+            "userAddress": user,
+            "receiver": receiver,
+            "partner": partner,
+            "maxImpact": "" if max_impact is None else f"{max_impact:f}",
+        }
+        given = {name: value for name, value in query.items() if value != ""}
+        return await self._get("/prices", given, _priced)
+
+    async def transaction(self, chain_id: int, body: TransactionBody) -> TransactionEnvelope:
+        """POST /transactions/{chainId}: the makers sign, the venue builds calldata.
+
+        Balances and gas are not the venue's affair here: who signs looks for himself.
+        """
+        path = f"/transactions/{chain_id}?{urlencode({'ignoreGasEstimate': 'true'})}"
+        return await self._ask("POST", path, encode(body), _decode_envelope)
+
+    async def delta_quote(
+        self,
+        *,
+        chain_id: int,
+        src_token: str,
+        dest_token: str,
+        src_decimals: int,
+        dest_decimals: int,
+        amount: int,
+        side: Side,
+        user: str,
+        beneficiary: str = "",
+        partner: str = "",
+    ) -> QuotedDelta:
+        """GET /v2/quote, mode DELTA. Arguments as for `prices`.
+
+        Raises:
+            VenueError: no price, or none of Delta.
+        """
+        query: dict[str, Any] = {
+            "chainId": chain_id,
+            "srcToken": src_token,
+            "destToken": dest_token,
+            "amount": amount,
+            "srcDecimals": src_decimals,
+            "destDecimals": dest_decimals,
+            "mode": Mode.DELTA.value,
+            "side": side.value,
+            "userAddress": user,
+            "beneficiary": beneficiary,
+            "partner": partner,
+        }
+        given = {name: value for name, value in query.items() if value != ""}
+        quoted = await self._get("/v2/quote", given, _delta_quoted)
+        if quoted is None:
+            raise VenueError(
+                "GET /v2/quote: no Delta price in the answer; `cambist swap` trades on the Market route"
+            )
+        return quoted
+
+    async def build_order(self, body: BuildBody) -> BuildResponse:
+        """POST /v2/delta/orders/build: what is to be signed."""
+        return await self._ask("POST", f"{_ORDERS}/build", encode(body), _decode_build)
+
+    async def submit_order(self, body: SubmitBody) -> OrderRecord:
+        """POST /v2/delta/orders."""
+        return await self._ask("POST", _ORDERS, encode(body), _record)
+
+    async def order(self, name: str) -> OrderRecord:
+        """An order by its id, or by its hash: GET /v2/delta/orders/{id}, GET /v2/delta/orders/hash/{hash}.
+
+        Args:
+            name: 0x and 64 digits are a hash.
+        """
+        path = f"hash/{name}" if name.startswith("0x") else quote(name, safe="")
+        return await self._get(f"{_ORDERS}/{path}", {}, _record)
+
+    async def orders(self, query: Mapping[str, str], page: int) -> OrderPage:
+        """GET /v2/delta/orders: one page, the newest orders first.
+
+        Args:
+            query: what is wanted, and `limit`.
+            page: from 1.
+        """
+        return await self._get(_ORDERS, {**query, "page": page}, _page)
+
+    @asynccontextmanager
+    async def events(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[WebSocket]:
+        """A stream of order events, as a WebSocket; each message is one of `codecs.event_messages`.
+
+        Args:
+            path: of the surface whose orders they are of.
+            query: what is wanted, and `after`.
+
+        Raises:
+            VenueError: a refusal, or no answer. Not once it is open.
+        """
+        parts = urlsplit(f"{self._url}{path}?{urlencode(query)}")
+        is_secure = parts.scheme == "https"
+        opening = connect_websocket(
+            parts.hostname or "",
+            parts.port or (443 if is_secure else 80),
+            f"{parts.path}?{parts.query}",
+            tls=client_tls() if is_secure else None,
+            headers={name: value for name, value in self._headers.items() if name == API_KEY_HEADER},
+            message_bytes_max=limits.JSON_BYTES_MAX,
+            send_bytes_max=_SENT_BYTES_MAX,
+        )
+        async with AsyncExitStack() as open_while:
+            try:
+                socket = await open_while.enter_async_context(opening)
+            except HandshakeRefused as refused:
+                raise _refusal("GET", path, refused.status, refused.body) from None
+            except MakerError as fault:
+                raise VenueError(f"{_named('GET', path)}: no answer: {fault.detail}") from None
+            yield socket
+
+    async def explanation(self, order_id: str) -> Explanation:
+        """GET /v2/delta/orders/{id}/explain: why an order is not filled."""
+        return await self._get(f"{_ORDERS}/{quote(order_id, safe='')}/explain", {}, _decode_explanation)
+
+    async def auction(self, auction_id: int) -> Auction:
+        """GET /v2/delta/auctions/{id}: a closed round."""
+        return await self._get(f"/v2/delta/auctions/{auction_id}", {}, _decode_auction)
+
+    async def build_cancellation(self, ids: Sequence[str]) -> CancellationBuildResponse:
+        """POST /v2/delta/orders/build/cancellation: what is to be signed."""
+        body = encode(CancellationBuildBody(tuple(ids)))
+        return await self._ask("POST", f"{_ORDERS}/build/cancellation", body, _decode_cancellation)
+
+    async def cancel_orders(self, ids: Sequence[str], signature: str) -> CancelResponse:
+        """POST /v2/delta/orders/cancel: all of them or none."""
+        body = encode(CancelBody(tuple(ids), signature))
+        return await self._ask("POST", f"{_ORDERS}/cancel", body, _decode_cancelled)
+
+    async def post_otc(self, chain_id: int, body: OtcOrderBody) -> StoredOrder:
+        """POST /ft/p2p/{chainId}."""
+        return await self._ask("POST", f"/ft/p2p/{chain_id}", encode(body), _stored)
+
+    async def otc_order(self, order_hash: str) -> StoredOrder:
+        """GET /ft/order/{orderHash}."""
+        return await self._get(f"/ft/order/{order_hash}", {}, _stored)
+
+    async def otc_orders(
+        self, chain_id: int, role: str, account: str, query: Mapping[str, str | int]
+    ) -> OtcPage:
+        """GET /ft/p2p/{chainId}/maker/{account}, or .../taker/{account}.
+
+        Args:
+            role: `maker` or `taker`.
+            query: what is wanted, and `limit` and `offset`.
+        """
+        return await self._get(f"/ft/p2p/{chain_id}/{role}/{account}", dict(query), _listing)
+
+    async def otc_fillable(self, chain_id: int, account: str, token: str) -> OtcFillableBalance:
+        """GET /ft/fillablebalance/{chainId}/{account}/{token}: raw units by lower-case address."""
+        return await self._get(f"/ft/fillablebalance/{chain_id}/{account}/{token}", {}, _decode_fillable)
+
+    async def webhooks(self) -> WebhookList:
+        """GET /v2/webhooks: those that the API key manages."""
+        return await self._get(_WEBHOOKS, {}, decode_webhook_list)
+
+    async def deliveries(self, name: str, status: DeliveryState, after: str = "") -> DeliveryPage:
+        """GET /v2/webhooks/{name}/deliveries: one page, by place.
+
+        Args:
+            after: token of the last one that is known already.
+        """
+        query = {"status": status.value} | ({"after": after} if after else {})
+        return await self._get(f"{_WEBHOOKS}/{quote(name, safe='')}/deliveries", query, decode_delivery_page)
+
+    async def replay_deliveries(self, name: str, tokens: Sequence[str]) -> ReplayResponse:
+        """POST /v2/webhooks/{name}/replay: those of the tokens, or without any the first of all."""
+        body = encode(ReplayBody(tuple(tokens)))
+        path = f"{_WEBHOOKS}/{quote(name, safe='')}/replay"
+        return await self._ask("POST", path, body, decode_replay_response)
+
+    async def _get(self, path: str, query: dict[str, Any], read: Callable[[bytes], T]) -> T:
+        return await self._ask("GET", f"{path}?{urlencode(query)}" if query else path, b"", read)
+
+    async def _ask(self, method: str, path: str, body: bytes, read: Callable[[bytes], T]) -> T:
+        """The answer to one question, which may take several requests.
+
+        Raises:
+            VenueError: a refusal, no answer, or one that cannot be read.
+        """
+        headers = self._headers | ({"content-type": "application/json"} if body else {})
+        pause_s = TRADER_PAUSE_S
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                answer = await self._http.request(method, self._url + path, content=body, headers=headers)
+            except (httpx.HTTPError, httpx.InvalidURL) as fault:
+                if not tries_left or not (method == "GET" or isinstance(fault, _NEVER_SENT)):
+                    raise VenueError(f"{_named(method, path)}: no answer: {fault}") from None
+                wait_s = pause_s
+            else:
+                if answer.status_code == httpx.codes.OK:
+                    return _read(method, path, answer, read)
+                passing = _PASSING if method == "GET" else _OVER_RATE
+                asked_s = _wait_s(answer, pause_s) if answer.status_code in passing else None
+                if asked_s is None or not tries_left:
+                    raise _refusal(method, path, answer.status_code, answer.content)
+                wait_s = asked_s
+            await trio.sleep(wait_s)
+            pause_s *= 2
+        raise AssertionError("the last try returns or raises")
+
+
+def check_url(url: str, field: str = "--venue") -> None:
+    """Refuse what is no base URL.
+
+    Raises:
+        ConfigError: another scheme, no host, a user, a query or a fragment.
+    """
+    expected = "expected http://host[:port][/path] or https://..."
+    try:
+        parts = urlsplit(url)
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise ConfigError(field, expected) from None
+    if not has_host or parts.scheme not in ("http", "https"):
+        raise ConfigError(field, expected)
+    if parts.query or parts.fragment or "@" in parts.netloc:
+        raise ConfigError(field, "expected a URL without user, query and fragment")
+
+
+def _priced(raw: bytes) -> ReceivedRoute:
+    route = _decode_priced(raw).price_route
+    return ReceivedRoute(decode_price_route(bytes(route)), route)
+
+
+def _record(raw: bytes) -> OrderRecord:
+    record = _decode_record(raw)
+    _check_shown(record, "")
+    return record
+
+
+def _page(raw: bytes) -> OrderPage:
+    page = _decode_page(raw)
+    for at, record in enumerate(page.data):
+        _check_shown(record, f"data[{at}].")
+    return page
+
+
+def _stored(raw: bytes) -> StoredOrder:
+    stored = _decode_stored(raw)
+    _check_hashes(stored, "")
+    return stored
+
+
+def _listing(raw: bytes) -> OtcPage:
+    listing = _decode_listing(raw)
+    for at, stored in enumerate(listing.orders):
+        _check_hashes(stored, f"orders[{at}].")
+    return listing
+
+
+def _check_hashes(stored: StoredOrder, where: str) -> None:
+    """Pass for an order whose hashes are some.
+
+    Raises:
+        InvalidInput: names the member.
+    """
+    for field, text in (("orderHash", stored.order_hash), ("transactionHash", stored.transaction_hash)):
+        if text is not None and len(parse_hex(text, f"{where}{field}")) != _HASH_BYTES:
+            raise InvalidInput(field=f"{where}{field}", expected="32 bytes", got=text)
+
+
+def _check_shown(record: OrderRecord, where: str) -> None:
+    """Pass for an order whose names can be shown: what is not printable could draw over what stands there.
+
+    Raises:
+        InvalidInput: names the member.
+    """
+    names = [("id", record.id)]
+    names += [(f"transactions[{at}].originTx", each.origin_tx) for at, each in enumerate(record.transactions)]
+    for field, name in names:
+        if not name.isprintable():
+            raise InvalidInput(field=f"{where}{field}", expected="printable text", got=name)
+
+
+def _delta_quoted(raw: bytes) -> QuotedDelta | None:
+    quoted = _decode_quoted(raw)
+    block = bytes(quoted.delta)
+    if block in (b"", b"null"):
+        return None
+    return QuotedDelta(_decode_block(block), _decode_route_of(block).route)
+
+
+def _read(method: str, path: str, answer: httpx.Response, read: Callable[[bytes], T]) -> T:
+    try:
+        return read(answer.content)
+    except InvalidInput as fault:
+        raise VenueError(
+            f"{_named(method, path)}: an answer that makes no sense: {fault.detail}",
+            status=answer.status_code,
+        ) from None
+
+
+def _refusal(method: str, path: str, status: int, content: bytes) -> VenueError:
+    try:
+        body = _decode_error(content)
+    except InvalidInput:
+        body = _ErrorBody()
+    details = body.details or body.error
+    said = f"{status} {body.error_type}".rstrip()
+    request = f" (request {body.request_id})" if body.request_id else ""
+    return VenueError(
+        f"{_named(method, path)}: {said}{': ' if details else ''}{details}{request}",
+        status=status,
+        error_type=body.error_type,
+        details=details,
+        request_id=body.request_id,
+    )
+
+
+def _wait_s(answer: httpx.Response, pause_s: float) -> float | None:
+    """Until the next try; None where the venue wants more than we wait."""
+    asked = answer.headers.get("retry-after", "")
+    if not (asked.isascii() and asked.isdigit()):
+        return pause_s
+    if len(asked) > len(str(TRADER_RETRY_AFTER_S_MAX)) or int(asked) > TRADER_RETRY_AFTER_S_MAX:
+        return None
+    return max(float(asked), pause_s)
+
+
+def _named(method: str, path: str) -> str:
+    return f"{method} {path.partition('?')[0]}"

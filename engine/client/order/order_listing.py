@@ -1,0 +1,140 @@
+"""A venue's list of orders, page by page, and how it is shown. `pages` asks; everything else is pure.
+
+Pages count from the newest order, so that a listing reports each order once and may miss orders that arrive
+meanwhile.
+
+Source: spec 1.19; interop.md 3.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+
+from msgspec import UNSET, Struct, UnsetType
+
+from ....codecs.amounts import format_units, parse_amount
+from ....codecs.messages.delta_messages import OrderRecord
+from ....codecs.messages.event_messages import OrderEventMessage
+from ....codecs.messages.resource_messages import TokenEntry
+from ....codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
+from ....config.error_text import one_line
+from ....config.errors import InvalidInput
+from ..client import VenueClient
+from .order_following import MEANS
+
+_PAGE_ORDERS = 50  # a page has to fit an answer
+_TIME_CHARS = 16  # of ISO 8601, up to the minute
+_PERCENT_PLACES = Decimal("0.01")
+_TWAPS = frozenset((OnChainOrderType.TWAP_ORDER, OnChainOrderType.TWAP_BUY_ORDER))
+HEADERS = ("created", "id", "status", "kind", "sells", "for", "filled", "expires")
+
+TokenOf = Callable[[int, str], TokenEntry | None]
+"""What a venue lists at a chain id and an address, if anything."""
+
+
+class OrdersWanted(Struct, frozen=True, kw_only=True):
+    """Which orders are listed; empty for any.
+
+    Attributes:
+        owner: an address.
+    """
+
+    owner: str = ""
+    chain_ids: tuple[int, ...] = ()
+    statuses: tuple[OrderStatus, ...] = ()
+
+    def query(self) -> dict[str, str]:
+        """The parameters of GET /v2/delta/orders."""
+        told = {
+            "userAddress": self.owner,
+            "chainId": ",".join(map(str, self.chain_ids)),
+            "status": ",".join(self.statuses),
+        }
+        return {name: value for name, value in told.items() if value} | {"limit": str(_PAGE_ORDERS)}
+
+
+async def pages(venue: VenueClient, wanted: OrdersWanted) -> AsyncIterator[list[OrderRecord]]:
+    """All of them, the newest first, each once.
+
+    Raises:
+        VenueError: a refusal, or no answer.
+    """
+    seen: set[str] = set()
+    query, number = wanted.query(), 0
+    while True:
+        number += 1
+        page = await venue.orders(query, number)
+        fresh = [record for record in page.data if record.id not in seen]
+        seen.update(record.id for record in fresh)
+        yield fresh
+        if not page.has_more or not fresh:  # nothing but what was seen: it would never end
+            return
+
+
+def tokens_by_place(entries: Iterable[TokenEntry]) -> Mapping[tuple[int, str], TokenEntry]:
+    """By chain id and lower-case address."""
+    return {(entry.network, entry.address.lower()): entry for entry in entries}
+
+
+def order_row(record: OrderRecord, token_of: TokenOf) -> tuple[str, ...]:
+    """The cells of an order, as in HEADERS."""
+    src = token_of(record.input.chain_id, record.input.token)
+    dest = token_of(record.output.chain_id, record.output.token)
+    sells = record.side is Side.SELL
+    given = record.input.amount if sells else record.input.max_amount
+    got = record.output.min_amount if sells else record.output.amount
+    filled = sum((each.filled_percent for each in record.transactions), Decimal(0))
+    return (
+        _time(record.created_at),
+        record.id,
+        record.status.value,
+        _kind(record),
+        ("" if sells else "at most ") + _amount(given, src, record.input.token),
+        ("at least " if sells else "") + _amount(got, dest, record.output.token),
+        f"{filled.quantize(_PERCENT_PLACES).normalize():f} %",
+        _time(record.expires_at),
+    )
+
+
+def aligned(rows: Sequence[tuple[str, ...]], widths: Sequence[int]) -> Iterator[str]:
+    """Rows as lines, in columns."""
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def widths_of(rows: Sequence[tuple[str, ...]], before: Sequence[int]) -> list[int]:
+    """What columns need, at least what they had."""
+    return [max(width, *(len(row[at]) for row in rows)) for at, width in enumerate(before)]
+
+
+def event_line(message: OrderEventMessage) -> str:
+    """A change of an order, for people."""
+    name = message.order_hash if message.id is UNSET else message.id
+    is_known = message.surface == "delta" and message.status in [status.value for status in MEANS]
+    means = f": {MEANS[OrderStatus(message.status)]}" if is_known else ""
+    return one_line(f"{message.at}  order {name} is {message.status}{means}")
+
+
+def _kind(record: OrderRecord) -> str:
+    if record.on_chain_order_type in _TWAPS:
+        name = "twap"
+    else:
+        name = "limit" if record.type is OrderType.LIMIT else "swap"
+    parts = " in parts" if record.on_chain_order_type is OnChainOrderType.FILLABLE_ORDER else ""
+    return f"{name}{parts}"
+
+
+def _amount(text: str | UnsetType, token: TokenEntry | None, address: str) -> str:
+    """In whole tokens, by the venue's word; raw units of a token that it does not list."""
+    if text is UNSET:
+        return one_line(address)
+    try:
+        raw = parse_amount(text)
+    except InvalidInput:
+        return one_line(f"{text} of {address}")
+    if token is None:
+        return one_line(f"{raw} units of {address}")
+    return one_line(f"{format_units(raw, token.decimals)} {token.symbol}")
+
+
+def _time(text: str) -> str:
+    return one_line(text[:_TIME_CHARS].replace("T", " "))

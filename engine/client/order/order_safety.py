@@ -1,0 +1,255 @@
+"""What stands between a venue's answer and the signature of an order or of a cancellation. Pure.
+
+Nothing that is signed comes from the venue unseen. The order is made anew from the trader's terms and has to
+be the one that came, member by member; the digest is computed here, of our own copy, in the domain that the
+contract itself tells.
+
+    price         chain, tokens, side, the fixed amount, spender, fee, one chain
+    domain        chain, the Delta contract, and a name and version that give the contract's own separator
+    order         types, every member, a TWAP's schedule too; of partnerAndFee the fee and who shares in
+                  surplus
+    orderHash     equal to ours
+    cancellation  types, exactly the ids that were asked for, hash equal to ours
+    record        of the order that was submitted, of its kind
+    not looked at: who the partner is; its fee is in the bound
+
+Typed-data types have to be exactly ours, although only the order's are hashed: wallets show them.
+
+Source: spec 1.16; interop.md 2 and 3; EIP-712; contracts/Delta.sol.
+Choice: An order with a better bound than requested is refused as well, since it might never settle.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from ....codecs.amounts import parse_amount
+from ....codecs.eip712_orders.delta import (
+    ORDER_CANCELLATIONS,
+    OrderCancellations,
+    delta_domain_separator,
+    order_type_of,
+)
+from ....codecs.eip712_orders.partner_and_fee import unpack_partner_and_fee
+from ....codecs.eip712_orders.typed_struct import TypedStruct
+from ....codecs.messages.delta_messages import (
+    BuildResponse,
+    CancellationBuildResponse,
+    DeltaBlock,
+    OrderRecord,
+    TypedDomain,
+    TypedMember,
+)
+from ....codecs.messages.resource_messages import ContractsDocument
+from ....codecs.messages.vocabulary import Side
+from ....config.errors import InvalidInput, UnsafeTransaction, VenueError
+from ....crypto.addresses import to_checksum
+from ....crypto.eip712 import signing_digest
+from ....crypto.hexadecimal import to_hex
+from ..safety import ComparedMember, bps_of_percent, hold, named_contract, one_spelling, token_spelling
+from .order_terms import OrderWish, SignableOrder, SignableTerms, SigningInputs, order_of
+
+
+class DeltaContract(Struct, frozen=True):
+    """The contract that orders are signed for.
+
+    Attributes:
+        address: 20 bytes.
+        separator: 32 bytes: of its signing domain, as the contract tells it.
+    """
+
+    chain_id: int
+    address: bytes
+    separator: bytes
+
+
+class CheckedOrder(Struct, frozen=True):
+    """What may be signed: `order_hash` is the digest, 32 bytes."""
+
+    order: SignableOrder
+    order_hash: bytes
+
+
+def delta_of(contracts: ContractsDocument, chain_id: int, pinned: bytes | None) -> bytes:
+    """The Delta contract that the venue names for a chain; see `named_contract`."""
+    entry = contracts.chains.get(str(chain_id))
+    told = None if entry is None else entry.delta
+    return named_contract(told, "delta", f"Delta contract on chain {chain_id}", pinned)
+
+
+def check_price(block: DeltaBlock, wish: OrderWish, delta: bytes) -> int:
+    """A price is the one that was asked for.
+
+    Returns:
+        The fee that was quoted, in basis points.
+
+    Raises:
+        UnsafeTransaction: names the member.
+    """
+    hold(_price_checks(block, wish, delta))
+    route = block.route
+    for member, amount in (
+        ("origin.input.amount", route.origin.input.amount),
+        ("destination.output.amount", route.destination.output.amount),
+    ):
+        try:
+            is_zero = parse_amount(amount) == 0
+        except InvalidInput as fault:
+            raise UnsafeTransaction(f"route.{member}", fault.expected, amount) from None
+        if is_zero:
+            raise UnsafeTransaction(f"route.{member}", "an amount above zero", amount)
+    return bps_of_percent(block.partner.fee_percent, "partner.feePercent")
+
+
+def check_build(
+    response: BuildResponse, terms: SignableTerms, signing: SigningInputs, contract: DeltaContract
+) -> CheckedOrder:
+    """An order does what was agreed and nothing else.
+
+    Raises:
+        UnsafeTransaction: names the member.
+
+    Guarantees: with a Delta contract of ours, the owner gives at most `src_amount_max`, and the beneficiary
+        gets `dest_amount_min` at least, or nothing happens. Of an order that is settled in parts, and of
+        each slice of a TWAP, that holds pro rata.
+    """
+    to_sign, struct_type = response.to_sign, terms.wish.struct_type
+    _check_domain(to_sign.domain, contract)
+    _check_types(to_sign.types, struct_type)
+    try:
+        order: SignableOrder = struct_type.from_wire(msgspec.json.decode(to_sign.value), "toSign.value")
+        fee = unpack_partner_and_fee(order.partner_and_fee, "toSign.value.partnerAndFee")
+    except InvalidInput as fault:
+        raise UnsafeTransaction(
+            fault.field or "toSign.value", fault.expected or f"the type {struct_type.name}", fault.got
+        ) from None
+    expected = order_of(terms, signing, order.partner_and_fee)
+    hold(_member_checks(struct_type, expected, order))
+    if fee.fee_bps > terms.fee_bps:
+        raise UnsafeTransaction("partner fee in basis points", f"at most {terms.fee_bps}", fee.fee_bps)
+    hold([("share of surplus for others", False, fee.partner_takes_surplus)])
+    order_hash = signing_digest(contract.separator, struct_type.compiled.hash_struct(expected))
+    hold([("orderHash", to_hex(order_hash), response.order_hash.lower())])
+    return CheckedOrder(expected, order_hash)
+
+
+def check_cancellation(
+    response: CancellationBuildResponse, ids: Sequence[str], contract: DeltaContract
+) -> bytes:
+    """A cancellation is of these orders and of no other.
+
+    Returns:
+        The digest that is signed, 32 bytes.
+
+    Raises:
+        UnsafeTransaction: names the member.
+    """
+    to_sign = response.to_sign
+    _check_domain(to_sign.domain, contract)
+    _check_types(to_sign.types, ORDER_CANCELLATIONS)
+    hold([("toSign.value.orderIds", list(ids), list(to_sign.value.order_ids))])
+    struct_hash = ORDER_CANCELLATIONS.compiled.hash_struct(OrderCancellations(tuple(ids)))
+    digest = signing_digest(contract.separator, struct_hash)
+    hold([("hash", to_hex(digest), response.hash.lower())])
+    return digest
+
+
+def signed_order(record: OrderRecord, contract: DeltaContract) -> CheckedOrder:
+    """The order that a record tells of, whose hash is the record's.
+
+    Raises:
+        VenueError: the record's `order` has another hash, or is none.
+    """
+    try:
+        wire = msgspec.json.decode(record.order)
+        struct_type = order_type_of(wire)
+        order: SignableOrder = struct_type.from_wire(wire, "order")
+    except (InvalidInput, msgspec.DecodeError) as fault:
+        raise VenueError(f"the record of order {record.id}: {fault}") from None
+    order_hash = signing_digest(contract.separator, struct_type.compiled.hash_struct(order))
+    if to_hex(order_hash) != record.order_hash.lower():
+        raise VenueError(f"the record of order {record.id}: `order` has the hash {to_hex(order_hash)}")
+    return CheckedOrder(order, order_hash)
+
+
+def check_record(record: OrderRecord, order_hash: bytes, terms: SignableTerms) -> None:
+    """A record is of the order that was submitted.
+
+    Raises:
+        VenueError: names the member that says otherwise.
+    """
+    wish = terms.wish
+    checks: tuple[ComparedMember, ...] = (
+        ("orderHash", to_hex(order_hash), record.order_hash.lower()),
+        ("owner", to_checksum(wish.owner), one_spelling(record.owner)),
+        ("side", wish.side.value, record.side.value),
+        ("onChainOrderType", wish.kind.value, record.on_chain_order_type.value),
+        ("input.chainId", wish.chain_id, record.input.chain_id),
+        ("input.token", wish.src.text, token_spelling(record.input.token, "srcToken")),
+        ("output.token", wish.dest.text, token_spelling(record.output.token, "destToken")),
+    )
+    for member, expected, got in checks:
+        if expected != got:
+            raise VenueError(f"the venue's record is of another order: {member} is {got}, not {expected}")
+
+
+def _price_checks(block: DeltaBlock, wish: OrderWish, delta: bytes) -> Iterator[ComparedMember]:
+    route = block.route
+    yield "spender", to_checksum(delta), one_spelling(block.spender)
+    yield "side", wish.side.value, block.side.value
+    for name, entry, token, field in (
+        ("inputToken", block.input_token, wish.src, "srcToken"),
+        ("route.origin.input", route.origin.input.token, wish.src, "srcToken"),
+        ("outputToken", block.output_token, wish.dest, "destToken"),
+        ("route.destination.output", route.destination.output.token, wish.dest, "destToken"),
+    ):
+        yield f"chainId of {name}", wish.chain_id, entry.chain_id
+        yield f"address of {name}", token.text, token_spelling(entry.address, field)
+    sells = wish.side is Side.SELL
+    fixed = route.origin.input if sells else route.destination.output
+    yield f"route, the {wish.side.value} amount", str(wish.priced_amount), fixed.amount
+    yield "route.bridge", None, route.bridge
+
+
+def _member_checks(
+    struct_type: TypedStruct[Any], expected: SignableOrder, order: SignableOrder
+) -> Iterator[ComparedMember]:
+    wanted, got = struct_type.to_wire(expected), struct_type.to_wire(order)
+    for name in wanted:
+        if name != "bridge":
+            yield f"toSign.value.{name}", wanted[name], got[name]
+    yield "toSign.value.bridge", structs.asdict(expected.bridge), structs.asdict(order.bridge)
+
+
+def _check_domain(domain: TypedDomain, contract: DeltaContract) -> None:
+    hold(
+        [
+            ("toSign.domain.chainId", contract.chain_id, domain.chain_id),
+            (
+                "toSign.domain.verifyingContract",
+                to_checksum(contract.address),
+                one_spelling(domain.verifying_contract),
+            ),
+        ]
+    )
+    separator = delta_domain_separator(domain.name, domain.version, contract.chain_id, contract.address)
+    if separator != contract.separator:
+        got = f"{domain.name} {domain.version}"
+        raise UnsafeTransaction("toSign.domain", "the name and version of the contract's own domain", got)
+
+
+def _check_types(types: dict[str, tuple[TypedMember, ...]], wanted: TypedStruct[Any]) -> None:
+    told = {name: [f"{member.type} {member.name}" for member in members] for name, members in types.items()}
+    expected = {
+        name: [f"{member['type']} {member['name']}" for member in members]
+        for name, members in wanted.wire_types.items()
+    }
+    hold(_types_checks(expected, told))
+
+
+def _types_checks(expected: dict[str, list[str]], told: dict[str, list[str]]) -> Iterable[ComparedMember]:
+    yield "names of toSign.types", sorted(expected), sorted(told)
+    for name, members in expected.items():
+        yield f"toSign.types.{name}", ", ".join(members), ", ".join(told[name])

@@ -1,0 +1,309 @@
+"""What a trader wants of a Delta order, what the venue is asked for it, and the order that is signed. Pure.
+
+    OrderWish --GET /v2/quote, DELTA--> a price --terms_of--> SignableTerms --POST .../build--> typed data
+
+Everything of the order but the fee's receiver follows from the terms: the nonce too is the trader's. So what
+comes back to be signed is compared with what has to come, member by member. A TWAP is priced for one slice
+and bounded in all (see `schedule`).
+
+Source: spec 1.1.12 to 1.1.19, 1.16; interop.md 2 (how slippage rounds).
+Choice: An order is signed at the agreed price however old it is: the bound protects the trader, and the venue
+    alone judges the route's age.
+Choice: Surplus is the user's: `cambist swap` and `order` give no partner a share.
+"""
+
+from typing import Any
+
+from msgspec import Raw, Struct, structs
+
+from ....codecs.eip712_orders.delta import (
+    KIND_BUY,
+    KIND_SELL,
+    ORDER,
+    SAME_CHAIN,
+    TWAP_BUY_ORDER,
+    TWAP_ORDER,
+    DeltaOrder,
+    TwapBuyOrder,
+    TwapOrder,
+)
+from ....codecs.eip712_orders.typed_struct import TypedStruct
+from ....codecs.messages.delta_messages import BuildBody, DeltaBlock
+from ....codecs.messages.vocabulary import BuildOrderType, OnChainOrderType, OrderType, Side
+from ....config import limits
+from ....crypto.addresses import to_checksum
+from ....crypto.hexadecimal import to_hex
+from ..schedule import Schedule
+from ..terms import TradedToken
+
+SignableOrder = DeltaOrder | TwapOrder | TwapBuyOrder
+"""What a trader signs."""
+
+
+class OrderWish(Struct, frozen=True, kw_only=True):
+    """An order as a trader wants it.
+
+    Attributes:
+        amount: raw units of `src` for SELL, of `dest` for BUY; of a TWAP in all, a unit for each
+            slice at least.
+        slippage_bps: how much worse than quoted the other side may become.
+        limit_amount: raw units of the other side, in all: the limit price of a LIMIT order, or the bound of a
+            TWAP, in place of slippage.
+        owner: 20 bytes, who signs and gives; beneficiary: who gets the destination.
+        partner: its key; empty for none.
+        life_s: seconds from the build to the deadline.
+        schedule: of a TWAP; None for an order that is settled at once.
+        is_partial: it may be settled in parts. That is not signed: the venue is trusted with it.
+    """
+
+    chain_id: int
+    src: TradedToken
+    dest: TradedToken
+    side: Side
+    amount: int
+    slippage_bps: int
+    limit_amount: int | None
+    type: OrderType
+    owner: bytes
+    beneficiary: bytes
+    partner: str
+    life_s: int
+    schedule: Schedule | None = None
+    is_partial: bool = False
+
+    @property
+    def priced_amount(self) -> int:
+        """What a price is asked for: the amount, or that of one slice."""
+        return self.amount if self.schedule is None else self.schedule.slice_of(self.amount)
+
+    @property
+    def build_type(self) -> BuildOrderType:
+        """What is asked to be built."""
+        if self.schedule is None:
+            return BuildOrderType.ORDER
+        return BuildOrderType.TWAP_ORDER if self.side is Side.SELL else BuildOrderType.TWAP_BUY_ORDER
+
+    @property
+    def kind(self) -> OnChainOrderType:
+        """What its record has to say that it is."""
+        return OnChainOrderType.FILLABLE_ORDER if self.is_partial else OnChainOrderType(self.build_type.value)
+
+    @property
+    def struct_type(self) -> TypedStruct[Any]:
+        """The type that is signed."""
+        return _STRUCTS[self.build_type]
+
+
+class QuotedDelta(Struct, frozen=True):
+    """A Delta price: read, and its route as it came, which goes back byte for byte."""
+
+    block: DeltaBlock
+    route: Raw
+
+
+class SignableTerms(Struct, frozen=True, kw_only=True):
+    """What may be signed.
+
+    Attributes:
+        delta: 20 bytes: the Delta contract, which takes the source.
+        src_quoted, dest_quoted: raw units; of a TWAP for one slice.
+        fee_bps: that was quoted; partner: whose it is.
+        limit: raw units of the side that is not fixed, in all: the least that is received, or the most that
+            is spent.
+        slice_limit: the same of a slice of a TWAP but the last; 0 for other orders.
+    """
+
+    wish: OrderWish
+    delta: bytes
+    src_quoted: int
+    dest_quoted: int
+    fee_bps: int
+    partner: str
+    limit: int
+    slice_limit: int = 0
+
+    @property
+    def expected(self) -> int:
+        """Of the side that is not fixed; surplus is counted from it."""
+        if self.wish.limit_amount is not None:
+            return self.wish.limit_amount
+        return self.dest_quoted if self.wish.side is Side.SELL else self.src_quoted
+
+    @property
+    def src_amount_max(self) -> int:
+        """The most that is spent: what has to be there, and to be allowed or deposited."""
+        return self.wish.amount if self.wish.side is Side.SELL else self.limit
+
+    @property
+    def dest_amount_min(self) -> int:
+        """The least that is received."""
+        return self.limit if self.wish.side is Side.SELL else self.wish.amount
+
+    @property
+    def src_amount_first(self) -> int:
+        """The most that the first settlement takes of an ERC-20 source: what has to be there at first."""
+        if self.wish.schedule is None:
+            return self.src_amount_max
+        return self.wish.priced_amount if self.wish.side is Side.SELL else self.slice_limit
+
+
+class SigningInputs(Struct, frozen=True):
+    """What is settled only when an order is built.
+
+    Attributes:
+        deadline: Unix seconds.
+        nonce: of the owner's, never used before.
+        permit: what the Delta contract is shown; empty for none.
+    """
+
+    deadline: int
+    nonce: int
+    permit: bytes = b""
+
+
+def terms_of(wish: OrderWish, quoted: DeltaBlock, delta: bytes, fee_bps: int) -> SignableTerms:
+    """The terms at a price.
+
+    Args:
+        quoted: with amounts that were checked.
+    """
+    src = int(quoted.route.origin.input.amount)
+    dest = int(quoted.route.destination.output.amount)
+    limit, slice_limit = _limits(wish, src, dest)
+    return SignableTerms(
+        wish=wish,
+        delta=delta,
+        src_quoted=src,
+        dest_quoted=dest,
+        fee_bps=fee_bps,
+        partner=quoted.partner.name,
+        limit=limit,
+        slice_limit=slice_limit,
+    )
+
+
+def build_body(terms: SignableTerms, signing: SigningInputs, route: Raw) -> BuildBody:
+    """POST /v2/delta/orders/build for an order of these terms."""
+    wish, schedule = terms.wish, terms.wish.schedule
+    sells = wish.side is Side.SELL
+    body = BuildBody(
+        route=route,
+        owner=to_checksum(wish.owner),
+        deadline=signing.deadline,
+        side=wish.side,
+        beneficiary=None if wish.beneficiary == wish.owner else to_checksum(wish.beneficiary),
+        nonce=str(signing.nonce),
+        permit=to_hex(signing.permit) if signing.permit else None,
+        slippage=wish.slippage_bps,
+        limit_amount=None if wish.limit_amount is None else str(wish.limit_amount),
+        partially_fillable=wish.is_partial,
+        partner=wish.partner or None,
+    )
+    if schedule is None:
+        return body
+    return structs.replace(
+        body,
+        limit_amount=str(terms.slice_limit) if sells else None,
+        order_type=wish.build_type,
+        interval=schedule.interval_s,
+        num_slices=schedule.slices,
+        total_src_amount=str(wish.amount) if sells else None,
+        total_dest_amount=None if sells else str(wish.amount),
+        max_src_amount=None if sells else str(terms.limit),
+    )
+
+
+def order_of(terms: SignableTerms, signing: SigningInputs, partner_and_fee: int) -> SignableOrder:
+    """The order as it has to be.
+
+    Args:
+        partner_and_fee: as the venue packed it; checked before.
+    """
+    wish = terms.wish
+    if wish.schedule is not None:
+        return _twap_of(terms, wish.schedule, signing, partner_and_fee)
+    sells = wish.side is Side.SELL
+    return DeltaOrder(
+        owner=wish.owner,
+        beneficiary=wish.beneficiary,
+        src_token=wish.src.address,
+        dest_token=wish.dest.address,
+        src_amount=terms.src_amount_max,
+        dest_amount=terms.dest_amount_min,
+        expected_amount=terms.expected,
+        deadline=signing.deadline,
+        kind=KIND_SELL if sells else KIND_BUY,
+        nonce=signing.nonce,
+        partner_and_fee=partner_and_fee,
+        permit=signing.permit,
+        metadata=b"",
+        bridge=SAME_CHAIN,
+    )
+
+
+def _twap_of(
+    terms: SignableTerms, schedule: Schedule, signing: SigningInputs, partner_and_fee: int
+) -> TwapOrder | TwapBuyOrder:
+    wish = terms.wish
+    if wish.side is Side.SELL:
+        return TwapOrder(
+            owner=wish.owner,
+            beneficiary=wish.beneficiary,
+            src_token=wish.src.address,
+            dest_token=wish.dest.address,
+            nonce=signing.nonce,
+            partner_and_fee=partner_and_fee,
+            deadline=signing.deadline,
+            interval=schedule.interval_s,
+            num_slices=schedule.slices,
+            dest_amount_per_slice=terms.slice_limit,
+            total_src_amount=wish.amount,
+            permit=signing.permit,
+            metadata=b"",
+            bridge=SAME_CHAIN,
+        )
+    return TwapBuyOrder(
+        owner=wish.owner,
+        beneficiary=wish.beneficiary,
+        src_token=wish.src.address,
+        dest_token=wish.dest.address,
+        nonce=signing.nonce,
+        partner_and_fee=partner_and_fee,
+        deadline=signing.deadline,
+        interval=schedule.interval_s,
+        num_slices=schedule.slices,
+        total_dest_amount=wish.amount,
+        max_src_amount=terms.limit,
+        permit=signing.permit,
+        metadata=b"",
+        bridge=SAME_CHAIN,
+    )
+
+
+def _limits(wish: OrderWish, src: int, dest: int) -> tuple[int, int]:
+    """The bound in all, and that of a slice.
+
+    Args:
+        src, dest: as they were quoted.
+    """
+    sells = wish.side is Side.SELL
+    if sells:
+        worst = dest * (limits.BPS_ONE - wish.slippage_bps) // limits.BPS_ONE
+    else:
+        worst = src * (limits.BPS_ONE + wish.slippage_bps) // limits.BPS_ONE
+    schedule = wish.schedule
+    if schedule is None:
+        return worst if wish.limit_amount is None else wish.limit_amount, 0
+    if sells:
+        if wish.limit_amount is not None:
+            worst = schedule.least_per_slice(wish.amount, wish.limit_amount)
+        return schedule.least_of(wish.amount, worst), worst
+    most = schedule.most_of(wish.amount, worst) if wish.limit_amount is None else wish.limit_amount
+    return most, schedule.most_per_slice(wish.amount, most)
+
+
+_STRUCTS: dict[BuildOrderType, TypedStruct[Any]] = {
+    BuildOrderType.ORDER: ORDER,
+    BuildOrderType.TWAP_ORDER: TWAP_ORDER,
+    BuildOrderType.TWAP_BUY_ORDER: TWAP_BUY_ORDER,
+}

@@ -1,0 +1,257 @@
+"""What a trader is shown of an order: the offer before the question, and what became of it. Pure."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from ....codecs.messages.delta_messages import OrderRecord
+from ....codecs.messages.vocabulary import OrderStatus, OrderType, Side
+from ....config.error_text import one_line
+from ....config.errors import VenueError
+from ....crypto.addresses import to_checksum
+from ....crypto.hexadecimal import to_hex
+from ..allowing import Allowing
+from ..limit_price import percent_away
+from ..schedule import duration_text
+from ..terms import TradedToken, amount_text, impact_percent
+from ..view import price_text
+from .order_following import TERMINAL, SettledOnChain, executed_of
+from .order_placing import OrderOffer
+from .order_terms import SignableTerms
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+class OrderVerdict(Enum):
+    """How it ended."""
+
+    SETTLED = "settled"
+    PLACED = "placed"
+    REHEARSED = "rehearsed"
+    ENDED = "ended"
+    REVERTED = "reverted"
+    UNKNOWN = "unknown"
+
+
+class OrderOutcome(Struct, frozen=True, kw_only=True):
+    """What became of an order.
+
+    Attributes:
+        order_hash: 32 bytes; empty where none was built. With a `tx_hash`, whose deposit that is.
+        record: as the venue told it last.
+        settled: as the chain tells; None where it was not asked.
+        step: `order`, or the transaction before it that came to nothing: `approval`, `deposit`.
+        tx_hash: of that one.
+        is_alive: its time to be followed is up, and the venue says that it has not ended.
+    """
+
+    verdict: OrderVerdict
+    order_hash: bytes = b""
+    record: OrderRecord | None = None
+    settled: SettledOnChain | None = None
+    step: str = "order"
+    tx_hash: bytes = b""
+    reason: str = ""
+    is_alive: bool = False
+
+
+class OfferTokens(Struct, frozen=True):
+    """Source and destination, where they are known."""
+
+    src: TradedToken | None = None
+    dest: TradedToken | None = None
+
+
+def outcome_of(record: OrderRecord, order_hash: bytes, settled: SettledOnChain | None) -> OrderOutcome:
+    """What a record comes to.
+
+    Args:
+        settled: of the chain; None where it was not asked.
+    """
+    reason, is_alive = "", False
+    if settled is not None and settled.fault:
+        verdict, reason = OrderVerdict.UNKNOWN, settled.fault
+    elif record.status is OrderStatus.COMPLETED:
+        verdict = OrderVerdict.SETTLED
+    elif record.status in TERMINAL:
+        verdict = OrderVerdict.ENDED
+    else:
+        verdict, reason, is_alive = OrderVerdict.UNKNOWN, "time is up, and it has not ended", True
+    return OrderOutcome(
+        verdict=verdict,
+        order_hash=order_hash,
+        record=record,
+        settled=settled,
+        reason=reason,
+        is_alive=is_alive,
+    )
+
+
+def order_table(offer: OrderOffer, allowing: Allowing) -> "Table":
+    """What is agreed to."""
+    from rich.table import Table
+
+    terms = offer.terms
+    wish, src = terms.wish, terms.wish.src
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, line in _price_rows(terms):
+        table.add_row(name, line)
+    route = offer.quoted.block.route
+    impact = impact_percent(route.origin.input.amount_usd, route.destination.output.amount_usd)
+    table.add_row("impact", "not known" if impact is None else f"{impact} %")
+    table.add_row("partner fee", f"{Decimal(terms.fee_bps) / 100} % ({one_line(terms.partner)}), included")
+    gas = route.fees.gas
+    table.add_row("gas", f"none of yours; {one_line(gas.amount_usd)} USD of the price")
+    table.add_row(*_bound_row(terms))
+    if wish.is_partial:
+        table.add_row("parts", "it may be settled in parts, none at a worse price")
+    if wish.beneficiary != wish.owner:
+        table.add_row("receiver", to_checksum(wish.beneficiary))
+    table.add_row("valid for", duration_text(wish.life_s))
+    table.add_row("spender", f"{to_checksum(terms.delta)} (Delta)")
+    if offer.must_allow:
+        table.add_row("first", f"{allowing.value} of {src.symbol} to the spender")
+    if offer.balance < terms.src_amount_max:
+        has = amount_text(offer.balance, src)
+        table.add_row("note", f"you have {has}: a slice that is not there when it is due suspends the order")
+    if offer.must_deposit:
+        deposited = amount_text(terms.src_amount_max, src)
+        table.add_row("first", f"deposit {deposited} for this order, at your gas")
+    return table
+
+
+def _price_rows(terms: SignableTerms) -> Iterator[tuple[str, str]]:
+    """What is traded, for what, and when."""
+    wish, src, dest = terms.wish, terms.wish.src, terms.wish.dest
+    fixed = src if wish.side is Side.SELL else dest
+    schedule = wish.schedule
+    if schedule is not None:
+        total, last = wish.amount, schedule.last_of(wish.amount)
+        verb = "sell in all" if fixed is src else "buy in all"
+        yield verb, f"{amount_text(total, fixed)}  {fixed.text}"
+        remainder = "" if last == wish.priced_amount else f", the last {amount_text(last, fixed)}"
+        yield "slices", f"{schedule.slices} of {amount_text(wish.priced_amount, fixed)}{remainder}"
+        yield (
+            "schedule",
+            (
+                f"one every {duration_text(schedule.interval_s)}: the first at once, "
+                f"the last in {duration_text(schedule.span_s)} at the earliest"
+            ),
+        )
+    now = "" if schedule is None else ", a slice now"
+    yield f"sell{now}", f"{amount_text(terms.src_quoted, src)}  {src.text}"
+    yield f"buy{now}", f"{amount_text(terms.dest_quoted, dest)}  {dest.text}"
+    yield "price now", price_text(src, dest, terms.src_quoted, terms.dest_quoted)
+    if wish.type is OrderType.LIMIT or schedule is not None:
+        ends = terms.src_amount_max, terms.dest_amount_min
+        away = percent_away(terms.src_quoted, terms.dest_quoted, *ends)
+        name = "limit price" if schedule is None else "worst price"
+        yield name, f"{price_text(src, dest, *ends)}  ({away:+} % from now)"
+
+
+def _bound_row(terms: SignableTerms) -> tuple[str, str]:
+    """The least that is received, or the most that is spent, and what it follows from."""
+    wish = terms.wish
+    is_sale = wish.side is Side.SELL
+    basis = f"{wish.slippage_bps} bps" if wish.limit_amount is None else "the limit"
+    bound = amount_text(terms.limit, wish.dest if is_sale else wish.src)
+    whole = "" if wish.schedule is None else " in all"
+    return ("at least received" if is_sale else "at most spent"), f"{bound}{whole}  ({basis})"
+
+
+def order_lines(outcome: OrderOutcome, tokens: OfferTokens) -> Iterator[str]:
+    """What became of it, for people."""
+    record, settled = outcome.record, outcome.settled
+    if record is not None:
+        ending = "not ended" if outcome.is_alive else outcome.verdict.value
+        yield f"order {ending}: {record.id} {record.status.value}"
+    elif outcome.tx_hash:
+        yield f"{outcome.step} {outcome.verdict.value}: {to_hex(outcome.tx_hash)}"
+    else:
+        yield f"order {outcome.verdict.value}{_unsent(outcome)}"
+    if outcome.order_hash:
+        yield f"hash         {to_hex(outcome.order_hash)}"
+    if outcome.reason:
+        yield f"reason       {outcome.reason}"
+    if settled is not None and (settled.spent or settled.received):
+        yield f"spent        {_amount(settled.spent, tokens.src)}"
+        yield f"received     {_amount(settled.received, tokens.dest)}"
+    elif settled is None and record is not None and (executed := _executed(record)):
+        token = tokens.dest if record.side is Side.SELL else tokens.src
+        yield f"executed     {_amount(executed, token)}, as the venue says"
+    if record is not None:
+        for transaction in record.transactions:
+            yield f"transaction  {transaction.origin_tx}"
+    for remark in settled.remarks if settled is not None else ():
+        yield f"note         {remark}"
+
+
+def order_json(outcome: OrderOutcome, offer: OrderOffer | None = None) -> dict[str, Any]:
+    """What became of it, for programs; amounts are raw units."""
+    record, settled = outcome.record, outcome.settled
+    executed = None if record is None else _executed(record)
+    told: dict[str, Any] = {
+        "outcome": outcome.verdict.value,
+        "status": record.status.value if record else None,
+        "id": record.id if record else None,
+        "orderHash": to_hex(outcome.order_hash) if outcome.order_hash else None,
+        "executed": None if executed is None else str(executed),
+        "isProven": settled is not None and not settled.fault,
+        "spent": str(settled.spent) if settled else None,
+        "received": str(settled.received) if settled else None,
+        "transactions": [each.origin_tx for each in record.transactions] if record else [],
+        "step": outcome.step,
+        "txHash": to_hex(outcome.tx_hash) if outcome.tx_hash else None,
+        "reason": outcome.reason or None,
+    }
+    if offer is not None:
+        terms = offer.terms
+        told |= {
+            "chainId": terms.wish.chain_id,
+            "side": terms.wish.side.value,
+            "type": terms.wish.type.value,
+            "srcToken": terms.wish.src.text,
+            "destToken": terms.wish.dest.text,
+            "quotedSrc": str(terms.src_quoted),
+            "quotedDest": str(terms.dest_quoted),
+            "limit": str(terms.limit),
+            "spender": to_checksum(terms.delta),
+            "isPartial": terms.wish.is_partial,
+        }
+        if terms.wish.schedule is not None:
+            told |= {
+                "slices": terms.wish.schedule.slices,
+                "intervalS": terms.wish.schedule.interval_s,
+                "sliceLimit": str(terms.slice_limit),
+            }
+    elif record is not None:
+        told |= {
+            "chainId": record.input.chain_id,
+            "side": record.side.value,
+            "type": record.type.value,
+            "srcToken": record.input.token,
+            "destToken": record.output.token,
+        }
+    return told
+
+
+def _unsent(outcome: OrderOutcome) -> str:
+    return ", nothing was signed" if outcome.verdict is OrderVerdict.REHEARSED else ""
+
+
+def _executed(record: OrderRecord) -> int | None:
+    """Raw units, as the venue says; None for what is no amount: that is no reason to tell nothing."""
+    try:
+        return executed_of(record)
+    except VenueError:
+        return None
+
+
+def _amount(amount: int, token: TradedToken | None) -> str:
+    return f"{amount} raw units" if token is None else amount_text(amount, token)

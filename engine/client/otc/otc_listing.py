@@ -1,0 +1,148 @@
+"""A venue's lists of OTC orders, page by page, and how they are shown. `otc_pages` asks; all else is pure.
+
+Pages after the first are of the same listing where the venue says `asOf`; without it each order is reported
+once and a new one may be missing.
+
+Source: spec 2.8 and 2.9; interop.md 1.
+"""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+from msgspec import UNSET, Struct
+
+from ....codecs.amounts import format_units, parse_amount
+from ....codecs.messages.event_messages import OrderEventMessage
+from ....codecs.messages.otc_messages import StoredOrder
+from ....codecs.messages.resource_messages import TokenEntry
+from ....codecs.messages.vocabulary import OtcOrderBy, OtcState, OtcType
+from ....config.error_text import one_line
+from ....config.errors import InvalidInput
+from ....config.limits import LISTING_LIMIT_DEFAULT, UINT256_MAX
+from ....crypto.addresses import ZERO_ADDRESS, to_checksum
+from ..client import VenueClient
+from ..order.order_listing import TokenOf
+from .otc_safety import check_listed
+from .otc_terms import OTC_MEANS, party
+
+OTC_HEADERS = (
+    "created",
+    "hash",
+    "state",
+    "sells",
+    "for",
+    "left",
+    "fillable now",
+    "expires",
+    "maker",
+    "taker",
+)
+_YEAR_9999_S = 253_402_300_799
+
+
+class OtcWanted(Struct, frozen=True, kw_only=True):
+    """Which orders are listed.
+
+    Attributes:
+        role: `maker` or `taker`: what the account is of the orders.
+        account: 20 bytes.
+        count_max: how many at most.
+        offset: how many are passed over first.
+    """
+
+    chain_id: int
+    role: str
+    account: bytes
+    type: OtcType | None = None
+    order_by: OtcOrderBy = OtcOrderBy.CREATED_AT
+    hides_small: bool = False
+    count_max: int = UINT256_MAX
+    offset: int = 0
+
+    def query(self, limit: int, offset: int, as_of: str) -> dict[str, str | int]:
+        """The parameters of one page.
+
+        Args:
+            as_of: of the page before; empty for the first.
+        """
+        told: dict[str, str | int] = {"limit": limit, "offset": offset, "orderBy": self.order_by.value}
+        if self.type is not None:
+            told["type"] = self.type.value
+        if self.hides_small:
+            told["hideSmallBalances"] = "true"
+        if as_of:
+            told["asOf"] = as_of
+        return told
+
+
+async def otc_pages(venue: VenueClient, wanted: OtcWanted) -> AsyncIterator[list[StoredOrder]]:
+    """All of them, each once.
+
+    Raises:
+        VenueError: a refusal, no answer, or an order that was not asked for.
+    """
+    seen: set[str] = set()
+    offset, left, as_of = wanted.offset, wanted.count_max, ""
+    while left > 0:
+        limit = min(LISTING_LIMIT_DEFAULT, left)
+        page = await venue.otc_orders(
+            wanted.chain_id, wanted.role, to_checksum(wanted.account), wanted.query(limit, offset, as_of)
+        )
+        for stored in page.orders:
+            check_listed(stored, wanted.chain_id, wanted.role, wanted.account)
+        fresh = [stored for stored in page.orders if stored.order_hash not in seen][:left]
+        seen.update(stored.order_hash for stored in fresh)
+        yield fresh
+        as_of = page.as_of
+        offset += len(page.orders)
+        left -= len(fresh)
+        if not page.has_more or not fresh:  # nothing but what was seen: it would never end
+            return
+
+
+def otc_row(stored: StoredOrder, token_of: TokenOf) -> tuple[str, ...]:
+    """The cells of an order, as in OTC_HEADERS."""
+    gives = token_of(stored.chain_id, stored.maker_asset)
+    wants = token_of(stored.chain_id, stored.taker_asset)
+    return (
+        time_text(stored.created_at),
+        stored.order_hash,
+        stored.state.value,
+        _amount(stored.maker_amount, gives, stored.maker_asset),
+        _amount(stored.taker_amount, wants, stored.taker_asset),
+        _amount(stored.fillable_balance, gives),
+        _amount(stored.swappable_balance, gives),
+        time_text(stored.expiry) if stored.expiry else "never",
+        one_line(stored.maker),
+        taker_text(party(stored.taker)),
+    )
+
+
+def otc_event_line(message: OrderEventMessage) -> str:
+    """A change of an order, for people."""
+    is_known = message.status in [state.value for state in OtcState]
+    means = f": {OTC_MEANS[OtcState(message.status)]}" if is_known else ""
+    left = "" if message.fillable_balance is UNSET else f", {message.fillable_balance} raw units left"
+    by = "" if message.transaction_hash is UNSET else f", {message.transaction_hash}"
+    return one_line(f"{message.at}  order {message.order_hash} is {message.status}{means}{left}{by}")
+
+
+def taker_text(taker: bytes) -> str:
+    """Who may fill."""
+    return "anyone" if taker == ZERO_ADDRESS else to_checksum(taker)
+
+
+def time_text(time_s: int) -> str:
+    """Unix seconds up to the minute, UTC."""
+    return datetime.fromtimestamp(min(time_s, _YEAR_9999_S), UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _amount(text: str, token: TokenEntry | None, address: str = "") -> str:
+    """In whole tokens, by the venue's word; raw units of a token that it does not list."""
+    try:
+        raw = parse_amount(text)
+    except InvalidInput:
+        return one_line(text)
+    if token is None:
+        return one_line(f"{raw} units of {address}" if address else f"{raw} units")
+    return one_line(f"{format_units(raw, token.decimals)} {token.symbol}")

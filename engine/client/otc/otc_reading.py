@@ -1,0 +1,101 @@
+"""What the chain says of OTC orders, read at one block: what is left of them, and what their maker has.
+
+A signature is checked while nothing of the order is filled, as by the contract.
+"""
+
+from collections.abc import Sequence
+
+from ....codecs.contracts.abi import WORD_BYTES, decode_uint, uint_word
+from ....codecs.contracts.calldata import allowance, balance_of, remaining, remaining_balances
+from ....config import limits
+from ....config.errors import ChainError, InvalidInput, InvalidSignature
+from ....crypto.addresses import to_checksum
+from ....crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
+from ....crypto.signatures import signer
+from ...chain.port import Chain, EthCall, Header
+from .otc_safety import OtcOnChain
+from .otc_terms import RfqContract, SignedOtc
+
+
+async def latest(chain: Chain) -> Header:
+    """The block that everything is read at.
+
+    Raises:
+        ChainError: there is none.
+    """
+    header = await chain.block()
+    if header is None:
+        raise ChainError("the chain has no block")
+    return header
+
+
+async def standing_of(chain: Chain, contract: RfqContract, signed: SignedOtc) -> OtcOnChain:
+    """What is left of an order, and what its maker has of what it gives.
+
+    Raises:
+        ChainError: the contract or the token does not tell.
+    """
+    header = await latest(chain)
+    order = signed.order
+    kept, has, allows = await chain.call_many(
+        [
+            EthCall(contract.address, remaining(order.maker, signed.order_hash)),
+            EthCall(order.maker_asset, balance_of(order.maker)),
+            EthCall(order.maker_asset, allowance(order.maker, contract.address)),
+        ],
+        header.hash,
+    )
+    token = f"{to_checksum(order.maker_asset)} does not tell balances: it is no token"
+    return OtcOnChain(
+        header.time_s,
+        _number(kept, f"{to_checksum(contract.address)} does not tell what is left of orders"),
+        _number(has, token),
+        _number(allows, token),
+    )
+
+
+async def kept_of(
+    chain: Chain, contract: RfqContract, maker: bytes, order_hashes: Sequence[bytes], block_hash: bytes
+) -> list[int]:
+    """What the contract keeps of a maker's orders: 0 never seen, 1 closed, else what is left and one.
+
+    Raises:
+        ChainError: it does not tell.
+    """
+    answer = await chain.call(EthCall(contract.address, remaining_balances(maker, order_hashes)), block_hash)
+    words = [answer[at : at + WORD_BYTES] for at in range(0, len(answer), WORD_BYTES)]
+    if words[:2] != [uint_word(WORD_BYTES), uint_word(len(order_hashes))] or len(words) != 2 + len(
+        order_hashes
+    ):
+        raise ChainError(f"{to_checksum(contract.address)} does not tell what is left of orders")
+    return [int.from_bytes(word, "big") for word in words[2:]]
+
+
+async def check_signed(chain: Chain, contract: RfqContract, signed: SignedOtc) -> None:
+    """Pass if the maker signed: its key, or what its contract accepts (EIP-1271).
+
+    Raises:
+        ChainError: it did not.
+    """
+    maker = signed.order.maker
+    try:
+        if signer(signed.order_hash, signed.signature) == maker:
+            return
+    except InvalidSignature:
+        pass  # a contract's may look like anything
+    asked = EthCall(
+        maker,
+        is_valid_signature_calldata(signed.order_hash, signed.signature),
+        contract.address,
+        gas_max=limits.VENUE_SIGNATURE_GAS_MAX,
+    )
+    (answer,) = await chain.call_many([asked])
+    if isinstance(answer, Exception) or not is_magic_answer(answer):
+        raise ChainError(f"the signature is not that of the maker {to_checksum(maker)}")
+
+
+def _number(answer: bytes | Exception, fault: str) -> int:
+    try:
+        return decode_uint(b"" if isinstance(answer, Exception) else answer)
+    except InvalidInput:
+        raise ChainError(fault) from None

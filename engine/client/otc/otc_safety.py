@@ -1,0 +1,247 @@
+"""What stands between what a venue or a counterparty says of an OTC order and a signature of ours. Pure.
+
+    posted    the venue's answer is of the order that was signed: every member, hash, signature, permit
+    found     an order that was asked for by its hash has that hash, reckoned here, in the domain that the
+              contract itself tells; one of a file is of this chain and has the hash that stands there
+    open      what only the chain says: its time, what is left, whom the order names
+    listed    an order of a listing is of the account and the chain that were asked for
+    filled    a receipt holds the RFQ contract's event of this very order, with the amounts that were agreed
+    cancelled the same of cancellations
+
+A taker is bound by the members that the hash covers and by nothing else: a state or a balance that a venue
+tells decides nothing here.
+
+Source: spec 2.11; interop.md 1; contracts/Rfq.sol.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import UNSET, Struct
+
+from ....codecs.contracts.contract_events import ContractEvent, OrderCancelled, OrderFilled, decode_event
+from ....codecs.eip712_orders.rfq import RfqOrder
+from ....codecs.messages.otc_messages import StoredOrder
+from ....codecs.messages.resource_messages import ContractsDocument
+from ....codecs.trading_token import NATIVE_TOKEN
+from ....config.errors import ChainError, InvalidInput, UnsafeTransaction, VenueError
+from ....crypto.addresses import ZERO_ADDRESS, to_checksum
+from ....crypto.hexadecimal import to_hex
+from ...chain.port import Receipt
+from ..safety import named_contract
+from ..terms import TradedToken, amount_text
+from .otc_terms import OtcHandOver, OtcPart, RfqContract, SignedOtc, party, rest_of, signed_of
+
+CLOSED = 1
+"""What the contract keeps of an order that is filled or cancelled: contracts/Rfq.sol, `remaining`."""
+
+
+class OtcOnChain(Struct, frozen=True):
+    """What the chain says of an order, all of one block.
+
+    Attributes:
+        time_s: the block's time.
+        kept: as the contract keeps what is left: 0 never seen, 1 closed, else one more than that.
+        balance, allowance: the maker's, of what it gives, in raw units.
+    """
+
+    time_s: int
+    kept: int
+    balance: int
+    allowance: int
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether all of it is filled, or it was cancelled."""
+        return self.kept == CLOSED
+
+    def left(self, order: RfqOrder) -> int:
+        """Of the maker's amount, as long as it is not closed."""
+        return self.kept - 1 if self.kept else order.maker_amount
+
+    def is_past(self, order: RfqOrder) -> bool:
+        """Whether its time is over."""
+        return bool(order.expiry) and self.time_s > order.expiry
+
+
+def rfq_of(contracts: ContractsDocument, chain_id: int, pinned: bytes | None) -> bytes:
+    """The RFQ contract that the venue names for a chain; see `named_contract`."""
+    entry = contracts.chains.get(str(chain_id))
+    told = None if entry is None else entry.rfq
+    return named_contract(told, "augustusRFQ", f"RFQ contract on chain {chain_id}", pinned)
+
+
+def check_stored(stored: StoredOrder, signed: SignedOtc, contract: RfqContract) -> None:
+    """What a venue keeps is the order that was signed.
+
+    Raises:
+        VenueError: names the member that says otherwise.
+    """
+    try:
+        kept = signed_of(stored, contract)
+    except InvalidInput as fault:
+        raise VenueError(f"the venue's order makes no sense: {fault.detail}") from None
+    for member in RfqOrder.__struct_fields__:
+        _same(member, getattr(signed.order, member), getattr(kept.order, member))
+    _same("orderHash", to_hex(signed.order_hash), stored.order_hash.lower())
+    _same("chainId", contract.chain_id, stored.chain_id)
+    _same("signature", signed.signature, kept.signature)
+    _same("permitMakerAsset", signed.permit, kept.permit)
+
+
+def check_asked(stored: StoredOrder, order_hash: bytes, contract: RfqContract) -> SignedOtc:
+    """The order that was asked for by its hash.
+
+    Raises:
+        VenueError: it is another, or of another chain.
+    """
+    try:
+        signed = signed_of(stored, contract)
+    except InvalidInput as fault:
+        raise VenueError(f"the venue's order makes no sense: {fault.detail}") from None
+    if stored.chain_id != contract.chain_id:
+        raise VenueError(
+            f"order {to_hex(order_hash)} is on chain {stored.chain_id}, not on {contract.chain_id}"
+        )
+    if signed.order_hash != order_hash:
+        raise UnsafeTransaction(
+            "orderHash of the venue's order", to_hex(order_hash), to_hex(signed.order_hash)
+        )
+    return signed
+
+
+def check_handed_over(body: OtcHandOver, contract: RfqContract, name: str) -> SignedOtc:
+    """The order of a file.
+
+    Args:
+        name: of the file, for errors.
+
+    Raises:
+        ChainError: it makes no sense, is of another chain, or of another hash than it says.
+    """
+    try:
+        signed = signed_of(body, contract)
+    except InvalidInput as fault:
+        raise ChainError(f"{name}: {fault.detail}") from None
+    if body.chain_id is not UNSET and body.chain_id != contract.chain_id:
+        raise ChainError(f"{name}: the order is on chain {body.chain_id}, not on {contract.chain_id}")
+    if body.order_hash is not UNSET and body.order_hash.lower() != to_hex(signed.order_hash):
+        raise ChainError(
+            f"{name}: its orderHash is {body.order_hash}, and that of such an order is "
+            f"{to_hex(signed.order_hash)} at the RFQ contract {to_checksum(contract.address)}: "
+            "it was changed, or is of another contract"
+        )
+    return signed
+
+
+def check_fillable(order: RfqOrder, standing: OtcOnChain, taker: bytes, closed: str = "") -> None:
+    """Pass for an order that this taker may fill, as far as the contract's rules go.
+
+    Args:
+        closed: what is known of an order that is closed.
+
+    Raises:
+        ChainError: why not.
+    """
+    if order.taker not in (ZERO_ADDRESS, taker):
+        raise ChainError(
+            f"the order names {to_checksum(order.taker)} as its taker, and the key is of "
+            f"{to_checksum(taker)}: the contract refuses everybody else"
+        )
+    if standing.is_closed:
+        raise ChainError(f"nothing of the order is left: {closed or 'it was filled or cancelled'}")
+    if standing.is_past(order):
+        raise ChainError(f"the order expired at {order.expiry}, and the chain's time is {standing.time_s}")
+    if not order.maker_amount or not order.taker_amount:
+        raise ChainError("the order gives nothing, or wants nothing: it cannot be filled")
+    if NATIVE_TOKEN in (order.maker_asset, order.taker_asset):
+        raise ChainError("the order is of the native token, which the RFQ contract cannot move")
+
+
+def check_funded(
+    order: RfqOrder, standing: OtcOnChain, part: OtcPart, permitted: int, gets: TradedToken
+) -> bool:
+    """Pass where the maker can give its side.
+
+    Args:
+        permitted: what the order's permit would let the contract take.
+        gets: the maker's asset.
+
+    Returns:
+        Whether the permit is needed for that.
+
+    Raises:
+        ChainError: what lacks, and how much can be had.
+    """
+    needed, allows = part.maker_amount, max(standing.allowance, permitted)
+    if min(standing.balance, allows) < needed:
+        verb, amount = ("has", standing.balance) if standing.balance < needed else ("allows", allows)
+        most = _most(order, min(standing.balance, allows, standing.left(order)))
+        raise ChainError(
+            f"the maker {to_checksum(order.maker)} {verb} {amount_text(amount, gets)}, and "
+            f"{amount_text(needed, gets)} would be taken: {amount_text(most, gets)} at most can be had now"
+        )
+    return standing.allowance < needed
+
+
+def check_listed(stored: StoredOrder, chain_id: int, role: str, account: bytes) -> None:
+    """Pass for an order that belongs to a listing.
+
+    Raises:
+        VenueError: it is of another account or chain.
+    """
+    named = (stored.maker,) if role == "maker" else (stored.taker, stored.taker_from_meta)
+    if stored.chain_id != chain_id or account not in [party(text) for text in named]:
+        raise VenueError(
+            f"asked for orders of the {role} {to_checksum(account)} on chain {chain_id}, "
+            f"the venue answers with {stored.order_hash}, which is none"
+        )
+
+
+def fill_in(
+    receipt: Receipt, contract: RfqContract, order_hash: bytes, taker: bytes | None = None
+) -> OrderFilled | None:
+    """The fill of an order that a transaction made; None where it made none.
+
+    Args:
+        taker: for whom; None for whoever it was.
+    """
+    for event in _events(receipt, contract):
+        if isinstance(event, OrderFilled) and event.order_hash == order_hash and taker in (None, event.taker):
+            return event
+    return None
+
+
+def cancelled_in(receipt: Receipt, contract: RfqContract, maker: bytes) -> frozenset[bytes]:
+    """Hashes of a maker's orders that a transaction cancelled."""
+    return frozenset(
+        event.order_hash
+        for event in _events(receipt, contract)
+        if isinstance(event, OrderCancelled) and event.maker == maker
+    )
+
+
+def _events(receipt: Receipt, contract: RfqContract) -> Iterator[ContractEvent | None]:
+    for log in receipt.logs if receipt.succeeded else ():
+        if log.address != contract.address:
+            continue
+        try:
+            yield decode_event(log.topics, log.data)
+        except InvalidInput:
+            continue
+
+
+def _most(order: RfqOrder, backed: int) -> int:
+    """What can be had where no more than `backed` is there."""
+    try:
+        return rest_of(order, backed).maker_amount
+    except ChainError:
+        return 0
+
+
+def _same(member: str, expected: object, got: object) -> None:
+    if expected != got:
+        raise VenueError(f"the venue's order is another one: {member} is {_text(got)}, not {_text(expected)}")
+
+
+def _text(value: object) -> str:
+    return to_hex(value) if isinstance(value, bytes) else str(value)

@@ -1,0 +1,250 @@
+"""An OTC order as a trader has it: what is wanted, what was signed, and the parts that can be taken. Pure.
+
+    wish     sell so much for so much --a nonce, an expiry--> order --signed--> SignedOtc
+    part     what a taker gives and gets: the maker's amount rounds down, and has to be left
+    states   DRAFT, PENDING, SUSPENDED go on; FULFILLED, CANCELLED, EXPIRED have ended
+
+A signed order is handed over as JSON: the order of spec 2.3, with its chain and its hash.
+
+A part named by its received amount gives the least that brings it. An amount that brings no further unit is
+not given.
+
+Source: spec 2.3, 2.5; interop.md 1; contracts/Rfq.sol.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from ....codecs.eip712_orders.nonce_and_meta import pack_otc
+from ....codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
+from ....codecs.messages.otc_messages import OtcOrderBody
+from ....codecs.messages.vocabulary import ChainId, OtcState
+from ....codecs.messages.wire import decoder
+from ....codecs.rounding import mul_div_down, mul_div_up
+from ....config import limits
+from ....config.errors import ChainError, InvalidInput
+from ....crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
+from ....crypto.eip712 import signing_digest
+from ....crypto.hexadecimal import parse_hex, to_hex
+from ..terms import TradedToken, amount_text
+
+_NONCE_BYTES = limits.OTC_NONCE_BITS // 8
+
+OTC_TERMINAL = frozenset({OtcState.FULFILLED, OtcState.CANCELLED, OtcState.EXPIRED})
+"""States that nothing follows."""
+
+OTC_MEANS: Mapping[OtcState, str] = {
+    OtcState.DRAFT: "the maker's contract has yet to accept the signature",
+    OtcState.PENDING: "it can be filled",
+    OtcState.SUSPENDED: "the maker's balance or allowance is below it",
+    OtcState.FULFILLED: "all of it is filled",
+    OtcState.CANCELLED: "the maker cancelled it",
+    OtcState.EXPIRED: "its time is over",
+}
+
+
+class RfqContract(Struct, frozen=True):
+    """The contract that orders are signed for and filled by.
+
+    Attributes:
+        address: 20 bytes.
+        separator: 32 bytes: of its signing domain, as the contract tells it.
+    """
+
+    chain_id: int
+    address: bytes
+    separator: bytes
+
+    def order_hash(self, order: RfqOrder) -> bytes:
+        """What the maker signs: 32 bytes."""
+        return signing_digest(self.separator, RFQ_ORDER.compiled.hash_struct(order))
+
+
+class OtcWish(Struct, frozen=True, kw_only=True):
+    """An order as a maker wants it.
+
+    Attributes:
+        src, dest: what is sold and what is wanted for it; raw units of each.
+        taker: 20 bytes; zero lets anyone fill.
+        life_s: how long it may be filled; 0 for ever.
+    """
+
+    chain_id: int
+    src: TradedToken
+    dest: TradedToken
+    src_amount: int
+    dest_amount: int
+    maker: bytes
+    taker: bytes
+    life_s: int
+
+
+class SignedOtc(Struct, frozen=True):
+    """An order and what a taker needs to fill it.
+
+    Attributes:
+        order_hash: 32 bytes; of the order, by our own reckoning.
+        permit: of the maker's asset; empty for none.
+    """
+
+    order: RfqOrder
+    order_hash: bytes
+    signature: bytes
+    permit: bytes = b""
+
+
+class OtcHandOver(OtcOrderBody, frozen=True, rename="camel", kw_only=True):
+    """A signed order as a maker hands it to a taker; what a venue answers can be read as one too."""
+
+    chain_id: ChainId | UnsetType = UNSET
+    order_hash: str | UnsetType = UNSET
+
+
+class OtcPart(Struct, frozen=True):
+    """What is taken of an order, in raw units: the taker gives, the maker gives."""
+
+    taker_amount: int
+    maker_amount: int
+
+
+decode_hand_over = decoder(OtcHandOver, bytes_max=limits.JSON_BYTES_MAX)
+
+
+def order_of(wish: OtcWish, now_s: int, random32: bytes) -> RfqOrder:
+    """The order that is signed for a wish.
+
+    Args:
+        now_s: what its life is counted from, Unix seconds.
+        random32: of which the nonce is made.
+    """
+    return RfqOrder(
+        nonce_and_meta=pack_otc(wish.maker, int.from_bytes(random32[:_NONCE_BYTES], "big")),
+        expiry=now_s + wish.life_s if wish.life_s else 0,
+        maker_asset=wish.src.address,
+        taker_asset=wish.dest.address,
+        maker=wish.maker,
+        taker=wish.taker,
+        maker_amount=wish.src_amount,
+        taker_amount=wish.dest_amount,
+    )
+
+
+# --- On the wire --------------------------------------------------------------------------------------
+
+
+def hand_over_of(signed: SignedOtc, chain_id: int) -> OtcHandOver:
+    """The order as it is handed to a taker."""
+    return OtcHandOver(
+        chain_id=chain_id, order_hash=to_hex(signed.order_hash), **msgspec.structs.asdict(body_of(signed))
+    )
+
+
+def body_of(signed: SignedOtc) -> OtcOrderBody:
+    """The order as it is posted."""
+    order = signed.order
+    return OtcOrderBody(
+        nonce_and_meta=str(order.nonce_and_meta),
+        expiry=order.expiry,
+        maker_asset=to_checksum(order.maker_asset),
+        taker_asset=to_checksum(order.taker_asset),
+        maker_amount=str(order.maker_amount),
+        taker_amount=str(order.taker_amount),
+        maker=to_checksum(order.maker),
+        taker=to_checksum(order.taker),
+        signature=to_hex(signed.signature),
+        permit_maker_asset=to_hex(signed.permit) if signed.permit else None,
+    )
+
+
+def signed_of(body: OtcOrderBody, contract: RfqContract) -> SignedOtc:
+    """The order of a body; its hash is reckoned here.
+
+    Raises:
+        InvalidInput: names the member that makes no sense.
+    """
+    told = msgspec.to_builtins(body)
+    order = RFQ_ORDER.from_wire({name: told[name] for name in RFQ_ORDER.member_names})
+    return SignedOtc(
+        order,
+        contract.order_hash(order),
+        parse_hex(body.signature, "signature"),
+        parse_hex(body.permit_maker_asset or "0x", "permitMakerAsset"),
+    )
+
+
+def party(text: str) -> bytes:
+    """An address that a venue tells; zero for what is none."""
+    try:
+        return parse_address(text)
+    except InvalidInput:
+        return ZERO_ADDRESS
+
+
+# --- Parts --------------------------------------------------------------------------------------------
+
+
+def rest_of(order: RfqOrder, left: int) -> OtcPart:
+    """All that can be taken.
+
+    Args:
+        left: of the maker's amount; above zero.
+
+    Raises:
+        ChainError: what is left is too little for one unit of the taker's.
+    """
+    most = min(order.taker_amount, ((left + 1) * order.taker_amount - 1) // order.maker_amount)
+    maker_amount = mul_div_down(most, order.maker_amount, order.taker_amount)
+    if maker_amount == 0:
+        raise ChainError("what is left of the order is less than one unit of what is given for it buys")
+    return _cheapest(order, maker_amount)
+
+
+def part_given(order: RfqOrder, left: int, given: int, gives: TradedToken, field: str) -> OtcPart:
+    """What comes for so much of the taker's at the most.
+
+    Args:
+        gives: the taker's asset; field: the option. Both for errors.
+
+    Raises:
+        ChainError: it is more than is left, or brings nothing.
+    """
+    maker_amount = mul_div_down(given, order.maker_amount, order.taker_amount)
+    if given > order.taker_amount or maker_amount > left:
+        most = rest_of(order, left)
+        raise ChainError(
+            f"{field}: too much: {amount_text(most.taker_amount, gives)} at most can be given, "
+            f"got {amount_text(given, gives)}"
+        )
+    if maker_amount == 0:
+        raise ChainError(f"{field}: too little: {amount_text(given, gives)} brings nothing")
+    return _cheapest(order, maker_amount)
+
+
+def part_received(order: RfqOrder, left: int, wanted: int, gets: TradedToken, field: str) -> OtcPart:
+    """What it costs to get so much of the maker's, or the least above that which can be had.
+
+    Args:
+        gets: the maker's asset; field: the option. Both for errors.
+
+    Raises:
+        ChainError: it is more than can be had.
+    """
+    most = rest_of(order, left)
+    if wanted > most.maker_amount:
+        raise ChainError(
+            f"{field}: too much: {amount_text(most.maker_amount, gets)} at most can be had, "
+            f"got {amount_text(wanted, gets)}"
+        )
+    given = mul_div_up(wanted, order.taker_amount, order.maker_amount)
+    return OtcPart(given, mul_div_down(given, order.maker_amount, order.taker_amount))
+
+
+def _cheapest(order: RfqOrder, maker_amount: int) -> OtcPart:
+    """The least that the contract gives exactly so much for.
+
+    Args:
+        maker_amount: what some amount of the taker's brings.
+    """
+    return OtcPart(mul_div_up(maker_amount, order.taker_amount, order.maker_amount), maker_amount)

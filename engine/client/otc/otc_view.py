@@ -1,0 +1,252 @@
+"""What a trader is shown of an OTC order: the terms before the question, and what became of it. Pure."""
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from ....codecs.amounts import format_units
+from ....codecs.messages.otc_messages import StoredOrder
+from ....codecs.messages.resource_messages import TokenList
+from ....codecs.messages.vocabulary import OtcState
+from ....config.error_text import one_line
+from ....crypto.addresses import ZERO_ADDRESS, to_checksum
+from ....crypto.hexadecimal import to_hex
+from ..allowing import Allowing
+from ..schedule import duration_text
+from ..terms import TradedToken, amount_text
+from ..view import price_text
+from .otc_filling import FillOffer, FillOutcome
+from .otc_listing import taker_text, time_text
+from .otc_posting import OtcOffer
+from .otc_terms import OTC_TERMINAL, SignedOtc, hand_over_of, party
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+class OtcVerdict(Enum):
+    """How it ended."""
+
+    POSTED = "posted"
+    REHEARSED = "rehearsed"
+    FULFILLED = "fulfilled"
+    ENDED = "ended"
+    REVERTED = "reverted"
+    UNKNOWN = "unknown"
+
+
+class OtcOutcome(Struct, frozen=True, kw_only=True):
+    """What became of an order.
+
+    Attributes:
+        order_hash: 32 bytes; empty where none was signed.
+        signed: as it was posted; None of one that is only followed.
+        stored: as the venue told it last.
+        step: `order`, or the transaction before it that came to nothing: `approval`.
+        tx_hash: of that one.
+        is_proven: the chain bears the venue out.
+    """
+
+    verdict: OtcVerdict
+    order_hash: bytes = b""
+    signed: SignedOtc | None = None
+    stored: StoredOrder | None = None
+    step: str = "order"
+    tx_hash: bytes = b""
+    reason: str = ""
+    is_proven: bool = False
+
+
+def followed(
+    stored: StoredOrder,
+    order_hash: bytes,
+    *,
+    signed: SignedOtc | None = None,
+    fault: str = "",
+    is_proven: bool = False,
+) -> OtcOutcome:
+    """What an order that was followed comes to.
+
+    Args:
+        signed: as it was posted; None where it is not known.
+        fault: where the chain does not bear the venue out.
+        is_proven: it was asked, and does.
+    """
+    if fault:
+        verdict, reason = OtcVerdict.UNKNOWN, fault
+    elif stored.state is OtcState.FULFILLED:
+        verdict, reason = OtcVerdict.FULFILLED, ""
+    elif stored.state in OTC_TERMINAL:
+        verdict, reason = OtcVerdict.ENDED, ""
+    else:
+        verdict, reason = OtcVerdict.UNKNOWN, "time is up, and it has not ended"
+    return OtcOutcome(
+        verdict=verdict,
+        order_hash=order_hash,
+        signed=signed,
+        stored=stored,
+        reason=reason,
+        is_proven=is_proven,
+    )
+
+
+def post_table(offer: OtcOffer, allowing: Allowing) -> "Table":
+    """What the maker agrees to."""
+    wish, src, dest = offer.wish, offer.wish.src, offer.wish.dest
+    table = _table()
+    table.add_row("sell", f"{amount_text(wish.src_amount, src)}  {src.text}")
+    table.add_row("for", f"{amount_text(wish.dest_amount, dest)}  {dest.text}")
+    table.add_row("price", _price_text(src, dest, wish.src_amount, wish.dest_amount))
+    is_open = wish.taker == ZERO_ADDRESS
+    table.add_row("taker", "anyone: whoever comes first" if is_open else to_checksum(wish.taker))
+    table.add_row("parts", "it may be filled in parts, none at a worse price")
+    table.add_row("valid for", duration_text(wish.life_s) if wish.life_s else "ever, until it is cancelled")
+    table.add_row("gas", "none of yours, but for an approval or a cancellation")
+    table.add_row("spender", f"{to_checksum(offer.contract.address)} (RFQ)")
+    table.add_row("you have", amount_text(offer.balance, src))
+    if offer.must_allow:
+        table.add_row("first", f"{allowing.value} of {src.symbol} to the spender")
+        if allowing is not Allowing.MOST and offer.fillable < min(offer.balance, offer.allowance):
+            table.add_row(
+                "note", "older orders of yours share that, and come first; --approve-max allows more"
+            )
+    elif offer.fillable < wish.src_amount and not offer.is_short:
+        left = amount_text(offer.fillable, src)
+        more = "; --approve-max lets the spender take more" if offer.is_held_back else ""
+        table.add_row("note", f"older orders of yours come first: they leave {left}, as the venue says{more}")
+    if offer.is_short:
+        short = amount_text(wish.src_amount - offer.balance, src)
+        table.add_row("note", f"you lack {short}: the venue suspends the order until you have it")
+    return table
+
+
+def fill_table(offer: FillOffer, allowing: Allowing, listed: TokenList) -> "Table":
+    """What the taker agrees to.
+
+    Args:
+        listed: tokens that the venue knows: what any other is called is nobody's word but its own.
+    """
+    order, part = offer.order, offer.part
+    table = _table()
+    table.add_row("give", f"{amount_text(part.taker_amount, offer.gives)}  {offer.gives.text}")
+    table.add_row("receive", f"{amount_text(part.maker_amount, offer.gets)}  {offer.gets.text}")
+    table.add_row("price", _price_text(offer.gives, offer.gets, part.taker_amount, part.maker_amount))
+    table.add_row("maker", to_checksum(order.maker))
+    table.add_row("taker", taker_text(order.taker))
+    whole = "all of it" if part.maker_amount == order.maker_amount else _shares(offer)
+    table.add_row("of the order", whole)
+    table.add_row("expires", time_text(order.expiry) + " UTC" if order.expiry else "never")
+    table.add_row("spender", f"{to_checksum(offer.contract.address)} (RFQ)")
+    if offer.must_allow:
+        table.add_row("first", f"{allowing.value} of {offer.gives.symbol} to the spender")
+    if offer.shows_permit:
+        table.add_row("permit", "the maker's goes with it, in place of an approval")
+    known = {party(token.address) for token in listed.tokens}
+    for token in (offer.gives, offer.gets):
+        if token.address not in known:
+            table.add_row(
+                "note", f"{token.symbol} is what {token.text} calls itself: do you know that address?"
+            )
+    return table
+
+
+def otc_lines(outcome: OtcOutcome) -> Iterator[str]:
+    """What became of it, for people."""
+    stored = outcome.stored
+    if stored is not None:
+        going_on = outcome.verdict is OtcVerdict.UNKNOWN and stored.state not in OTC_TERMINAL
+        yield f"order {'not ended' if going_on else outcome.verdict.value}: {stored.state.value}"
+    elif outcome.tx_hash:
+        yield f"{outcome.step} {outcome.verdict.value}: {to_hex(outcome.tx_hash)}"
+    else:
+        unsent = ", nothing was signed" if outcome.verdict is OtcVerdict.REHEARSED else ""
+        yield f"order {outcome.verdict.value}{unsent}"
+    if outcome.order_hash:
+        yield f"hash         {to_hex(outcome.order_hash)}"
+    if outcome.reason:
+        yield f"reason       {one_line(outcome.reason)}"
+    if stored is not None and stored.transaction_hash:
+        yield f"transaction  {one_line(stored.transaction_hash)}"
+
+
+def otc_json(outcome: OtcOutcome, chain_id: int | None = None) -> dict[str, Any]:
+    """What became of it, for programs; amounts are raw units. `signedOrder` is what a taker fills."""
+    stored, signed = outcome.stored, outcome.signed
+    handed = None if signed is None or chain_id is None else hand_over_of(signed, chain_id)
+    return {
+        "outcome": outcome.verdict.value,
+        "orderHash": to_hex(outcome.order_hash) if outcome.order_hash else None,
+        "state": stored.state.value if stored else None,
+        "isProven": outcome.is_proven,
+        "step": outcome.step,
+        "txHash": to_hex(outcome.tx_hash) if outcome.tx_hash else None,
+        "reason": outcome.reason or None,
+        "order": msgspec.to_builtins(stored) if stored else None,
+        "signedOrder": msgspec.to_builtins(handed) if handed else None,
+    }
+
+
+def fill_lines(outcome: FillOutcome, offer: FillOffer) -> Iterator[str]:
+    """What became of a fill, for people."""
+    if outcome.tx_hash:
+        yield f"{outcome.step} {outcome.verdict.value}: {to_hex(outcome.tx_hash)}"
+    else:
+        yield f"{outcome.step} {outcome.verdict.value}, nothing was sent"
+    yield f"order        {to_hex(offer.signed.order_hash)}"
+    if outcome.reason:
+        yield f"reason       {one_line(outcome.reason)}"
+    if outcome.received:
+        yield f"given        {amount_text(outcome.given, offer.gives)}"
+        yield f"received     {amount_text(outcome.received, offer.gets)}"
+    if outcome.gas_price_wei:
+        fee = format_units(outcome.gas * outcome.gas_price_wei, 18)
+        yield f"gas          {outcome.gas} units, {fee} of the native token"
+    for remark in outcome.remarks:
+        yield f"note         {remark}"
+
+
+def fill_json(outcome: FillOutcome, offer: FillOffer) -> dict[str, Any]:
+    """What became of a fill, for programs; amounts are raw units."""
+    order = offer.order
+    return {
+        "outcome": outcome.verdict.value,
+        "orderHash": to_hex(offer.signed.order_hash),
+        "step": outcome.step,
+        "txHash": to_hex(outcome.tx_hash) if outcome.tx_hash else None,
+        "blockNumber": outcome.block_number or None,
+        "chainId": offer.contract.chain_id,
+        "maker": to_checksum(order.maker),
+        "makerAsset": to_checksum(order.maker_asset),
+        "takerAsset": to_checksum(order.taker_asset),
+        "given": str(outcome.given),
+        "received": str(outcome.received),
+        "leftBefore": str(offer.left),
+        "rfq": to_checksum(offer.contract.address),
+        "gas": outcome.gas,
+        "gasPriceWei": str(outcome.gas_price_wei),
+        "reason": outcome.reason or None,
+        "remarks": list(outcome.remarks),
+    }
+
+
+def _table() -> "Table":
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def _price_text(src: TradedToken, dest: TradedToken, src_amount: int, dest_amount: int) -> str:
+    """Both ways round: who took one for the other sees it."""
+    there = price_text(src, dest, src_amount, dest_amount)
+    return f"{there}, {price_text(dest, src, dest_amount, src_amount)}"
+
+
+def _shares(offer: FillOffer) -> str:
+    taken, left = amount_text(offer.part.maker_amount, offer.gets), amount_text(offer.left, offer.gets)
+    return f"{taken} of {left} that are left; {amount_text(offer.order.maker_amount, offer.gets)} in all"

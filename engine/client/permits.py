@@ -1,0 +1,111 @@
+"""An EIP-2612 permit in place of an approval: what is read of the token, and what is signed. Pure.
+
+A token's domain is not taken on trust: the separator that the token gives has to be the one of its name, a
+version, this chain and this address; what a wallet could not show is not signed.
+
+Source: EIP-2612; EIP-712; interop.md 1 (224 bytes: the words of the token's own call).
+Choice: Permit versions tried are the token's `version()`, then "1" and "2".
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ...codecs.contracts.abi import WORD_BYTES, address_word, decode_bytes, decode_uint, selector, uint_word
+from ...config.errors import ChainError, InvalidInput
+from ...crypto.addresses import to_checksum
+from ...crypto.eip712 import Types, domain_separator, signing_digest
+from ...crypto.secp256k1 import SigningKey
+from ..chain.port import EthCall
+
+_NONCES = selector("nonces(address)")
+_DOMAIN_SEPARATOR = selector("DOMAIN_SEPARATOR()")
+_NAME = selector("name()")
+_VERSION = selector("version()")
+_COMMON_VERSIONS = ("1", "2")
+_TEXT_BYTES_MAX = 128
+_TYPES = Types(
+    {
+        "Permit": (
+            ("owner", "address"),
+            ("spender", "address"),
+            ("value", "uint256"),
+            ("nonce", "uint256"),
+            ("deadline", "uint256"),
+        )
+    }
+)
+
+
+class PermitBasis(Struct, frozen=True):
+    """What a permit of a token is signed over.
+
+    Attributes:
+        separator: 32 bytes.
+        nonce: of the owner's next permit.
+    """
+
+    separator: bytes
+    nonce: int
+
+
+def permit_questions(token: bytes, owner: bytes) -> list[EthCall]:
+    """What has to be asked of the token, for `permit_basis`."""
+    return [
+        EthCall(token, _NONCES + address_word(owner)),
+        EthCall(token, _DOMAIN_SEPARATOR),
+        EthCall(token, _NAME),
+        EthCall(token, _VERSION),
+    ]
+
+
+def permit_basis(answers: Sequence[bytes | Exception], chain_id: int, token: bytes) -> PermitBasis:
+    """What the answers come to.
+
+    Raises:
+        ChainError: the token has no EIP-2612 permits, or of a domain that cannot be told.
+    """
+    nonce, separator, name, version = answers
+    if isinstance(nonce, Exception) or isinstance(separator, Exception) or isinstance(name, Exception):
+        raise ChainError(f"{to_checksum(token)} takes no EIP-2612 permits: approve instead of --permit")
+    told = None if isinstance(version, Exception) else _text(version)
+    versions = ((told,) if told is not None else ()) + _COMMON_VERSIONS
+    named = _text(name)
+    if len(separator) == WORD_BYTES and len(nonce) == WORD_BYTES and named is not None:
+        for candidate in versions:
+            domain = {
+                "name": named,
+                "version": candidate,
+                "chainId": chain_id,
+                "verifyingContract": to_checksum(token),
+            }
+            if domain_separator(domain) == separator:
+                return PermitBasis(separator, decode_uint(nonce))
+    raise ChainError(
+        f"the permit domain of {to_checksum(token)} is not that of its name, chain and address: "
+        "approve instead of --permit"
+    )
+
+
+def sign_permit(basis: PermitBasis, key: SigningKey, spender: bytes, value: int, deadline: int) -> bytes:
+    """224 bytes: `spender` may take `value` of the key's tokens, once shown, until the deadline."""
+    message = {
+        "owner": to_checksum(key.address),
+        "spender": to_checksum(spender),
+        "value": value,
+        "nonce": basis.nonce,
+        "deadline": deadline,
+    }
+    digest32 = signing_digest(basis.separator, _TYPES.hash_struct("Permit", message, "permit"))
+    rs64, recovery_id = key.sign(digest32)
+    words = (address_word(key.address), address_word(spender), uint_word(value), uint_word(deadline))
+    return b"".join((*words, uint_word(27 + recovery_id), rs64))
+
+
+def _text(returned: bytes) -> str | None:
+    """A string that a token returned; None for what is no short string."""
+    try:
+        raw = decode_bytes(returned)
+        return raw.decode() if len(raw) <= _TEXT_BYTES_MAX else None
+    except (InvalidInput, UnicodeDecodeError):
+        return None

@@ -1,0 +1,206 @@
+"""What stands between a venue's answer and a signature. Pure.
+
+Nothing that a venue says is believed where the trader would pay for it: the calldata is read back, and
+every member that moves money has to be what was asked for. Together with the Router's own rules (it takes at
+most `srcAmount`, and reverts if less than `destAmount` arrives) the worst that remains is the agreed bound.
+
+    answer     from, to, chainId, value
+    calldata   function (SELL or BUY), srcToken, destToken, srcAmount, destAmount, receiver, deadline, fee,
+               surplus, permit
+    not looked at: the makers' orders; whatever they are, the Router holds the result against destAmount
+
+An envelope with another deadline or permit than requested is refused.
+
+Source: spec 1.9, 1.3.2; contracts/Router.sol.
+"""
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+from ...codecs.amounts import parse_amount
+from ...codecs.contracts.router_calldata import RouterSwap
+from ...codecs.contracts.router_decoding import decode_swap
+from ...codecs.messages.market_messages import PriceRoute, TransactionEnvelope
+from ...codecs.messages.resource_messages import ContractsDocument
+from ...codecs.messages.vocabulary import Side
+from ...codecs.trading_token import parse_trading_token
+from ...config import limits
+from ...config.errors import InvalidInput, RequestError, UnsafeTransaction, VenueError
+from ...crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
+from ...crypto.hexadecimal import parse_hex
+from .terms import Terms, Wish, quoted_of
+
+_FEE_MASK = 0xFF  # of partnerAndFee
+_TAKES_SURPLUS = 1 << 8
+
+ComparedMember = tuple[str, object, object]  # member, expected, got
+
+
+def router_of(contracts: ContractsDocument, chain_id: int, pinned: bytes | None) -> bytes:
+    """The Router that the venue names for a chain; see `named_contract`."""
+    entry = contracts.chains.get(str(chain_id))
+    told = None if entry is None else entry.router
+    return named_contract(told, "augustusV6_2", f"Market router on chain {chain_id}", pinned)
+
+
+def named_contract(told: str | None, member: str, what: str, pinned: bytes | None) -> bytes:
+    """A contract that the venue names.
+
+    Args:
+        told: its address, as contracts.json has it in `member`.
+        what: for the error where there is none.
+        pinned: the one that the trader insists on.
+
+    Raises:
+        VenueError: it names none.
+        UnsafeTransaction: it is not the pinned one.
+    """
+    if told is None:
+        raise VenueError(f"the venue has no {what}")
+    address = told_address(told, f"contracts.json {member}")
+    if pinned is not None:
+        hold([(f"contracts.json {member}", to_checksum(pinned), to_checksum(address))])
+    return address
+
+
+def check_route(route: PriceRoute, wish: Wish, router: bytes) -> None:
+    """A route is the one that was asked for.
+
+    Raises:
+        UnsafeTransaction: names the member.
+    """
+    fixed = route.src_amount if wish.side is Side.SELL else route.dest_amount
+    hold(
+        [
+            ("priceRoute.network", wish.chain_id, route.network),
+            ("priceRoute.side", wish.side.value, route.side.value),
+            ("priceRoute.srcToken", wish.src.text, token_spelling(route.src_token, "srcToken")),
+            ("priceRoute.destToken", wish.dest.text, token_spelling(route.dest_token, "destToken")),
+            ("priceRoute.srcDecimals", wish.src.decimals, route.src_decimals),
+            ("priceRoute.destDecimals", wish.dest.decimals, route.dest_decimals),
+            (f"priceRoute, the {wish.side.value} amount", str(wish.amount), fixed),
+            ("priceRoute.contractAddress", to_checksum(router), one_spelling(route.contract_address)),
+            ("priceRoute.tokenTransferProxy", to_checksum(router), one_spelling(route.token_transfer_proxy)),
+        ]
+    )
+    for member, amount in (("srcAmount", route.src_amount), ("destAmount", route.dest_amount)):
+        try:
+            parse_amount(amount)
+        except InvalidInput as fault:
+            raise UnsafeTransaction(f"priceRoute.{member}", fault.expected, amount) from None
+    if quoted_of(route, wish.side) == 0:
+        raise UnsafeTransaction("priceRoute", "an amount above zero", 0)
+    fee_bps_of(route)
+
+
+def fee_bps_of(route: PriceRoute) -> int:
+    """The partner's fee that was quoted.
+
+    Raises:
+        UnsafeTransaction: it is no whole number of basis points, or above the most that there may be.
+    """
+    return bps_of_percent(route.partner_fee, "priceRoute.partnerFee")
+
+
+def bps_of_percent(percent: Decimal, member: str) -> int:
+    """A fee in percent as basis points; as `fee_bps_of`."""
+    bps = percent * 100
+    if bps != bps.to_integral_value() or not 0 <= bps <= limits.PARTNER_FEE_BPS_MAX:
+        most = Decimal(limits.PARTNER_FEE_BPS_MAX) / 100
+        raise UnsafeTransaction(member, f"0 to {most} percent", percent)
+    return int(bps)
+
+
+def check_envelope(envelope: TransactionEnvelope, terms: Terms) -> tuple[bytes, int]:
+    """A transaction does what was agreed and nothing else.
+
+    Returns:
+        (calldata, native tokens that go with it, in wei).
+
+    Raises:
+        UnsafeTransaction: names the member.
+
+    Guarantees: with a Router of ours at `terms.router`, the user gives at most `src_amount_max`, and the
+        receiver gets `dest_amount_min` at least, or nothing happens.
+    """
+    wish = terms.wish
+    hold(
+        [
+            ("to", to_checksum(terms.router), one_spelling(envelope.to)),
+            ("chainId", wish.chain_id, envelope.chain_id),
+            ("from", to_checksum(wish.user), one_spelling(envelope.from_address)),
+        ]
+    )
+    try:
+        data = parse_hex(envelope.data, "data")
+        side, swap = decode_swap(data)
+        value_wei = parse_amount(envelope.value, "value")
+    except InvalidInput as fault:
+        raise UnsafeTransaction(fault.field or "data", fault.expected or "calldata", fault.got) from None
+    hold(_swap_checks(side, swap, terms))
+    hold([("value", swap.src_amount if wish.src.is_native else 0, value_wei)])
+    return data, value_wei
+
+
+def _swap_checks(side: Side, swap: RouterSwap, terms: Terms) -> Iterable[ComparedMember]:
+    wish = terms.wish
+    yield "function", _FUNCTIONS[wish.side], _FUNCTIONS[side]
+    yield "srcToken", to_checksum(wish.src.address), to_checksum(swap.src_token)
+    yield "destToken", to_checksum(wish.dest.address), to_checksum(swap.dest_token)
+    if wish.side is Side.SELL:
+        yield "srcAmount", wish.amount, swap.src_amount
+        if swap.dest_amount < terms.limit:
+            yield "destAmount", f"at least {terms.limit}", swap.dest_amount
+    else:
+        yield "destAmount", wish.amount, swap.dest_amount
+        if swap.src_amount > terms.limit:
+            yield "srcAmount", f"at most {terms.limit}", swap.src_amount
+    receiver = wish.user if swap.receiver == ZERO_ADDRESS else swap.receiver  # as the Router reads it
+    yield "receiver", to_checksum(wish.receiver), to_checksum(receiver)
+    yield "deadline", terms.deadline, swap.deadline
+    yield "partner fee in basis points", terms.fee_bps, swap.partner_and_fee & _FEE_MASK
+    yield "share of surplus for others", False, bool(swap.partner_and_fee & _TAKES_SURPLUS)
+    yield "permit", f"0x{terms.permit.hex()}", f"0x{swap.permit.hex()}"
+
+
+_FUNCTIONS = {Side.SELL: "swapExactIn", Side.BUY: "swapExactOut"}
+
+
+def hold(checks: Iterable[ComparedMember]) -> None:
+    """Pass if everything is as expected.
+
+    Raises:
+        UnsafeTransaction: names the first member that is not.
+    """
+    for member, expected, got in checks:
+        if expected != got:
+            raise UnsafeTransaction(member, expected, got)
+
+
+def told_address(text: str, member: str) -> bytes:
+    """An address that a venue tells: 20 bytes.
+
+    Raises:
+        UnsafeTransaction: it is none.
+    """
+    try:
+        return parse_address(text, member)
+    except InvalidInput as fault:
+        raise UnsafeTransaction(member, fault.expected, text) from None
+
+
+def one_spelling(address: str) -> str:
+    """In one spelling, to be compared; what is no address stays as it is."""
+    try:
+        return to_checksum(parse_address(address, "address"))
+    except InvalidInput:
+        return address
+
+
+def token_spelling(text: str, field: str) -> str:
+    """A token of a trading endpoint in one spelling, to be compared; what is none stays as it is."""
+    try:
+        address = parse_trading_token(text, "srcToken" if field == "srcToken" else "destToken")
+    except RequestError:
+        return text
+    return limits.NATIVE_PLACEHOLDER if text == limits.NATIVE_PLACEHOLDER else to_checksum(address)

@@ -1,0 +1,136 @@
+"""One transaction of a trader's: signed once, handed in, and followed until it is mined or time is up.
+
+A node that does not answer proves nothing: the same bytes are handed in again, which can do no harm, and the
+receipt is looked for as long as the bound allows. What is not known then is said to be not known.
+
+Source: EIP-1559 (fee rules).
+"""
+
+import math
+from collections.abc import Callable
+
+import trio
+
+from ...codecs.transactions import SignedTransaction, Transaction, sign_transaction
+from ...config.errors import ChainError, Reverted, TransactionRefused
+from ...config.timeouts import TRADER_AGAIN_S, TRADER_FOLLOW_S, TRADER_LOOK_S
+from ...crypto.custody.transaction_policy import PolicedRelayKey
+from ..chain.port import Chain, EthCall, Receipt
+
+GAS_MARGIN = 5
+"""One part in so many is added to an estimate: state may change until it is mined."""
+
+
+class StepFailedError(Exception):
+    """A transaction that has to come before the trade came to nothing; whoever trades makes an outcome of it.
+
+    Attributes:
+        step: which one: `approval`, `deposit`, `withdrawal`.
+        tx_hash: 32 bytes.
+        receipt: of a transaction that reverted; None where it is not known what became of it.
+        reason: of the revert.
+    """
+
+    def __init__(self, step: str, tx_hash: bytes, receipt: Receipt | None = None, reason: str = "") -> None:
+        ended = f"reverted: {reason}" if receipt else "was not mined in time, and may still be"
+        super().__init__(f"the {step} 0x{tx_hash.hex()} {ended}")
+        self.step = step
+        self.tx_hash = tx_hash
+        self.receipt = receipt
+        self.reason = reason
+
+
+async def gas_needed(chain: Chain, call: EthCall) -> int:
+    """What a transaction may use: the node's estimate and a margin.
+
+    Raises:
+        Reverted: it would be refused.
+    """
+    estimate = await chain.estimate_gas(call)
+    return estimate + estimate // GAS_MARGIN
+
+
+async def signed(chain: Chain, key: PolicedRelayKey, call: EthCall, gas: int) -> SignedTransaction:
+    """A call as the account's next transaction.
+
+    Raises:
+        PolicyError: the key's policy forbids it; nothing was signed.
+    """
+    fees = await chain.fees()
+    transaction = Transaction(
+        chain_id=chain.chain_id,
+        nonce=await chain.nonce(key.address),
+        tip_wei=fees.tip_wei,
+        fee_max_wei=2 * fees.base_fee_wei + fees.tip_wei,
+        gas=gas,
+        to=call.to,
+        value_wei=call.value_wei,
+        data=call.data,
+    )
+    return sign_transaction(transaction, key)
+
+
+async def send_and_follow(chain: Chain, transaction: SignedTransaction) -> Receipt | None:
+    """Hand it in and wait.
+
+    Returns:
+        The receipt, reverted ones too; None where it was not mined in TRADER_FOLLOW_S, and may still be.
+
+    Raises:
+        TransactionRefused: it was not taken, and nobody can have taken it before.
+    """
+    attempts, again_at = 0, -math.inf
+    with trio.move_on_after(TRADER_FOLLOW_S):
+        while True:
+            head = b""
+            try:
+                if trio.current_time() >= again_at:
+                    again_at = trio.current_time() + TRADER_AGAIN_S
+                    attempts += 1
+                    await chain.send_raw(transaction.raw)
+                header = await chain.block()
+                head = header.hash if header else b""
+                receipt = await chain.receipt(transaction.tx_hash)
+                if receipt is not None:
+                    return receipt
+            except TransactionRefused:
+                if attempts == 1:
+                    raise
+            except ChainError:
+                await trio.sleep(TRADER_LOOK_S)
+            with trio.move_on_after(TRADER_LOOK_S):
+                await chain.wait_head(head)
+    return None
+
+
+async def first_step(
+    chain: Chain, key: PolicedRelayKey, step: str, call: EthCall, tell: Callable[[str], None]
+) -> Receipt:
+    """A transaction that has to be mined before the trade can go on.
+
+    Args:
+        tell: is told the hash before anything is waited for.
+
+    Raises:
+        StepFailedError: it reverted, or it is not known what became of it.
+    """
+    transaction = await signed(chain, key, call, await gas_needed(chain, call))
+    tell(f"sending the {step} 0x{transaction.tx_hash.hex()}")
+    receipt = await send_and_follow(chain, transaction)
+    if receipt is None:
+        raise StepFailedError(step, transaction.tx_hash)
+    if not receipt.succeeded:
+        reason = await why_reverted(chain, call, receipt)
+        raise StepFailedError(step, transaction.tx_hash, receipt, reason)
+    return receipt
+
+
+async def why_reverted(chain: Chain, call: EthCall, receipt: Receipt) -> str:
+    """What the contract said, as far as the state before its block tells."""
+    try:
+        await chain.call(call, receipt.block_number - 1)
+    except Reverted as error:
+        return error.reason or "without a reason"
+    except ChainError:
+        pass
+    return "the state before its block does not tell why"

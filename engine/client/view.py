@@ -1,0 +1,140 @@
+"""What a trader is shown: the offer before the question, and what became of it. Pure.
+
+A venue's own words are shown as one printable line: they could draw another offer over this one.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...codecs.amounts import format_units
+from ...codecs.messages.market_messages import PriceRoute, Swap
+from ...codecs.messages.vocabulary import Side
+from ...config.error_text import one_line
+from ...crypto.addresses import to_checksum
+from ...crypto.hexadecimal import to_hex
+from .allowing import Allowing
+from .swap import Offer, SwapOutcome
+from .terms import TradedToken, amount_text, impact_percent, quoted_of
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_PRICE_DIGITS_MAX = 90  # a price of less is none
+
+
+def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) -> "Table":
+    """What is agreed to.
+
+    Args:
+        symbols: lower-case address -> symbol, of the tokens in between.
+    """
+    from rich.table import Table
+
+    wish, route = offer.wish, offer.route
+    is_sale = wish.side is Side.SELL
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row("sell", f"{amount_text(int(route.src_amount), wish.src)}  {wish.src.text}")
+    table.add_row("buy", f"{amount_text(int(route.dest_amount), wish.dest)}  {wish.dest.text}")
+    table.add_row("price", price_text(wish.src, wish.dest, int(route.src_amount), int(route.dest_amount)))
+    for name, line in _route_lines(route, symbols):
+        table.add_row(name, line)
+    impact = impact_percent(route.src_usd, route.dest_usd)
+    reached = ", more than the venue's ceiling" if route.max_impact_reached else ""
+    table.add_row("impact", "not known" + reached if impact is None else f"{impact} %{reached}")
+    table.add_row("partner fee", f"{route.partner_fee} % ({one_line(route.partner)})")
+    table.add_row("gas", f"about {one_line(route.gas_cost)} units, {one_line(route.gas_cost_usd)} USD")
+    bound = amount_text(offer.limit, wish.dest if is_sale else wish.src)
+    table.add_row("at least received" if is_sale else "at most spent", f"{bound}  ({wish.slippage_bps} bps)")
+    if wish.receiver != wish.user:
+        table.add_row("receiver", to_checksum(wish.receiver))
+    table.add_row("router", to_checksum(offer.router))
+    if offer.must_allow:
+        table.add_row("first", f"{allowing.value} of {wish.src.symbol} to the router")
+    return table
+
+
+def outcome_lines(outcome: SwapOutcome, offer: Offer) -> Iterator[str]:
+    """What became of it, for people."""
+    wish = offer.wish
+    if outcome.tx_hash:
+        yield f"{outcome.step} {outcome.status.value}: {to_hex(outcome.tx_hash)}"
+    else:
+        yield f"{outcome.step} {outcome.status.value}, nothing was sent"
+    if outcome.reason:
+        yield f"reason       {outcome.reason}"
+    if outcome.spent or outcome.received:
+        yield f"spent        {amount_text(outcome.spent, wish.src)}"
+        yield f"received     {amount_text(outcome.received, wish.dest)}"
+        yield f"against      {_against(outcome, offer)}"
+    if outcome.gas_price_wei:
+        fee = format_units(outcome.gas * outcome.gas_price_wei, 18)
+        yield f"gas          {outcome.gas} units, {fee} of the native token"
+
+
+def outcome_json(outcome: SwapOutcome, offer: Offer) -> dict[str, Any]:
+    """What became of it, for programs; amounts are raw units."""
+    wish = offer.wish
+    return {
+        "status": outcome.status.value,
+        "step": outcome.step,
+        "txHash": to_hex(outcome.tx_hash) if outcome.tx_hash else None,
+        "blockNumber": outcome.block_number or None,
+        "chainId": wish.chain_id,
+        "side": wish.side.value,
+        "srcToken": wish.src.text,
+        "destToken": wish.dest.text,
+        "spent": str(outcome.spent),
+        "received": str(outcome.received),
+        "quotedSrc": offer.route.src_amount,
+        "quotedDest": offer.route.dest_amount,
+        "limit": str(offer.limit),
+        "router": to_checksum(offer.router),
+        "gas": outcome.gas,
+        "gasPriceWei": str(outcome.gas_price_wei),
+        "reason": outcome.reason or None,
+    }
+
+
+def price_text(src: TradedToken, dest: TradedToken, src_amount: int, dest_amount: int) -> str:
+    """Of one source token, in destination tokens, rounded down: to eight digits after the point, or to eight
+    significant ones of a price below that."""
+    ones = src_amount * 10**dest.decimals
+    whole = dest_amount * 10**src.decimals
+    digits = 8
+    while digits < _PRICE_DIGITS_MAX and 0 < whole * 10**digits < ones * 10**7:
+        digits += 1
+    scaled = whole * 10**digits // ones
+    return f"1 {src.symbol} = {format_units(scaled, digits)} {dest.symbol}"
+
+
+def _against(outcome: SwapOutcome, offer: Offer) -> str:
+    """How much better or worse than quoted, in hundredths of a percent."""
+    wish = offer.wish
+    quoted = quoted_of(offer.route, wish.side)
+    if wish.side is Side.SELL:
+        gained = outcome.received - quoted
+        token = wish.dest
+    else:
+        gained = quoted - outcome.spent
+        token = wish.src
+    sign = "-" if gained < 0 else "+"
+    bps = abs(gained) * 10_000 // quoted
+    change = f"{sign}{format_units(abs(gained), token.decimals)}"
+    return f"{amount_text(quoted, token)} quoted: {change} ({sign}{bps} bps)"
+
+
+def _route_lines(route: PriceRoute, symbols: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for at, part in enumerate(route.best_route):
+        hops = "; ".join(_hop(swap, symbols) for swap in part.swaps)
+        yield ("" if at else "route"), one_line(f"{part.percent} %: {hops}")
+
+
+def _hop(swap: Swap, symbols: Mapping[str, str]) -> str:
+    makers = ", ".join(f"{each.exchange} {each.percent} %" for each in swap.swap_exchanges)
+    return f"{_named(swap.src_token, symbols)} -> {_named(swap.dest_token, symbols)} by {makers}"
+
+
+def _named(address: str, symbols: Mapping[str, str]) -> str:
+    return symbols.get(address.lower(), address)

@@ -1,0 +1,281 @@
+"""Authentication: a signed request, and every way to get it wrong.
+
+A tampering says which request is sent and how its four headers are made. The maker must refuse each with a
+4xx and an error that names what is wrong.
+
+A body is signed as it is sent: with spaces and line ends that a parser would not write.
+
+Source: spec 3.10.
+Choice: A stale signature is 60 s old, twice the tolerance of "about 30 seconds"; 25 s either way pass.
+"""
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+from msgspec import Struct
+
+from ....crypto.hmac_auth import (
+    ACCESS_KEY_HEADER,
+    DOMAIN_HEADER,
+    SIGNATURE_HEADER,
+    TIMESTAMP_HEADER,
+    HmacKey,
+    RequestSigner,
+)
+from ..exchange import HttpExchange, error_text, judge_refusal
+from ..rules import Result, Said, judged
+
+STALE_MS = 60_000
+WITHIN_MS = 25_000
+HEADERS = (DOMAIN_HEADER, ACCESS_KEY_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER)
+
+
+class Credentials:
+    """What the parties exchanged. Its repr shows the domain alone."""
+
+    __slots__ = ("access_key", "domain", "secret")
+
+    def __init__(self, domain: str, access_key: str, secret: bytes) -> None:
+        self.domain, self.access_key, self.secret = domain, access_key, secret
+
+    def signer(self) -> RequestSigner:
+        """The right signer."""
+        return RequestSigner(self.domain, self.access_key, self.secret)
+
+    def __repr__(self) -> str:
+        return f"Credentials({self.domain!r})"
+
+
+class Plain(Struct, frozen=True):
+    """A request before it is signed.
+
+    Attributes:
+        target: with the base URL's path prefix.
+    """
+
+    method: str
+    target: str
+    body: bytes = b""
+
+
+class Target(Struct, frozen=True):
+    """What the tamperings of one run are made of.
+
+    Attributes:
+        prefix: of the base URL's path, without a slash at its end.
+        firm: a request that is quoted when signed; None where the maker quotes nothing.
+    """
+
+    prefix: str
+    firm: Plain | None
+
+    def get(self, resource: str) -> Plain:
+        """GET of a resource."""
+        return Plain("GET", f"{self.prefix}/{resource}")
+
+
+RequestHeaders = dict[str, str]
+Clock = Callable[[], int]  # milliseconds since the Unix epoch
+
+
+class Tampering(Struct, frozen=True):
+    """One request, and how it is signed.
+
+    Attributes:
+        check: id.
+        accepted: it must pass.
+        may_refuse: it may be refused for another reason than its signature.
+        names: the header that a good error names.
+    """
+
+    check: str
+    what: str
+    request: Plain
+    headers: RequestHeaders
+    accepted: bool = False
+    names: str = ""
+    may_refuse: bool = False
+
+
+def sign(credentials: Credentials, request: Plain, now_ms: int) -> RequestHeaders:
+    """The right headers."""
+    return credentials.signer().headers(now_ms, request.method, request.target, request.body)
+
+
+def unsigned(target: Target) -> Iterator[Tampering]:
+    """Every endpoint without any header."""
+    for name in ("tokens", "pairs", "prices", "blacklist"):
+        yield Tampering(
+            "auth.unsigned", f"GET /{name} without headers", target.get(name), {}, names="X-AUTH-"
+        )
+    if target.firm is not None:
+        yield Tampering("auth.unsigned", "POST /firm without headers", target.firm, {}, names="X-AUTH-")
+
+
+def tamperings(credentials: Credentials, target: Target, now_ms: Clock) -> Iterator[Tampering]:
+    """Every way to sign wrongly, and the two ways to be just in time.
+
+    Guarantees: each is signed at the time when it is taken from the iterator, so that a slow maker is asked
+    at the times that the cases name.
+    """
+    prices = target.get("prices")
+    for header in HEADERS:
+        right = sign(credentials, prices, now_ms())
+        short = {name: value for name, value in right.items() if name != header}
+        yield Tampering("auth.missing-header", f"without {header}", prices, short, names=header)
+    yield from _wrong_credentials(credentials, target, now_ms)
+    yield from _wrong_times(credentials, prices, now_ms)
+    yield from _wrong_payloads(credentials, target, now_ms)
+    lower = {name.lower(): value for name, value in sign(credentials, prices, now_ms()).items()}
+    yield Tampering("auth.header-case", "header names in lower case", prices, lower, accepted=True)
+    for check, what, change in _SPOILED_SIGNATURES:
+        right = sign(credentials, prices, now_ms())
+        wrong = right | {SIGNATURE_HEADER: change(right[SIGNATURE_HEADER])}
+        yield Tampering(f"auth.{check}", what, prices, wrong, names=SIGNATURE_HEADER)
+
+
+def _other(digit: str) -> str:
+    return "0" if digit != "0" else "1"
+
+
+_SPOILED_SIGNATURES: tuple[tuple[str, str, Callable[[str], str]], ...] = (
+    ("upper-case", "the signature in upper case", str.upper),
+    ("wrong-secret", "a signature of zeros", lambda right: "0" * len(right)),
+    ("missing-header", "an empty signature", lambda _: ""),
+    ("whole-signature", "another last digit", lambda right: right[:-1] + _other(right[-1])),
+    ("whole-signature", "another first digit", lambda right: _other(right[0]) + right[1:]),
+    ("whole-signature", "without its last digit", lambda right: right[:-1]),
+    ("whole-signature", "its first byte alone", lambda right: right[:2]),
+    ("whole-signature", "a digit behind it", lambda right: right + "0"),
+    ("whole-signature", "a byte behind it", lambda right: right + "00"),
+    ("whole-signature", "letters behind it", lambda right: right + "zz"),
+    ("whole-signature", "twice", lambda right: right * 2),
+)
+
+
+def _wrong_credentials(credentials: Credentials, target: Target, now_ms: Clock) -> Iterator[Tampering]:
+    domain, right, secret = credentials.domain, credentials.access_key, credentials.secret
+    wrong = Credentials(domain, right, secret + b"x")
+    for name in ("tokens", "pairs", "prices", "blacklist"):
+        request = target.get(name)
+        headers = sign(wrong, request, now_ms())
+        yield Tampering("auth.wrong-secret", "another secret", request, headers, names=SIGNATURE_HEADER)
+    for what, access_key in (
+        ("another access key", "wrong-key"),
+        ("the access key in another case", right.swapcase()),
+        ("the access key without its last character", right[:-1].rstrip()),
+        ("the access key with a character more", right + "0"),
+    ):
+        if access_key and access_key != right:
+            headers = sign(Credentials(domain, access_key, secret), target.get("prices"), now_ms())
+            yield Tampering(
+                "auth.wrong-access-key", what, target.get("prices"), headers, names=ACCESS_KEY_HEADER
+            )
+    headers = sign(Credentials("wrong-domain", right, secret), target.get("prices"), now_ms())
+    yield Tampering("auth.wrong-domain", "another domain", target.get("prices"), headers, names=DOMAIN_HEADER)
+
+
+def _wrong_times(credentials: Credentials, prices: Plain, now_ms: Clock) -> Iterator[Tampering]:
+    for check, what, shift_ms, accepted in (
+        ("stale", "signed 60 s ago", -STALE_MS, False),
+        ("future", "signed 60 s ahead", STALE_MS, False),
+        ("within-tolerance", "signed 25 s ago", -WITHIN_MS, True),
+        ("within-tolerance", "signed 25 s ahead", WITHIN_MS, True),
+    ):
+        headers = sign(credentials, prices, now_ms() + shift_ms)
+        yield Tampering(f"auth.{check}", what, prices, headers, accepted, TIMESTAMP_HEADER)
+    seconds = sign(credentials, prices, now_ms() // 1000)
+    yield Tampering("auth.timestamp-unit", "seconds, not ms", prices, seconds, names=TIMESTAMP_HEADER)
+    words = sign(credentials, prices, now_ms()) | {
+        TIMESTAMP_HEADER: "now",
+        SIGNATURE_HEADER: HmacKey(credentials.secret).hex_digest(f"nowGET{prices.target}".encode()),
+    }
+    yield Tampering("auth.timestamp-text", "no number", prices, words, names=TIMESTAMP_HEADER)
+    at_ms = now_ms()
+    moved = sign(credentials, prices, at_ms) | {TIMESTAMP_HEADER: str(at_ms + 1)}
+    yield Tampering("auth.timestamp-unsigned", "not the one signed", prices, moved, names=SIGNATURE_HEADER)
+
+
+def _wrong_payloads(credentials: Credentials, target: Target, now_ms: Clock) -> Iterator[Tampering]:
+    prices, pairs = target.get("prices"), target.get("pairs")
+
+    def case(check: str, what: str, signed: Plain, sent: Plain, *, accepted: bool = False) -> Tampering:
+        headers = sign(credentials, signed, now_ms())
+        return Tampering(f"auth.{check}", what, sent, headers, accepted, SIGNATURE_HEADER, accepted)
+
+    queried = Plain("GET", f"{prices.target}?cambist=check")
+    yield case("path-altered", "signed for /pairs", pairs, prices)
+    yield case("query-added", "a query added behind the signature", prices, queried)
+    yield case("query-dropped", "a query dropped behind the signature", queried, prices)
+    yield case("query-signed", "a query, signed", queried, queried, accepted=True)
+    if target.prefix:
+        stripped = Plain("GET", "/prices")
+        yield case("prefix-stripped", "signed without the path's prefix", stripped, prices)
+    yield case("method-confused", "signed as POST", Plain("POST", prices.target), prices)
+    firm = target.firm
+    if firm is None:
+        return
+    other = Plain("POST", firm.target, firm.body.replace(b'"userAddress"', b'"_":0,"userAddress"'))
+    yield case("body-swapped", "signed over another body", other, firm)
+    yield case("body-swapped", "signed without the body", Plain("POST", firm.target), firm)
+    spaced = Plain("POST", firm.target, _spaced(firm.body))
+    yield case("body-raw", "spaces and line ends in the body", spaced, spaced, accepted=True)
+    yield case("body-swapped", "signed over the same JSON without spaces", firm, spaced)
+    yield case("method-confused", "signed as GET", Plain("GET", firm.target, firm.body), firm)
+
+
+def _spaced(body: bytes) -> bytes:
+    """The same JSON object in other bytes than an encoder would write."""
+    encode, entries = msgspec.json.encode, msgspec.json.decode(body).items()
+    members = [b"%b  :   %b" % (encode(key), encode(value)) for key, value in entries]
+    return b"{\n " + b" ,\r\n\t".join(members) + b"\n}\n"
+
+
+def judge_tampering(case: Tampering, exchange: HttpExchange, right_signature: str) -> Iterator[Result]:
+    """What came of one.
+
+    Args:
+        right_signature: what the maker would have taken, for the request as it was sent.
+    """
+    where = f"{exchange.where} ({case.what})"
+    if case.accepted:
+        held = exchange.succeeded or (case.may_refuse and _is_other_refusal(exchange))
+        yield judged(case.check, held, where, "200: the signature is right", exchange.said)
+        return
+    yield from judge_refusal(case.check, exchange, case.what, client_error=True)
+    text = error_text(exchange)
+    if not text:
+        return
+    leaked = right_signature.encode() in exchange.body.lower()
+    yield judged(
+        "auth.no-leak", not leaked, where, "no word of the right signature", Said("it is in the error")
+    )
+    if case.names and 400 <= exchange.status <= 499:
+        named = case.names.lower() in text.lower()
+        yield judged("auth.specific", named, where, f"an error that names {case.names}", text)
+
+
+def _is_other_refusal(exchange: HttpExchange) -> bool:
+    """A 4xx that is not about who asks."""
+    about_auth = exchange.status in (401, 403) or "x-auth" in error_text(exchange).lower()
+    return 400 <= exchange.status <= 499 and not about_auth
+
+
+def judge_signed(resource: str, exchange: HttpExchange) -> Iterator[Result]:
+    """A right signature is taken."""
+    refused = exchange.status in (401, 403)
+    yield judged(
+        "auth.signed", not refused and not exchange.failure, exchange.where, f"{resource}: 200", exchange.said
+    )
+
+
+def socket_tamperings(credentials: Credentials, path: str, now_ms: int) -> Iterator[Tampering]:
+    """The handshakes that must be refused."""
+    right = Plain("GET", path)
+    yield Tampering("stream.unsigned", "without headers", right, {})
+    wrong = Credentials(credentials.domain, credentials.access_key, credentials.secret + b"x")
+    yield Tampering("stream.wrong-signature", "another secret", right, sign(wrong, right, now_ms))
+    stale = sign(credentials, right, now_ms - STALE_MS)
+    yield Tampering("stream.wrong-signature", "signed 60 s ago", right, stale)
+    elsewhere = sign(credentials, Plain("GET", f"{path}/elsewhere"), now_ms)
+    yield Tampering("stream.wrong-signature", "signed for another path", right, elsewhere)

@@ -1,0 +1,289 @@
+"""The maker's market as the service would hold it, and what an amount should cost on it.
+
+A quote fixes one of its two amounts; the other follows from one side of the grid, walked from its base or
+from its quote end. That makes four legs:
+
+    sell-base    user gives base,  takerAmount fixed    bids    receives quote, rounded down
+    buy-quote    user gets quote,  makerAmount fixed    bids    pays base, rounded up (the inverted book)
+    buy-base     user gets base,   makerAmount fixed    asks    pays quote, rounded up
+    sell-quote   user gives quote, takerAmount fixed    asks    receives base, rounded down (inverted)
+
+Prices move. A grid is fetched just before and just after a quote, and the quote is measured from the range
+that the two span: within it the deviation is zero.
+
+Source: spec 3.8; feeds.book and feeds.fill.
+"""
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from msgspec import Struct
+
+from ....codecs.amounts import POWERS_OF_TEN
+from ....codecs.messages.maker_messages import (
+    Pair,
+    PriceGrid,
+    Token,
+    decode_pairs,
+    decode_prices,
+    decode_tokens,
+)
+from ....codecs.rounding import div_down
+from ....config.errors import InvalidInput
+from ....config.limits import BPS_ONE
+from ....crypto.addresses import parse_address
+from ....feeds.books.book import Ladder, build_ladder
+from ....feeds.books.fill import base_paid, base_received, quote_paid, quote_received
+from ..exchange import HttpExchange
+
+ROUNDING_UNITS = 3  # "off by a few units", as interop.md section 4 has it of inverted amounts
+
+
+class GridLeg(Struct, frozen=True):
+    """One of the four ways to ask.
+
+    Attributes:
+        name: see the module.
+        side: of the grid.
+        given: the key of the fixed amount.
+        walk: (ladder, fixed amount) -> the other amount, None beyond the depth.
+        maker_gives_quote: the maker's asset is the quote token.
+        given_in_quote: the fixed amount counts quote tokens.
+        user_receives: the other amount is what the user receives; else what the user pays.
+    """
+
+    name: str
+    side: str
+    given: str
+    walk: Callable[[Ladder, int], int | None]
+    maker_gives_quote: bool
+    given_in_quote: bool
+    user_receives: bool
+
+    @property
+    def computed(self) -> str:
+        """The key of the amount that the maker computes."""
+        return "makerAmount" if self.given == "takerAmount" else "takerAmount"
+
+    def depth(self, ladder: Ladder) -> int:
+        """The largest fixed amount that the ladder holds."""
+        if self.given_in_quote:
+            return div_down(ladder.quote_before[-1], POWERS_OF_TEN[ladder.quote_scale])
+        return ladder.base_before[-1]
+
+    def first_level(self, ladder: Ladder) -> int:
+        """The fixed amount that its first level holds."""
+        if self.given_in_quote:
+            return div_down(ladder.quote_before[1], POWERS_OF_TEN[ladder.quote_scale])
+        return ladder.base_before[1]
+
+
+LEGS = (
+    GridLeg(
+        "sell-base",
+        "bids",
+        "takerAmount",
+        quote_received,
+        maker_gives_quote=True,
+        given_in_quote=False,
+        user_receives=True,
+    ),
+    GridLeg(
+        "buy-quote",
+        "bids",
+        "makerAmount",
+        base_paid,
+        maker_gives_quote=True,
+        given_in_quote=True,
+        user_receives=False,
+    ),
+    GridLeg(
+        "buy-base",
+        "asks",
+        "makerAmount",
+        quote_paid,
+        maker_gives_quote=False,
+        given_in_quote=False,
+        user_receives=False,
+    ),
+    GridLeg(
+        "sell-quote",
+        "asks",
+        "takerAmount",
+        base_received,
+        maker_gives_quote=False,
+        given_in_quote=True,
+        user_receives=True,
+    ),
+)
+
+
+class UsableBook(Struct, frozen=True):
+    """Both sides of one pair; None for a side that is absent, empty or unusable."""
+
+    bids: Ladder | None
+    asks: Ladder | None
+
+    def side(self, leg: GridLeg) -> Ladder | None:
+        """The side that a leg walks."""
+        return self.bids if leg.side == "bids" else self.asks
+
+
+class MakerMarket(Struct, frozen=True):
+    """What could be used of /tokens, /pairs and /prices.
+
+    Attributes:
+        tokens, pairs: by id.
+        books: of the first pairs with a usable side, in the order of /pairs.
+        grids: as they came.
+    """
+
+    tokens: Mapping[str, Token]
+    pairs: Mapping[str, Pair]
+    books: Mapping[str, UsableBook]
+    grids: Mapping[str, PriceGrid]
+
+    def assets(self, pair_id: str, leg: GridLeg) -> tuple[str, str]:
+        """(makerAsset, takerAsset) of a leg, lower case."""
+        pair = self.pairs[pair_id]
+        base, quote = (self.tokens[token].address.lower() for token in (pair.base, pair.quote))
+        return (quote, base) if leg.maker_gives_quote else (base, quote)
+
+    def ladder(self, pair_id: str, leg: GridLeg) -> Ladder | None:
+        """The side of a pair that a leg walks; None where it is not quoted, or was not read."""
+        book = self.books.get(pair_id)
+        return None if book is None else book.side(leg)
+
+    def legs(self) -> list[tuple[str, GridLeg, Ladder]]:
+        """Everything that can be asked for now: pairs in order, then legs."""
+        return [
+            (pair_id, leg, ladder)
+            for pair_id, book in self.books.items()
+            for leg in LEGS
+            if (ladder := book.side(leg)) is not None
+        ]
+
+    def silent_legs(self) -> list[tuple[str, GridLeg]]:
+        """What must be refused: both sides of disabled pairs, the missing side of one-sided ones."""
+        return [
+            (pair_id, leg)
+            for pair_id, grid in self.grids.items()
+            if self._is_known(pair_id)
+            for leg in LEGS
+            if not getattr(grid, leg.side)
+        ]
+
+    def is_disabled(self, pair_id: str) -> bool:
+        """Whether neither side of a pair has a level."""
+        grid = self.grids[pair_id]
+        return not grid.bids and not grid.asks
+
+    def _is_known(self, pair_id: str) -> bool:
+        pair = self.pairs.get(pair_id)
+        return pair is not None and pair.base in self.tokens and pair.quote in self.tokens
+
+
+def read_tokens(exchange: HttpExchange) -> Mapping[str, Token]:
+    """The sound tokens of GET /tokens; other checks report the rest."""
+    found: Mapping[str, Token] = getattr(_decoded(decode_tokens, exchange), "tokens", {})
+    return {token_id: token for token_id, token in found.items() if _has_address(token)}
+
+
+def read_pairs(exchange: HttpExchange) -> Mapping[str, Pair]:
+    """The sound pairs of GET /pairs."""
+    found: Mapping[str, Pair] = getattr(_decoded(decode_pairs, exchange), "pairs", {})
+    return found
+
+
+def read_grids(exchange: HttpExchange) -> Mapping[str, PriceGrid]:
+    """The sound grids of GET /prices."""
+    found: Mapping[str, PriceGrid] = getattr(_decoded(decode_prices, exchange), "prices", {})
+    return found
+
+
+def market_of(
+    tokens: Mapping[str, Token], pairs: Mapping[str, Pair], grids: Mapping[str, PriceGrid], books_max: int
+) -> MakerMarket:
+    """The market of sound entries, with the books of the first `books_max` pairs that are quoted."""
+    books: dict[str, UsableBook] = {}
+    for pair_id, pair in pairs.items():
+        grid = grids.get(pair_id)
+        if grid is None or pair.base not in tokens or pair.quote not in tokens or len(books) == books_max:
+            continue
+        decimals = tokens[pair.base].decimals, tokens[pair.quote].decimals
+        book = UsableBook(
+            _ladder(grid.bids, *decimals, rising=False), _ladder(grid.asks, *decimals, rising=True)
+        )
+        if book.bids or book.asks:
+            books[pair_id] = book
+    return MakerMarket(tokens, pairs, books, grids)
+
+
+def _decoded(decode: Callable[[bytes], object], exchange: HttpExchange) -> object:
+    if not exchange.succeeded:
+        return None
+    try:
+        return getattr(decode(exchange.body), "body", None)
+    except InvalidInput:
+        return None
+
+
+def _has_address(token: Token) -> bool:
+    try:
+        parse_address(token.address)
+    except InvalidInput:
+        return False
+    return True
+
+
+def _ladder(levels: object, base_decimals: int, quote_decimals: int, *, rising: bool) -> Ladder | None:
+    if not isinstance(levels, tuple) or not levels:
+        return None
+    try:
+        ladder = build_ladder(levels, base_decimals, quote_decimals, rising=rising)
+    except InvalidInput:
+        return None
+    return ladder if ladder.base_before[-1] else None
+
+
+class Range(Struct, frozen=True):
+    """What the two grids around a quote say of one amount.
+
+    Attributes:
+        low, high: the least and the largest of the two.
+        still: both grids say the same, so that the amount can be exact.
+    """
+
+    low: int
+    high: int
+    still: bool
+
+
+def expected_range(
+    before: MakerMarket, after: MakerMarket, pair_id: str, leg: GridLeg, amount: int
+) -> Range | None:
+    """The computed amount on both grids; None where either does not hold `amount`, or it comes to nothing.
+
+    Choice: A maker may refuse an amount whose counterpart rounds to zero.
+    """
+    found = [_walk(market, pair_id, leg, amount) for market in (before, after)]
+    amounts = [other for other in found if other is not None]
+    if len(amounts) < 2:
+        return None
+    return Range(min(amounts), max(amounts), amounts[0] == amounts[1])
+
+
+def _walk(market: MakerMarket, pair_id: str, leg: GridLeg, amount: int) -> int | None:
+    ladder = market.ladder(pair_id, leg)
+    return None if ladder is None else leg.walk(ladder, amount) or None
+
+
+def deviation_bps(quoted: int, expected: Range) -> Fraction:
+    """How far a quoted amount lies outside the range, signed, in basis points of the nearer end.
+
+    A few raw units are rounding, not price: within ROUNDING_UNITS it is zero.
+    """
+    nearer = min(max(quoted, expected.low), expected.high)
+    if abs(quoted - nearer) <= ROUNDING_UNITS:
+        return Fraction(0)
+    return Fraction((quoted - nearer) * BPS_ONE, max(nearer, 1))

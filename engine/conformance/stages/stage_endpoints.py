@@ -1,0 +1,100 @@
+"""The stages over plain requests: the four endpoints, errors, authentication, the end of the run."""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+from ....crypto.hmac_auth import TIMESTAMP_HEADER
+from ..checks.auth import (
+    Credentials,
+    Plain,
+    Tampering,
+    judge_signed,
+    judge_tampering,
+    sign,
+    tamperings,
+    unsigned,
+)
+from ..checks.life import judge_retirements
+from ..checks.resources import RESOURCES, judge_contents, judge_resource
+from ..exchange import HttpExchange, judge_refusal
+from ..rules import Result, judged
+from ..session import Session
+
+
+async def check_endpoints(session: Session) -> None:
+    """GET of the four, whole and entry by entry."""
+    snapshot = await session.take_snapshot()
+    for name, exchange in snapshot.items():
+        session.add(judge_resource(name, exchange))
+    session.add(judge_contents(snapshot))
+    if session.wants("resources.query") and snapshot["prices"].succeeded:
+        exchange = await session.probe.get("prices?cambist=check")
+        session.add([judged("resources.query", exchange.succeeded, exchange.where, "200", exchange.said)])
+
+
+async def check_errors(session: Session) -> None:
+    """What is not there, and what is not meant."""
+    prefix, send = session.prefix, session.probe.send
+    unknown = await send("GET", f"{prefix}/cambist-check-unknown")
+    session.add(judge_refusal("errors.unknown-path", unknown, "no such path"))
+    for method, name in (("POST", "tokens"), ("DELETE", "prices"), ("GET", "firm"), ("PUT", "firm")):
+        exchange = await send(method, f"{prefix}/{name}", b"{}" if method in ("POST", "PUT") else b"")
+        session.add(judge_refusal("errors.wrong-method", exchange, "wrong method"))
+    for method in ("HEAD", "OPTIONS"):
+        exchange = await send(method, f"{prefix}/prices")
+        session.add(_judge_quiet(f"errors.{method.lower()}", exchange))
+
+
+def _judge_quiet(check: str, exchange: HttpExchange) -> Iterator[Result]:
+    """Any whole answer will do, but not a fault of the server's own."""
+    held = not exchange.failure and (exchange.status < 500 or exchange.status == 501)
+    yield judged(check, held, exchange.where, "an answer below 500, or 501", exchange.said)
+
+
+async def check_authentication(session: Session) -> None:
+    """Every tampering, one request each."""
+    credentials = session.options.credentials
+    if credentials is None:
+        session.skip("no credentials are given: --domain, --access-key, --secret", "auth")
+        return
+    await _check_signed(session)
+    target = session.auth_target()
+    for accepted in (True, False):  # signed as they are sent: no list of them all
+        for case in chain(unsigned(target), tamperings(credentials, target, session.probe.now_ms)):
+            if case.accepted is accepted:
+                await _try(session, credentials, case)
+    session.add(judge_signed("after everything refused", await session.probe.get("prices")))
+    if not target.prefix:
+        session.skip("the base URL has no path", "auth.prefix-stripped")
+    if target.firm is None:
+        session.lack("no quote was given to start from", "auth.body-swapped", "auth.body-raw")
+
+
+async def _check_signed(session: Session) -> None:
+    for name in RESOURCES:
+        session.add(judge_signed(f"GET /{name}", await session.probe.get(name)))
+    asking = await session.find_good()
+    if asking is not None:
+        session.add(judge_signed("POST /firm", await session.send_firm(asking)))
+
+
+async def _try(session: Session, credentials: Credentials, case: Tampering) -> None:
+    if not session.wants(case.check, "auth.specific", "auth.no-leak"):
+        return
+    request = case.request
+    exchange = await session.probe.send(request.method, request.target, request.body, case.headers)
+    right = _right_signature(credentials, request, case.headers)
+    session.add(judge_tampering(case, exchange, right))
+
+
+def _right_signature(credentials: Credentials, request: Plain, headers: Mapping[str, str]) -> str:
+    """What the maker would have taken for this request at the time that the headers say."""
+    timestamp = headers.get(TIMESTAMP_HEADER, "0")
+    at_ms = int(timestamp) if timestamp.isdigit() else 0
+    return list(sign(credentials, request, at_ms).values())[-1]
+
+
+async def check_life(session: Session) -> None:
+    """What became of the pairs."""
+    await session.take_snapshot()
+    session.add(judge_retirements(session.sightings))

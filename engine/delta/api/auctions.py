@@ -1,0 +1,204 @@
+"""What is told of auctions: closed rounds, why an order is not filled, and which agents there are.
+
+A round that is still open answers as an unknown round does. A resting agent stays in the list of agents;
+`explain` says that it rests.
+
+Source: ARCHITECTURE.md, "Auction"; interop.md 3, GET /v2/delta/agents/list/{chainId}.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from ....codecs.iso_time import iso_ms
+from ....codecs.messages.auction_messages import AgentScore, AgentScores, Auction, Explanation
+from ....codecs.messages.delta_messages import AgentList
+from ....codecs.messages.wire import encode
+from ....config.errors import AuctionNotFound, OrderNotFound
+from ....config.limits import JSON_INT_MAX, VENUE_EXPLAINED_ROUNDS_MAX
+from ....crypto.addresses import to_checksum
+from ...api.routes import Endpoint
+from ...served.served_chain import ServedChains, delta_chain_at
+from ...server.routing import HttpCall, Reply
+from ...store.queries import auction_rounds, last_rounds
+from ...store.rows import AuctionRound
+from ...store.store import Store
+from ...store.tables import AUCTION_ROUND
+from ...store.units import row_of
+from ...venue.resources import chain_in_path
+from ..auction.auction_record import round_of
+from ..bids.agent_caller import caller_of
+from ..bids.agent_rest import AgentReport
+from ..explain import OrderFacts, explained
+from ..intake.stored_orders import StoredOrders
+from ..orders.live_orders import LiveOrder
+from ..resting.resting_price import RestingFacts
+from ..settlement.auction_settled import with_settlements
+
+
+class ChainAuctions(Protocol):
+    """The auctions of one chain."""
+
+    @property
+    def chain_s(self) -> int:
+        """Time of the chain by which slices are due, Unix seconds; 0 where it is not known."""
+        ...
+
+    def reports(self) -> Mapping[str, AgentReport]:
+        """How its agents do, by name."""
+        ...
+
+    def last_round_ms(self, order_hash: bytes) -> int:
+        """When the last round with an order closed, Unix milliseconds; 0 where that is not known."""
+        ...
+
+
+class Auctions:
+    """The endpoints that tell of auctions.
+
+    Args:
+        live: an order as this process has it.
+        auctions: by chain id.
+        resting: of a chain, why an order rests; None where it does not.
+    """
+
+    def __init__(
+        self,
+        places: ServedChains,
+        store: Store,
+        live: Callable[[bytes], LiveOrder | None],
+        auctions: Mapping[int, ChainAuctions],
+        resting: Callable[[int, bytes], RestingFacts | None] = lambda *_: None,
+    ) -> None:
+        self._places = places
+        self._store = store
+        self._live = live
+        self._auctions = auctions
+        self._resting = resting
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The rows of the table."""
+        return (
+            Endpoint(
+                method="GET",
+                path="/v2/delta/auctions/{auctionId}",
+                coroutine=self._auction,
+                group="Delta auctions",
+                summary="A closed round: its orders, the bids on each and what became of them",
+                detail="Bids are sealed until the round is closed.",
+                answer=Auction,
+            ),
+            Endpoint(
+                method="GET",
+                path="/v2/delta/orders/{orderId}/explain",
+                coroutine=self._explain,
+                cost=2,
+                group="Delta auctions",
+                summary="Why an order is not filled, with its last rounds",
+                answer=Explanation,
+            ),
+            Endpoint(
+                method="GET",
+                path="/v2/delta/agents/scores/{chainId}",
+                plain=self._scores,
+                group="Delta auctions",
+                summary="How the agents of a chain do: deliveries, faults, and who rests",
+                answer=AgentScores,
+            ),
+            Endpoint(
+                method="GET",
+                path="/v2/delta/agents/list/{chainId}",
+                plain=self._list_agents,
+                group="Delta auctions",
+                summary="Names of the agents that bid on a chain",
+                answer=AgentList,
+            ),
+        )
+
+    async def auction(self, auction_id: int) -> Auction:
+        """A closed round.
+
+        Raises:
+            AuctionNotFound: there is none of this id, or it is still open.
+            StoreUnavailable: nobody can say.
+        """
+        (found,) = await self._store.read(auction_rounds(auction_id))
+        if not found:
+            raise AuctionNotFound(field="auctionId", expected="the id of a closed round", got=auction_id)
+        rows: list[AuctionRound] = [row_of(AUCTION_ROUND, values) for values in found]
+        first = rows[0]
+        orders = [(row.auction_id, round_of(row).order) for row in rows]
+        return Auction(
+            first.auction_id,
+            first.chain_id,
+            iso_ms(first.opened_ms),
+            iso_ms(first.closed_ms),
+            await with_settlements(self._store, orders),
+        )
+
+    async def explain(self, text: str, now_ms: int) -> Explanation:
+        """Why an order is not filled.
+
+        Args:
+            text: the order's id.
+
+        Raises:
+            OrderNotFound: there is no such order.
+            StoreUnavailable: nobody can say.
+        """
+        (row,) = await StoredOrders(self._store).rows_of_ids([text])
+        if row is None:
+            raise OrderNotFound(field="orderId", got=text)
+        (found,) = await self._store.read(last_rounds(row.order_hash, VENUE_EXPLAINED_ROUNDS_MAX))
+        rounds = [round_of(row_of(AUCTION_ROUND, values)) for values in found]
+        settled = await with_settlements(self._store, [(one.auction_id, one.order) for one in rounds])
+        of_chain = self._auctions.get(row.chain_id)
+        return explained(
+            OrderFacts(
+                row,
+                self._live(row.order_hash),
+                [replace(one, order=order) for one, order in zip(rounds, settled, strict=True)],
+                0 if of_chain is None else of_chain.last_round_ms(row.order_hash),
+                {} if of_chain is None else of_chain.reports(),
+                now_ms,
+                self._resting(row.chain_id, row.order_hash),
+                0 if of_chain is None else of_chain.chain_s,
+            )
+        )
+
+    async def _auction(self, call: HttpCall) -> Reply:
+        return Reply(200, encode(await self.auction(_auction_id(call.parameters[0]))))
+
+    async def _explain(self, call: HttpCall) -> Reply:
+        return Reply(200, encode(await self.explain(call.parameters[0], call.now_ms)))
+
+    def _list_agents(self, call: HttpCall) -> Reply:
+        place = delta_chain_at(self._places, chain_in_path(call.parameters[0]), "chainId")
+        of_chain = self._auctions.get(place.chain_id)
+        return Reply(200, encode([] if of_chain is None else sorted(of_chain.reports())))
+
+    def _scores(self, call: HttpCall) -> Reply:
+        place = delta_chain_at(self._places, chain_in_path(call.parameters[0]), "chainId")
+        of_chain = self._auctions.get(place.chain_id)
+        reports = {} if of_chain is None else of_chain.reports()
+        return Reply(200, encode([_score(place.delta, name, reports[name]) for name in sorted(reports)]))
+
+
+def _score(delta: bytes, agent: str, report: AgentReport) -> AgentScore:
+    return AgentScore(
+        agent,
+        to_checksum(caller_of(delta, agent)),
+        report.answers,
+        report.delivered,
+        report.faults,
+        report.strikes,
+        report.rests_until_ms or None,
+        report.orders_max,
+    )
+
+
+def _auction_id(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(JSON_INT_MAX))):
+        raise AuctionNotFound(field="auctionId", expected="the id of a closed round", got=text)
+    return int(text)

@@ -1,0 +1,110 @@
+"""The Delta orders: what their owners sign, submit, read and cancel.
+
+Source: spec 1.16.
+Choice: A build needs a route issued by this venue or a process on its store, equal to the digit; faults of
+    other routes are not analysed.
+Choice: The side of a build is its quote's. A route quoted for both sides with equal amounts is a sale without
+    `side`.
+"""
+
+from collections.abc import Callable
+
+from ....codecs.canonical_json import canonical
+from ....codecs.messages.delta_messages import (
+    BuildBody,
+    BuildResponse,
+    Route,
+    decode_build_body,
+    decode_route,
+)
+from ....codecs.messages.vocabulary import Side
+from ....codecs.messages.wire import encode
+from ....config.errors import InvalidInput, RouteValidationFailed
+from ....config.settings import Settings
+from ...api.routes import Endpoint
+from ...market.prices import FeeRules, with_partner
+from ...served.served_chain import ServedChains, delta_chain_at
+from ...server.routing import HttpCall, Reply
+from ..pricing.build import BuildTerms, built, delta_domains, wanted_side
+from ..pricing.issued import IssuedRoutes, quoted_as
+
+
+class DeltaOrders:
+    """The endpoints of Delta orders.
+
+    Args:
+        random32: 32 random bytes, others each time.
+        partner_of: the default partner of a request; empty for none.
+    """
+
+    def __init__(
+        self,
+        places: ServedChains,
+        settings: Settings,
+        issued: IssuedRoutes,
+        *,
+        random32: Callable[[], bytes],
+        partner_of: Callable[[HttpCall], str],
+    ) -> None:
+        self._places = places
+        self._fees = FeeRules(settings.partners, settings.tiers)
+        self._domains = delta_domains(places)
+        self._issued = issued
+        self._random32 = random32
+        self._partner_of = partner_of
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The rows of the table."""
+        return (
+            Endpoint(
+                method="POST",
+                path="/v2/delta/orders/build",
+                coroutine=self._build,
+                group="Delta orders",
+                summary="The typed data of an order on a quoted route, and its hash",
+                detail="`route` is passed on verbatim. Sign `toSign`, submit `toSign.value`.",
+                body=BuildBody,
+                answer=BuildResponse,
+            ),
+        )
+
+    async def build(self, body: BuildBody, now_ms: int) -> BuildResponse:
+        """What the owner is to sign.
+
+        Raises:
+            RequestError: its row of spec 1.25.
+            StoreUnavailable: nobody can say whether the route was issued.
+        """
+        route, side = await self._issued_route(body, now_ms)
+        src, dest = route.origin.input.token, route.destination.output.token
+        place = delta_chain_at(self._places, src.chain_id, "route.origin.input.token.chainId")
+        terms = BuildTerms(
+            domain=self._domains[place.chain_id],
+            src=place.tokens.find(src.address, "srcToken", None),
+            dest=place.tokens.find(dest.address, "destToken", None),
+            quoted=side,
+            fees=self._fees,
+            now_s=now_ms // 1_000,
+            nonce=int.from_bytes(self._random32(), "big"),
+        )
+        return built(body, route, terms)
+
+    async def _build(self, call: HttpCall) -> Reply:
+        body = with_partner(decode_build_body(call.request.body), self._partner_of(call))
+        return Reply(200, encode(await self.build(body, call.now_ms)))
+
+    async def _issued_route(self, body: BuildBody, now_ms: int) -> tuple[Route, Side]:
+        """The route of a body, and the side that it was quoted for.
+
+        Raises:
+            RouteValidationFailed: it is not one that was issued, to the digit and not too long ago.
+        """
+        try:
+            given = canonical(bytes(body.route))
+        except InvalidInput as error:
+            raise RouteValidationFailed(error.detail, field="route") from None
+        likely = wanted_side(body)
+        for side in sorted(Side, key=lambda one: one is not likely):
+            if await self._issued.is_issued(quoted_as(side, given), now_ms):
+                return decode_route(bytes(body.route)), side
+        raise RouteValidationFailed(field="route", expected="a route of GET /v2/quote as it came")

@@ -1,0 +1,178 @@
+"""The endpoints that read Delta orders, and the balances that orders commit or leave.
+
+Source: spec 1.19 to 1.21; interop.md 3.
+Choice: A malformed hash is 400; a malformed id is an unknown one: 404.
+Choice: A listing needs an owner, named orders or the operator's key; the record of one order needs its id or
+    hash alone.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from ....codecs.messages.delta_messages import (
+    FillableBalance,
+    OrderPage,
+    OrderRecord,
+    OrdersQuery,
+    decode_orders_query,
+)
+from ....codecs.messages.vocabulary import OrderType
+from ....codecs.messages.wire import encode
+from ....config.errors import InvalidInput, OrderNotFound
+from ....config.limits import VENUE_ORDER_IDS_MAX
+from ....crypto.addresses import parse_address
+from ....crypto.hexadecimal import parse_hex, to_hex
+from ...api.routes import Endpoint
+from ...served.asking import in_time
+from ...served.served_chain import ServedChain, ServedChains, delta_chain_at
+from ...server.routing import HttpCall, Reply
+from ...store.queries import DeltaFilter
+from ...store.store import Store
+from ...venue.resources import chain_in_path
+from ..intake.stored_orders import Page, StoredOrders
+from ..intake.usable_funds import usable_of
+from ..orders.fillable import MAY_BE_SETTLED, fillable, promised
+from ..orders.life import OPEN
+
+_HASH_BYTES = 32
+_COMMITTED = "/v2/delta/orders/fillablebalance/{chainId}/{user}"
+_AVAILABLE = "/v2/delta/orders/availablebalance/{chainId}/{user}"
+_row = partial(Endpoint, method="GET", group="Delta orders")
+
+
+class OrderReads:
+    """Records, listings and balances.
+
+    Args:
+        places: by chain id.
+        sees_all: whether a request may list everybody's orders.
+    """
+
+    def __init__(self, places: ServedChains, store: Store, *, sees_all: Callable[[HttpCall], bool]) -> None:
+        self._places = places
+        self._sees_all = sees_all
+        self._stored = StoredOrders(store)
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The rows of the table."""
+        return (
+            _row(
+                path="/v2/delta/orders",
+                coroutine=self._list,
+                summary="Delta orders of an owner, newest first, page by page",
+                detail="Of `userAddress`, or those of `ids`; of everybody with an operator's API key.",
+                query=OrdersQuery,
+                answer=OrderPage,
+            ),
+            _row(
+                path="/v2/delta/orders/{orderId}",
+                coroutine=self._by_id,
+                summary="A Delta order by its id",
+                answer=OrderRecord,
+            ),
+            _row(
+                path="/v2/delta/orders/hash/{hash}",
+                coroutine=self._by_hash,
+                summary="A Delta order by the hash that its build told",
+                answer=OrderRecord,
+            ),
+            _row(
+                path=_COMMITTED,
+                coroutine=self._committed,
+                cost=5,
+                summary="What an account's open limit orders have committed of each listed token",
+                answer=FillableBalance,
+            ),
+            _row(
+                path=f"{_COMMITTED}/{{token}}",
+                coroutine=self._committed,
+                cost=5,
+                summary="What an account's open limit orders have committed of a token",
+                answer=FillableBalance,
+            ),
+            _row(
+                path=_AVAILABLE,
+                coroutine=self._available,
+                cost=5,
+                summary="What an account can still give with new Delta orders, of each listed token",
+                answer=FillableBalance,
+            ),
+            _row(
+                path=f"{_AVAILABLE}/{{token}}",
+                coroutine=self._available,
+                cost=5,
+                summary="What an account can still give of a token with new Delta orders",
+                answer=FillableBalance,
+            ),
+        )
+
+    async def _by_id(self, call: HttpCall) -> Reply:
+        text = call.parameters[0]
+        (row,) = await self._stored.rows_of_ids([text])
+        if row is None:
+            raise OrderNotFound(field="orderId", got=text)
+        return await self._record(row.order_hash)
+
+    async def _by_hash(self, call: HttpCall) -> Reply:
+        expected = f"0x and {2 * _HASH_BYTES} hexadecimal digits"
+        order_hash = parse_hex(call.parameters[0], "hash", expected)
+        if len(order_hash) != _HASH_BYTES:
+            raise InvalidInput(field="hash", expected=expected, got=call.parameters[0])
+        return await self._record(order_hash)
+
+    async def _record(self, order_hash: bytes) -> Reply:
+        record = await self._stored.record(order_hash)
+        if record is None:
+            raise OrderNotFound(field="hash", got=to_hex(order_hash))
+        return Reply(200, encode(record))
+
+    async def _list(self, call: HttpCall) -> Reply:
+        query = decode_orders_query(call.request.query or b"")
+        if query.user_address is None and query.ids is None and not self._sees_all(call):
+            raise InvalidInput(
+                field="userAddress", expected="an owner; or ids of orders, or an operator's X-API-KEY"
+            )
+        found = await self._page(query, _filter(query))
+        page = OrderPage(
+            found.records,
+            found.total,
+            query.page,
+            query.limit,
+            has_more=query.page * query.limit < found.total,
+        )
+        return Reply(200, encode(page))
+
+    async def _page(self, query: OrdersQuery, wanted: DeltaFilter) -> Page:
+        if query.ids is None:
+            return await self._stored.page(wanted, query.page, query.limit)
+        if len(query.ids) > VENUE_ORDER_IDS_MAX:
+            raise InvalidInput(field="ids", expected=f"at most {VENUE_ORDER_IDS_MAX} ids", got=len(query.ids))
+        return await self._stored.page_of_ids(query.ids, wanted, query.page, query.limit)
+
+    async def _committed(self, call: HttpCall) -> Reply:
+        place, user, tokens = self._account(call)
+        taken = promised(await self._stored.settled_of(user, place.chain_id, OPEN, OrderType.LIMIT))
+        answer: FillableBalance = {to_hex(token): str(taken.get(token, 0)) for token in tokens}
+        return Reply(200, encode(answer))
+
+    async def _available(self, call: HttpCall) -> Reply:
+        place, user, tokens = self._account(call)
+        listed = [token for token in tokens if token in place.tokens.by_address]
+        taken = promised(await self._stored.settled_of(user, place.chain_id, MAY_BE_SETTLED))
+        usable = await in_time(usable_of(place, user, listed))  # last: a fill between counts twice, not never
+        answer: FillableBalance = {
+            to_hex(token): str(fillable(usable.get(token, 0), taken.get(token, 0))) for token in tokens
+        }
+        return Reply(200, encode(answer))
+
+    def _account(self, call: HttpCall) -> tuple[ServedChain, bytes, list[bytes]]:
+        """(the chain, the account, the token of the path or all listed tokens) of a request for balances."""
+        chain_text, user_text, *tokens = call.parameters
+        place = delta_chain_at(self._places, chain_in_path(chain_text), "chainId")
+        user = parse_address(user_text, "user")
+        return place, user, [parse_address(text, "token") for text in tokens] or [*place.tokens.by_address]
+
+
+def _filter(query: OrdersQuery) -> DeltaFilter:
+    owner = None if query.user_address is None else parse_address(query.user_address, "userAddress")
+    return DeltaFilter(owner, query.chain_id or (), query.type, query.on_chain_order_type, query.status or ())

@@ -1,0 +1,196 @@
+"""The agents of one chain: who may be asked, about how many orders, and how each of them does.
+
+Source: ARCHITECTURE.md, "Auction"; docs/agents.md.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import inf
+
+import structlog
+import trio
+from msgspec.structs import replace
+
+from ....codecs.messages.agent_messages import Notice, NoticeEntry, NotifyRequest
+from ....config.errors import InvalidInput
+from ....config.sections.venue import DeltaSettings
+from ..bids.agent_client import AgentClient, AgentClientStatistics, AgentFailure
+from ..bids.agent_pace import AgentPace, AgentQuestion
+from ..bids.agent_rest import AgentFault, AgentReport, AgentRest
+from ..bids.bids import Answer
+from ..orders.document import DeltaDocument
+from ..settlement.settling import agents_fault
+from .due_orders import AgentNames, AgentRoom
+
+_log = structlog.get_logger("cambist.venue")
+
+
+class Agents:
+    """See the module.
+
+    Args:
+        clients: by name.
+        settings: how long they rest.
+        wall_ms: Unix milliseconds.
+
+    Attributes:
+        has_room: told when an agent may be asked about more orders than before.
+    """
+
+    def __init__(
+        self,
+        clients: Mapping[str, AgentClient],
+        *,
+        chain_id: int,
+        settings: DeltaSettings,
+        wall_ms: Callable[[], int],
+        has_room: Callable[[], None],
+    ) -> None:
+        self._clients = clients
+        self._chain_id = chain_id
+        self._wall_ms = wall_ms
+        self._has_room = has_room
+        rest_ms, rest_ms_max = round(settings.rest_s * 1_000), round(settings.rest_s_max * 1_000)
+        self._rests = {name: AgentRest(rest_ms, rest_ms_max) for name in clients}
+        self._paces = {name: AgentPace(settings.round_s) for name in clients}
+
+    def statistics(self) -> dict[str, AgentClientStatistics]:
+        """What each was asked and told, by name."""
+        return {name: client.statistics() for name, client in self._clients.items()}
+
+    def reports(self) -> dict[str, AgentReport]:
+        """How each does, by name."""
+        now_ms = self._wall_ms()
+        return {
+            name: replace(rest.report(now_ms), orders_max=self._paces[name].orders_max)
+            for name, rest in self._rests.items()
+        }
+
+    def start(self, nursery: trio.Nursery) -> None:
+        """Have each told what is to be told, until the nursery ends."""
+        for client in self._clients.values():
+            nursery.start_soon(client.run)
+
+    # --- Who may be asked -------------------------------------------------------------------------------
+
+    def admitted(self, document: DeltaDocument) -> AgentNames:
+        """Those that may bid for an order."""
+        return tuple([name for name in self._clients if document.admits(name)])
+
+    def orders_max(self) -> int:
+        """Orders that one of them may be asked about at a time."""
+        return max((pace.orders_max for pace in self._paces.values()), default=0)
+
+    def standing(self, now: float) -> dict[str, AgentRoom]:
+        """Those that may be asked, by name; `now` in trio's time."""
+        now_ms = self._wall_ms()
+        return {
+            name: AgentRoom(self._paces[name].room(now), rest.is_slow(now_ms), self._paces[name].is_failing)
+            for name, rest in self._rests.items()
+            if rest.is_slow(now_ms) or not rest.is_resting(now_ms)
+        }
+
+    def wakes_at(self, now: float) -> float:
+        """When the first of those that may not be asked now may be, in trio's time; inf for nobody."""
+        return min(self._wake(now), default=inf)
+
+    def _wake(self, now: float) -> Iterator[float]:
+        now_ms = self._wall_ms()
+        for name, rest in self._rests.items():
+            if self._paces[name].asks_again_at > now:
+                yield self._paces[name].asks_again_at
+            if rest.is_resting(now_ms):
+                yield now + (rest.rests_until_ms(now_ms) - now_ms) / 1_000
+
+    # --- Asking -----------------------------------------------------------------------------------------
+
+    def reserve(self, orders: Iterable[AgentNames], now: float) -> dict[str, AgentQuestion]:
+        """Take room for a round.
+
+        Args:
+            orders: who is asked for each of them.
+
+        Returns:
+            By agent; each is to be asked, or released.
+        """
+        counts = Counter(name for names in orders for name in names)
+        return {name: self._paces[name].asked(count, now) for name, count in counts.items()}
+
+    def release(self, questions: Mapping[str, AgentQuestion]) -> None:
+        """Those were not asked."""
+        for name, question in questions.items():
+            self._paces[name].dropped(question)
+
+    async def ask(
+        self,
+        name: str,
+        body: bytes,
+        hashes: Sequence[bytes],
+        question: AgentQuestion,
+        *,
+        deadline_s: float,
+        read: Callable[[bytes], Answer],
+    ) -> Answer | None:
+        """Ask one about the orders of a round.
+
+        Args:
+            body: a SolveRequest, encoded; hashes: of its orders.
+            deadline_s: seconds from now.
+            read: what the body of an answer holds; raises InvalidInput.
+
+        Returns:
+            None where it does not bid.
+
+        Raises:
+            AgentFailure: it gave no answer that can be read, or was not asked.
+        """
+        pace = self._paces[name]
+        try:
+            raw = await self._clients[name].solve(body, deadline_s=deadline_s)
+            answer = None if raw is None else read(raw)
+        except AgentFailure as failed:
+            failure = failed
+        except InvalidInput as error:
+            failure = AgentFailure(AgentFault.MALFORMED, error.detail)
+        else:
+            not_reached = 0 if answer is None else len(answer.not_reached.intersection(hashes))
+            pace.answered(question, trio.current_time(), not_reached)
+            self._has_room()
+            return answer
+        pace.failed(question, trio.current_time(), is_late=failure.fault is AgentFault.LATE)
+        self._has_room()
+        raise failure
+
+    # --- What follows -----------------------------------------------------------------------------------
+
+    def tell(self, agent: str, auction_id: int, entry: NoticeEntry) -> None:
+        """Let one know what became of a settlement, and remember how it delivers."""
+        self.notify(agent, auction_id, (entry,))
+        if entry.notice is Notice.SETTLED and agent in self._rests:
+            self._rests[agent].delivered(self._wall_ms())
+        elif (fault := agents_fault(entry)) is not None:
+            self.failed(agent, auction_id, fault, entry.order_hash)
+
+    def notify(self, agent: str, auction_id: int, entries: Sequence[NoticeEntry]) -> None:
+        """Let one know."""
+        client = self._clients.get(agent)
+        if client is not None:
+            client.notify(NotifyRequest(auction_id, self._chain_id, tuple(entries)))
+
+    def answered(self, agent: str) -> None:
+        """It has answered well."""
+        self._rests[agent].answered()
+
+    def simulated(self, agent: str, auction_id: int, owner: bytes, *, is_good: bool) -> None:
+        """A bid of its on an order of an owner stood in the simulation, or not, where another agent's did."""
+        if self._rests[agent].simulated(owner, is_good=is_good):
+            self.failed(agent, auction_id, AgentFault.WASTE)
+
+    def failed(self, agent: str, auction_id: int, fault: AgentFault, order_hash: str = "") -> None:
+        """It did wrong; where it has to rest for that, it is told."""
+        rest = self._rests.get(agent)
+        until_ms = 0 if rest is None else rest.failed(fault, self._wall_ms(), order_hash)
+        if until_ms:
+            _log.warning("an agent rests", agent=agent, chain_id=self._chain_id, fault=fault.value)
+            banned = NoticeEntry(Notice.BANNED, detail=fault.value, until_ms=until_ms)
+            self.notify(agent, auction_id, (banned,))

@@ -1,0 +1,339 @@
+"""Who wins a round: the best promise net of gas, first price. Pure.
+
+    of each order alone    the most surplus: SELL: what is promised beyond the limit, less gas; BUY: what of
+                           the limit is promised not to be spent, less gas. Ties: the larger part, the earlier
+                           answer, the agent's name, the place in the answer
+    of crossed orders      as a whole, and only where no order is worse off than with its best bid alone
+    an order               is settled once: by a crossing that wins, else by its best bid alone
+
+The limit is that of what a bid settles: of a part of an order, pro rata. Of bids that settle all, the one
+with the most surplus is the one of which the user gets most, or spends least. An order has one winner a
+round; what that leaves is auctioned anew.
+
+A promise is in the settlement, which reverts below it; a bid whose simulation does so is not here. What the
+simulation brings beyond the promise is the user's if it is so when mined, and wins nothing. The decision
+depends on nothing but its arguments, and not on their order.
+
+Source: ARCHITECTURE.md, "Auction".
+Choice: Gas is valued in the token paid out (SELL) or in (BUY); without its price no bid's gas counts.
+Choice: Bids compare surplus in raw units, not per settled unit: the part that a bid leaves may be worthless.
+Choice: A crossing's gain is, per order, its excess over the best single bid, or over the limit, relative to
+    the larger amount. It wins where no order loses and some order gains or has no other bid; of overlapping
+    crossings the greater gain wins.
+Choice: Runners-up are the two next best single bids on the order, also of the winner's agent if its calldata
+    differs; never a crossing.
+Choice: Bids rank by the amount that the contract enforces: the least that a sale brings, the most that a
+    purchase costs. An excess is the user's and wins nothing.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ....codecs.messages.agent_messages import Notice, NoticeEntry
+from ....codecs.messages.vocabulary import Side
+from ....crypto.hexadecimal import to_hex
+from ..bids.bids import Candidate, Rejection, RoundOrder
+from ..bids.simulation import Proven
+
+RUNNERS_UP_MAX = 2
+"""With the winner, three settlements of one round may be tried (ARCHITECTURE.md, "Auction")."""
+
+_LET_GO = "an order of it was not open any more"
+
+GasCost = Callable[[int], int]
+"""wei -> raw units of the token that an order pays in."""
+
+
+class JudgedBid(Struct, frozen=True):
+    """What a round made of a bid on one order.
+
+    Attributes:
+        at: which part of the bid the order is.
+        net: raw units: the promise, less gas (SELL) or with it (BUY).
+        surplus: by how much that is better than the limit; below zero where gas costs more.
+        notice: WON or LOST.
+        detail: why it lost, where that is not its rank.
+    """
+
+    bid: Proven
+    at: int
+    net: int
+    surplus: int
+    notice: Notice
+    detail: str = ""
+
+
+class AuctionVerdict(Struct, frozen=True):
+    """One order's.
+
+    Attributes:
+        winner: settles it; None where nobody does.
+        runners_up: tried in turn if that fails.
+        bids: on it, the winner first and then by rank.
+    """
+
+    asked: RoundOrder
+    winner: Proven | None
+    runners_up: tuple[Proven, ...]
+    bids: tuple[JudgedBid, ...]
+
+    @property
+    def best_amount(self) -> int | None:
+        """What the bid that won promises that the user gets or spends."""
+        return self.bids[0].bid.candidate.parts[self.bids[0].at].promised if self.winner else None
+
+    @property
+    def best_part_amount(self) -> int | None:
+        """Of the fixed side, what the bid that won settles; None where that is all, or nothing."""
+        return self.bids[0].bid.candidate.parts[self.bids[0].at].part_amount if self.winner else None
+
+
+class Decision(Struct, frozen=True):
+    """A round's.
+
+    Attributes:
+        winners: each is one settlement.
+        verdicts: by the hash of the order.
+    """
+
+    winners: tuple[Proven, ...]
+    verdicts: Mapping[bytes, AuctionVerdict]
+
+
+class _Ranked(Struct, frozen=True):
+    """A bid as one order sees it; a higher surplus is better."""
+
+    bid: Proven
+    at: int
+    net: int
+    surplus: int
+
+    def key(self) -> tuple[int, int, int, str, int]:
+        """The best first."""
+        candidate = self.bid.candidate
+        return -self.surplus, -candidate.parts[self.at].part.amount, *_arrival(candidate)
+
+
+class _Crossed(Struct, frozen=True):
+    """A crossing that makes no order worse off."""
+
+    bid: Proven
+    gain: Fraction
+
+
+def decide(
+    orders: Sequence[RoundOrder],
+    bids: Iterable[Proven],
+    gas_price_wei: int,
+    gas_costs: Mapping[bytes, GasCost],
+) -> Decision:
+    """The outcome of a round; see `deciding`."""
+    steps = deciding(orders, bids, gas_price_wei, gas_costs)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            decision: Decision = end.value
+            return decision
+
+
+def deciding(
+    orders: Sequence[RoundOrder],
+    bids: Iterable[Proven],
+    gas_price_wei: int,
+    gas_costs: Mapping[bytes, GasCost],
+) -> Generator[None, None, Decision]:
+    """The outcome of a round, in steps of which none takes long, however much was bid.
+
+    Args:
+        orders: all of the round.
+        bids: on them.
+        gas_costs: by the hash of the order; those that have none are ranked without gas.
+    """
+    by_order: dict[bytes, list[_Ranked]] = {asked.order_hash: [] for asked in orders}
+    crossings: list[Proven] = []
+    for bid in bids:
+        for at, part in enumerate(bid.candidate.parts):
+            order_hash = part.asked.order_hash
+            by_order[order_hash].append(_ranked(bid, at, gas_price_wei, gas_costs.get(order_hash)))
+        if bid.candidate.is_crossing:
+            crossings.append(bid)
+        yield
+    for ranked in by_order.values():
+        ranked.sort(key=_Ranked.key)
+        yield
+    alone = {
+        order_hash: [one for one in ranked if not one.bid.candidate.is_crossing]
+        for order_hash, ranked in by_order.items()
+    }
+    taken, reasons = yield from _won_crossings(crossings, by_order, alone)
+    verdicts: dict[bytes, AuctionVerdict] = {}
+    for asked in orders:
+        order_hash = asked.order_hash
+        verdicts[order_hash] = _verdict(
+            asked, by_order[order_hash], alone[order_hash], taken.get(order_hash), reasons
+        )
+        yield
+    winners = {
+        id(verdict.winner): verdict.winner
+        for _, verdict in sorted(verdicts.items())
+        if verdict.winner is not None
+    }
+    return Decision(tuple(winners.values()), verdicts)
+
+
+def let_go(decision: Decision, winner: Proven) -> Decision:
+    """The decision once a settlement that won cannot be: its orders have no winner, and it has lost."""
+    verdicts = dict(decision.verdicts)
+    for part in winner.candidate.parts:
+        verdict = verdicts[part.asked.order_hash]
+        bids = tuple(
+            [
+                replace(judged, notice=Notice.LOST, detail=_LET_GO) if judged.bid is winner else judged
+                for judged in verdict.bids
+            ]
+        )
+        verdicts[part.asked.order_hash] = AuctionVerdict(verdict.asked, None, (), bids)
+    return Decision(tuple([one for one in decision.winners if one is not winner]), verdicts)
+
+
+def left_out(decision: Decision, winner: Proven) -> Decision:
+    """The decision without the orders of a settlement of which nobody can say whether it is to be."""
+    hashes = {part.asked.order_hash for part in winner.candidate.parts}
+    verdicts = {key: verdict for key, verdict in decision.verdicts.items() if key not in hashes}
+    return Decision(tuple([one for one in decision.winners if one is not winner]), verdicts)
+
+
+def notices(decision: Decision, rejections: Iterable[Rejection]) -> Iterator[tuple[str, NoticeEntry]]:
+    """What agents are told of their bids once the round is closed, one by one: (agent, what)."""
+    for order_hash, verdict in sorted(decision.verdicts.items()):
+        best, best_part = _text(verdict.best_amount), _text(verdict.best_part_amount)
+        for judged in verdict.bids:
+            entry = NoticeEntry(
+                judged.notice,
+                to_hex(order_hash),
+                judged.detail,
+                simulated_amount=str(judged.bid.amount(judged.at)),
+                best_amount=best,
+                part_amount=_text(judged.bid.candidate.parts[judged.at].part_amount),
+                best_part_amount=best_part,
+            )
+            yield judged.bid.candidate.agent, entry
+    for rejection in rejections:
+        if not rejection.orders:
+            yield rejection.agent, NoticeEntry(rejection.notice, detail=rejection.detail)
+        for order_hash in rejection.orders:
+            found = decision.verdicts.get(order_hash)
+            entry = NoticeEntry(
+                rejection.notice,
+                to_hex(order_hash),
+                rejection.detail,
+                simulated_amount=_text(rejection.simulated.get(order_hash)),
+                best_amount=None if found is None else _text(found.best_amount),
+                part_amount=_text(rejection.parts.get(order_hash)),
+                best_part_amount=None if found is None else _text(found.best_part_amount),
+            )
+            yield rejection.agent, entry
+
+
+def _text(amount: int | None) -> str | None:
+    return None if amount is None else str(amount)
+
+
+def _ranked(bid: Proven, at: int, gas_price_wei: int, gas_cost: GasCost | None) -> _Ranked:
+    cost = 0 if gas_cost is None else gas_cost(bid.outcomes[at].gas * gas_price_wei)
+    part = bid.candidate.parts[at]
+    if part.asked.terms.side is Side.SELL:
+        net = part.promised - cost
+        return _Ranked(bid, at, net, net - part.limit)
+    net = part.promised + cost
+    return _Ranked(bid, at, net, part.limit - net)
+
+
+def _won_crossings(
+    crossings: Sequence[Proven],
+    by_order: Mapping[bytes, Sequence[_Ranked]],
+    alone: Mapping[bytes, Sequence[_Ranked]],
+) -> Generator[None, None, tuple[dict[bytes, Proven], dict[int, str]]]:
+    """(order hash -> the crossing that settles it, id of a bid -> why that crossing lost)."""
+    of_bid: dict[int, list[_Ranked]] = {}
+    for ranked in by_order.values():
+        for one in ranked:
+            of_bid.setdefault(id(one.bid), []).append(one)
+        yield
+    fit: list[_Crossed] = []
+    reasons: dict[int, str] = {}
+    for bid in crossings:
+        parts = sorted(of_bid[id(bid)], key=lambda ranked: ranked.at)
+        judged = _crossed(bid, parts, alone)
+        if isinstance(judged, str):
+            reasons[id(bid)] = judged
+        else:
+            fit.append(judged)
+        yield
+    taken: dict[bytes, Proven] = {}
+    for crossed in sorted(fit, key=lambda found: (-found.gain, *_arrival(found.bid.candidate))):
+        hashes = [part.asked.order_hash for part in crossed.bid.candidate.parts]
+        if taken.keys() & hashes:
+            reasons[id(crossed.bid)] = "a crossing that gains more settles an order of it"
+        else:
+            taken |= dict.fromkeys(hashes, crossed.bid)
+    return taken, reasons
+
+
+def _crossed(
+    bid: Proven, parts: Sequence[_Ranked], alone: Mapping[bytes, Sequence[_Ranked]]
+) -> _Crossed | str:
+    """The crossing with its gain, or why it cannot win."""
+    gain, is_wanted = Fraction(0), False
+    for ranked in parts:
+        part = bid.candidate.parts[ranked.at]
+        others = alone[part.asked.order_hash]
+        surplus, net = (others[0].surplus, others[0].net) if others else (0, part.limit)
+        if others and ranked.surplus < surplus:
+            return f"{to_hex(part.asked.order_hash)} has a better bid alone"
+        is_wanted = is_wanted or not others or ranked.surplus > surplus
+        gain += Fraction(ranked.surplus - surplus, max(abs(ranked.net), abs(net), 1))
+    return _Crossed(bid, gain) if is_wanted else "no order of it gains"
+
+
+def _verdict(
+    asked: RoundOrder,
+    ranked: Sequence[_Ranked],
+    alone: Sequence[_Ranked],
+    crossing: Proven | None,
+    reasons: Mapping[int, str],
+) -> AuctionVerdict:
+    winner = crossing if crossing is not None else (alone[0].bid if alone else None)
+    bids = [
+        JudgedBid(
+            one.bid,
+            one.at,
+            one.net,
+            one.surplus,
+            Notice.WON if one.bid is winner else Notice.LOST,
+            reasons.get(id(one.bid), ""),
+        )
+        for one in ranked
+    ]
+    bids.sort(key=lambda judged: judged.notice is not Notice.WON)
+    return AuctionVerdict(asked, winner, _runners_up(winner, alone), tuple(bids))
+
+
+def _runners_up(winner: Proven | None, alone: Sequence[_Ranked]) -> tuple[Proven, ...]:
+    if winner is None:
+        return ()
+    tried = {winner.candidate.calldata}
+    found: list[Proven] = []
+    for one in alone:
+        if one.bid.candidate.calldata not in tried and len(found) < RUNNERS_UP_MAX:
+            tried.add(one.bid.candidate.calldata)
+            found.append(one.bid)
+    return tuple(found)
+
+
+def _arrival(candidate: Candidate) -> tuple[int, str, int]:
+    return candidate.arrival, candidate.agent, candidate.place

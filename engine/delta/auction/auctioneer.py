@@ -1,0 +1,579 @@
+"""The auctions of one chain: which orders are due, the rounds, and what follows from them.
+
+    an order is offered -> due at once, or after a pause that doubles with each round without a winner
+    a slice of a TWAP   -> by the clock of its chain (`slice_watch`), then as any order
+    what is due, after gather_s, as its agents have room -> a round: all at once -> closed -> simulated at one
+        block -> decided
+        -> one unit an order: the record, and for a winner ACTIVE with the effect `settle`
+        -> only then: agents are told, runners-up lined up, what has no winner is offered again
+
+An order is in one round at a time, until that has a settlement for it or none; what a bid for a part leaves
+is due at once when that part was settled and read. Rounds may overlap, up to VENUE_ROUNDS_OPEN_MAX of them.
+What was bid is in this process alone until the round is closed. A crash reopens the auction: nothing of an
+open round is kept. However much an agent bids, it is worked off in slices of time.
+
+A round counts against an order once an agent has considered it. An order that nobody could be asked for waits
+for an agent (`agent_pace`, `due_orders`); where no agent answers, or the chain or the store is away, it is
+due again at once, and the agent pauses, or all rounds do.
+
+A cancelled order drops out of its round, and so does the settlement that won it; the round goes on for the
+others. `auctionId` is the clock's milliseconds, or one more than the last of any chain: it rises over
+restarts too. Of successive rounds with the same reason and no bid for an order the first alone is kept, since
+orders wait for weeks. Pauses of orders are spread by their hashes, so that orders that fail together return
+apart.
+
+Source: ARCHITECTURE.md, "Auction"; choices.md#delta-orders.
+"""
+
+import math
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from functools import partial
+
+import structlog
+import trio
+from msgspec import Struct
+
+from ....codecs.eip712_orders.delta import DeltaOrder
+from ....codecs.messages.agent_messages import Notice, NoticeEntry
+from ....config import limits
+from ....config.errors import ChainError, OrderNotFound, RequestError, StoreError
+from ....config.sections.venue import DeltaSettings
+from ....config.timeouts import AGENT_PROBE_S_FIRST, AUCTION_VOID_S
+from ....feeds.slices import Slices
+from ...chain.port import Upcoming
+from ...orders.order_units import effect_key
+from ...orders.scheduler import Scheduler
+from ...store.rows import DeltaOrderRow
+from ...store.store import Store
+from ...store.tables import AUCTION_ROUND
+from ...store.units import Change, Unit, put
+from ..bids.agent_client import AgentClient, AgentClientStatistics
+from ..bids.agent_pace import AgentQuestion
+from ..bids.agent_rest import AgentFault, AgentReport
+from ..bids.bid_merit import best_of, judged
+from ..bids.bids import Answer, Candidate, Rejection, RoundOrder, asked_of, read_answer, sorted_out
+from ..bids.simulation import Proven
+from ..orders.life import OPEN, SETTLE, DeltaStep, won
+from ..orders.live_orders import LiveOrder, LiveOrders
+from ..orders.terms import slice_due
+from ..settlement.claims import Claims
+from ..settlement.settling import (
+    Settlement,
+    Settling,
+    settlement_of,
+    settlement_payload,
+)
+from .agents import Agents
+from .auction import AuctionVerdict, Decision, deciding, left_out, let_go, notices
+from .auction_record import Rejections, RoundTimes, round_rows
+from .due_orders import Assignment, DueOrders
+from .round_asking import Round, RoundAsking
+from .simulating import AuctionAt, gas_cost, simulated
+from .slice_watch import SliceWatch
+
+_log = structlog.get_logger("cambist.venue")
+
+_RECORDS_A_WRITE = 16  # of at most 64 bids: together far below what one write may hold
+_FAULTS = {
+    Notice.MALFORMED: AgentFault.MALFORMED,
+    Notice.SIMULATION_MISMATCH: AgentFault.SIMULATION_MISMATCH,
+}
+
+
+_Silence = frozenset[tuple[str, Notice]]
+"""Why nobody bid for an order: agents that gave no answer, with why not; nothing where all had no bid."""
+
+
+class AuctionIds:
+    """The ids of a venue's rounds, those of all its chains: none is given twice."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def next(self, now_ms: int) -> int:
+        """The id of a round that opens now. They rise."""
+        self._last = max(self._last + 1, now_ms)
+        return self._last
+
+
+class AuctioneerStatistics(Struct, frozen=True):
+    """One chain's auctions.
+
+    Attributes:
+        waiting: orders that will be due, slices that wait for the chain's clock among them.
+        ready: orders that are due.
+        open_rounds: now.
+        rounds, won, void: rounds so far; orders that they found a settlement for; rounds that came to
+            nothing, mostly because the chain or the store was away.
+        agents: name -> what it was asked and told.
+    """
+
+    waiting: int
+    ready: int
+    open_rounds: int
+    rounds: int
+    won: int
+    void: int
+    agents: Mapping[str, AgentClientStatistics]
+
+
+class _End(Enum):
+    """What became of a settlement that won: kept, let go, or nobody can say."""
+
+    KEPT = "kept"
+    LET_GO = "let go"
+    UNKNOWN = "unknown"
+
+
+class Auctioneer:
+    """See the module. `run` is its task.
+
+    Args:
+        agents: by name.
+        scheduler: of the engine.
+        ids: of the engine.
+        settings: how long things take.
+        wall_ms: Unix milliseconds.
+
+    Attributes:
+        settling: takes what was won; set by whoever opens both.
+        claims: that settlements have on accounts; set by whoever follows these.
+        unsettled: told of an open order that no round found a settlement for; unless set, it is offered anew.
+    """
+
+    settling: Settling
+    claims: Claims
+
+    def __init__(
+        self,
+        at: AuctionAt,
+        agents: Mapping[str, AgentClient],
+        orders: LiveOrders,
+        store: Store,
+        scheduler: Scheduler,
+        *,
+        ids: AuctionIds,
+        settings: DeltaSettings,
+        wall_ms: Callable[[], int],
+    ) -> None:
+        self._at = at
+        self._place = at.place
+        self._orders = orders
+        self._store = store
+        self._scheduler = scheduler
+        self._ids = ids
+        self._settings = settings
+        self._wall_ms = wall_ms
+        self._tries: dict[bytes, int] = {}
+        self._waiting: dict[bytes, int] = {}  # with the time of their last fill
+        self._ready = DueOrders(settings.round_s)
+        self._in_round: set[bytes] = set()
+        self._closed_ms: dict[bytes, int] = {}
+        self._silent: dict[bytes, _Silence] = {}  # why nobody bid in the last round of an order
+        self._changed = trio.Event()
+        self._open = self._rounds = self._won = self._void = 0
+        self._void_in_row = 0
+        self._opens_at = -math.inf  # no round does before, in trio's time
+        self._slices = Slices()
+        self._sliced = SliceWatch(at.place.chain, lambda: at.place.pulse.head_time_s, self._offer_again)
+        self.unsettled: Callable[[LiveOrder], None] = self.offer
+        self._agents = Agents(
+            agents, chain_id=at.place.chain_id, settings=settings, wall_ms=wall_ms, has_room=self._wake
+        )
+        self._asking = RoundAsking(
+            self._agents, at.place, round_s=settings.round_s, slices=self._slices, wall_ms=wall_ms
+        )
+
+    def statistics(self) -> AuctioneerStatistics:
+        """Counters and present sizes."""
+        return AuctioneerStatistics(
+            len(self._waiting) + len(self._sliced),
+            len(self._ready),
+            self._open,
+            self._rounds,
+            self._won,
+            self._void,
+            self._agents.statistics(),
+        )
+
+    # --- What is due ------------------------------------------------------------------------------------
+
+    def offer(self, live: LiveOrder, *, is_due: bool = False) -> None:
+        """Auction an order when it is due, unless it waits for that already.
+
+        Args:
+            is_due: now, whatever `due_ms` says.
+        """
+        order_hash = live.order_hash
+        if order_hash in self._ready or order_hash in self._in_round:
+            return
+        if order_hash in self._waiting:
+            if not is_due and self._waiting[order_hash] == live.last_fill_s:
+                return
+            del self._waiting[order_hash]
+            self._scheduler.cancel(_due(order_hash))
+        due_s = slice_due(live.order, live.last_fill_s)
+        if due_s > self._sliced.time_s:
+            self._sliced.wait(order_hash, due_s)
+            return
+        self._sliced.forget(order_hash)
+        at_ms = self.due_ms(live)
+        if is_due or at_ms <= self._wall_ms():
+            self._make_ready(order_hash)
+            return
+        self._waiting[order_hash] = live.last_fill_s
+        self._scheduler.at(at_ms, _due(order_hash), lambda: self._make_ready(order_hash))
+
+    def _offer_again(self, order_hash: bytes) -> None:
+        live = self._orders.get(order_hash)
+        if live is not None:
+            self.offer(live)
+
+    def is_joinable(self, order_hash: bytes) -> bool:
+        """Whether who is offered now shares a round with an order that is offered now, or was already."""
+        is_full = len(self._ready) >= self._agents.orders_max()
+        return order_hash not in self._in_round and not (order_hash in self._ready and is_full)
+
+    def begin_anew(self, order_hash: bytes) -> None:
+        """Rounds that found nothing for an order count no more: its market has moved away since."""
+        self._tries.pop(order_hash, None)
+
+    def withdraw(self, order_hash: bytes) -> None:
+        """Auction an order no more. The round that it is in goes on without it."""
+        self._tries.pop(order_hash, None)
+        self._closed_ms.pop(order_hash, None)
+        self._silent.pop(order_hash, None)
+        self._ready.remove(order_hash)
+        self._sliced.forget(order_hash)
+        if self._waiting.pop(order_hash, None) is not None:
+            self._scheduler.cancel(_due(order_hash))
+
+    def leave(self, held: Container[int]) -> None:
+        """Forget the orders of shards that this engine does not hold any more."""
+        known = {
+            *self._tries, *self._waiting, *self._sliced, *self._ready, *self._closed_ms, *self._silent
+        }  # fmt: skip
+        for order_hash in known:
+            if order_hash[0] not in held:
+                self.withdraw(order_hash)
+        self.claims.leave(held)
+
+    def tell(self, agent: str, auction_id: int, entry: NoticeEntry) -> None:
+        """Let an agent know what became of a settlement, and remember how it delivers."""
+        self._agents.tell(agent, auction_id, entry)
+
+    def reports(self) -> dict[str, AgentReport]:
+        """How the agents do, by name."""
+        return self._agents.reports()
+
+    def last_round_ms(self, order_hash: bytes) -> int:
+        """When the last round with an order closed, Unix milliseconds; 0 where that is not known."""
+        return self._closed_ms.get(order_hash, 0)
+
+    def due_ms(self, live: LiveOrder) -> int:
+        """When its next round may open: at first at once, and a slice once it is due."""
+        tries = self._tries.get(live.order_hash, 0) + live.in_vain
+        again_s = min(self._settings.again_s * 2.0 ** min(tries - 1, 30), self._settings.again_s_max)
+        spread = 1 - live.order_hash[tries % len(live.order_hash)] / 1_024  # three quarters at least
+        return self._wall_ms() + (round(again_s * spread * 1_000) if tries else 0)
+
+    @property
+    def chain_s(self) -> int:
+        """Last known time of the chain by which slices are due, Unix seconds; 0 before the first answer."""
+        return self._sliced.time_s
+
+    def _make_ready(self, order_hash: bytes, *, is_new: bool | None = None) -> None:
+        self._waiting.pop(order_hash, None)
+        live = self._orders.get(order_hash)
+        if live is None:
+            return
+        is_new = order_hash not in self._tries if is_new is None else is_new
+        agents = self._agents.admitted(live.document)
+        self._ready.add(order_hash, agents, trio.current_time(), is_new=is_new)
+        self._wake()
+
+    def _wake(self) -> None:
+        """Orders are due, or agents have room, that were not or had not."""
+        self._changed.set()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Open rounds for what is due, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            self._agents.start(nursery)
+            await nursery.start(self._sliced.run)
+            task_status.started()
+            while True:
+                wakes_at = self._open_rounds()
+                with trio.move_on_at(wakes_at):
+                    await self._changed.wait()
+                self._changed = trio.Event()
+                await trio.sleep(self._settings.gather_s)
+
+    def _open_rounds(self) -> float:
+        """Open rounds for what is due, as there is room.
+
+        Returns:
+            When to look again, whatever happens, in trio's time.
+        """
+        now = trio.current_time()
+        if not len(self._ready) or self._open >= limits.VENUE_ROUNDS_OPEN_MAX:
+            return math.inf
+        if now < self._opens_at:
+            return self._opens_at
+        standing = self._agents.standing(now)
+        room = limits.AGENT_ORDERS_MAX - len(self._in_round)
+        for assignment in self._ready.rounds(standing, now, room):
+            asked = self._still_open(assignment)
+            if asked:
+                questions = self._agents.reserve([assignment[key] for key in asked], now)
+                self._in_round |= asked.keys()
+                self._open += 1
+                self._nursery.start_soon(self._run_round, asked, assignment, questions)
+        if not len(self._ready):
+            return math.inf
+        return min(self._ready.next_at(standing, now), self._agents.wakes_at(now))
+
+    def _still_open(self, order_hashes: Iterable[bytes]) -> dict[bytes, RoundOrder]:
+        """Those of some orders that still wait for a round."""
+        asked: dict[bytes, RoundOrder] = {}
+        for order_hash in order_hashes:
+            live = self._orders.get(order_hash)
+            if live is None or live.row.status not in OPEN or live.settling is not None:
+                continue
+            found = asked_of(live)
+            if found is not None:
+                asked[order_hash] = found
+        return asked
+
+    # --- A round ----------------------------------------------------------------------------------------
+
+    async def _run_round(
+        self, asked: Mapping[bytes, RoundOrder], agents: Assignment, questions: dict[str, AgentQuestion]
+    ) -> None:
+        self._rounds += 1
+        opened_ms = self._wall_ms()
+        this = Round(self._ids.next(opened_ms), opened_ms, asked, agents, questions, set(asked), set())
+        is_void = True
+        try:
+            await self._round(this)
+            is_void = False
+        except (ChainError, RequestError, StoreError) as error:
+            _log.warning("a round came to nothing", chain_id=self._place.chain_id, detail=str(error))
+        except Exception as error:  # noqa: BLE001  one round's bug is not the others' end
+            _log.error("a round failed", chain_id=self._place.chain_id, detail=repr(error), exc_info=True)
+        finally:
+            self._open -= 1
+            self._agents.release(questions)
+            self._note_void(is_void=is_void)
+            for order_hash in asked:
+                if order_hash in this.unsettled:
+                    self._over(order_hash, is_counted=order_hash in this.considered and not is_void)
+            self._wake()
+
+    def _note_void(self, *, is_void: bool) -> None:
+        """After a round that came to nothing the next one waits for the chain, or the store."""
+        self._void += is_void
+        self._void_in_row = self._void_in_row + 1 if is_void else 0
+        if is_void:
+            pause_s = AGENT_PROBE_S_FIRST * 2.0 ** min(self._void_in_row - 1, 30)
+            self._opens_at = trio.current_time() + min(pause_s, AUCTION_VOID_S)
+
+    def _over(self, order_hash: bytes, *, is_counted: bool) -> None:
+        """A round has found no settlement for an order.
+
+        Args:
+            is_counted: an agent has considered it.
+        """
+        if not is_counted:
+            self._in_round.discard(order_hash)
+            if self._is_waiting_for_bids(order_hash):
+                self._make_ready(order_hash, is_new=False)
+            else:
+                self.withdraw(order_hash)
+            return
+        self._in_round.discard(order_hash)
+        live = self._orders.get(order_hash)
+        if live is not None and self._is_waiting_for_bids(order_hash):
+            self._tries[order_hash] = self._tries.get(order_hash, 0) + 1
+            self.unsettled(live)
+        else:
+            self.withdraw(order_hash)
+
+    def _is_waiting_for_bids(self, order_hash: bytes) -> bool:
+        live = self._orders.get(order_hash)
+        return live is not None and live.row.status in OPEN and live.settling is None
+
+    async def _round(self, this: Round) -> None:
+        answers, rejections = await self._asking.answers(this)
+        closed_ms = self._wall_ms()
+        candidates: list[Candidate] = []
+        for answer in answers:
+            bids: list[Candidate] = []
+            await self._slices.work(sorted_out(read_answer(answer, this.orders), bids, rejections))
+            await self._slices.work(sorted_out(best_of(bids), candidates, rejections))
+        found = await simulated(candidates, self._at, partial(self._upcoming, this), self._slices)
+        rejections += found.rejections
+        this.considered.difference_update(found.unknown)
+        gas_price_wei = self._place.gas.gas_price_wei
+        costs = {key: cost for key, one in this.orders.items() if (cost := gas_cost(one, self._place))}
+        steps = deciding(tuple(this.orders.values()), found.proven, gas_price_wei, costs)
+        decided: list[Decision] = []
+        await self._slices.work(_ending_in(steps, decided))
+        (decision,) = decided
+        self._closed_ms |= dict.fromkeys(this.orders, closed_ms)
+        stands = await self._conclude(this, closed_ms, decision, rejections)
+        self._remember(this.auction_id, answers, rejections)
+        for agent, owner, is_good in judged(found):
+            self._agents.simulated(agent, this.auction_id, owner, is_good=is_good)
+        told: dict[str, list[NoticeEntry]] = {}
+        await self._slices.work(_by_agent(notices(stands, rejections), told))
+        for agent, entries in told.items():
+            self._agents.notify(agent, this.auction_id, entries)
+
+    async def _upcoming(self, this: Round) -> Upcoming:
+        """The block of a round's simulation, and the next block's time if the round has slices."""
+        if all(isinstance(one.order, DeltaOrder) for one in this.orders.values()):
+            head = await self._place.chain.block()
+            if head is None:
+                raise ChainError("the chain has no latest block")
+            return Upcoming(head, None)
+        return await self._sliced.look()
+
+    def _remember(self, auction_id: int, answers: Sequence[Answer], rejections: Sequence[Rejection]) -> None:
+        """How the agents that answered did. What a simulation refuses may be the user's cause: no fault."""
+        agents = {answer.agent for answer in answers}
+        faults = {
+            (rejection.agent, fault)
+            for rejection in rejections
+            if rejection.agent in agents and (fault := _FAULTS.get(rejection.notice)) is not None
+        }
+        for agent, fault in sorted(faults):
+            self._agents.failed(agent, auction_id, fault)
+        faulty = {agent for agent, _ in faults}
+        for agent in agents - faulty:
+            self._agents.answered(agent)
+
+    # --- What follows from it ---------------------------------------------------------------------------
+
+    async def _conclude(
+        self, this: Round, closed_ms: int, decision: Decision, rejections: Sequence[Rejection]
+    ) -> Decision:
+        """Write what was decided, each settlement in a unit with its orders and their records.
+
+        Returns:
+            What stands of it: without the settlements that were let go, and without the orders of those of
+            which nobody can say whether they were kept.
+        """
+        times = RoundTimes(this.auction_id, self._place.chain_id, this.opened_ms, closed_ms)
+        refused = Rejections(rejections)
+        won = [verdict for verdict in decision.verdicts.values() if verdict.winner is not None]
+        records = await self._records(times, won, refused)
+        stands = decision
+
+        async def settle(winner: Proven) -> None:
+            nonlocal stands
+            hashes = [part.asked.order_hash for part in winner.candidate.parts]
+            end = await self._intend_settlement(this, winner, decision, {key: records[key] for key in hashes})
+            if end is _End.KEPT:
+                self._won += len(hashes)
+                this.unsettled.difference_update(hashes)  # what is left of them may be in the next round
+                self._in_round.difference_update(hashes)
+            else:
+                stands = (let_go if end is _End.LET_GO else left_out)(stands, winner)
+
+        async with trio.open_nursery() as nursery:  # the store writes them together
+            for winner in decision.winners:
+                nursery.start_soon(settle, winner)
+        others = [verdict for verdict in stands.verdicts.values() if verdict.winner is None]
+        kept = [verdict for verdict in others if self._is_kept(verdict, refused)]
+        for at in range(0, len(kept), _RECORDS_A_WRITE):
+            some = await self._records(times, kept[at : at + _RECORDS_A_WRITE], refused)
+            await self._store.write(Unit(tuple(some.values())))
+        return stands
+
+    async def _records(
+        self, times: RoundTimes, verdicts: Iterable[AuctionVerdict], refused: Rejections
+    ) -> dict[bytes, Change]:
+        """What is written of a round, by the hash of the order."""
+        records: dict[bytes, Change] = {}
+
+        def made() -> Iterator[None]:
+            for row in round_rows(times, verdicts, refused):
+                records[row.order_hash] = put(AUCTION_ROUND, row)
+                yield
+
+        await self._slices.work(made())
+        return records
+
+    def _is_kept(self, verdict: AuctionVerdict, refused: Rejections) -> bool:
+        """Whether a round without a settlement is kept."""
+        key = verdict.asked.order_hash
+        if verdict.bids or key in refused:
+            self._silent.pop(key, None)
+            return True
+        silence = frozenset((one.agent, one.notice) for one in refused.about(verdict.asked))
+        was = self._silent.get(key)
+        self._silent[key] = silence
+        return was != silence
+
+    async def _intend_settlement(
+        self, this: Round, winner: Proven, decision: Decision, records: Mapping[bytes, Change]
+    ) -> _End:
+        """Intend the settlement that won, unless an order of it is not open any more."""
+        hashes = tuple(records)
+        shared = ""
+
+        def decided(row: DeltaOrderRow) -> DeltaStep | None:
+            nonlocal shared
+            live = self._orders.get(row.order_hash)
+            if row.status not in OPEN or live is None or live.settling is not None:
+                raise _NotOpen
+            if row.order_hash == hashes[0]:
+                shared = effect_key(row.order_hash, row.version + 1, SETTLE)
+            at = hashes.index(row.order_hash)
+            settlement = self._settlement(this, winner, at, shared)
+            return won(row, settlement_payload(settlement, row), (records[row.order_hash],), self._wall_ms())
+
+        if not self.claims.claim([live for key in hashes if (live := self._orders.get(key)) is not None]):
+            return _End.LET_GO
+        for order_hash in hashes:
+            runners_up = decision.verdicts[order_hash].runners_up
+            self.settling.line_up(order_hash, [self._settlement(this, one, 0, "") for one in runners_up])
+        try:
+            await self._orders.step_all(hashes, decided)
+        except (_NotOpen, OrderNotFound):
+            return _End.LET_GO
+        except StoreError as error:
+            _log.warning("a settlement was not kept", chain_id=self._place.chain_id, detail=error.detail)
+            return _End.UNKNOWN
+        finally:
+            self.claims.release(hashes)
+        return _End.KEPT
+
+    def _settlement(self, this: Round, bid: Proven, at: int, key: str) -> Settlement:
+        deadline_s = self._wall_ms() // 1_000 + math.ceil(self._settings.settlement_s)
+        return settlement_of(bid, at, key, this.auction_id, deadline_s, self._at.gas_max)
+
+
+class _NotOpen(Exception):
+    """An order of a settlement was cancelled, or ended, or has another, since the round began."""
+
+
+def _ending_in(
+    steps: Generator[None, None, Decision], decided: list[Decision]
+) -> Generator[None, None, None]:
+    decided.append((yield from steps))
+
+
+def _by_agent(
+    entries: Iterable[tuple[str, NoticeEntry]], told: dict[str, list[NoticeEntry]]
+) -> Iterator[None]:
+    for agent, entry in entries:
+        told.setdefault(agent, []).append(entry)
+        yield
+
+
+def _due(order_hash: bytes) -> tuple[str, bytes]:
+    return "auction", order_hash

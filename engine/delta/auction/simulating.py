@@ -1,0 +1,109 @@
+"""The simulation of a round's bids by the chain, each agent's apart.
+
+    candidates, by agent -> calls at one block, some at a time, within AGENT_SIMULATION_S
+        -> Proven, or a Rejection
+
+An agent that bids what takes for ever is alone in that, and whatever it has bid takes no longer.
+
+Source: ARCHITECTURE.md, "Auction".
+"""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+
+import trio
+from msgspec import Struct
+
+from ....codecs.messages.vocabulary import Side
+from ....config.errors import ChainError, PricingError
+from ....config.limits import AGENT_SIMULATED_AT_ONCE
+from ....config.timeouts import AGENT_SIMULATION_S, SIMULATION_S
+from ....feeds.slices import Slices
+from ...chain.port import Upcoming
+from ...served.served_chain import ServedChain
+from ..bids.bids import Candidate, Rejection, RoundOrder, sorted_out
+from ..bids.simulation import Proven, Simulated, not_proven, proven, simulation_of
+from ..pricing.price import gas_in_token
+from .auction import GasCost
+
+
+class AuctionAt(Struct, frozen=True):
+    """Where it is settled.
+
+    Attributes:
+        relayer: whose account settles, 20 bytes.
+        gas_max: units of one settlement.
+    """
+
+    place: ServedChain
+    relayer: bytes
+    gas_max: int
+
+
+async def simulated(
+    candidates: Sequence[Candidate],
+    at: AuctionAt,
+    upcoming: Callable[[], Awaitable[Upcoming]],
+    slices: Slices,
+) -> Simulated:
+    """The values of bids, all at one block and time.
+
+    Args:
+        candidates: those of an agent in the order in which they are to be simulated.
+        upcoming: asks the chain for them.
+        slices: in which what the chain answers is read.
+
+    Raises:
+        ChainError: nobody can say.
+    """
+    found = Simulated([], [], set())
+    if not candidates:
+        return found
+    try:
+        with trio.fail_after(SIMULATION_S):
+            where = await upcoming()
+    except trio.TooSlowError:
+        raise ChainError(f"the latest block was not told within {SIMULATION_S:g} s") from None
+    by_agent: defaultdict[str, list[Candidate]] = defaultdict(list)
+    for one in candidates:
+        by_agent[one.agent].append(one)
+
+    async def simulate(bids: list[Candidate]) -> None:
+        done, why = 0, f"{AGENT_SIMULATION_S:g} s are over"
+        with trio.move_on_after(AGENT_SIMULATION_S):
+            try:
+                while done < len(bids):
+                    some = bids[done : done + AGENT_SIMULATED_AT_ONCE]
+                    calls = [simulation_of(one, at.place.delta, at.relayer, at.gas_max) for one in some]
+                    answers = await at.place.chain.call_many(calls, where.head.hash, where.made_s)
+                    judged = (proven(one, answer) for one, answer in zip(some, answers, strict=True))
+                    good: list[Proven] = []
+                    refused: list[Rejection] = []
+                    await slices.work(sorted_out(judged, good, refused))
+                    found.proven += good
+                    found.rejections += refused
+                    done += len(some)
+            except ChainError as error:
+                why = str(error)
+        for one in bids[done:]:
+            found.rejections.append(not_proven(one, why))
+            found.unknown.update(part.asked.order_hash for part in one.parts)
+
+    async with trio.open_nursery() as nursery:
+        for agent in sorted(by_agent):
+            nursery.start_soon(simulate, by_agent[agent])
+    return found
+
+
+def gas_cost(asked: RoundOrder, place: ServedChain) -> GasCost | None:
+    """What gas costs in the token that an order pays in; None where that has no price."""
+    terms = asked.terms
+    token = place.tokens.by_address.get(terms.dest_token if terms.side is Side.SELL else terms.src_token)
+    if token is None:
+        return None
+    native, usd = place.tokens.wrapped_native, place.usd
+    try:
+        gas_in_token(token, 10**18, native, usd)
+    except PricingError:
+        return None
+    return lambda wei: gas_in_token(token, wei, native, usd)

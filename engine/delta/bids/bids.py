@@ -1,0 +1,455 @@
+"""What a round asks for, and the bids that agents answer with: from bytes to what can be simulated. Pure.
+
+    LiveOrder -> RoundOrder: what was signed, and the next part -> the order as agents are shown it
+    bytes of an answer -> its bids -> each alone: a Candidate with its calldata, or a Rejection that says why
+
+One part is settled by `settle`, `settleTwap` or `settleTwapBuy`, as its order was signed; several by
+`settleCrossed`. Here is checked what needs no chain: that the bid fits the round, its agent, the limit that
+was signed and a transaction. What it is worth, the simulation says.
+
+A bid for a part of an order is held to the limit pro rata, unit for unit as the contract reckons it.
+
+`given` of a sale is not read, and of a single order neither `paid` nor `traded`: the contract does not use
+them.
+
+Source: codecs/messages/agent_messages.py; ARCHITECTURE.md, "Auction"; contracts/Delta.sol.
+Choice: A refused bid costs an agent that bid alone; an unreadable answer costs all of its bids.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Raw, Struct
+from msgspec.structs import force_setattr
+
+from ....codecs.amounts import parse_amount
+from ....codecs.contracts.delta_calldata import (
+    EXECUTOR,
+    CrossedOrder,
+    Execution,
+    SettlementStep,
+    agent_id,
+    settle,
+    settle_crossed,
+    settle_twap,
+    settle_twap_buy,
+)
+from ....codecs.eip712_orders.delta import DeltaOrder, TwapBuyOrder, TwapOrder
+from ....codecs.messages.agent_messages import (
+    AuctionOrder,
+    BidPart,
+    BidStep,
+    Notice,
+    SolverBid,
+    WholeOrder,
+    decode_solver_bid,
+    decode_unread_response,
+)
+from ....codecs.messages.vocabulary import OnChainOrderType, Side
+from ....config import limits
+from ....config.errors import InvalidInput
+from ....crypto.addresses import parse_address, to_checksum
+from ....crypto.hexadecimal import parse_hex, to_hex
+from ..orders.document import DeltaDocument
+from ..orders.terms import DeltaPart, OrderTerms, SettledOrder, is_part, next_part, part_min, part_of
+
+if TYPE_CHECKING:
+    from ..orders.live_orders import LiveOrder
+
+_HASH_BYTES = 32
+_Found = TypeVar("_Found")
+
+
+class RoundOrder(Struct, frozen=True):
+    """One order as a round has it, from its opening to its end.
+
+    Attributes:
+        part: what is to be settled of it, or at most.
+    """
+
+    order_hash: bytes
+    order: SettledOrder
+    document: DeltaDocument
+    terms: OrderTerms
+    part: DeltaPart
+
+    @property
+    def part_min(self) -> int:
+        """Of the fixed side: the smallest part that a bid may settle; 0 where it settles all."""
+        if not self.document.partially_fillable or not isinstance(self.order, DeltaOrder):
+            return 0
+        least = part_min(self.part.amount)
+        return least if least < self.part.amount else 0
+
+    def part_of(self, amount: int) -> DeltaPart:
+        """What a bid settles.
+
+        Args:
+            amount: of the fixed side: all that is asked for, or of an order that may be filled in parts less.
+        """
+        if amount == self.part.amount or not isinstance(self.order, DeltaOrder):
+            return self.part
+        return part_of(self.order, self.part.amount, amount)
+
+    @property
+    def limit(self) -> int:
+        """Of all that is asked for; see `limit_of`."""
+        return self.limit_of(self.part)
+
+    def limit_of(self, part: DeltaPart) -> int:
+        """The least that the user has to get of a part (SELL), or the most that is spent (BUY)."""
+        return part.dest_amount if self.terms.side is Side.SELL else part.src_amount
+
+    def is_worse(self, amount: int, than: int) -> bool:
+        """Whether the user is worse off with one amount got or spent than with another."""
+        return amount < than if self.terms.side is Side.SELL else amount > than
+
+
+class Answer(Struct, frozen=True):
+    """What an agent answered.
+
+    Attributes:
+        arrival: counts the answers of the round as they came.
+        arrived_ms: since the round opened.
+        bids: as they came.
+        not_reached: hashes of the orders for which the agent had no time.
+    """
+
+    agent: str
+    arrival: int
+    arrived_ms: int
+    bids: Sequence[Raw]
+    not_reached: frozenset[bytes] = frozenset()
+
+
+class CandidatePart(Struct, frozen=True):
+    """How one order is to be settled.
+
+    Attributes:
+        part: that is settled: of what is asked for all, or less.
+        promised: raw units that the user gets at least (SELL) or spends at most (BUY), or nothing is settled.
+        given: of a purchase's source.
+        paid: of a crossed order's destination.
+        receiver: of what is given, 20 bytes; EXECUTOR for the executor.
+        traded: of a crossed order's source.
+    """
+
+    asked: RoundOrder
+    part: DeltaPart
+    promised: int
+    given: int
+    paid: int
+    steps: tuple[SettlementStep, ...]
+    leftovers: tuple[bytes, ...]
+    receiver: bytes = EXECUTOR
+    traded: int = 0
+
+    @property
+    def limit(self) -> int:
+        """The least that the user has to get (SELL), or the most that is spent (BUY)."""
+        return self.asked.limit_of(self.part)
+
+    @property
+    def part_amount(self) -> int | None:
+        """Of the fixed side, what is settled; None where that is all that is asked for."""
+        return None if self.part.amount == self.asked.part.amount else self.part.amount
+
+
+class Candidate(Struct, frozen=True):
+    """A bid that can be simulated.
+
+    Attributes:
+        place: among the bids of its answer.
+        parts: one, or several that are crossed with each other.
+        calldata: of the settlement.
+    """
+
+    agent: str
+    arrival: int
+    arrived_ms: int
+    place: int
+    parts: tuple[CandidatePart, ...]
+    calldata: bytes
+
+    @property
+    def is_crossing(self) -> bool:
+        """Whether it settles orders against each other."""
+        return len(self.parts) > 1
+
+
+class Rejection(Struct, frozen=True):
+    """A bid, or all that an agent answered, that is out of the round.
+
+    Attributes:
+        arrived_ms: since the round opened.
+        detail: what is wrong with it; cut to what a record keeps.
+        orders: hash -> what it promised, None where that cannot be read; empty where it is not about orders.
+        simulated: hash -> what the simulation came to, where it came to anything.
+        parts: hash -> of the fixed side, what was bid for, where that is not all.
+    """
+
+    agent: str
+    arrived_ms: int
+    notice: Notice
+    detail: str
+    orders: Mapping[bytes, int | None] = {}
+    simulated: Mapping[bytes, int] = {}
+    parts: Mapping[bytes, int] = {}
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "detail", self.detail[: limits.VENUE_AUCTION_DETAIL_CHARS_MAX])
+
+
+class _BidRefused(Exception):
+    """A bid is refused; it never leaves this file."""
+
+    def __init__(self, notice: Notice, detail: str) -> None:
+        super().__init__(detail)
+        self.notice = notice
+        self.detail = detail
+
+
+def asked_of(live: "LiveOrder") -> RoundOrder | None:
+    """What a round asks for of an order; None where nothing of it is left."""
+    part = next_part(live.order, live.filled)
+    if part is None:
+        return None
+    return RoundOrder(live.order_hash, live.order, live.document, live.terms, part)
+
+
+def shown(asked: RoundOrder) -> AuctionOrder:
+    """The order as agents are shown it."""
+    terms, part = asked.terms, asked.part
+    return AuctionOrder(
+        order_hash=to_hex(asked.order_hash),
+        order_type=OnChainOrderType(asked.document.order_type),
+        side=terms.side,
+        owner=to_checksum(terms.owner),
+        src_token=to_checksum(terms.src_token),
+        dest_token=to_checksum(terms.dest_token),
+        src_amount=str(part.src_amount),
+        dest_amount=str(part.dest_amount),
+        expected_amount=str(part.expected),
+        partner_and_fee=str(asked.order.partner_and_fee),
+        deadline=terms.deadline,
+        part_min=str(asked.part_min) if asked.part_min else "",
+        whole=_whole(asked.order) if asked.part_min else None,
+    )
+
+
+def _whole(order: SettledOrder) -> WholeOrder | None:
+    if not isinstance(order, DeltaOrder):
+        return None
+    return WholeOrder(str(order.src_amount), str(order.dest_amount), str(order.expected_amount))
+
+
+def answer_of(agent: str, arrival: int, arrived_ms: int, raw: bytes) -> Answer:
+    """What the body of an answer holds; its bids are not read.
+
+    Raises:
+        InvalidInput: it is no answer.
+    """
+    told = decode_unread_response(raw)
+    not_reached = [_hash(one, f"notReached[{at}]") for at, one in enumerate(told.not_reached)]
+    return Answer(agent, arrival, arrived_ms, told.bids, frozenset(not_reached))
+
+
+def read_answer(answer: Answer, orders: Mapping[bytes, RoundOrder]) -> Iterator[Candidate | Rejection]:
+    """The bids of an answer in their order, those that are refused among them, read one by one.
+
+    Args:
+        orders: of the round, by hash.
+    """
+    for place, raw in enumerate(answer.bids):
+        yield _read(answer, place, bytes(raw), orders)
+
+
+def _read(
+    answer: Answer, place: int, raw: bytes, orders: Mapping[bytes, RoundOrder]
+) -> Candidate | Rejection:
+    """One bid of an answer."""
+    agent, arrived_ms = answer.agent, answer.arrived_ms
+    try:
+        bid = decode_solver_bid(raw)
+    except InvalidInput as error:
+        return Rejection(agent, arrived_ms, Notice.MALFORMED, f"bids[{place}]: {error.detail}")
+    try:
+        return _candidate(answer, place, bid, orders)
+    except _BidRefused as refused:
+        notice, detail = refused.notice, refused.detail
+    except InvalidInput as error:
+        notice, detail = Notice.MALFORMED, error.detail
+    named, parts = _named(bid, orders, agent)
+    return Rejection(agent, arrived_ms, notice, f"bids[{place}]: {detail}", named, parts=parts)
+
+
+def sorted_out(
+    found: Iterable[_Found | Rejection], good: list[_Found], refused: list[Rejection]
+) -> Iterator[None]:
+    """Put what is found, one by one, where it belongs: what was refused, and what was not."""
+    for one in found:
+        if isinstance(one, Rejection):
+            refused.append(one)
+        else:
+            good.append(one)
+        yield
+
+
+def _candidate(answer: Answer, place: int, bid: SolverBid, orders: Mapping[bytes, RoundOrder]) -> Candidate:
+    asked = [_asked(answer.agent, at, part, orders) for at, part in enumerate(bid.parts)]
+    if len({one.order_hash for one in asked}) < len(asked):
+        raise InvalidInput("an order stands once in a bid", field="parts")
+    is_crossing = len(asked) > 1
+    for at, one in enumerate(asked):
+        if is_crossing and not isinstance(one.order, DeltaOrder):
+            raise InvalidInput(
+                field=f"parts[{at}].orderHash",
+                expected="an order of type Order, which alone can be crossed",
+                got=one.document.order_type,
+            )
+    parts = tuple(
+        [
+            _part(at, part, one, is_crossing=is_crossing)
+            for at, (part, one) in enumerate(zip(bid.parts, asked, strict=True))
+        ]
+    )
+    calldata = _calldata(parts, agent_id(answer.agent))
+    if len(calldata) > limits.RELAY_DATA_BYTES_MAX:
+        raise InvalidInput(
+            field="parts",
+            expected=f"a settlement of at most {limits.RELAY_DATA_BYTES_MAX} bytes of calldata",
+            got=len(calldata),
+        )
+    return Candidate(answer.agent, answer.arrival, answer.arrived_ms, place, parts, calldata)
+
+
+def _asked(agent: str, at: int, part: BidPart, orders: Mapping[bytes, RoundOrder]) -> RoundOrder:
+    """The order that a part is about."""
+    field = f"parts[{at}].orderHash"
+    found = orders.get(_hash(part.order_hash, field))
+    if found is None or not found.document.admits(agent):
+        raise InvalidInput(
+            field=field, expected="an order of the round that the agent may bid for", got=part.order_hash
+        )
+    return found
+
+
+def _hash(text: str, field: str) -> bytes:
+    found = parse_hex(text, field)
+    if len(found) != _HASH_BYTES:
+        raise InvalidInput(field=field, expected="0x and 64 hexadecimal digits", got=text)
+    return found
+
+
+def _part(at: int, part: BidPart, asked: RoundOrder, *, is_crossing: bool) -> CandidatePart:
+    field = f"parts[{at}]"
+    settled = asked.part_of(_amount(part, f"{field}.amount", asked, is_crossing=is_crossing))
+    limit = asked.limit_of(settled)
+    promised = parse_amount(part.promised_amount, f"{field}.promisedAmount")
+    if asked.is_worse(promised, limit):
+        word = "at least" if asked.terms.side is Side.SELL else "at most"
+        raise _BidRefused(
+            Notice.BELOW_LIMIT, f"{field}.promisedAmount: expected {word} {limit}, got {promised}"
+        )
+    given = parse_amount(part.given, f"{field}.given")
+    if asked.terms.side is Side.SELL:
+        given = 0
+    elif given > settled.src_amount:
+        raise InvalidInput(field=f"{field}.given", expected=f"at most {settled.src_amount}", got=part.given)
+    return CandidatePart(
+        asked,
+        settled,
+        promised,
+        given,
+        parse_amount(part.paid, f"{field}.paid"),
+        tuple([_step(f"{field}.steps[{number}]", step) for number, step in enumerate(part.steps)]),
+        tuple(
+            [
+                parse_address(token, f"{field}.leftovers[{number}]")
+                for number, token in enumerate(part.leftovers)
+            ]
+        ),
+        parse_address(part.receiver, f"{field}.receiver") if part.receiver else EXECUTOR,
+        parse_amount(part.traded, f"{field}.traded"),
+    )
+
+
+def _amount(part: BidPart, field: str, asked: RoundOrder, *, is_crossing: bool) -> int:
+    """Of the fixed side, what a bid settles of an order."""
+    left = asked.part.amount
+    if not part.amount:
+        return left
+    amount, least = parse_amount(part.amount, field), asked.part_min
+    if amount == left:
+        return amount
+    if not least or is_crossing:
+        why = " in a crossing" if least else ""
+        raise InvalidInput(field=field, expected=f"all that is asked for{why}, {left}", got=part.amount)
+    if not is_part(amount, left):
+        raise InvalidInput(
+            field=field, expected=f"{left}, or from {least} to {left - least}", got=part.amount
+        )
+    return amount
+
+
+def _step(field: str, step: BidStep) -> SettlementStep:
+    if step.gas > limits.AGENT_STEP_GAS_MAX:
+        raise InvalidInput(
+            field=f"{field}.gas", expected=f"at most {limits.AGENT_STEP_GAS_MAX}", got=step.gas
+        )
+    return SettlementStep(
+        parse_address(step.target, f"{field}.target"), step.gas, parse_hex(step.data, f"{field}.data")
+    )
+
+
+def _calldata(parts: Sequence[CandidatePart], agent: bytes) -> bytes:
+    """What settles them, all of them or none; the calls are made by the caller of the agent of that id."""
+    if len(parts) > 1:
+        return settle_crossed([_crossing(part, agent) for part in parts])
+    (part,) = parts
+    asked, execution = part.asked, _execution(part, agent)
+    signature = asked.document.signature
+    match asked.order:
+        case DeltaOrder() as order:
+            return settle(order, signature, part.part.amount, execution)
+        case TwapOrder() as order:
+            return settle_twap(order, signature, execution)
+        case TwapBuyOrder() as order:
+            return settle_twap_buy(order, signature, execution)
+
+
+def _crossing(part: CandidatePart, agent: bytes) -> CrossedOrder:
+    order = part.asked.order
+    if not isinstance(order, DeltaOrder):
+        raise TypeError("only an Order is crossed")  # checked before: our bug
+    signature, execution = part.asked.document.signature, _execution(part, agent)
+    return CrossedOrder(order, signature, part.part.amount, execution, part.paid, part.traded)
+
+
+def _execution(part: CandidatePart, agent: bytes) -> Execution:
+    return Execution(part.promised, part.given, part.steps, part.leftovers, agent, part.receiver)
+
+
+def _named(
+    bid: SolverBid, orders: Mapping[bytes, RoundOrder], agent: str
+) -> tuple[dict[bytes, int | None], dict[bytes, int]]:
+    """The orders of the round that a refused bid is about, as far as that can be told: what it promised of
+    each, and where it was for a part, for how much.
+    """
+    named: dict[bytes, int | None] = {}
+    parts: dict[bytes, int] = {}
+    for part in bid.parts:
+        try:
+            order = _asked(agent, 0, part, orders)
+        except InvalidInput:
+            continue
+        try:
+            named[order.order_hash] = parse_amount(part.promised_amount)
+        except InvalidInput:
+            named[order.order_hash] = None
+        with suppress(InvalidInput):
+            amount = parse_amount(part.amount) if part.amount else order.part.amount
+            if amount != order.part.amount:
+                parts[order.order_hash] = amount
+    return named, parts

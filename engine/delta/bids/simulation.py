@@ -1,0 +1,159 @@
+"""What a bid is worth: the call of its real settlement, and what the call returned. Pure.
+
+    Candidate -> Call from the relayer's account -> words that the contract returned -> Proven
+                                                 -> Reverted, below the promise too -> Rejection
+
+Every call of a round is made at one block, the same for all.
+
+Crossed orders share gas equally, rounded up.
+
+Source: contracts/Delta.sol, `settle`; ARCHITECTURE.md, "Auction".
+Choice: A bid's gas is the settlement's use plus 21,000 and the calldata's 4 or 16 a byte. Refunds and rollup
+    data fees do not count.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from ....codecs.contracts.abi import WORD_BYTES, decode_uint, selector
+from ....codecs.contracts.delta_results import decode_crossed, decode_settled
+from ....codecs.messages.agent_messages import Notice
+from ....codecs.messages.vocabulary import Side
+from ....codecs.rounding import div_up
+from ....config.errors import InvalidInput, Reverted
+from ....crypto.hexadecimal import to_hex
+from ...chain.port import EthCall
+from .bids import Candidate, Rejection
+
+_GAS_TRANSACTION, _GAS_ZERO_BYTE, _GAS_BYTE = 21_000, 4, 16
+_SELECTOR_BYTES = 4
+_LIMIT_ERRORS = (selector("BelowMinimum(uint256,uint256)"), selector("AboveMaximum(uint256,uint256)"))
+_PROMISE_BROKEN = selector("PromiseBroken(bytes32,uint256,uint256)")
+
+
+class SettlementOutcome(Struct, frozen=True):
+    """What the settlement of one order comes to.
+
+    Attributes:
+        spent, received: raw units, as OrderSettled tells them.
+        gas: units that it bears.
+    """
+
+    spent: int
+    received: int
+    gas: int
+
+
+class Proven(Struct, frozen=True):
+    """A bid that does what it promises in a simulation. `outcomes` are those of its parts, in their order."""
+
+    candidate: Candidate
+    outcomes: tuple[SettlementOutcome, ...]
+
+    def amount(self, at: int) -> int:
+        """What the user of a part gets (SELL) or spends (BUY)."""
+        sells = self.candidate.parts[at].asked.terms.side is Side.SELL
+        return self.outcomes[at].received if sells else self.outcomes[at].spent
+
+
+class Simulated(Struct):
+    """What the bids of a round came to.
+
+    Attributes:
+        proven: those that do what they promise.
+        rejections: the others.
+        unknown: hashes of orders of which a bid was not simulated: there was no time, or no answer.
+    """
+
+    proven: list[Proven]
+    rejections: list[Rejection]
+    unknown: set[bytes]
+
+
+def simulation_of(candidate: Candidate, delta: bytes, relayer: bytes, gas_max: int) -> EthCall:
+    """The call that says what a bid is worth.
+
+    Args:
+        delta: the contract.
+        relayer: who would settle.
+        gas_max: units that a settlement may use.
+    """
+    return EthCall(delta, candidate.calldata, relayer, gas_max=gas_max)
+
+
+def proven(candidate: Candidate, answer: bytes | Exception) -> Proven | Rejection:
+    """What the call came to.
+
+    Args:
+        answer: as `Chain.call_many` gives it.
+
+    Raises:
+        Exception: `answer`, where it is no refusal of the contract's: nothing is known of the bid.
+    """
+    if isinstance(answer, Reverted):
+        broken = broken_promise(answer)
+        if broken is not None:
+            order_hash, amount, promised = broken
+            detail = f"{to_hex(order_hash)}: promised {promised}, simulated {amount}"
+            return _rejection(candidate, Notice.SIMULATION_MISMATCH, detail, {order_hash: amount})
+        is_limit = answer.data[:_SELECTOR_BYTES] in _LIMIT_ERRORS
+        notice = Notice.BELOW_LIMIT if is_limit else Notice.REVERTED
+        return _rejection(candidate, notice, f"simulated: {answer.reason or 'reverted without a reason'}")
+    if isinstance(answer, Exception):
+        raise answer
+    try:
+        return Proven(candidate, _outcomes(candidate, answer))
+    except InvalidInput as error:
+        return _rejection(candidate, Notice.REVERTED, f"simulated: {error.detail}")
+
+
+def broken_promise(error: Reverted) -> tuple[bytes, int, int] | None:
+    """(order hash, what came, what was promised) of a settlement that reverts for that; None of another."""
+    if error.data[:_SELECTOR_BYTES] != _PROMISE_BROKEN:
+        return None
+    words = error.data[_SELECTOR_BYTES:]
+    return words[:WORD_BYTES], decode_uint(words, 1), decode_uint(words, 2)
+
+
+def not_proven(candidate: Candidate, why: str) -> Rejection:
+    """Nobody could say what a bid is worth."""
+    return _rejection(candidate, Notice.REVERTED, f"not simulated: {why}")
+
+
+def transaction_gas(calldata: bytes) -> int:
+    """What a transaction costs before anything of it is executed, in units of gas."""
+    zeros = calldata.count(0)
+    return _GAS_TRANSACTION + _GAS_ZERO_BYTE * zeros + _GAS_BYTE * (len(calldata) - zeros)
+
+
+def _outcomes(candidate: Candidate, returned: bytes) -> tuple[SettlementOutcome, ...]:
+    base = transaction_gas(candidate.calldata)
+    if not candidate.is_crossing:
+        settled = decode_settled(returned)
+        return (SettlementOutcome(settled.spent, settled.received, base + settled.gas_used),)
+    crossed = decode_crossed(returned)
+    parts = len(candidate.parts)
+    if len(crossed.spent) != parts:
+        raise InvalidInput(field="return data", expected=f"{parts} orders", got=len(crossed.spent))
+    share = div_up(base + crossed.gas_used, parts)
+    return tuple(
+        [
+            SettlementOutcome(spent, received, share)
+            for spent, received in zip(crossed.spent, crossed.received, strict=True)
+        ]
+    )
+
+
+def _rejection(
+    candidate: Candidate, notice: Notice, detail: str, simulated: Mapping[bytes, int] | None = None
+) -> Rejection:
+    return Rejection(
+        candidate.agent,
+        candidate.arrived_ms,
+        notice,
+        f"bids[{candidate.place}]: {detail}",
+        {part.asked.order_hash: part.promised for part in candidate.parts},
+        simulated or {},
+        {part.asked.order_hash: part.part_amount for part in candidate.parts if part.part_amount is not None},
+    )

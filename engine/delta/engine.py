@@ -1,0 +1,238 @@
+"""The part of a venue that runs Delta orders: what each of them waits for, and who does it.
+
+    an order is taken in, or has changed -> tend
+        ended                       nothing is done for it any more
+        a settlement has not ended  Settling
+        CANCELLING                  CANCELLED, once no settlement is under way
+        PENDING, ACTIVE             the auctioneer of its chain; a limit order its price first, see PriceWatch
+        SUSPENDED                   its owner's funds, which FundsWatch follows
+        whatever can be cancelled  expires, by the scheduler
+
+Waiting orders are rows and timers; a task exists for a round or a settlement under way.
+
+What it shares with other kinds of orders is run by `order_engines`: the shards whose orders it gets, timers,
+the chains' indexers. An order that is overdue expires only once the chain is read up to the head: a fill that
+nobody has seen yet comes first.
+
+Source: ARCHITECTURE.md, "Orders", "Transitions", "Start"; docs/performance.md, "Orders that wait".
+"""
+
+from collections.abc import Callable, Container, Mapping, Sequence
+
+import trio
+from msgspec import Struct
+
+from ...codecs.messages.vocabulary import OrderStatus, OrderType
+from ...config.timeouts import EXPIRY_GRACE_S
+from ..chain.relay.relayer import Relayer, RelayerStatistics
+from ..orders.accounts_watch import FundsStatistics
+from ..orders.boot import TakenUp
+from ..orders.followed_chain import FollowedChain
+from ..orders.live_rows import LiveRowsStatistics
+from ..orders.order_acts import OrderActs
+from ..orders.order_engines import ExpiryTimer
+from ..orders.order_units import DELTA
+from ..orders.scheduler import Scheduler
+from ..store.queries import among
+from ..store.rows import DeltaOrderRow, Effect, OrderEvent
+from ..store.store import Store
+from ..store.tables import EFFECT
+from ..store.units import row_of
+from .auction.auctioneer import Auctioneer, AuctioneerStatistics
+from .orders.life import CANCEL, CANCELLABLE, ENDED, OPEN, DeltaStep, cancel_done, expired, rested
+from .orders.live_orders import LiveOrder, LiveOrders
+from .orders.terms import fits_until
+from .resting.price_watch import PriceWatch, RestingStatistics
+from .resting.resting_price import RestingFacts
+from .settlement.funds_watch import FundsWatch
+from .settlement.settling import Settling, SettlingStatistics
+
+_LOOK_MS = 1_000
+
+
+class DeltaChain(Struct, frozen=True):
+    """What runs the orders of one chain."""
+
+    relayer: Relayer
+    followed: FollowedChain
+    settling: Settling
+    auctioneer: Auctioneer
+    prices: PriceWatch
+    funds: FundsWatch
+
+
+class DeltaChainStatistics(Struct, frozen=True):
+    """One chain's."""
+
+    relayer: RelayerStatistics
+    settling: SettlingStatistics
+    auctions: AuctioneerStatistics
+    resting: RestingStatistics
+    funds: FundsStatistics
+
+
+class DeltaStatistics(Struct, frozen=True):
+    """How the engine stands.
+
+    Attributes:
+        chains: by chain id.
+    """
+
+    orders: LiveRowsStatistics
+    chains: Mapping[str, DeltaChainStatistics]
+
+
+class DeltaEngine:
+    """See the module. An `order_engines.OrderEngine`.
+
+    Args:
+        scheduler: of the venue.
+        orders: whose changes are told to `tend`.
+        chains: by chain id.
+        wall_ms: Unix milliseconds.
+    """
+
+    surface = DELTA.name
+
+    def __init__(
+        self,
+        store: Store,
+        scheduler: Scheduler,
+        *,
+        orders: LiveOrders,
+        chains: Mapping[int, DeltaChain],
+        wall_ms: Callable[[], int],
+    ) -> None:
+        self.store = store
+        self.scheduler = scheduler
+        self._wall_ms = wall_ms
+        self._acts = OrderActs(self._tend_again)
+        self.orders = orders
+        self.chains = chains
+        orders.changed = self.tend
+
+    def statistics(self) -> DeltaStatistics:
+        """Counters and present sizes."""
+        return DeltaStatistics(
+            self.orders.statistics(),
+            {
+                str(chain_id): DeltaChainStatistics(
+                    chain.relayer.statistics(),
+                    chain.settling.statistics(),
+                    chain.auctioneer.statistics(),
+                    chain.prices.statistics(),
+                    chain.funds.statistics(),
+                )
+                for chain_id, chain in self.chains.items()
+            },
+        )
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """See `OrderEngine.run`."""
+        async with trio.open_nursery() as nursery:
+            self._acts.open(nursery)
+            for chain in self.chains.values():
+                chain.settling.start(nursery)
+                await nursery.start(chain.relayer.run)
+                await nursery.start(chain.auctioneer.run)
+                await nursery.start(chain.prices.run)
+                await nursery.start(chain.funds.run)
+            task_status.started()
+
+    async def load(self, taken_up: TakenUp) -> None:
+        """See `OrderEngine.load`. Limit orders come last: most of them wait for their price."""
+        rows = sorted(taken_up.delta, key=lambda row: row.type is OrderType.LIMIT)
+        await self.orders.load(rows, taken_up.effects)
+
+    async def leave(self, held: Container[int]) -> None:
+        """See `OrderEngine.leave`."""
+        self.orders.leave(held)
+        for chain in self.chains.values():
+            await chain.prices.leave(held)
+            chain.auctioneer.leave(held)
+            chain.settling.leave(held)
+
+    async def hear(self, events: Sequence[OrderEvent]) -> None:
+        """See `OrderEngine.hear`."""
+        await self.orders.hear(events)
+
+    def resting(self, chain_id: int, order_hash: bytes) -> RestingFacts | None:
+        """Why an order rests; None where it does not."""
+        chain = self.chains.get(chain_id)
+        return None if chain is None else chain.prices.facts(order_hash)
+
+    # --- What an order waits for ------------------------------------------------------------------------
+
+    def tend(self, live: LiveOrder) -> None:
+        """See that what an order waits for is on its way."""
+        row = live.row
+        chain = self.chains.get(row.chain_id)
+        if chain is None:
+            return
+        chain.settling.tend(live)
+        chain.funds.tend(live)
+        if row.status in ENDED or row.is_final:
+            self.scheduler.cancel(ExpiryTimer(self, row.order_hash))
+            chain.prices.forget(row.order_hash)
+            chain.auctioneer.withdraw(row.order_hash)
+            return
+        if row.status in CANCELLABLE:
+            self._expire_at(row, (_fits_until_s(live) + EXPIRY_GRACE_S) * 1_000)
+        if live.settling is None and row.status in OPEN:
+            chain.prices.tend(live)
+        else:
+            chain.prices.forget(row.order_hash)
+            chain.auctioneer.withdraw(row.order_hash)
+        if row.status is OrderStatus.CANCELLING and live.settling is None:
+            self._acts.start(self._cancel, row.order_hash)
+        elif row.status is OrderStatus.PENDING and rested(row, 0) is not None:
+            self._acts.start(self._rest, row.order_hash)
+
+    def _expire_at(self, row: DeltaOrderRow, at_ms: int) -> None:
+        """Look then whether an order expires; where that time has passed, soon."""
+        at_ms = max(at_ms, self._wall_ms() + _LOOK_MS)
+        expiry = ExpiryTimer(self, row.order_hash)
+        self.scheduler.at(at_ms, expiry, expiry)
+
+    def look_at_expiry(self, order_hash: bytes) -> None:
+        """See whether an order expires, soon."""
+        self._acts.start(self._expire, order_hash)
+
+    def _tend_again(self, order_hash: bytes) -> None:
+        live = self.orders.get(order_hash)
+        if live is not None:
+            self.tend(live)
+
+    async def _rest(self, order_hash: bytes) -> None:
+        await self.orders.step(order_hash, lambda row: rested(row, self._wall_ms()))
+
+    async def _cancel(self, order_hash: bytes) -> None:
+        """Nothing of the order is under way: it is cancelled."""
+        (rows,) = await self.store.read(among(EFFECT, "order_hash", [order_hash]))
+        effects: list[Effect] = [row_of(EFFECT, values) for values in rows]
+        cancel = next((effect for effect in effects if effect.kind == CANCEL), None)
+
+        def decide(row: DeltaOrderRow) -> DeltaStep | None:
+            live = self.orders.get(order_hash)
+            if live is None or live.settling is not None:
+                return None
+            return cancel_done(row, cancel, self._wall_ms())
+
+        await self.orders.step(order_hash, decide)
+
+    async def _expire(self, order_hash: bytes) -> None:
+        """It is too late; nothing happens while a settlement is under way, or the chain unread."""
+        now_ms = self._wall_ms()
+
+        def decide(row: DeltaOrderRow) -> DeltaStep | None:
+            live = self.orders.get(order_hash)
+            is_read = self.chains[row.chain_id].followed.read_to() is not None
+            if live is None or live.settling is not None or not is_read:
+                return None
+            return expired(row, _fits_until_s(live), now_ms // 1_000, now_ms)
+
+        await self.orders.step(order_hash, decide)
+
+
+def _fits_until_s(live: LiveOrder) -> int:
+    return fits_until(live.order, live.filled, live.last_fill_s)

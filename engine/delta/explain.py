@@ -1,0 +1,214 @@
+"""Why an order is not filled: from its row, what runs it, its last rounds and its agents. Pure.
+
+    ended                    the state says it
+    waits for its owner      awaitingSignature, suspended, cancelling
+                             balanceLacks, allowanceLacks, depositLacks
+    under way                settling, bridging
+    open                     resting, sliceNotDue, noAgents, agentsRest, agentsLate, settlementsFailed,
+                             notAuctioned
+    in its last round        noBids, belowLimit, reverted, simulationMismatch, malformed, late
+
+Nothing of a round that is open is known here.
+
+`explain` gives reasons for the last round alone and lists the earlier ones.
+
+Source: ARCHITECTURE.md, "Auction"; interop.md section 5.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ...codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
+from ...codecs.iso_time import iso_ms
+from ...codecs.messages.agent_messages import Notice
+from ...codecs.messages.auction_messages import (
+    AuctionBid,
+    AuctionedOrder,
+    ExplainedReason,
+    Explanation,
+    OrderRound,
+)
+from ...codecs.messages.vocabulary import OrderStatus, Side
+from ...crypto.hexadecimal import to_hex
+from ..orders.order_units import order_id
+from ..store.rows import DeltaOrderRow
+from .bids.agent_rest import AgentReport
+from .orders.funds import told_of
+from .orders.life import OPEN
+from .orders.terms import slice_due
+from .resting.resting_price import RestingFacts
+
+if TYPE_CHECKING:
+    from .orders.live_orders import LiveOrder
+
+_S = OrderStatus
+_STATES = {
+    _S.AWAITING_SIGNATURE: ("awaitingSignature", "the owner, a contract, has yet to sign it on chain"),
+    _S.SUSPENDED: ("suspended", "the owner's balance or allowance is below what the next settlement takes"),
+    _S.CANCELLING: ("cancelling", "its owner cancelled it; a settlement that is under way may still win"),
+    _S.BRIDGING: ("bridging", "its origin is settled, the destination is not yet"),
+    _S.REFUNDING: ("refunding", "its destination failed, and it is refunded"),
+    _S.CANCELLED: ("cancelled", "it was cancelled by its owner"),
+    _S.EXPIRED: ("expired", "what was left of it could not be filled any more before its deadline"),
+    _S.FAILED: ("failed", "its settlement failed too often, or can never succeed"),
+    _S.REFUNDED: ("refunded", "its destination failed, and it was refunded"),
+}
+_REFUSALS = {
+    Notice.REVERTED: "{count} would be reverted if settled; {agent}: {detail}",
+    Notice.SIMULATION_MISMATCH: "{count} promised more than the simulation gave; {agent}: {detail}",
+    Notice.MALFORMED: "{count} made no sense; {agent}: {detail}",
+    Notice.LATE: "{agents} answered too late or not at all; {agent}: {detail}",
+}
+
+
+class OrderFacts(Struct, frozen=True):
+    """What is known of an order.
+
+    Attributes:
+        live: as this process has it, if it does.
+        rounds: that are closed, the latest first.
+        last_round_ms: when the last round with it closed, Unix milliseconds; 0 where that is not known. One
+            in which nobody bid is among `rounds` only where the one before came to something else.
+        agents: of its chain, by name.
+        resting: where it rests: what the books give for it, against its limit.
+        chain_s: time of its chain by which slices are due, Unix seconds.
+    """
+
+    row: DeltaOrderRow
+    live: "LiveOrder | None"
+    rounds: Sequence[OrderRound]
+    last_round_ms: int
+    agents: Mapping[str, AgentReport]
+    now_ms: int
+    resting: RestingFacts | None = None
+    chain_s: int = 0
+
+
+def explained(facts: OrderFacts) -> Explanation:
+    """The answer of GET /v2/delta/orders/{orderId}/explain."""
+    row = facts.row
+    return Explanation(
+        str(order_id(row.order_hash)),
+        to_hex(row.order_hash),
+        row.status,
+        tuple([ExplainedReason(code, text) for code, text in _reasons(facts)]),
+        tuple(facts.rounds),
+    )
+
+
+def _reasons(facts: OrderFacts) -> list[tuple[str, str]]:
+    status = facts.row.status
+    if status not in OPEN:
+        return [*([_STATES[status]] if status in _STATES else []), *_funds(facts)]
+    if facts.live is not None and facts.live.settling is not None:
+        return [("settling", "a bid has won, and its settlement is under way")]
+    reasons = [*_resting(facts), *_schedule(facts), *_agents(facts)]
+    if facts.row.failures:
+        times = "1 settlement" if facts.row.failures == 1 else f"{facts.row.failures} settlements"
+        reasons.append(("settlementsFailed", f"{times} of it came to nothing; it is auctioned again"))
+    closed_at = iso_ms(facts.last_round_ms) if facts.last_round_ms else ""
+    if facts.rounds:
+        reasons += _last_round(facts.rounds[0], max(closed_at, facts.rounds[0].closed_at))
+    elif closed_at:
+        reasons.append(_nobody_bid(closed_at))
+    elif not reasons:
+        reasons.append(("notAuctioned", "no round with it is closed yet"))
+    return reasons
+
+
+def _funds(facts: OrderFacts) -> list[tuple[str, str]]:
+    live = facts.live
+    if live is None or live.row.status not in (_S.SUSPENDED, _S.AWAITING_SIGNATURE):
+        return []
+    return told_of(live.lacks, live.terms.src_token)
+
+
+def _resting(facts: OrderFacts) -> list[tuple[str, str]]:
+    resting = facts.resting
+    if resting is None:
+        return []
+    if resting.side is Side.SELL:
+        of, limit, word = f"sells {resting.amount}", f"at least {resting.limit}", "give"
+    else:
+        of, limit, word = f"buys {resting.amount}", f"at most {resting.limit}", "want"
+    given = "do not fill it" if resting.given is None else f"{word} {resting.given} after gas and fee"
+    return [("resting", f"it waits for its price: it {of} for {limit}, and makers' books {given} now")]
+
+
+def _schedule(facts: OrderFacts) -> list[tuple[str, str]]:
+    live = facts.live
+    if live is None or not live.last_fill_s or not isinstance(live.order, TwapOrder | TwapBuyOrder):
+        return []
+    due_s = slice_due(live.order, live.last_fill_s)
+    if due_s <= facts.chain_s:
+        return []
+    done = f"{live.filled} of {live.order.num_slices} slices are settled"
+    return [("sliceNotDue", f"{done}, the next one is due at {iso_ms(due_s * 1_000)}")]
+
+
+def _agents(facts: OrderFacts) -> list[tuple[str, str]]:
+    admitted = {
+        name: report
+        for name, report in facts.agents.items()
+        if facts.live is None or facts.live.document.admits(name)
+    }
+    if not admitted:
+        excluded = " that the order admits" if facts.agents else ""
+        return [("noAgents", f"the chain has no agent{excluded}")]
+    until_ms = [report.rests_until_ms for report in admitted.values()]
+    if all(until_ms):
+        late = sorted(name for name, report in admitted.items() if report.is_slow)
+        if late:
+            return [("agentsLate", _are_late(late))]
+        return [("agentsRest", f"all agents rest, the first until {iso_ms(min(until_ms))}")]
+    return []
+
+
+def _are_late(agents: Sequence[str]) -> str:
+    names = ", ".join(agents)
+    return f"{names} answered late or not at all, and is asked about one order at a time until it answers"
+
+
+def _nobody_bid(closed_at: str) -> tuple[str, str]:
+    return ("noBids", f"in the last round, closed at {closed_at}, no agent bid for it")
+
+
+def _last_round(kept: OrderRound, closed_at: str) -> list[tuple[str, str]]:
+    """What came of the last round, which is `kept`, or one like it that closed later."""
+    order = kept.order
+    if order.winner is not None:
+        return []
+    if not order.bids:
+        return [_nobody_bid(closed_at)]
+    by_notice: dict[Notice, list[AuctionBid]] = {}
+    for bid in order.bids:
+        by_notice.setdefault(bid.notice, []).append(bid)
+    reasons = []
+    if Notice.BELOW_LIMIT in by_notice:
+        reasons.append(("belowLimit", _below_limit(order, by_notice[Notice.BELOW_LIMIT])))
+    for notice, text in _REFUSALS.items():
+        found = by_notice.get(notice, [])
+        if found:
+            count = "1 answer" if len(found) == 1 else f"{len(found)} answers"
+            agents = ", ".join(sorted({bid.agent for bid in found}))
+            told = text.format(
+                count=count, agents=agents, agent=found[0].agent, detail=found[0].detail or "no detail"
+            )
+            reasons.append((notice.value, told))
+    return reasons
+
+
+def _below_limit(order: AuctionedOrder, bids: Sequence[AuctionBid]) -> str:
+    amounts = [
+        int(bid.promised_amount)
+        for bid in bids
+        if bid.promised_amount is not None and bid.part_amount is None
+    ]
+    sells = order.side is Side.SELL
+    limit = f"at least {order.dest_amount}" if sells else f"at most {order.src_amount}"
+    if not amounts:
+        return f"no bid meets the limit, {limit}"
+    best = max(amounts) if sells else min(amounts)
+    return f"no bid meets the limit, {limit}; the best promised {best}"

@@ -1,0 +1,227 @@
+"""Takes in Delta orders and their cancellations: the chain is asked, then the store decides.
+
+    body -> struct, hash --lives here--> its record
+                         --else--> rules, signature -> chain, at one block -> LiveOrders.submit -> its record
+                                     |--refused: kept already?--> its record
+
+An order that is kept is hardly ever submitted again: it is looked for in the store only where it is refused.
+Nothing is taken in unchecked: where the chain cannot be asked, the answer is 503 and nothing is kept.
+
+Source: spec 1.17, 1.18; ARCHITECTURE.md, "Orders", "Limits".
+Choice: A repeated submission is answered with the stored order, whatever else is in the body or has happened
+    since.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from ....codecs.messages.delta_messages import (
+    CancelBody,
+    CancellationBuildBody,
+    CancellationBuildResponse,
+    CancelResponse,
+    OrderRecord,
+    SubmitBody,
+)
+from ....config import limits
+from ....config.errors import (
+    InvalidCancelSignature,
+    RequestError,
+    StoreError,
+    TooManyOpenOrders,
+)
+from ....config.sections.partners import RegisteredPartner
+from ....crypto.eip712 import signing_digest
+from ...admission.signatures import SignatureBudget
+from ...orders.order_units import order_id
+from ...served.asking import Permit2s, in_time, latest_block, signer_has_code
+from ...served.permit_proof import needs_permit2
+from ...served.served_chain import ServedChain, ServedChains, delta_chain_at
+from ...served.signed_by import (
+    OwnerSignature,
+    SignatureState,
+    read_signature,
+    signature_call,
+    signature_state,
+)
+from ...store.rows import DeltaOrderRow
+from ..orders.live_orders import LiveOrders
+from ..orders.record import new_record
+from ..pricing.build import DeltaDomain, delta_domains
+from .cancellation import (
+    cancellation_hash,
+    cancellation_to_sign,
+    cancelling,
+    check_ids,
+    check_open,
+    one_signer,
+)
+from .stored_orders import StoredOrders
+from .submission import IdentifiedDelta, Rules, Submission, accepted, checked, identify, submission_calls
+
+
+class OrderDesk:
+    """See the module.
+
+    Args:
+        places: by chain id.
+        partners: that are registered.
+        strict_partner: an order names one (choices.md#fees-and-partners).
+    """
+
+    def __init__(
+        self,
+        places: ServedChains,
+        orders: LiveOrders,
+        stored: StoredOrders,
+        partners: Mapping[str, RegisteredPartner],
+        *,
+        strict_partner: bool,
+    ) -> None:
+        self._places = places
+        self._orders = orders
+        self._stored = stored
+        self._partners = partners
+        self._strict_partner = strict_partner
+        self._domains = delta_domains(places)
+        self._permit2 = Permit2s()
+
+    async def submit(
+        self, body: SubmitBody, now_ms: int, signatures: SignatureBudget, default_partner: str = ""
+    ) -> OrderRecord:
+        """Take in an order.
+
+        Args:
+            default_partner: of the request's API key; empty for none.
+            signatures: what the request may spend on wrong ones; entered.
+
+        Raises:
+            RequestError: its row of spec 1.25; see `submission`.
+            StoreUnavailable: nothing was kept, or nobody can say: submitting again is safe.
+        """
+        place = delta_chain_at(self._places, body.chain_id, "chainId")
+        domain = self._domains[place.chain_id]
+        found = identify(body, domain)
+        if self._orders.get(found.order_hash) is None:
+            try:
+                return await self._take_in(body, found, place, domain, now_ms, signatures, default_partner)
+            except RequestError as error:
+                signatures.refused(error)
+                if not await self._stored.is_kept(found.order_hash):
+                    raise
+        return await self._kept(found.order_hash)
+
+    async def cancellation(self, body: CancellationBuildBody) -> CancellationBuildResponse:
+        """What the owner of some orders signs to cancel them.
+
+        Raises:
+            RequestError: what is wrong with the orders; see `cancellation`.
+        """
+        rows = await self._of_one_signer(body.order_ids)
+        check_open(rows)
+        return cancellation_to_sign(body.order_ids, self._domain_of(rows))
+
+    async def cancel(self, body: CancelBody, now_ms: int, signatures: SignatureBudget) -> CancelResponse:
+        """Cancel orders, all of them or none; returns once that is durable.
+
+        Args:
+            signatures: what the request may spend on wrong ones; entered.
+
+        Raises:
+            RequestError: what is wrong with the orders, or the signature.
+            StoreUnavailable: nothing was changed, or nobody can say: cancelling again is safe.
+        """
+        rows = await self._of_one_signer(body.order_ids)
+        domain, first = self._domain_of(rows), rows[0]
+        signing = domain.signing(cancellation_hash(body.order_ids))
+        digest = signing_digest(domain.separator, signing.struct_hash32)
+        signature = read_signature(
+            body.signature, digest, first.owner, InvalidCancelSignature, signing=signing
+        )
+        signatures.proven(signature.is_by_key)
+        await in_time(_check_cancel(self._places[first.chain_id], signature, domain.contract))
+        hashes = [row.order_hash for row in rows]
+        await self._orders.step_all(hashes, cancelling(now_ms), is_fenced=False)
+        return CancelResponse(success=True, cancelled=tuple(str(order_id(key)) for key in hashes))
+
+    async def _take_in(
+        self,
+        body: SubmitBody,
+        found: IdentifiedDelta,
+        place: ServedChain,
+        domain: DeltaDomain,
+        now_ms: int,
+        signatures: SignatureBudget,
+        default_partner: str,
+    ) -> OrderRecord:
+        rules = Rules(
+            chain_id=place.chain_id,
+            domain=domain,
+            tokens=place.tokens,
+            partners=self._partners,
+            strict_partner=self._strict_partner,
+            default_partner=default_partner,
+            now_ms=now_ms,
+        )
+        submission = checked(body, found, rules)
+        signatures.proven(submission.signature.is_by_key)
+        self._check_room(submission.terms.owner)
+        row = await in_time(self._judged(place, submission, now_ms))
+        document, order, terms = submission.document, submission.order, submission.terms
+        if await self._orders.submit(row, document, order, terms) is row:
+            return new_record(row, document, order, terms)
+        return await self._kept(found.order_hash)
+
+    def _check_room(self, owner: bytes) -> None:
+        """Pass if the owner may have one order more; those that are being taken in are not counted yet.
+
+        Raises:
+            TooManyOpenOrders: it has too many.
+        """
+        count, most = self._orders.count_of(owner), limits.VENUE_LIVE_ORDERS_PER_OWNER_MAX
+        if count >= most:
+            raise TooManyOpenOrders(
+                field="order.owner", expected=f"fewer than {most} orders that may still change", got=count
+            )
+
+    async def _kept(self, order_hash: bytes) -> OrderRecord:
+        """The record of an order that there is."""
+        kept = await self._stored.record(order_hash)
+        if kept is None:
+            raise StoreError("an order that was kept is not there")
+        return kept
+
+    async def _judged(self, place: ServedChain, submission: Submission, now_ms: int) -> DeltaOrderRow:
+        """The row of an order against which the chain has nothing."""
+        permit2 = b""
+        if needs_permit2(submission.terms.permit):
+            permit2 = await self._permit2.of(place.chain, place.delta, "order.permit")
+        header = await latest_block(place.chain)
+        has_code = await signer_has_code(place.chain, submission.signature, header)
+        calls = submission_calls(submission, place.delta, permit2)
+        answers = dict(zip(calls, await place.chain.call_many([*calls.values()], header.hash), strict=True))
+        status = accepted(submission, answers, header, place.delta, permit2, has_code=has_code)
+        return submission.row(status, now_ms)
+
+    async def _of_one_signer(self, order_ids: Sequence[str]) -> tuple[DeltaOrderRow, ...]:
+        check_ids(order_ids)
+        return one_signer(order_ids, await self._stored.rows_of_ids(order_ids))
+
+    def _domain_of(self, rows: Sequence[DeltaOrderRow]) -> DeltaDomain:
+        place = delta_chain_at(self._places, rows[0].chain_id, "orderIds")
+        return self._domains[place.chain_id]
+
+
+async def _check_cancel(place: ServedChain, signature: OwnerSignature, delta: bytes) -> None:
+    """Pass if the owner has signed.
+
+    Raises:
+        InvalidCancelSignature: it has not.
+    """
+    asked = signature_call(signature, delta)
+    if asked is None:
+        return
+    header = await latest_block(place.chain)
+    has_code = await signer_has_code(place.chain, signature, header)
+    (answer,) = await place.chain.call_many([asked], header.hash)
+    if signature_state(signature, answer, has_code=has_code) is not SignatureState.SIGNED:
+        raise InvalidCancelSignature("it is empty, and the owner has not signed this by a call")

@@ -1,0 +1,171 @@
+"""Reads Delta orders from the store: rows by hash, id and filter, and the records made of them.
+
+A record is of one committed state: row, document, fills and refunds are read together.
+
+Source: spec 1.19 to 1.21; interop.md 3.
+Choice: A malformed id in the path or in `ids` is an unknown one; ids are read in any case.
+Choice: A listing is newest first, and `ids` combine with the other filters. Pages are of the current state,
+    so that new orders move later pages on.
+"""
+
+from collections.abc import Collection, Sequence
+from uuid import UUID
+
+from msgspec import Struct
+
+from ....codecs.messages.delta_messages import OrderRecord
+from ....codecs.messages.vocabulary import OrderStatus, OrderType
+from ...orders.order_units import DELTA, hashes_of_id, order_id
+from ...store.queries import IDS_MAX, DeltaFilter, among, between, by, delta_page
+from ...store.rows import DeltaFill, DeltaOrderRow, DeltaRefund, OrderDocument, amount_of
+from ...store.store import Store
+from ...store.tables import DELTA_DOCUMENT, DELTA_FILL, DELTA_ORDER, DELTA_REFUND
+from ...store.units import row_of
+from ..orders.document import decode_document, order_of
+from ..orders.record import order_record
+from ..orders.terms import SettledOrder
+from .cancellation import parse_order_id
+
+
+class Page(Struct, frozen=True):
+    """Part of a listing; `total` counts all of it."""
+
+    records: tuple[OrderRecord, ...]
+    total: int
+
+
+class StoredOrders:
+    """See the module."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def record(self, order_hash: bytes) -> OrderRecord | None:
+        """Of one order.
+
+        Raises:
+            StoreUnavailable: nobody can say.
+        """
+        found = await self.records([order_hash])
+        return found[0] if found else None
+
+    async def is_kept(self, order_hash: bytes) -> bool:
+        """Whether there is such an order.
+
+        Raises:
+            StoreUnavailable: nobody can say.
+        """
+        (rows,) = await self._store.read(by(DELTA_ORDER, order_hash))
+        return bool(rows)
+
+    async def records(self, hashes: Sequence[bytes]) -> tuple[OrderRecord, ...]:
+        """Of those among at most IDS_MAX orders that there are, in their order."""
+        if not hashes:
+            return ()
+        tables = (DELTA_ORDER, DELTA_DOCUMENT, DELTA_FILL, DELTA_REFUND)
+        rows, documents, fills, refunds = await self._store.read(
+            *(among(table, "order_hash", hashes) for table in tables)
+        )
+        found = {row.order_hash: row for row in map(DELTA.found, rows)}
+        kept: list[OrderDocument] = [row_of(DELTA_DOCUMENT, values) for values in documents]
+        bodies = {document.order_hash: decode_document(document.body) for document in kept}
+        settled = _fills_by_hash([row_of(DELTA_FILL, values) for values in fills])
+        given_back: dict[bytes, list[DeltaRefund]] = {}
+        for refund in [row_of(DELTA_REFUND, values) for values in refunds]:
+            given_back.setdefault(refund.order_hash, []).append(refund)
+        return tuple(
+            order_record(
+                found[key],
+                bodies[key],
+                settled.get(key, []),
+                sorted(given_back.get(key, []), key=lambda refund: refund.at_ms),
+            )
+            for key in hashes
+            if key in found
+        )
+
+    async def rows_of_ids(self, texts: Sequence[str]) -> list[DeltaOrderRow | None]:
+        """The row of each id; None where there is no such order."""
+        ids = [parse_order_id(text) for text in texts]
+        known: dict[UUID, DeltaOrderRow] = {}
+        wanted = [one for one in dict.fromkeys(ids) if one is not None]
+        if wanted:
+            answers = await self._store.read(*(between(DELTA_ORDER, *hashes_of_id(one)) for one in wanted))
+            for rows in answers:
+                known |= {order_id(row.order_hash): row for row in map(DELTA.found, rows)}
+        return [None if one is None else known.get(one) for one in ids]
+
+    async def page(self, wanted: DeltaFilter, page: int, limit: int) -> Page:
+        """A page of a listing, newest first.
+
+        Args:
+            page: from 1.
+        """
+        rows, total = await self._store.read(*delta_page(wanted, limit, (page - 1) * limit))
+        hashes = [row.order_hash for row in map(DELTA.found, rows)]
+        return Page(await self.records(hashes), int(total[0][0]))
+
+    async def page_of_ids(self, texts: Sequence[str], wanted: DeltaFilter, page: int, limit: int) -> Page:
+        """As `page`, of the orders that have these ids."""
+        rows = {row.order_hash: row for row in await self.rows_of_ids(texts) if row is not None}
+        passing = [row for row in rows.values() if _passes(row, wanted)]
+        passing.sort(key=lambda row: (row.created_ms, row.order_hash), reverse=True)
+        start = (page - 1) * limit
+        hashes = [row.order_hash for row in passing[start : start + limit]]
+        return Page(await self.records(hashes), len(passing))
+
+    async def settled_of(
+        self, owner: bytes, chain_id: int, statuses: Collection[OrderStatus], kind: OrderType | None = None
+    ) -> list[tuple[SettledOrder, int]]:
+        """An account's orders on a chain, each with what is settled of it: of the fixed side, or slices.
+
+        Args:
+            statuses: orders in these states alone.
+            kind: orders of this type alone; None for all.
+        """
+        wanted = DeltaFilter(owner=owner, chain_ids=(chain_id,), type=kind, statuses=tuple(sorted(statuses)))
+        hashes: dict[bytes, None] = {}
+        while True:
+            rows, _ = await self._store.read(*delta_page(wanted, IDS_MAX, len(hashes)))
+            fresh = [row.order_hash for row in map(DELTA.found, rows)]
+            before = len(hashes)
+            hashes |= dict.fromkeys(fresh)
+            if len(fresh) < IDS_MAX or len(hashes) == before:
+                break
+        live: list[tuple[SettledOrder, int]] = []
+        keys = list(hashes)
+        for start in range(0, len(keys), IDS_MAX):
+            live += await self._settled(keys[start : start + IDS_MAX])
+        return live
+
+    async def _settled(self, hashes: Sequence[bytes]) -> list[tuple[SettledOrder, int]]:
+        documents, fills = await self._store.read(
+            among(DELTA_DOCUMENT, "order_hash", hashes), among(DELTA_FILL, "order_hash", hashes)
+        )
+        settled = _fills_by_hash([row_of(DELTA_FILL, values) for values in fills])
+        live: list[tuple[SettledOrder, int]] = []
+        for values in documents:
+            document: OrderDocument = row_of(DELTA_DOCUMENT, values)
+            order = order_of(decode_document(document.body))
+            if isinstance(order, SettledOrder):
+                last = settled.get(document.order_hash, [])[-1:]
+                live.append((order, amount_of(last[0].filled) if last else 0))
+        return live
+
+
+def _fills_by_hash(fills: Sequence[DeltaFill]) -> dict[bytes, list[DeltaFill]]:
+    """The settlements of each order, oldest first."""
+    by_hash: dict[bytes, list[DeltaFill]] = {}
+    for fill in sorted(fills, key=lambda fill: (fill.block_number, fill.log_index)):
+        by_hash.setdefault(fill.order_hash, []).append(fill)
+    return by_hash
+
+
+def _passes(row: DeltaOrderRow, wanted: DeltaFilter) -> bool:
+    return (
+        wanted.owner in (None, row.owner)
+        and (not wanted.chain_ids or row.chain_id in wanted.chain_ids)
+        and wanted.type in (None, row.type)
+        and wanted.kind in (None, row.kind)
+        and (not wanted.statuses or row.status in wanted.statuses)
+    )

@@ -1,0 +1,502 @@
+"""A submitted Delta order: read, held against the rules, and against what the chain says. Pure.
+
+    identify          chain's domain + body -> struct type, struct, order hash
+    checked           -> Submission: everything that needs no chain
+    submission_calls  -> what the chain is asked, all at one block
+    accepted          answers -> the status that it begins with
+
+What is at fault first in this order is what is said:
+
+     1  members and their types; chain and Delta there; members of the struct
+     2  a kind that is settled here, on one chain
+     3  an order that is kept already is answered with what is kept, whatever else holds (by the caller)
+     4  tokens: listed, two different ones
+     5  amounts, fee, metadata; a TWAP's sizes; agents, referrer, what contradicts itself
+     6  permit: whether there may be one, must be one, and whom it names
+     7  partner: a name that the signed fee does not contradict
+     8  deadline: `Order expired`, then room for the slices of a TWAP
+     9  signature: its form, the owner's key; then, by the chain, the owner's contract or pre-signature
+    10  nonce, by the chain; fills, by the chain
+    11  allowance, or what the permit grants
+    12  balance, or deposit
+    13  nonce, by the orders that are kept
+
+`type` steers resting alone, and of a TWAP only its record.
+
+Source: spec 1.17, 1.25; choices.md#fees-and-partners, choices.md#delta-orders,
+    choices.md#signatures-and-permits, choices.md#quotes-and-routes.
+Choice: Any correctly signed order of the venue's contract is accepted, built here or not; a partner's tier
+    bounds builds alone, and signed fees reach 200 bps.
+Choice: Tokens inside the signed struct are addresses in any case, the native placeholder included.
+Choice: A sale may have a minimum of 0; every other amount is above 0. Amounts whose products exceed the
+    contract's words are refused.
+Choice: A deadline lies after now and before the year 10000. Zero and the native placeholder own no order.
+Choice: A submission is 400 for `partiallyFillable` with a TWAP or a Permit2 transfer, `type` LIMIT with a
+    permit, an `onChainOrderType` of another kind, an agent included and excluded, and over 100 agents.
+Choice: An order settled on chain and not stored here is `Order already settled`: its earlier settlements are
+    unknown.
+Choice: A sale of native tokens needs the owner's deposit with Delta, for the next part at least; the refusal
+    names the call that makes it.
+Choice: Members of a submitted order tell its kind. The allowance covers the whole order, the balance the next
+    part; other orders of the owner do not count. `referrerAddress` is checked and stored.
+Choice: Nonces are unique among an owner's live and filled orders: a used one is `NonceUsed`. The nonce of a
+    cancelled or expired order may be signed again.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ....codecs.contracts.abi import WORD_BYTES
+from ....codecs.contracts.calldata import balance_of
+from ....codecs.contracts.delta_calldata import deposits, order_state
+from ....codecs.contracts.delta_results import decode_order_state
+from ....codecs.contracts.permit import PermitForm, permit_form
+from ....codecs.eip712_orders.delta import (
+    KIND_BUY,
+    KIND_SELL,
+    SAME_CHAIN,
+    AnyDeltaOrder,
+    DeltaOrder,
+    TwapBuyOrder,
+    TwapOrder,
+    order_type_of,
+)
+from ....codecs.eip712_orders.signing_names import OrderDigests
+from ....codecs.eip712_orders.typed_struct import TypedStruct
+from ....codecs.iso_time import check_unix_seconds
+from ....codecs.messages.delta_messages import SubmitBody
+from ....codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType
+from ....codecs.messages.wire import decoder
+from ....codecs.trading_token import NATIVE_TOKEN, check_account
+from ....config import limits
+from ....config.errors import (
+    InsufficientBalance,
+    InvalidInput,
+    InvalidTWAPBuyParams,
+    InvalidTWAPParams,
+    NonceUsed,
+    OrderAlreadySettled,
+    OrderExpired,
+    PermitRequired,
+    ServiceUnavailable,
+    TokenNotSupported,
+    TwapDeadlineTooShort,
+    TwapTotalTooSmall,
+)
+from ....config.sections.partners import RegisteredPartner, partner_of_order
+from ....crypto.addresses import parse_address, to_checksum
+from ....crypto.eip712 import signing_digest
+from ....crypto.hexadecimal import to_hex
+from ...chain.port import EthCall, Header
+from ...routing.tokens import ListedToken, TokenTable
+from ...served.permit_proof import Taking, check_taking, check_words, taking_calls
+from ...served.signed_by import (
+    OwnerSignature,
+    SignatureState,
+    read_signature,
+    signature_call,
+    signature_state,
+)
+from ...served.token_permits import Answers
+from ...store.rows import DeltaOrderRow, amount32
+from ..orders.document import DeltaDocument, order_json
+from ..orders.funds import source_of
+from ..orders.terms import DeltaPart, OrderTerms, SettledOrder, next_part, terms_of
+from ..pricing.build import DeltaDomain, check_metadata, check_purchase_slices
+
+_decode_object = decoder(dict[str, Any], bytes_max=limits.JSON_BYTES_MAX)
+_TWAPS = (TwapOrder, TwapBuyOrder)
+
+
+class IdentifiedDelta(Struct, frozen=True):
+    """What a body holds.
+
+    Attributes:
+        order_hash: 32 bytes, what the owner signs.
+        signing: what it may have signed instead.
+    """
+
+    order_type: TypedStruct[Any]
+    order: SettledOrder
+    order_hash: bytes
+    signing: OrderDigests
+
+
+class Rules(Struct, frozen=True):
+    """What a submission is held against, beside the chain.
+
+    Attributes:
+        strict_partner: `partner` has to be there.
+        default_partner: of the API key; empty for none.
+        now_ms: Unix milliseconds.
+    """
+
+    chain_id: int
+    domain: DeltaDomain
+    tokens: TokenTable
+    partners: Mapping[str, RegisteredPartner]
+    strict_partner: bool
+    default_partner: str
+    now_ms: int
+
+
+class Submission(Struct, frozen=True):
+    """An order against which nothing can be said without the chain.
+
+    Attributes:
+        first: what its first settlement takes and gives.
+        kind: as its record names it.
+        partner: as it was sent, or the one that the signed fee is of; else `anon`.
+    """
+
+    chain_id: int
+    order: SettledOrder
+    order_hash: bytes
+    terms: OrderTerms
+    first: DeltaPart
+    signature: OwnerSignature
+    type: OrderType
+    kind: OnChainOrderType
+    partner: str
+    document: DeltaDocument
+
+    @property
+    def is_native(self) -> bool:
+        """Whether native tokens are given."""
+        return self.terms.src_token == NATIVE_TOKEN
+
+    def row(self, status: OrderStatus, now_ms: int) -> DeltaOrderRow:
+        """The row that it is kept as."""
+        terms = self.terms
+        return DeltaOrderRow(
+            order_hash=self.order_hash,
+            shard=self.order_hash[0],
+            chain_id=self.chain_id,
+            owner=terms.owner,
+            nonce=amount32(terms.nonce),
+            kind=self.kind,
+            type=self.type,
+            side=terms.side,
+            partner=self.partner,
+            created_ms=now_ms,
+            expires_s=terms.deadline,
+            version=1,
+            status=status,
+            updated_ms=now_ms,
+            spent=amount32(0),
+            received=amount32(0),
+            is_final=False,
+        )
+
+
+# --- Without the chain --------------------------------------------------------------------------------
+
+
+def identify(body: SubmitBody, domain: DeltaDomain) -> IdentifiedDelta:
+    """The signed struct of a body.
+
+    Raises:
+        InvalidInput: it is none, or of a kind that is not settled.
+    """
+    try:
+        wire = _decode_object(bytes(body.order))
+    except InvalidInput as error:
+        raise InvalidInput(error.detail.removeprefix(f"{error.message}: "), field="order") from None
+    order_type = order_type_of(wire)
+    order: AnyDeltaOrder = order_type.from_wire(wire)
+    if not isinstance(order, SettledOrder):
+        raise InvalidInput(f"settlement of {order_type.name} is not enabled", field="order")
+    if order.bridge != SAME_CHAIN:
+        raise InvalidInput("settlement across chains is not enabled", field="order.bridge")
+    signing = domain.signing(order_type.compiled.hash_struct(order))
+    order_hash = signing_digest(domain.separator, signing.struct_hash32)
+    return IdentifiedDelta(order_type, order, order_hash, signing)
+
+
+def checked(body: SubmitBody, found: IdentifiedDelta, rules: Rules) -> Submission:
+    """Hold an order against all rules that need no chain.
+
+    Raises:
+        RequestError: its row of spec 1.25.
+    """
+    order = found.order
+    src = _check_tokens(order, rules.tokens)
+    check_account(order.owner, "order.owner")
+    first = _check_amounts(order)
+    terms = _terms(order)
+    check_metadata(order.metadata, "order.metadata")
+    kind = _kind(body, found)
+    document = _document(body, found)
+    _check_permit(body, order, src, rules.domain.contract)
+    partner = _partner(body, terms, rules)
+    _check_deadline(order, rules.now_ms // 1_000)
+    signature = read_signature(body.signature, found.order_hash, order.owner, signing=found.signing)
+    return Submission(
+        chain_id=rules.chain_id,
+        order=order,
+        order_hash=found.order_hash,
+        terms=terms,
+        first=first,
+        signature=signature,
+        type=body.type,
+        kind=kind,
+        partner=partner,
+        document=replace(document, signature=signature.kept),
+    )
+
+
+def _check_tokens(order: SettledOrder, tokens: TokenTable) -> ListedToken:
+    """The source token, if both are listed and differ."""
+    ends = []
+    for name, address in (("srcToken", order.src_token), ("destToken", order.dest_token)):
+        token = tokens.by_address.get(address)
+        if token is None:
+            raise TokenNotSupported(
+                field=f"order.{name}", expected="a token of GET /tokens", got=to_checksum(address)
+            )
+        ends.append(token)
+    src, dest = ends
+    if src.routed == dest.routed:
+        raise InvalidInput(field="order.destToken", expected="another token than srcToken", got=dest.text)
+    return src
+
+
+def _check_amounts(order: SettledOrder) -> DeltaPart:
+    """The first part, if amounts and sizes are such that all parts can be settled."""
+    if isinstance(order, DeltaOrder):
+        if order.kind not in (KIND_SELL, KIND_BUY):
+            raise InvalidInput(field="order.kind", expected="0 (SELL) or 1 (BUY)", got=order.kind)
+        _check_positive("order.srcAmount", order.src_amount)
+        if order.kind == KIND_BUY:
+            _check_positive("order.destAmount", order.dest_amount)
+        whole = order.dest_amount if order.kind == KIND_BUY else order.src_amount
+        bound, name = (
+            (order.src_amount, "order.srcAmount")
+            if order.kind == KIND_BUY
+            else (order.dest_amount, "order.destAmount")
+        )
+        _check_product(name, bound, whole)
+        _check_product("order.expectedAmount", order.expected_amount, whole)
+    else:
+        _check_slices(order)
+    first = next_part(order, 0)
+    if first is None:
+        raise InvalidInput(field="order", expected="something to settle")
+    return first
+
+
+def _check_slices(order: TwapOrder | TwapBuyOrder) -> None:
+    faulty = InvalidTWAPParams if isinstance(order, TwapOrder) else InvalidTWAPBuyParams
+    for name, value, least in (
+        ("interval", order.interval, limits.TWAP_INTERVAL_MIN_S),
+        ("numSlices", order.num_slices, limits.TWAP_SLICES_MIN),
+    ):
+        if value < least:
+            raise faulty(field=f"order.{name}", expected=f"at least {least}", got=value)
+    if isinstance(order, TwapOrder):
+        totals = {"totalSrcAmount": order.total_src_amount}
+        last = order.total_src_amount - order.total_src_amount // order.num_slices * (order.num_slices - 1)
+        _check_product("order.destAmountPerSlice", order.dest_amount_per_slice, last)
+    else:
+        totals = {"totalDestAmount": order.total_dest_amount, "maxSrcAmount": order.max_src_amount}
+        _check_product("order.maxSrcAmount", order.max_src_amount, order.total_dest_amount)
+    for name, total in totals.items():
+        if total < order.num_slices:
+            raise TwapTotalTooSmall(field=f"order.{name}", got=total, message=f"{name} must be >= numSlices")
+    if isinstance(order, TwapBuyOrder):
+        check_purchase_slices(order, "order.maxSrcAmount")
+
+
+def _check_positive(field: str, amount: int) -> None:
+    if not amount:
+        raise InvalidInput(field=field, expected="an amount above 0", got=amount)
+
+
+def _check_product(field: str, amount: int, other: int) -> None:
+    if amount * other > limits.UINT256_MAX:
+        raise InvalidInput(field=field, expected="a product with the other amount below 2^256", got=amount)
+
+
+def _terms(order: SettledOrder) -> OrderTerms:
+    try:
+        return terms_of(order)
+    except InvalidInput as error:
+        raise InvalidInput(
+            field="order.partnerAndFee", expected=error.expected, got=order.partner_and_fee
+        ) from None
+
+
+def _kind(body: SubmitBody, found: IdentifiedDelta) -> OnChainOrderType:
+    """As the record names it: inferred, and not contradicted."""
+    kind = OnChainOrderType(found.order_type.name)
+    if body.partially_fillable:
+        if kind is not OnChainOrderType.ORDER:
+            raise InvalidInput(field="partiallyFillable", expected=f"false with {kind.value}", got=True)
+        kind = OnChainOrderType.FILLABLE_ORDER
+    said = body.on_chain_order_type
+    if said not in (None, kind, OnChainOrderType(found.order_type.name)):
+        raise InvalidInput(field="onChainOrderType", expected=f"{kind.value}, as the order says", got=said)
+    return kind
+
+
+def _document(body: SubmitBody, found: IdentifiedDelta) -> DeltaDocument:
+    """What is kept, without the signature."""
+    include, exclude = body.include_agents or (), body.exclude_agents or ()
+    for name, agents in (("includeAgents", include), ("excludeAgents", exclude)):
+        if len(agents) > limits.VENUE_ORDER_AGENTS_MAX:
+            raise InvalidInput(
+                field=name, expected=f"at most {limits.VENUE_ORDER_AGENTS_MAX} names", got=len(agents)
+            )
+    for agent in include:
+        if agent in exclude:
+            raise InvalidInput(field="excludeAgents", expected="none of includeAgents", got=agent)
+    referrer = b""
+    if body.referrer_address is not None:
+        referrer = parse_address(body.referrer_address, "referrerAddress")
+    return DeltaDocument(
+        found.order_type.name,
+        order_json(found.order_type.name, found.order),
+        b"",
+        body.partially_fillable,
+        include,
+        exclude,
+        referrer,
+    )
+
+
+def _check_permit(body: SubmitBody, order: SettledOrder, src: ListedToken, delta: bytes) -> None:
+    """Pass if the order has a permit where it needs one, and none where it may not have one."""
+    form = permit_form(order.permit, "order.permit")
+    needs_approval = body.type is OrderType.LIMIT or isinstance(order, _TWAPS)
+    if src.listed is not None and src.listed.permit_only and (needs_approval or form is PermitForm.NONE):
+        only = "; its limit orders and TWAP are not served" if needs_approval else ""
+        raise PermitRequired(f"{src.symbol} takes permits only{only}", field="order.permit")
+    if form is PermitForm.NONE:
+        return
+    fault = ""
+    if needs_approval:
+        fault = "limit orders and TWAP need an on-chain approval"
+    elif src.listed is None:
+        fault = "the native token is deposited"
+    elif form is PermitForm.PERMIT2_TRANSFER and body.partially_fillable:
+        fault = "a Permit2 transfer is used up by the first part"
+    if fault:
+        raise InvalidInput(field="order.permit", expected=f"0x: {fault}", got=f"{len(order.permit)} bytes")
+    check_words(order.permit, order.owner, delta)
+
+
+def _partner(body: SubmitBody, terms: OrderTerms, rules: Rules) -> str:
+    if rules.strict_partner and not (body.partner or rules.default_partner):
+        raise InvalidInput("missing", field="partner")
+    paid, default = terms.fee, rules.default_partner
+    return partner_of_order(body.partner, default, to_checksum(paid.partner), paid.fee_bps, rules.partners)
+
+
+def _check_deadline(order: SettledOrder, now_s: int) -> None:
+    check_unix_seconds("order.deadline", order.deadline)
+    if order.deadline <= now_s:
+        raise OrderExpired(field="order.deadline", expected=f"a time after {now_s}", got=order.deadline)
+    if isinstance(order, _TWAPS):
+        earliest = now_s + order.interval * order.num_slices
+        if order.deadline < earliest:
+            raise TwapDeadlineTooShort(
+                field="order.deadline", expected=f"at least {earliest}", got=order.deadline
+            )
+
+
+# --- With the chain -----------------------------------------------------------------------------------
+
+
+def submission_calls(found: Submission, delta: bytes, permit2: bytes) -> dict[str, EthCall]:
+    """What the chain is asked, each by its name.
+
+    Args:
+        permit2: the contract that Delta takes permits to; empty where the order has none for it.
+    """
+    terms, order_hash = found.terms, found.order_hash
+    calls = {"state": EthCall(delta, order_state(terms.owner, terms.nonce, order_hash))}
+    signing = signature_call(found.signature, delta)
+    if signing is not None:
+        calls["signature"] = signing
+    if found.is_native:
+        calls["balance"] = EthCall(delta, deposits(terms.owner))
+    else:
+        calls["balance"] = EthCall(terms.src_token, balance_of(terms.owner))
+        calls |= taking_calls(_taking(found, delta, permit2))
+    return calls
+
+
+def accepted(
+    found: Submission, answers: Answers, header: Header, delta: bytes, permit2: bytes, *, has_code: bool
+) -> OrderStatus:
+    """The status that an order begins with.
+
+    Args:
+        answers: to `submission_calls`, of the block of `header`.
+        has_code: there is a contract at the owner.
+
+    Raises:
+        InvalidSignature, NonceUsed, OrderAlreadySettled, InsufficientAllowance, InsufficientBalance: rows of
+            spec 1.25.
+        ServiceUnavailable: a contract does not answer.
+    """
+    state = signature_state(found.signature, answers.get("signature"), has_code=has_code)
+    _check_nonce(found, answers)
+    part = source_of(found.order, found.first)
+    has = _number(answers, "balance", "Delta contract" if found.is_native else "source token")
+    if not found.is_native:
+        taking = _taking(found, delta, permit2)
+        check_taking(taking, answers, now_s=header.time_s, has_part=has >= found.first.src_amount)
+    if has < part:
+        if found.is_native:
+            call = f"depositNativeAndPreSign({to_hex(found.order_hash)})"
+            how = f"{call} of {to_checksum(delta)} with {part - has} wei more"
+            expected = f"at least {part} wei deposited by the owner: {how}"
+            raise InsufficientBalance(field="deposit", expected=expected, got=has)
+        raise InsufficientBalance(field="order.owner", expected=f"at least {part} of srcToken", got=has)
+    return OrderStatus.PENDING if state is SignatureState.SIGNED else OrderStatus.AWAITING_SIGNATURE
+
+
+def _check_nonce(found: Submission, answers: Answers) -> None:
+    is_scheduled = not isinstance(found.order, DeltaOrder)
+    try:
+        answer = _answer(answers, "state", "Delta contract")
+        state = decode_order_state(answer, found.order_hash, is_scheduled=is_scheduled)
+    except InvalidInput:
+        raise _mute("Delta contract") from None
+    if state.is_closed or state.done:
+        raise OrderAlreadySettled("by the chain, in whole or in part", field="order")
+    if state.is_others or state.is_used:
+        raise NonceUsed(field="order.nonce", expected="a nonce of no order on chain", got=found.terms.nonce)
+
+
+def _taking(found: Submission, delta: bytes, permit2: bytes) -> Taking:
+    terms = found.terms
+    return Taking(
+        permit=terms.permit,
+        token=terms.src_token,
+        owner=terms.owner,
+        spender=delta,
+        permit2=permit2,
+        whole=terms.src_total,
+        part=found.first.src_amount,
+        deadline=terms.deadline,
+    )
+
+
+def _number(answers: Answers, name: str, who: str) -> int:
+    return int.from_bytes(_answer(answers, name, who)[:WORD_BYTES], "big")
+
+
+def _answer(answers: Answers, name: str, who: str) -> bytes:
+    answer = answers[name]
+    if isinstance(answer, Exception) or len(answer) < WORD_BYTES:
+        raise _mute(who)
+    return answer
+
+
+def _mute(who: str) -> ServiceUnavailable:
+    return ServiceUnavailable(f"the {who} does not answer")

@@ -1,0 +1,159 @@
+"""Opens what runs the Delta orders of a venue: agents, relayers, and the engine over them.
+
+Choice: Delta is not served on a chain with `delta` and no relayer: nothing would settle an order that an
+    owner approved and signed.
+"""
+
+from contextlib import AsyncExitStack
+from functools import partial
+from random import Random
+from ssl import SSLContext
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...codecs.trading_token import NATIVE_TOKEN
+from ...config.errors import ChainError
+from ...config.sections.venue import VenueSettings
+from ...config.settings import Settings
+from ..chain.port import Chain
+from ..chain.relay.relayer import Relayer
+from ..chain.relay.relaying import relayer_of
+from ..orders.order_engines import Footing
+from ..routing.makers import request_signer
+from ..served.served_chain import ServedChain, ServedChains
+from .auction.auctioneer import Auctioneer, AuctionIds
+from .auction.simulating import AuctionAt
+from .bids.agent_client import AgentClient
+from .engine import DeltaChain, DeltaEngine
+from .orders.live_orders import LiveOrder, LiveOrders
+from .resting.price_watch import PriceWatch
+from .resting.resting_price import RestingPrices
+from .settlement.funds_watch import FundsWatch
+from .settlement.projection import DeltaProjection
+from .settlement.settling import Settling
+
+
+class DeltaOpening(Struct, frozen=True):
+    """What it is opened with.
+
+    Attributes:
+        footing: what it shares with other engines.
+    """
+
+    settings: Settings
+    venue: VenueSettings
+    footing: Footing
+    random: Random
+    tls: SSLContext
+
+
+async def open_delta(owned: AsyncExitStack, opening: DeltaOpening, places: ServedChains) -> DeltaEngine:
+    """The engine of the chains that have Delta and a relayer; connections to agents close with `owned`.
+
+    Raises:
+        ConfigError: names the setting that is wrong.
+    """
+    footing = opening.footing
+    orders = LiveOrders(footing.store, footing.leases)
+    ids = AuctionIds()
+    chains = {
+        chain_id: await _chain(owned, opening, place, orders, ids)
+        for chain_id, place in places.items()
+        if not place.no_delta
+    }
+    return DeltaEngine(
+        footing.store, footing.scheduler, orders=orders, chains=chains, wall_ms=footing.wall_ms
+    )
+
+
+async def _chain(
+    owned: AsyncExitStack, opening: DeltaOpening, place: ServedChain, orders: LiveOrders, ids: AuctionIds
+) -> DeltaChain:
+    store, scheduler, wall_ms = opening.footing.store, opening.footing.scheduler, opening.footing.wall_ms
+    delta = opening.venue.delta
+    followed = opening.footing.chains.of(place.chain_id)
+    relayer = _relayer(opening, place)
+    auctioneer = Auctioneer(
+        AuctionAt(place, relayer.address, opening.settings.relayers[place.chain_id].gas_max),
+        await _agents(owned, opening, place),
+        orders,
+        store,
+        scheduler,
+        ids=ids,
+        settings=delta,
+        wall_ms=wall_ms,
+    )
+    funds = FundsWatch(
+        place.chain,
+        orders,
+        followed.watch,
+        delta=place.delta,
+        read_to=followed.read_to,
+        wall_ms=wall_ms,
+    )
+    settling = Settling(
+        relayer,
+        store,
+        orders,
+        delta=place.delta,
+        failures_max=delta.failures_max,
+        tell=auctioneer.tell,
+        are_lacking=funds.are_lacking,
+        runs_code=partial(_runs_code, place.chain),
+        read_to=lambda: followed.indexer.statistics().block_number,
+        wall_ms=wall_ms,
+    )
+    auctioneer.settling = settling
+    auctioneer.claims = funds.claims
+    prices = PriceWatch(
+        place.index,
+        RestingPrices(place.pathfinder, place.usd, place.tokens, opening.venue.delta_gas),
+        auctioneer,
+        gas_price_wei=lambda: place.gas.gas_price_wei,
+        wall_ms=wall_ms,
+    )
+    projection = DeltaProjection(
+        store,
+        orders,
+        confirmations=place.settings.confirmations,
+        failures_max=delta.failures_max,
+        now_ms=wall_ms,
+    )
+    followed.join(projection, funds.touched)
+    return DeltaChain(relayer, followed, settling, auctioneer, prices, funds)
+
+
+async def _runs_code(chain: Chain, live: LiveOrder) -> bool:
+    """Whether a settlement calls a contract of the owner's, as far as the chain tells."""
+    terms = live.terms
+    called = [terms.owner, terms.beneficiary] if terms.dest_token == NATIVE_TOKEN else [terms.owner]
+    try:
+        return any([await chain.code(account) for account in called])
+    except ChainError:
+        return False
+
+
+async def _agents(owned: AsyncExitStack, opening: DeltaOpening, place: ServedChain) -> dict[str, AgentClient]:
+    """Those of a chain, by name."""
+    return {
+        name: await owned.enter_async_context(
+            AgentClient(
+                name,
+                agent.url,
+                signer=request_signer(f"venue.agents.{name}.credentials", agent.credentials),
+                wall_ms=opening.footing.wall_ms,
+                tls=opening.tls,
+            )
+        )
+        for name, agent in sorted(opening.venue.agents.items())
+        if not agent.chains or place.chain_id in agent.chains
+    }
+
+
+def _relayer(opening: DeltaOpening, place: ServedChain) -> Relayer:
+    """The relayer. Its settings know the contract where contracts.json named it."""
+    footing = opening.footing
+    chains = opening.settings.chains | {place.chain_id: place.settings}
+    settings = replace(opening.settings, chains=chains)
+    return relayer_of(settings, place.chain, footing.store, footing.leases, footing.wall_ms)

@@ -1,0 +1,71 @@
+"""The tokens that an account's Delta orders commit, and the rest for new orders. Pure.
+
+    committed   what the account's open limit orders may still take of a token
+    available   min(balance, allowance to the Delta contract) - what all its orders that may be settled may
+                still take, at least 0
+
+Keys of balances are in lower case; an unlisted token has "0".
+
+Source: interop.md 3, fillablebalance; spec 1.22.6 and 1.22.7 (sizes of limit orders).
+Choice: An order that cannot settle, suspended or still unsigned on chain, commits nothing. A purchase commits
+    the most that it may spend.
+Choice: An order that is being cancelled commits nothing and still reduces `availablebalance`, since a
+    settlement under way may win.
+Choice: Orders that sell deposited native tokens commit nothing of the balance.
+Choice: Delta's `fillablebalance` is the amount that open limit orders have committed, `"0"` without any,
+    which clients subtract from the wallet's balance. `availablebalance` is the amount that new orders can
+    still give.
+"""
+
+from collections.abc import Iterable
+
+from ....codecs.eip712_orders.delta import DeltaOrder, TwapBuyOrder, TwapOrder
+from ....codecs.messages.vocabulary import OrderStatus
+from ....codecs.rounding import mul_div_down
+from ....codecs.trading_token import NATIVE_TOKEN
+from .life import OPEN
+from .terms import SettledOrder, next_part
+
+MAY_BE_SETTLED = OPEN | {OrderStatus.CANCELLING}
+"""States of orders of which a settlement may be mined."""
+
+
+def still_given(order: SettledOrder, filled: int) -> int:
+    """Raw units of its source that an order may still take.
+
+    Args:
+        filled: what is settled: of the fixed side, or slices.
+    """
+    part = next_part(order, filled)
+    if part is None:
+        return 0
+    match order:
+        case DeltaOrder():
+            return part.src_amount
+        case TwapOrder():
+            return order.total_src_amount - order.total_src_amount // order.num_slices * filled
+        case TwapBuyOrder():
+            slice_amount = order.total_dest_amount // order.num_slices
+            whole_slices = order.num_slices - 1 - filled
+            last = order.total_dest_amount - slice_amount * (order.num_slices - 1)
+            each = mul_div_down(order.max_src_amount, slice_amount, order.total_dest_amount)
+            return each * whole_slices + mul_div_down(order.max_src_amount, last, order.total_dest_amount)
+
+
+def promised(orders: Iterable[tuple[SettledOrder, int]]) -> dict[bytes, int]:
+    """Source token -> raw units that orders may still take of it; native tokens, which are deposited, are
+    left out.
+
+    Args:
+        orders: each with what is settled of it.
+    """
+    taken: dict[bytes, int] = {}
+    for order, filled in orders:
+        if order.src_token != NATIVE_TOKEN:
+            taken[order.src_token] = taken.get(order.src_token, 0) + still_given(order, filled)
+    return taken
+
+
+def fillable(usable: int, taken: int) -> int:
+    """What is left."""
+    return max(0, usable - taken)

@@ -1,0 +1,242 @@
+"""The steps of a Delta order's life: from its row and what happened to the next row, effects included. Pure.
+
+    submitted        PENDING, or AWAITING_SIGNATURE where a contract's owner has yet to sign on chain
+    rested           PENDING -> ACTIVE            a limit order or a TWAP, once it is checked
+    won              PENDING, ACTIVE -> ACTIVE    and the effect `settle`
+    part_settled     a part of it is settled, and there is more to come
+    failed           a settlement came to nothing: the runner-up, another round, CANCELLED or FAILED
+    starved          a settlement came to nothing for want of funds: SUSPENDED, and it counts as no failure
+    suspended        PENDING, ACTIVE -> SUSPENDED  what it needs of its owner is not there
+    restored         SUSPENDED -> ACTIVE, PENDING  it is there again
+    cancel_asked     -> CANCELLING                and the effect `cancel`
+    cancel_done      CANCELLING -> CANCELLED      once nothing of it can be mined any more
+    expired          -> EXPIRED
+    told_by_chain    what its logs make of it: COMPLETED, FAILED, CANCELLED, signed, or undone, and final
+
+Each returns None where there is nothing to do, so that whoever lost a race against another step asks again
+and finds that out. An order has at most one settlement whose end is not known: the effect that is INTENDED.
+
+Source: spec 1.11; ARCHITECTURE.md, "Transitions".
+Choice: A signed cancellation is not written to the chain: relayers alone settle, and the nonce may be signed
+    again. An owner who wants it on chain calls `invalidateNonces`.
+Choice: A cancelled order stays CANCELLING until its settlement under way has ended for good.
+Choice: A suspended order whose funds return is ACTIVE if it is a limit order or TWAP, or was partly settled
+    or failed before; else PENDING.
+Choice: A settlement that fails while funds lack has no runner-up and does not count towards `failures_max`,
+    nor does that of an order crossed with it; both wait longer before the next round.
+Choice: A MARKET order stays PENDING over rounds until its first valid bid; checked limit orders and TWAPs are
+    ACTIVE. A settlement that can never succeed, or `failures_max` failed ones, makes an order FAILED; a
+    deadline without a fill makes it EXPIRED.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ....codecs.messages.vocabulary import OrderStatus, OrderType
+from ...orders.order_units import Intent, finished, step
+from ...orders.step import OrderStep
+from ...store.rows import DeltaFill, DeltaOrderRow, Effect, UsedNonce, amount32, amount_of
+from ...store.units import Change
+
+SETTLE, CANCEL = "settle", "cancel"
+"""Kinds of effects."""
+
+_S = OrderStatus
+OPEN = frozenset({_S.PENDING, _S.ACTIVE})
+"""May be auctioned and settled."""
+CANCELLABLE = OPEN | {_S.AWAITING_SIGNATURE, _S.SUSPENDED}
+ENDED = frozenset({_S.COMPLETED, _S.FAILED, _S.EXPIRED, _S.CANCELLED, _S.REFUNDED})
+
+DeltaStep = OrderStep[DeltaOrderRow]
+"""One step of a Delta order."""
+
+
+class DeltaFacts(Struct, frozen=True):
+    """What the logs say of one order, as of one block.
+
+    Attributes:
+        fills: its settlements.
+        nonce_used: who used its nonce, if anybody did.
+        is_pre_signed: its owner has signed it by a call.
+        settled_below: height up to which nothing can be undone any more.
+        ended_at: height that was read when it ended without the chain; None where that is not known.
+    """
+
+    fills: tuple[DeltaFill, ...]
+    nonce_used: UsedNonce | None
+    is_pre_signed: bool
+    settled_below: int
+    ended_at: int | None = None
+
+
+def rested(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
+    """A limit order or a TWAP waits for its price or time."""
+    if row.status is not _S.PENDING or not _waits_active(row):
+        return None
+    return OrderStep(step(row, now_ms, status=_S.ACTIVE))
+
+
+def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int) -> DeltaStep | None:
+    """An auction has a winner: its settlement is intended.
+
+    Args:
+        payload: what whoever settles needs.
+        more: the record of the round.
+    """
+    if row.status not in OPEN:
+        return None
+    return OrderStep(step(row, now_ms, status=_S.ACTIVE), (Intent(SETTLE, payload),), tuple(more))
+
+
+def part_settled(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
+    """A part is mined that does not close the order: the next one may be settled."""
+    if effect.state != "INTENDED":
+        return None
+    status = _S.CANCELLED if row.status is _S.CANCELLING else row.status
+    return OrderStep(step(row, now_ms, status=status), more=(finished(effect, now_ms),))
+
+
+def failed(
+    row: DeltaOrderRow,
+    effect: Effect,
+    runner_up: bytes | None,
+    failures_max: int,
+    now_ms: int,
+    *,
+    is_counted: bool = True,
+) -> DeltaStep | None:
+    """The settlement of `effect` came to nothing.
+
+    Args:
+        runner_up: payload of the next bid of the same round; None where there is none.
+        failures_max: settlements that may fail before the order does.
+        is_counted: as one of them; not where another order that was settled with it is the cause.
+    """
+    if effect.state != "INTENDED":
+        return None
+    failures = row.failures + is_counted
+    more = (finished(effect, now_ms, failed=True),)
+    status = row.status
+    effects: tuple[Intent, ...] = ()
+    if row.status in OPEN:
+        if is_counted and failures >= failures_max:
+            status = _S.FAILED
+        elif runner_up is not None:
+            effects = (Intent(SETTLE, runner_up),)
+    elif row.status is _S.CANCELLING:
+        status = _S.CANCELLED
+    return OrderStep(step(row, now_ms, status=status, failures=failures), effects, more)
+
+
+def starved(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
+    """The settlement of `effect` came to nothing, and what it was to take is not there."""
+    if effect.state != "INTENDED" or row.status not in OPEN:
+        return None
+    return OrderStep(step(row, now_ms, status=_S.SUSPENDED), more=(finished(effect, now_ms, failed=True),))
+
+
+def suspended(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
+    """What it needs is not there. Not to be asked while a settlement is under way."""
+    if row.status not in OPEN:
+        return None
+    return OrderStep(step(row, now_ms, status=_S.SUSPENDED))
+
+
+def restored(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
+    """What it needs is there again."""
+    if row.status is not _S.SUSPENDED:
+        return None
+    is_begun = amount_of(row.spent) > 0 or row.failures > 0
+    return OrderStep(step(row, now_ms, status=_S.ACTIVE if is_begun or _waits_active(row) else _S.PENDING))
+
+
+def cancel_asked(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
+    """Its owner has signed its cancellation."""
+    if row.status not in CANCELLABLE:
+        return None
+    return OrderStep(step(row, now_ms, status=_S.CANCELLING), (Intent(CANCEL),))
+
+
+def cancel_done(row: DeltaOrderRow, cancel: Effect | None, now_ms: int) -> DeltaStep | None:
+    """Nothing of it is under way: it is cancelled."""
+    if row.status is not _S.CANCELLING:
+        return None
+    more = (finished(cancel, now_ms),) if cancel is not None and cancel.state == "INTENDED" else ()
+    return OrderStep(step(row, now_ms, status=_S.CANCELLED), more=more)
+
+
+def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> DeltaStep | None:
+    """Its deadline has passed, or what is left of it does not fit any more, and nothing of it is under way.
+
+    Args:
+        fits_until_s: see `terms.fits_until`.
+    """
+    if row.status not in CANCELLABLE or now_s <= min(row.expires_s, fits_until_s):
+        return None
+    return OrderStep(step(row, now_ms, status=_S.EXPIRED))
+
+
+def told_by_chain(
+    row: DeltaOrderRow, facts: DeltaFacts, effects: Sequence[Effect], failures_max: int, now_ms: int
+) -> DeltaStep | None:
+    """What the logs make of an order.
+
+    Args:
+        effects: all of the order's.
+    """
+    if row.is_final:
+        return None
+    status = _status(row, facts, any(effect.kind == CANCEL for effect in effects), failures_max)
+    spent = amount32(sum(amount_of(fill.spent) for fill in facts.fills))
+    received = amount32(sum(amount_of(fill.received) for fill in facts.fills))
+    intended = [effect for effect in effects if effect.state == "INTENDED"]
+    is_final = status in ENDED and _is_final(status, facts, intended)
+    if (status, spent, received, is_final) == (row.status, row.spent, row.received, row.is_final):
+        return None
+    more = tuple(
+        finished(effect, now_ms, failed=_is_in_vain(effect, status)) for effect in intended if is_final
+    )
+    after = step(row, now_ms, status=status, spent=spent, received=received, is_final=is_final)
+    return OrderStep(after, more=more)
+
+
+def _status(row: DeltaOrderRow, facts: DeltaFacts, is_cancel_wanted: bool, failures_max: int) -> OrderStatus:  # noqa: FBT001
+    used = facts.nonce_used
+    if any(fill.is_closed for fill in facts.fills):
+        return _S.COMPLETED
+    if used is not None and (row.status is _S.COMPLETED or row.status not in ENDED):
+        is_wanted = used.order_hash is None or row.status in (_S.AWAITING_SIGNATURE, _S.CANCELLING)
+        return _S.CANCELLED if is_wanted else _S.FAILED
+    match row.status:
+        case _S.COMPLETED:
+            return _S.CANCELLING if is_cancel_wanted else _S.ACTIVE
+        case _S.CANCELLED if used is None and not is_cancel_wanted:
+            return _S.ACTIVE
+        case _S.FAILED if used is None and row.failures < failures_max:
+            return _S.ACTIVE
+        case _S.AWAITING_SIGNATURE if facts.is_pre_signed:
+            return _S.PENDING
+        case status:
+            return status
+
+
+def _waits_active(row: DeltaOrderRow) -> bool:
+    """Whether it waits for its price or time, not for a first bid."""
+    is_scheduled = row.kind in (row.kind.TWAP_ORDER, row.kind.TWAP_BUY_ORDER)
+    return is_scheduled or row.type is OrderType.LIMIT
+
+
+def _is_final(status: OrderStatus, facts: DeltaFacts, intended: Sequence[Effect]) -> bool:
+    closing = [fill.block_number for fill in facts.fills if fill.is_closed]
+    if status is _S.COMPLETED:
+        return bool(closing) and closing[0] <= facts.settled_below
+    if any(effect.kind == SETTLE for effect in intended):
+        return False
+    ended_at = facts.nonce_used.block_number if facts.nonce_used is not None else facts.ended_at
+    return ended_at is not None and ended_at <= facts.settled_below
+
+
+def _is_in_vain(effect: Effect, status: OrderStatus) -> bool:
+    """Whether an effect came to nothing in the end: a cancellation that a fill was before, or the reverse."""
+    return (effect.kind == SETTLE) != (status is _S.COMPLETED)

@@ -1,0 +1,183 @@
+"""The Delta orders that may still change: see `live_rows`, and what is Delta's of it.
+
+    submit      a new order               durable when it returns
+    of_nonce    which orders a nonce ends
+
+Beside its row an order has its document, its fills, and the settlement of it that has not ended.
+
+Source: ARCHITECTURE.md, "Orders", "Transitions".
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from ....config.errors import NonceUsed, StoreError
+from ...orders.live_rows import Effects, LiveRows
+from ...orders.order_units import DELTA, effect_key
+from ...orders.step import OrderStep
+from ...store.leases import Leases
+from ...store.queries import among
+from ...store.rows import DeltaFill, DeltaOrderRow, Effect, OrderDocument, amount_of
+from ...store.store import Store
+from ...store.tables import DELTA_DOCUMENT, DELTA_FILL, EFFECT
+from ...store.units import Change, Done, Duplicate, row_of
+from .document import DeltaDocument, decode_document, encode_document, order_of, without_struct
+from .funds import MissingFund
+from .life import SETTLE
+from .terms import OrderTerms, SettledOrder, terms_of
+
+
+class LiveOrder(Struct, eq=False, gc=False):
+    """One order that may still change.
+
+    Attributes:
+        row: as it was last seen in the store.
+        order, terms: what was signed, and what that means.
+        document: what came with it (`without_struct`).
+        filled: of the fixed side, or slices: what is settled.
+        last_fill_s: when the last part was settled, Unix seconds; 0 before.
+        settling: key of the effect whose settlement has not ended for good.
+        ended_at: height of the settlement that closed it, or that the chain was read to when it was first
+            seen to have ended otherwise.
+        lacks: of its owner's funds, what was not there when they were read last.
+        in_vain: settlements since its last part that came to nothing, for whatever reason: its next round
+            waits the longer for them.
+    """
+
+    row: DeltaOrderRow
+    order: SettledOrder
+    document: DeltaDocument
+    terms: OrderTerms
+    filled: int = 0
+    last_fill_s: int = 0
+    settling: str | None = None
+    ended_at: int | None = None
+    lacks: tuple[MissingFund, ...] = ()
+    in_vain: int = 0
+
+    @property
+    def order_hash(self) -> bytes:
+        """What it is known by."""
+        return self.row.order_hash
+
+
+class _DeltaParts(Struct, frozen=True):
+    """What belongs to a row.
+
+    Attributes:
+        settling: the settlement that has not ended.
+        last: the last fill.
+    """
+
+    document: OrderDocument | None
+    settling: Effect | None
+    last: DeltaFill | None
+
+
+class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
+    """See the module.
+
+    Args:
+        leases: who runs which orders; what is written by `step` is fenced with them.
+    """
+
+    def __init__(self, store: Store, leases: Leases) -> None:
+        super().__init__(DELTA, store, leases)
+        self._of_nonce: dict[tuple[int, bytes, bytes], tuple[bytes, ...]] = {}
+
+    def of_nonce(self, chain_id: int, owner: bytes, nonce32: bytes) -> frozenset[bytes]:
+        """Hashes of the live orders that have an owner's nonce."""
+        return frozenset(self._of_nonce.get((chain_id, owner, nonce32), ()))
+
+    async def submit(
+        self, row: DeltaOrderRow, document: DeltaDocument, order: SettledOrder, terms: OrderTerms
+    ) -> DeltaOrderRow:
+        """Keep a new order; the same one again is answered with what is kept (idempotent by hash).
+
+        Returns:
+            `row` itself where the order is new, else the row that is there.
+
+        Raises:
+            NonceUsed: another order that lives or was filled has its nonce.
+            StoreUnavailable: nothing was kept, or nobody can say: submitting again is safe.
+        """
+        outcome = await self._store.write(DELTA.submitted(row, encode_document(document)))
+        match outcome:
+            case Done():
+                self._put(LiveOrder(row, order, without_struct(document), terms))
+                return row
+            case Duplicate(unique=0):
+                return DELTA.found(outcome.row)
+            case Duplicate():
+                raise NonceUsed(field="order.nonce", expected="a nonce of no live or filled order")
+            case _:
+                raise StoreError(f"an order was not kept: {outcome}")
+
+    # --- What is Delta's of `LiveRows` ------------------------------------------------------------------
+
+    async def _read_parts(
+        self, rows: Sequence[DeltaOrderRow], effects: Effects
+    ) -> Mapping[bytes, _DeltaParts]:
+        hashes = [row.order_hash for row in rows]
+        documents, fills = await self._store.read(
+            among(DELTA_DOCUMENT, "order_hash", hashes), among(DELTA_FILL, "order_hash", hashes)
+        )
+        bodies = {kept.order_hash: kept for values in documents if (kept := row_of(DELTA_DOCUMENT, values))}
+        last: dict[bytes, DeltaFill] = {}
+        for values in fills:
+            fill: DeltaFill = row_of(DELTA_FILL, values)
+            known = last.get(fill.order_hash)
+            if known is None or amount_of(known.filled) < amount_of(fill.filled):
+                last[fill.order_hash] = fill
+        return {
+            key: _DeltaParts(bodies.get(key), _settling(effects.get(key, ())), last.get(key))
+            for key in hashes
+        }
+
+    def _made(self, row: DeltaOrderRow, parts: _DeltaParts, known: LiveOrder | None) -> LiveOrder | None:
+        live = known
+        if live is None:
+            if parts.document is None:
+                return None
+            document = decode_document(parts.document.body)
+            order: Any = order_of(document)
+            live = LiveOrder(row, order, without_struct(document), terms_of(order), in_vain=row.failures)
+        last = parts.last
+        live.filled = 0 if last is None else amount_of(last.filled)
+        live.last_fill_s = 0 if last is None else last.at_ms // 1_000
+        live.settling = None if parts.settling is None else parts.settling.key
+        if last is not None and last.is_closed:
+            live.ended_at = last.block_number
+        return live
+
+    def _stepped(self, live: LiveOrder, found: OrderStep[DeltaOrderRow]) -> None:
+        after = found.after
+        if any(intent.kind == SETTLE for intent in found.effects):
+            live.settling = effect_key(after.order_hash, after.version, SETTLE)
+        elif any(_ends(change, live.settling) for change in found.more):
+            live.settling = None
+
+    def _added(self, live: LiveOrder) -> None:
+        key = _nonce(live.row)
+        self._of_nonce[key] = (*self._of_nonce.get(key, ()), live.order_hash)
+
+    def _dropped(self, live: LiveOrder) -> None:
+        key = _nonce(live.row)
+        others = tuple(other for other in self._of_nonce.pop(key, ()) if other != live.order_hash)
+        if others:
+            self._of_nonce[key] = others
+
+
+def _nonce(row: DeltaOrderRow) -> tuple[int, bytes, bytes]:
+    return row.chain_id, row.owner, row.nonce
+
+
+def _settling(effects: Sequence[Effect]) -> Effect | None:
+    return next((effect for effect in effects if effect.kind == SETTLE), None)
+
+
+def _ends(change: Change, key: str | None) -> bool:
+    """Whether a change ends the effect of this key."""
+    return getattr(change, "table", "") == EFFECT.name and getattr(change, "key", ()) == (key,)

@@ -1,0 +1,238 @@
+"""What an order of any kind says about its settlements: who, what for what, and the next part of it. Pure.
+
+    order + what is settled already -> Part: one settlement, with the amounts that the contract holds it to
+                                    -> a smaller Part of a swap or limit order, pro rata
+                                    -> fits_until: by when it has to be settled, so that all the rest can be
+
+The arithmetic is the contract's, unit for unit: a part of a sale rounds its minimum up, a part of a purchase
+its maximum down; the last slice of a TWAP takes the remainder.
+
+Source: contracts/Delta.sol, `settle`, `settleTwap`, `settleTwapBuy`.
+Choice: A part of a partially fillable order is at least a tenth of the rest, rounded up, and leaves nothing
+    or as much.
+Choice: Slices of a TWAP fit while each can settle an interval after the former and the last by the deadline;
+    otherwise the TWAP is EXPIRED.
+Choice: `partiallyFillable` is not signed: the relayer keeps to the submission's flag, and the contract holds
+    pro rata limits and counts fills by hash.
+Choice: The first slice of a TWAP is due at once, each further slice one interval after the former's time on
+    chain. Missed slices do not pile up; the last one takes the remainder, with the pro rata minimum rounded
+    up.
+Choice: A slice of a purchase spends at most `floor(maxSrcAmount * slice / total)` and nothing rolls over.
+    `orderType` fixes the side: another `side` is refused, and so is `limitAmount` of a TWAPBuyOrder.
+"""
+
+from msgspec import Struct
+
+from ....codecs.eip712_orders.delta import KIND_BUY, DeltaOrder, TwapBuyOrder, TwapOrder
+from ....codecs.eip712_orders.partner_and_fee import PartnerAndFee, unpack_partner_and_fee
+from ....codecs.messages.vocabulary import Side
+from ....codecs.rounding import div_up, mul_div_down, mul_div_up
+from ....crypto.addresses import ZERO_ADDRESS
+
+SettledOrder = DeltaOrder | TwapOrder | TwapBuyOrder
+"""The kinds that the contract settles (choices.md#quotes-and-routes)."""
+ORDER_PART_MIN = 10
+"""An order that may be filled in parts is filled by such a part of what is left, or by more."""
+
+
+class DeltaPart(Struct, frozen=True):
+    """One settlement.
+
+    Attributes:
+        amount: of the fixed side, as `settle` takes it.
+        src_amount: what is given (SELL), or the most (BUY).
+        dest_amount: the least that the user gets (SELL), or what is wanted (BUY).
+        expected: of what is not fixed; 0 for none.
+        is_last: the order is closed by it.
+    """
+
+    amount: int
+    src_amount: int
+    dest_amount: int
+    expected: int
+    is_last: bool
+
+
+class OrderTerms(Struct, frozen=True, gc=False):
+    """What holds for all parts of an order.
+
+    Attributes:
+        beneficiary: who receives; the owner where the order names none.
+        src_total: what the order takes in all (SELL), or at most (BUY): what an approval has to cover.
+        dest_total: what it gives at least (SELL), or in all (BUY).
+        fee: as signed.
+    """
+
+    owner: bytes
+    beneficiary: bytes
+    src_token: bytes
+    dest_token: bytes
+    side: Side
+    nonce: int
+    deadline: int
+    src_total: int
+    dest_total: int
+    fee: PartnerAndFee
+    permit: bytes
+
+
+def terms_of(order: SettledOrder) -> OrderTerms:
+    """What holds for all parts.
+
+    Raises:
+        InvalidInput: `partnerAndFee` says what nothing means.
+    """
+    side = side_of(order)
+    src_total, dest_total = _totals(order)
+    return OrderTerms(
+        order.owner,
+        order.owner if order.beneficiary == ZERO_ADDRESS else order.beneficiary,
+        order.src_token,
+        order.dest_token,
+        side,
+        order.nonce,
+        order.deadline,
+        src_total,
+        dest_total,
+        unpack_partner_and_fee(order.partner_and_fee),
+        order.permit,
+    )
+
+
+def side_of(order: SettledOrder) -> Side:
+    """Which amount is fixed."""
+    match order:
+        case DeltaOrder(kind=kind):
+            return Side.BUY if kind == KIND_BUY else Side.SELL
+        case TwapOrder():
+            return Side.SELL
+        case TwapBuyOrder():
+            return Side.BUY
+
+
+def next_part(order: SettledOrder, filled: int) -> DeltaPart | None:
+    """What is to be settled next; None where nothing is left.
+
+    Args:
+        filled: what is settled already, in units of the fixed side; of a TWAP, slices.
+    """
+    match order:
+        case DeltaOrder():
+            return _rest(order, filled)
+        case TwapOrder():
+            return _sale_slice(order, filled)
+        case TwapBuyOrder():
+            return _purchase_slice(order, filled)
+
+
+def part_of(order: DeltaOrder, left: int, amount: int) -> DeltaPart:
+    """A part of what is left of a swap or limit order.
+
+    Args:
+        left: of the fixed side.
+        amount: of the fixed side, from 1 to all that is left.
+    """
+    whole, is_last = _whole(order), amount == left
+    if order.kind == KIND_BUY:
+        most = mul_div_down(order.src_amount, amount, whole)
+        return DeltaPart(amount, most, amount, mul_div_down(order.expected_amount, amount, whole), is_last)
+    least = mul_div_up(order.dest_amount, amount, whole)
+    return DeltaPart(amount, amount, least, mul_div_up(order.expected_amount, amount, whole), is_last)
+
+
+def part_min(left: int) -> int:
+    """The smallest part of what is left of an order that may be filled in parts, unless it takes all."""
+    return div_up(left, ORDER_PART_MIN)
+
+
+def is_part(amount: int, left: int) -> bool:
+    """Whether an order that may be filled in parts may be filled by this amount next.
+
+    Args:
+        amount, left: of the fixed side; what is left of it.
+    """
+    least = part_min(left)
+    return amount == left or least <= amount <= left - least
+
+
+def slice_due(order: SettledOrder, last_fill_s: int) -> int:
+    """When the next slice of a TWAP may be settled by the chain's time, Unix seconds; 0 for at once, and for
+    other orders.
+
+    Args:
+        last_fill_s: when the last part was settled, Unix seconds; 0 before.
+    """
+    match order:
+        case DeltaOrder():
+            return 0
+        case TwapOrder(interval=interval) | TwapBuyOrder(interval=interval):
+            return last_fill_s + interval if last_fill_s else 0
+
+
+def fits_until(order: SettledOrder, filled: int, last_fill_s: int) -> int:
+    """The last second at which the next part may be settled such that all that follow it still can be.
+
+    That is the deadline; of a TWAP it is earlier by the intervals that follow, and 0 where its next slice is
+    due too late already.
+
+    Args:
+        filled: what is settled already; of a TWAP, slices.
+        last_fill_s: when the last part was settled, Unix seconds; 0 before.
+
+    Source: spec 1.16.39 to 1.16.42.
+    """
+    if isinstance(order, DeltaOrder):
+        return order.deadline
+    until_s = order.deadline - order.interval * max(order.num_slices - filled - 1, 0)
+    is_due_too_late = last_fill_s > 0 and last_fill_s + order.interval > until_s
+    return 0 if is_due_too_late else until_s
+
+
+def _totals(order: SettledOrder) -> tuple[int, int]:
+    match order:
+        case DeltaOrder():
+            return order.src_amount, order.dest_amount
+        case TwapOrder():
+            slice_amount = order.total_src_amount // order.num_slices if order.num_slices else 0
+            last = order.total_src_amount - slice_amount * (order.num_slices - 1)
+            least = order.dest_amount_per_slice * (order.num_slices - 1)
+            least += mul_div_up(order.dest_amount_per_slice, last, slice_amount) if slice_amount else 0
+            return order.total_src_amount, least
+        case TwapBuyOrder():
+            return order.max_src_amount, order.total_dest_amount
+
+
+def _rest(order: DeltaOrder, filled: int) -> DeltaPart | None:
+    left = _whole(order) - filled
+    return part_of(order, left, left) if left > 0 else None
+
+
+def whole_of(order: SettledOrder) -> int:
+    """All that can be settled of an order: raw units of the fixed side; of a TWAP, slices."""
+    return _whole(order) if isinstance(order, DeltaOrder) else order.num_slices
+
+
+def _whole(order: DeltaOrder) -> int:
+    return order.dest_amount if order.kind == KIND_BUY else order.src_amount
+
+
+def _sale_slice(order: TwapOrder, done: int) -> DeltaPart | None:
+    if done >= order.num_slices:
+        return None
+    slice_amount = order.total_src_amount // order.num_slices
+    is_last = done + 1 == order.num_slices
+    amount = order.total_src_amount - slice_amount * done if is_last else slice_amount
+    least = order.dest_amount_per_slice
+    if is_last:
+        least = mul_div_up(order.dest_amount_per_slice, amount, slice_amount)
+    return DeltaPart(amount, amount, least, 0, is_last)
+
+
+def _purchase_slice(order: TwapBuyOrder, done: int) -> DeltaPart | None:
+    if done >= order.num_slices:
+        return None
+    slice_amount = order.total_dest_amount // order.num_slices
+    is_last = done + 1 == order.num_slices
+    amount = order.total_dest_amount - slice_amount * done if is_last else slice_amount
+    most = mul_div_down(order.max_src_amount, amount, order.total_dest_amount)
+    return DeltaPart(amount, most, amount, 0, is_last)

@@ -1,0 +1,436 @@
+"""A Delta order out of an issued route and what its owner wants: POST /v2/delta/orders/build. Pure.
+
+    route + body -> checks of the kind -> amounts -> order struct -> `toSign`, `orderHash`
+
+            sale                                    purchase
+    fixed   srcAmount   = route's input             destAmount = route's output
+    bound   destAmount  = output less slippage      srcAmount  = input and slippage
+    guess   expectedAmount = output                 expectedAmount = input
+
+`limitAmount` stands in for bound and guess. The route of a TWAP is priced for one slice: its fixed side is
+the total of the body, its bound `destAmountPerSlice` (sale) or `maxSrcAmount` (purchase).
+
+A build checks the kind's own parameters first, then amounts, permit, partner and deadline. A build without
+`nonce` gets 256 random bits: nonces are unordered.
+
+Source: spec 1.16; interop.md 2; choices.md#fees-and-partners, choices.md#signatures-and-permits,
+    choices.md#delta-orders, choices.md#quotes-and-routes.
+Choice: A passed `deadline` is `Order expired` at the build already.
+Choice: Parameters of another kind than `orderType` are ignored as unknown ones are.
+Choice: `metadata` is at most 4 KiB: it goes into the calldata of every settlement.
+Choice: A permit is refused for the native token, which is deposited, and where its spender is not the Delta
+    contract. A `permit_only` token needs one (`Permit / Permit2 required`) and has no limit orders or TWAPs,
+    which need an approval.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import UNSET, Raw, Struct
+
+from ....codecs.amounts import parse_amount, parse_positive_amount
+from ....codecs.contracts.permit import parse_permit, permit_spender
+from ....codecs.eip712_orders.delta import (
+    KIND_BUY,
+    KIND_SELL,
+    ORDER,
+    SAME_CHAIN,
+    TWAP_BUY_ORDER,
+    TWAP_ORDER,
+    AnyDeltaOrder,
+    DeltaOrder,
+    TwapBuyOrder,
+    TwapOrder,
+)
+from ....codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
+from ....codecs.eip712_orders.signing_names import NamedDomain, OrderDigests, delta_others
+from ....codecs.eip712_orders.typed_struct import TypedStruct
+from ....codecs.iso_time import check_unix_seconds
+from ....codecs.messages.delta_messages import (
+    BuildBody,
+    BuildResponse,
+    Route,
+    ToSign,
+    TypedDomain,
+    TypedMember,
+)
+from ....codecs.messages.vocabulary import BuildOrderType, Side
+from ....codecs.messages.wire import encode
+from ....codecs.trading_token import check_account
+from ....config import limits
+from ....config.chains import ChainSettings
+from ....config.errors import (
+    InvalidExternalOrderParams,
+    InvalidInput,
+    InvalidProductiveOrderParams,
+    InvalidTWAPBuyDestAmount,
+    InvalidTWAPBuyParams,
+    InvalidTWAPParams,
+    InvalidTWAPSrcAmount,
+    MissingDeadline,
+    OrderExpired,
+    PermitRequired,
+    TwapDeadlineTooShort,
+    TwapTotalTooSmall,
+)
+from ....config.sections.partners import resolve_fee
+from ....crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
+from ....crypto.eip712 import signing_digest
+from ....crypto.hexadecimal import parse_hex, to_hex
+from ...market.prices import FeeRules
+from ...routing.tokens import ListedToken
+from ...served.served_chain import ServedChains
+from ..orders.terms import next_part
+
+_SLICES_MAX = 2**32 - 1  # a uint32 in the order
+_TWAPS = frozenset({BuildOrderType.TWAP_ORDER, BuildOrderType.TWAP_BUY_ORDER})
+_SIDES = {
+    BuildOrderType.TWAP_ORDER: Side.SELL,
+    BuildOrderType.TWAP_BUY_ORDER: Side.BUY,
+    BuildOrderType.PRODUCTIVE_ORDER: Side.SELL,
+}
+"""The one side of a kind that has only one."""
+
+
+class DeltaDomain(Struct, frozen=True):
+    """The signing domain of a chain's Delta contract; see `delta_domain_of`.
+
+    Attributes:
+        contract: 20 bytes.
+        typed: as `toSign` gives it.
+        separator: 32 bytes.
+        named: its values; `others` are domains that it is mistaken for.
+    """
+
+    contract: bytes
+    typed: TypedDomain
+    separator: bytes
+    named: NamedDomain
+    others: tuple[NamedDomain, ...]
+
+    def signing(self, struct_hash32: bytes) -> OrderDigests:
+        """The domains that an owner may have signed a struct for."""
+        return OrderDigests(struct_hash32, self.named, self.others)
+
+
+class BuildTerms(Struct, frozen=True):
+    """What an order is built with, beside the body.
+
+    Attributes:
+        src, dest: the tokens of the route.
+        quoted: the side that the route was quoted for.
+        now_s: Unix seconds.
+        nonce: where the body names none.
+    """
+
+    domain: DeltaDomain
+    src: ListedToken
+    dest: ListedToken
+    quoted: Side
+    fees: FeeRules
+    now_s: int
+    nonce: int
+
+
+class _BuildAmounts(Struct, frozen=True):
+    """Of the route, and the bound that slippage or the limit sets."""
+
+    src: int
+    dest: int
+    bound: int
+    expected: int
+
+
+def delta_domain_of(
+    chain_id: int, contract: bytes, chain: ChainSettings, served: Iterable[NamedDomain] = ()
+) -> DeltaDomain:
+    """The domain of a chain, as configured.
+
+    Args:
+        served: of the venue's other chains.
+    """
+    named = _named(chain_id, contract, chain)
+    typed = TypedDomain(named.name, named.version, chain_id, to_checksum(contract))
+    return DeltaDomain(contract, typed, named.separator, named, delta_others(named, served))
+
+
+def delta_domains(places: ServedChains) -> dict[int, DeltaDomain]:
+    """The domains of the chains that have Delta, by chain id."""
+    served = {chain_id: place for chain_id, place in places.items() if not place.no_delta}
+    named = [_named(chain_id, place.delta, place.settings) for chain_id, place in served.items()]
+    return {
+        chain_id: delta_domain_of(chain_id, place.delta, place.settings, named)
+        for chain_id, place in served.items()
+    }
+
+
+def _named(chain_id: int, contract: bytes, chain: ChainSettings) -> NamedDomain:
+    return NamedDomain(chain.delta_domain_name, chain.delta_domain_version, chain_id, contract)
+
+
+def built(body: BuildBody, route: Route, terms: BuildTerms) -> BuildResponse:
+    """The typed data that the owner signs, and its hash.
+
+    Args:
+        route: that of the body, which was issued here.
+
+    Raises:
+        RequestError: its row of spec 1.25.
+    """
+    order_type, order = built_order(body, route, terms)
+    digest = signing_digest(terms.domain.separator, order_type.compiled.hash_struct(order))
+    to_sign = ToSign(
+        terms.domain.typed,
+        {
+            name: tuple([TypedMember(member["name"], member["type"]) for member in members])
+            for name, members in order_type.wire_types.items()
+        },
+        Raw(encode(order_type.to_wire(order))),
+    )
+    return BuildResponse(to_sign, to_hex(digest))
+
+
+def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[TypedStruct[Any], AnyDeltaOrder]:
+    """The order and its type; see `built`."""
+    if body.deadline is None:
+        raise MissingDeadline(field="deadline", expected="Unix seconds")
+    owner = parse_address(body.owner, "owner")
+    check_account(owner, "owner")
+    beneficiary = owner if body.beneficiary is None else parse_address(body.beneficiary, "beneficiary")
+    _check_side(body)
+    _check_kind(body, route)
+    side = _quoted_side(body, terms.quoted)
+    amounts = _amounts(body, route, side)
+    permit = _permit(body, terms)
+    partner_and_fee = _partner_and_fee(body, terms)
+    nonce = terms.nonce if body.nonce is None else parse_amount(body.nonce, "nonce")
+    metadata = parse_hex(body.metadata, "metadata")
+    check_metadata(metadata, "metadata")
+    _check_deadline(body, body.deadline, terms.now_s)
+    ends = (owner, beneficiary, terms.src.address, terms.dest.address)
+    if body.order_type is BuildOrderType.ORDER:
+        sells = side is Side.SELL
+        return ORDER, DeltaOrder(
+            *ends,
+            src_amount=amounts.src if sells else amounts.bound,
+            dest_amount=amounts.bound if sells else amounts.dest,
+            expected_amount=amounts.expected,
+            deadline=body.deadline,
+            kind=KIND_SELL if sells else KIND_BUY,
+            nonce=nonce,
+            partner_and_fee=partner_and_fee,
+            permit=permit,
+            metadata=metadata,
+            bridge=SAME_CHAIN,
+        )
+    slices = body.interval or 0, body.num_slices or 0
+    if body.order_type is BuildOrderType.TWAP_ORDER:
+        total = _total(body.total_src_amount, "totalSrcAmount", slices[1])
+        if amounts.src != total // slices[1]:
+            raise InvalidTWAPSrcAmount(
+                field="route.origin.input.amount", expected=str(total // slices[1]), got=amounts.src
+            )
+        return TWAP_ORDER, TwapOrder(
+            *ends,
+            nonce,
+            partner_and_fee,
+            body.deadline,
+            *slices,
+            amounts.bound,
+            total,
+            permit,
+            metadata,
+            SAME_CHAIN,
+        )
+    total = _total(body.total_dest_amount, "totalDestAmount", slices[1])
+    spent_max = _total(body.max_src_amount, "maxSrcAmount", slices[1])
+    if amounts.dest != total // slices[1]:
+        raise InvalidTWAPBuyDestAmount(
+            field="route.origin.output.amount", expected=str(total // slices[1]), got=amounts.dest
+        )
+    purchase = TwapBuyOrder(
+        *ends, nonce, partner_and_fee, body.deadline, *slices, total, spent_max, permit, metadata, SAME_CHAIN
+    )
+    check_purchase_slices(purchase, "maxSrcAmount")
+    return TWAP_BUY_ORDER, purchase
+
+
+# --- The kind -----------------------------------------------------------------------------------------
+
+
+def wanted_side(body: BuildBody) -> Side | None:
+    """The side that a body or its kind says; None where neither does."""
+    return _SIDES.get(body.order_type) if body.side is UNSET else body.side
+
+
+def _check_side(body: BuildBody) -> None:
+    fixed = _SIDES.get(body.order_type)
+    if fixed is not None and body.side not in (UNSET, fixed):
+        raise InvalidInput(
+            field="side", expected=f"{fixed.value} for {body.order_type.value}", got=str(body.side)
+        )
+
+
+def _quoted_side(body: BuildBody, quoted: Side) -> Side:
+    """The side of the quote, which nothing of the body contradicts."""
+    wanted = wanted_side(body)
+    if wanted not in (None, quoted):
+        why = f"{body.order_type.value} has one side" if body.side is UNSET else ""
+        raise InvalidInput(why, field="side", expected=f"the route's, {quoted.value}", got=str(wanted))
+    return quoted
+
+
+def _check_kind(body: BuildBody, route: Route) -> None:
+    """Pass if what the kind needs is there."""
+    kind = body.order_type
+    if kind is BuildOrderType.TWAP_ORDER:
+        fault = _twap_fault(body, "totalSrcAmount")
+        if fault:
+            raise InvalidTWAPParams(fault)
+    elif kind is BuildOrderType.TWAP_BUY_ORDER:
+        fault = _twap_fault(body, "totalDestAmount", "maxSrcAmount")
+        if fault:
+            raise InvalidTWAPBuyParams(fault)
+        if body.limit_amount is not None:
+            raise InvalidInput(
+                field="limitAmount", expected="none: maxSrcAmount is the limit", got=body.limit_amount
+            )
+    elif kind is BuildOrderType.EXTERNAL_ORDER:
+        if body.handler is None or body.data is None:
+            raise InvalidExternalOrderParams(field="handler" if body.handler is None else "data")
+        parse_address(body.handler, "handler")
+        parse_hex(body.data, "data")
+        raise InvalidInput("settlement of ExternalOrder is not enabled", field="orderType")
+    elif kind is BuildOrderType.PRODUCTIVE_ORDER:
+        if body.strategy is None:
+            raise InvalidProductiveOrderParams(field="strategy")
+        parse_address(body.strategy, "strategy")
+        raise InvalidInput("settlement of ProductiveOrder is not enabled", field="orderType")
+    if route.origin.input.token.chain_id != route.destination.output.token.chain_id:
+        raise InvalidInput("settlement across chains is not enabled", field="route")
+
+
+def _twap_fault(body: BuildBody, *totals: str) -> str:
+    """What is wrong with the parameters of a TWAP; empty for nothing."""
+    given = {
+        "interval": body.interval,
+        "numSlices": body.num_slices,
+        "totalSrcAmount": body.total_src_amount,
+        "totalDestAmount": body.total_dest_amount,
+        "maxSrcAmount": body.max_src_amount,
+    }
+    missing = [name for name in ("interval", "numSlices", *totals) if given[name] is None]
+    if missing:
+        return f"missing: {', '.join(missing)}"
+    bounds = (
+        ("interval", body.interval, limits.TWAP_INTERVAL_MIN_S, limits.JSON_INT_MAX),
+        ("numSlices", body.num_slices, limits.TWAP_SLICES_MIN, _SLICES_MAX),
+    )
+    for name, value, low, high in bounds:
+        if value is not None and not low <= value <= high:
+            return f"{name} is {low} to {high}, got {value}"
+    return ""
+
+
+def _total(text: str | None, field: str, slices: int) -> int:
+    total = parse_positive_amount(text, field)
+    if total < slices:
+        raise TwapTotalTooSmall(field=field, got=total, message=f"{field} must be >= numSlices")
+    return total
+
+
+# --- Amounts, permit, fee, deadline -------------------------------------------------------------------
+
+
+def _amounts(body: BuildBody, route: Route, side: Side) -> _BuildAmounts:
+    src = parse_positive_amount(route.origin.input.amount, "route.origin.input.amount")
+    dest = parse_positive_amount(route.destination.output.amount, "route.destination.output.amount")
+    if body.limit_amount is not None:
+        limit = parse_positive_amount(body.limit_amount, "limitAmount")
+        return _BuildAmounts(src, dest, limit, limit)
+    if side is Side.SELL:
+        bound = dest * (limits.BPS_ONE - body.slippage) // limits.BPS_ONE
+        return _BuildAmounts(src, dest, bound, dest)
+    bound = src * (limits.BPS_ONE + body.slippage) // limits.BPS_ONE
+    if bound > limits.UINT256_MAX:
+        raise InvalidInput(
+            field="slippage", expected="a source amount of at most 2^256 - 1", got=body.slippage
+        )
+    return _BuildAmounts(src, dest, bound, src)
+
+
+def _permit(body: BuildBody, terms: BuildTerms) -> bytes:
+    permit = parse_permit("0x" if body.permit is None else body.permit)
+    is_permit_only = terms.src.listed is not None and terms.src.listed.permit_only
+    needs_approval = body.limit_amount is not None or body.order_type in _TWAPS
+    if permit and needs_approval:
+        raise InvalidInput(
+            field="permit", expected="0x: limit orders and TWAP need an on-chain approval", got=body.permit
+        )
+    if permit and terms.src.listed is None:
+        raise InvalidInput(field="permit", expected="0x: the native token is deposited", got=body.permit)
+    if is_permit_only and not permit:
+        only = "; its limit orders and TWAP are not served" if needs_approval else ""
+        raise PermitRequired(f"{terms.src.symbol} takes permits only{only}", field="permit")
+    spender = permit_spender(permit)
+    if spender not in (None, terms.domain.contract):
+        raise InvalidInput(
+            field="permit",
+            expected=f"the spender {to_checksum(terms.domain.contract)}",
+            got=to_checksum(spender or ZERO_ADDRESS),
+        )
+    return permit
+
+
+def check_metadata(metadata: bytes, field: str) -> None:
+    """Pass for metadata that an order may carry.
+
+    Raises:
+        InvalidInput: it is too long.
+    """
+    if len(metadata) > limits.VENUE_METADATA_BYTES_MAX:
+        raise InvalidInput(
+            field=field,
+            expected=f"at most {limits.VENUE_METADATA_BYTES_MAX} bytes",
+            got=f"{len(metadata)} bytes",
+        )
+
+
+def check_purchase_slices(order: TwapBuyOrder, field: str) -> None:
+    """Pass if the first slice of a purchase may spend something; then the others may, too.
+
+    Raises:
+        InvalidTWAPBuyParams: its share of `maxSrcAmount` rounds down to 0.
+    """
+    first = next_part(order, 0)
+    if first is not None and not first.src_amount:
+        raise InvalidTWAPBuyParams(
+            field=field, expected="an amount of which each slice gets something", got=order.max_src_amount
+        )
+
+
+def _partner_and_fee(body: BuildBody, terms: BuildTerms) -> int:
+    named = parse_address(body.partner_address, "partnerAddress")
+    fee = resolve_fee(
+        body.partner,
+        body.partner_fee_bps,
+        terms.fees.partners,
+        terms.fees.tiers,
+        partner_address="" if named == ZERO_ADDRESS else to_checksum(named),
+        takes_surplus=body.partner_takes_surplus,
+        caps_surplus=body.cap_surplus,
+    )
+    address = parse_address(fee.address, "partnerAddress") if fee.address else ZERO_ADDRESS
+    return pack_partner_and_fee(
+        PartnerAndFee(address, fee.fee_bps, body.partner_takes_surplus, body.cap_surplus)
+    )
+
+
+def _check_deadline(body: BuildBody, deadline: int, now_s: int) -> None:
+    check_unix_seconds("deadline", deadline)
+    if deadline <= now_s:
+        raise OrderExpired(field="deadline", expected=f"a time after {now_s}", got=deadline)
+    if body.order_type in _TWAPS:
+        earliest = now_s + (body.interval or 0) * (body.num_slices or 0)
+        if deadline < earliest:
+            raise TwapDeadlineTooShort(field="deadline", expected=f"at least {earliest}", got=deadline)

@@ -1,0 +1,202 @@
+"""The Delta routes that were given out: a digest of each is kept, so that a build takes no other route.
+
+    quote -> add -> memory (at once) and a queue -> `run` writes it in batches -> the shared store
+    build -> is_issued -> memory, then the store, where other processes have put theirs
+    `run_sweeps` -> what has expired leaves the store, whoever put it there
+
+The digest is SHA-256 of the quoted side and the route's canonical bytes: the order of its keys is free, types
+and digits are exact. A route does not say its side, and the side decides which of its amounts is fixed.
+
+A repeated route is kept as of its whole minute, so that it is written once a minute and known for ten to
+eleven minutes. While the store is away or behind, the longest waiting routes are known to this process alone.
+
+Source: choices.md#delta-orders.
+Choice: Delta routes carry no seal: memory and the shared store keep a digest of each for `route_life_s` (10
+    minutes).
+"""
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import structlog
+import trio
+from msgspec import Struct
+
+from ....codecs.messages.vocabulary import Side
+from ....config import limits
+from ....config.errors import StoreError, StoreUnavailable
+from ....config.timeouts import (
+    ISSUED_ROUTES_EVERY_S,
+    ISSUED_ROUTES_PAUSE_S,
+    ISSUED_ROUTES_SWEEP_EVERY_S,
+)
+from ...store.queries import by, expired_routes
+from ...store.rows import IssuedRoute
+from ...store.store import Store
+from ...store.tables import ISSUED_ROUTE
+from ...store.units import Change, Done, Unit, drop, new, put, row_of
+
+_MINUTE_MS = 60_000
+_SWEPT = 4  # expired digests that are forgotten for each that is added
+
+_log = structlog.get_logger("cambist.venue")
+
+
+class IssuedStatistics(Struct, frozen=True):
+    """Counters.
+
+    Attributes:
+        kept: digests in memory.
+        waiting: of them, not in the store yet.
+        written: to the store, so far.
+        left_out: of the store, for it was away or behind.
+        swept: out of the store, for they had expired.
+    """
+
+    kept: int
+    waiting: int
+    written: int
+    left_out: int
+    swept: int
+
+
+def quoted_as(side: Side, canonical: bytes) -> bytes:
+    """The bytes whose digest is kept of a route: the quoted side and the canonical route."""
+    return side.value.encode() + canonical
+
+
+class IssuedRoutes:
+    """Digests of routes.
+
+    Args:
+        store: shared with the other processes.
+        life_ms: for which a route may be built from, at least.
+        kept_max: digests in memory; the oldest go first.
+    """
+
+    def __init__(self, store: Store, life_ms: int, *, kept_max: int = limits.VENUE_ISSUED_MAX) -> None:
+        self._store = store
+        self._life_ms = life_ms
+        self._kept_max = kept_max
+        self._kept: dict[bytes, int] = {}  # digest -> when it expires, in that order
+        self._waiting: deque[tuple[IssuedRoute, bool]] = deque()  # and whether it was kept before
+        self._work = trio.Event()
+        self._written = 0
+        self._left_out = 0
+        self._swept = 0
+
+    def add(self, quoted: bytes, chain_id: int, now_ms: int) -> None:
+        """Keep a route that is given out now (`quoted_as`). Never waits."""
+        digest = hashlib.sha256(quoted).digest()
+        expires_ms = (now_ms // _MINUTE_MS + 1) * _MINUTE_MS + self._life_ms
+        kept = self._kept
+        if kept.get(digest) == expires_ms:
+            return
+        is_again = kept.pop(digest, None) is not None
+        kept[digest] = expires_ms
+        self._forget(now_ms)
+        if len(self._waiting) >= limits.VENUE_ISSUED_WAITING_MAX:
+            self._waiting.popleft()
+            self._left_out += 1
+        self._waiting.append((IssuedRoute(digest, chain_id, expires_ms), is_again))
+        self._work.set()
+
+    async def is_issued(self, quoted: bytes, now_ms: int) -> bool:
+        """Whether a route (`quoted_as`) was given out, here or by another process, and not too long ago.
+
+        Raises:
+            StoreUnavailable: it was not given out here, and nobody can say whether it was elsewhere.
+        """
+        digest = hashlib.sha256(quoted).digest()
+        if self._kept.get(digest, 0) > now_ms:
+            return True
+        (rows,) = await self._store.read(by(ISSUED_ROUTE, digest))
+        return any(row_of(ISSUED_ROUTE, row).expires_ms > now_ms for row in rows)
+
+    async def run(self) -> None:
+        """Write what is added until cancelled."""
+        while True:
+            await self._work.wait()
+            await trio.sleep(ISSUED_ROUTES_EVERY_S)
+            try:
+                await self.flush()
+            except StoreUnavailable as error:
+                _log.warning("issued routes wait for the store", reason=error.detail)
+                await trio.sleep(ISSUED_ROUTES_PAUSE_S)
+
+    async def run_sweeps(self, now_ms: Callable[[], int]) -> None:
+        """Take out of the store what has expired, until cancelled."""
+        while True:
+            await trio.sleep(ISSUED_ROUTES_SWEEP_EVERY_S)
+            found = limits.VENUE_ISSUED_BATCH_MAX
+            try:
+                while found == limits.VENUE_ISSUED_BATCH_MAX:
+                    found = await self.sweep(now_ms())
+                    await trio.sleep(ISSUED_ROUTES_EVERY_S)
+            except StoreUnavailable as error:
+                _log.warning("expired routes wait for the store", reason=error.detail)
+
+    async def sweep(self, now_ms: int) -> int:
+        """Take out of the store what expired more than a minute ago; looks at a batch, and returns how many.
+
+        Raises:
+            StoreUnavailable: it is away.
+        """
+        query = expired_routes(now_ms - _MINUTE_MS, limits.VENUE_ISSUED_BATCH_MAX)
+        (rows,) = await self._store.read(query)
+        found = [row_of(ISSUED_ROUTE, row) for row in rows]
+        expired = [row for row in found if self._kept.get(row.digest, 0) <= now_ms]  # not given out again
+        if expired:
+            await self._write([drop(ISSUED_ROUTE, row) for row in expired])
+            self._swept += len(expired)
+        return len(found)
+
+    async def flush(self) -> None:
+        """Write everything that waits.
+
+        Raises:
+            StoreUnavailable: it is away; what was not written waits on.
+        """
+        while self._waiting:
+            count = min(len(self._waiting), limits.VENUE_ISSUED_BATCH_MAX)
+            batch = [self._waiting.popleft() for _ in range(count)]
+            newest = {row.digest: (row, is_again) for row, is_again in batch}
+            try:
+                await self._write_routes([*newest.values()])
+            except BaseException:
+                self._waiting.extendleft(reversed(batch))
+                raise
+            self._written += len(newest)
+        self._work = trio.Event()
+
+    def statistics(self) -> IssuedStatistics:
+        """Counters and present sizes."""
+        return IssuedStatistics(
+            len(self._kept), len(self._waiting), self._written, self._left_out, self._swept
+        )
+
+    async def _write_routes(self, rows: Sequence[tuple[IssuedRoute, bool]]) -> None:
+        """Write rows, in place of those of the same digests. Few are new here and there already: given out by
+        another process. That is found out, and costs a second write."""
+        is_new = all(not is_again for _, is_again in rows)
+        if is_new:
+            outcome = await self._store.write(Unit(tuple([new(ISSUED_ROUTE, row) for row, _ in rows])))
+            if isinstance(outcome, Done):
+                return
+        await self._write(
+            [change for row, _ in rows for change in (drop(ISSUED_ROUTE, row), put(ISSUED_ROUTE, row))]
+        )
+
+    async def _write(self, changes: Sequence[Change]) -> None:
+        outcome = await self._store.write(Unit(tuple(changes)))
+        if not isinstance(outcome, Done):
+            raise StoreError(f"issued routes were not written: {outcome}")
+
+    def _forget(self, now_ms: int) -> None:
+        kept = self._kept
+        for _ in range(_SWEPT):
+            oldest = next(iter(kept))
+            if kept[oldest] > now_ms and len(kept) <= self._kept_max:
+                return
+            del kept[oldest]

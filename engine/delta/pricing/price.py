@@ -1,0 +1,133 @@
+"""The Delta price: what agents can be expected to deliver. Pure.
+
+    sale       what the books give - gas, in the destination token;  less the fee
+    purchase   what the books cost + gas, in the source token;       and the fee on top
+
+A route on one chain has the whole swap as its origin and as its destination.
+
+Source: ARCHITECTURE.md, "Delta price"; spec 1.6; interop.md 3 (`GasCostExceedsTradeAmount`);
+    choices.md#fees-and-partners.
+Choice: Gas is valued by both tokens' prices in US dollars, and exactly where the token is the wrapped native
+    one. Gas without a value is `PricingError`.
+Choice: Gas that costs as much as a purchase buys is `GasCostExceedsTradeAmount`.
+Choice: An amount without a price has `"0"` for US dollars.
+"""
+
+from decimal import ROUND_CEILING, Decimal
+
+import msgspec
+from msgspec import Struct
+
+from ....codecs.amounts import format_usd
+from ....codecs.messages.delta_messages import (
+    AmountEntry,
+    DeltaBlock,
+    Fees,
+    Leg,
+    Partner,
+    Route,
+    TokenReference,
+)
+from ....codecs.messages.vocabulary import Side
+from ....config import limits
+from ....config.errors import GasCostExceedsTradeAmount, PricingError
+from ....config.sections.partners import ResolvedFee
+from ....feeds.books.usd_prices import UsdPrices
+from ...routing.search.plan import PlanTotal
+from ...routing.tokens import ListedToken
+
+_PERCENT = Decimal(100)  # basis points of one percent
+canonical_route = msgspec.json.Encoder(order="sorted").encode
+"""The canonical bytes (codecs.canonical_json) of a Route that is made here."""
+
+
+class DeltaAsk(Struct, frozen=True):
+    """What a Delta price is made of, beside the plan.
+
+    Attributes:
+        native: the wrapped native token, 20 bytes; empty where there is none.
+        gas_wei: what the settlement's gas costs.
+        spender: the Delta contract, as text.
+    """
+
+    chain_id: int
+    side: Side
+    src: ListedToken
+    dest: ListedToken
+    native: bytes
+    gas_wei: int
+    fee: ResolvedFee
+    spender: str
+
+
+def delta_block(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices, block_id: str) -> DeltaBlock:
+    """The price of a plan.
+
+    Args:
+        block_id: a new one.
+
+    Raises:
+        PricingError: the gas cannot be valued.
+        GasCostExceedsTradeAmount: nothing would be left.
+    """
+    src, dest = ask.src, ask.dest
+    paying = dest if ask.side is Side.SELL else src
+    gas = gas_in_token(paying, ask.gas_wei, ask.native, usd)
+    src_amount, dest_amount = priced(ask.side, plan, gas, ask.fee.fee_bps)
+    src_reference, dest_reference = (
+        TokenReference(ask.chain_id, src.text),
+        TokenReference(ask.chain_id, dest.text),
+    )
+    leg = Leg(
+        AmountEntry(src_reference, str(src_amount), format_usd(usd.value(src.routed, src_amount))),
+        AmountEntry(dest_reference, str(dest_amount), format_usd(usd.value(dest.routed, dest_amount))),
+    )
+    gas_entry = AmountEntry(
+        dest_reference if paying is dest else src_reference,
+        str(gas),
+        format_usd(usd.value(paying.routed, gas)),
+    )
+    return DeltaBlock(
+        block_id,
+        ask.side,
+        src_reference,
+        dest_reference,
+        Route(leg, leg, None, Fees(gas_entry, ())),
+        Partner(ask.fee.partner, Decimal(ask.fee.fee_bps) / _PERCENT),
+        ask.spender,
+    )
+
+
+def priced(side: Side, plan: PlanTotal, gas: int, fee_bps: int) -> tuple[int, int]:
+    """What the user gives and gets, raw units, after gas and fee.
+
+    Args:
+        gas: in raw units of the token that is not fixed.
+
+    Raises:
+        GasCostExceedsTradeAmount: nothing would be left.
+    """
+    if side is Side.SELL:
+        left = plan.dest_amount - gas
+        kept = left - left * fee_bps // limits.BPS_ONE
+        if kept <= 0:
+            raise GasCostExceedsTradeAmount(expected=f"gas below {plan.dest_amount}", got=gas)
+        return plan.src_amount, kept
+    if gas >= plan.src_amount:
+        raise GasCostExceedsTradeAmount(expected=f"gas below {plan.src_amount}", got=gas)
+    spent = plan.src_amount + gas
+    return spent + spent * fee_bps // limits.BPS_ONE, plan.dest_amount
+
+
+def gas_in_token(token: ListedToken, gas_wei: int, native: bytes, usd: UsdPrices) -> int:
+    """What gas costs in raw units of a token, rounded up.
+
+    Raises:
+        PricingError: one of the two has no price.
+    """
+    if token.routed == native:
+        return gas_wei
+    cost, unit = usd.value(native, gas_wei), usd.value(token.routed, 10**token.decimals)
+    if cost is None or not unit:
+        raise PricingError(f"there is no price to value gas in {token.symbol} by")
+    return int((cost.scaleb(token.decimals) / unit).to_integral_value(ROUND_CEILING))

@@ -1,0 +1,180 @@
+"""What live books give for a limit order that rests, against its limit. Pure.
+
+    sale       what the books give for a part - gas   >=  the part's minimum and the fee on it
+    purchase   what the books want for a part + gas   <=  the part's maximum less the fee on top
+
+Gas is that of the fills and of the settlement beside them, in the token that is not fixed. The minimum and
+the maximum are the contract's, pro rata. A share of surplus takes nothing below a limit: it is left out.
+
+Source: ARCHITECTURE.md, "Delta price"; engine/chain/proceeds; contracts/Delta.sol, `settle`.
+Choice: A partially fillable order is fillable if a part of at least a tenth is: the whole is tried, then
+    successive halves, then the tenth.
+"""
+
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ....codecs.eip712_orders.delta import DeltaOrder
+from ....codecs.messages.vocabulary import OrderType, Side
+from ....codecs.rounding import mul_div_down, mul_div_up
+from ....config.errors import PricingError
+from ....feeds.books.usd_prices import UsdPrices
+from ...chain.proceeds import BPS, least_before_fee, most_before_fee
+from ...routing.search.gas import swap_gas
+from ...routing.search.ladders import LadderRate
+from ...routing.search.pathfinder import Pathfinder
+from ...routing.search.plan import PlanTotal, SwapRequest
+from ...routing.tokens import TokenTable
+from ..orders.terms import next_part, part_min
+from ..pricing.price import gas_in_token
+
+if TYPE_CHECKING:
+    from ..orders.live_orders import LiveOrder
+
+Ends = tuple[bytes, bytes]
+"""Source and destination, as they are routed."""
+
+
+class RestingFacts(Struct, frozen=True):
+    """Why an order rests.
+
+    Attributes:
+        limit: raw units: of the destination the least (SELL), of the source the most (BUY).
+        given: raw units that the user would get (SELL) or spend (BUY) now, after gas and fee; None where the
+            books do not fill it.
+    """
+
+    side: Side
+    amount: int
+    limit: int
+    given: int | None
+
+
+def rests(live: "LiveOrder") -> bool:
+    """Whether an order waits for its price here: a limit order that is no TWAP."""
+    return live.row.type is OrderType.LIMIT and isinstance(live.order, DeltaOrder)
+
+
+def rate_of(live: "LiveOrder") -> LadderRate:
+    """Destination for source, in raw units, that an order needs of the books, its own fee included.
+
+    Guarantees: no lower rate fills all of the order: a fee is rounded down, which is less than a unit.
+    Not guaranteed: of a part of the order, for which that unit weighs more.
+    """
+    terms, fee_bps = live.terms, live.terms.fee.fee_bps
+    unit = 1 if fee_bps else 0
+    if terms.side is Side.SELL:
+        return (terms.dest_total - unit) * BPS, terms.src_total * (BPS - fee_bps)
+    return terms.dest_total * (BPS + fee_bps), (terms.src_total + unit) * BPS
+
+
+def left_of(live: "LiveOrder") -> tuple[int, int]:
+    """(what an order still gives, what it still wants), raw units, at its limit."""
+    part = next_part(live.order, live.filled)
+    return (0, 0) if part is None else (part.src_amount, part.dest_amount)
+
+
+class RestingPrices:
+    """What the books of one chain give.
+
+    Args:
+        delta_gas: of a settlement, beside its fills.
+    """
+
+    def __init__(self, pathfinder: Pathfinder, usd: UsdPrices, tokens: TokenTable, delta_gas: int) -> None:
+        self.pathfinder = pathfinder
+        self._usd = usd
+        self._tokens = tokens
+        self._delta_gas = delta_gas
+        self.priced = 0
+
+    def ends(self, live: "LiveOrder") -> Ends:
+        """The end pair of an order."""
+        return self._routed(live.terms.src_token), self._routed(live.terms.dest_token)
+
+    def is_fillable(self, live: "LiveOrder", gas_price_wei: int) -> Generator[None, None, bool]:
+        """Whether the books fill an order within its limit, or a part of it that is large enough; step by
+        step: each amount costs a plan, of up to milliseconds.
+
+        Returns:
+            At the end, of the books as they were with each step.
+        """
+        sells = live.terms.side is Side.SELL
+        for amount in _amounts(live):
+            other = self._other(live, amount, gas_price_wei)
+            if other is not None:
+                limit = _limit(live, amount)
+                if other >= limit if sells else other <= limit:
+                    return True
+            yield
+        return False
+
+    def facts(self, live: "LiveOrder", gas_price_wei: int) -> RestingFacts | None:
+        """Why all that is left of an order rests; None where nothing is left."""
+        part = next_part(live.order, live.filled)
+        if part is None:
+            return None
+        other = self._other(live, part.amount, gas_price_wei)
+        fee_bps = live.terms.fee.fee_bps
+        if live.terms.side is Side.SELL:
+            given = None if other is None else max(other - other * fee_bps // BPS, 0)
+            return RestingFacts(Side.SELL, part.amount, part.dest_amount, given)
+        given = None if other is None else other + other * fee_bps // BPS
+        return RestingFacts(Side.BUY, part.amount, part.src_amount, given)
+
+    def _other(self, live: "LiveOrder", amount: int, gas_price_wei: int) -> int | None:
+        """What a part brings less gas (SELL), or costs with it (BUY); None where the books do not fill it."""
+        src, dest = self.ends(live)
+        self.priced += 1
+        side = live.terms.side
+        plan = self.pathfinder.total(SwapRequest(src, dest, amount, side, gas_price_wei=gas_price_wei))
+        if plan is None:
+            return None
+        gas_wei = self._gas(plan) * gas_price_wei
+        if side is Side.SELL:
+            return plan.dest_amount - self.worth_of_gas(live.terms.dest_token, gas_wei)
+        return plan.src_amount + self.worth_of_gas(live.terms.src_token, gas_wei)
+
+    def _gas(self, plan: PlanTotal) -> int:
+        return plan.gas - swap_gas(plan.side, 0, 0) + self._delta_gas
+
+    def worth_of_gas(self, token: bytes, gas_wei: int) -> int:
+        """Raw units of a token, rounded up; 0 where no book says what it is worth."""
+        listed = self._tokens.by_address.get(token)
+        try:
+            if listed is None:
+                return 0
+            return gas_in_token(listed, gas_wei, self._tokens.wrapped_native, self._usd)
+        except PricingError:
+            return 0
+
+    def _routed(self, token: bytes) -> bytes:
+        listed = self._tokens.by_address.get(token)
+        return token if listed is None else listed.routed
+
+
+def _amounts(live: "LiveOrder") -> Iterator[int]:
+    """Of the fixed side: the parts that may be settled next, the largest first."""
+    part = next_part(live.order, live.filled)
+    if part is None:
+        return
+    yield part.amount
+    if not live.document.partially_fillable:
+        return
+    least = part_min(part.amount)
+    amount = part.amount // 2
+    while amount > least:
+        yield amount
+        amount //= 2
+    if least < part.amount:
+        yield least
+
+
+def _limit(live: "LiveOrder", amount: int) -> int:
+    """Before fees: the least that a part of a sale brings, the most that a part of a purchase costs."""
+    order, fee_bps = live.terms, live.terms.fee.fee_bps
+    if order.side is Side.SELL:
+        return least_before_fee(mul_div_up(order.dest_total, amount, order.src_total), fee_bps)
+    return most_before_fee(mul_div_down(order.src_total, amount, order.dest_total), fee_bps)

@@ -1,0 +1,179 @@
+"""What the chain's logs make of Delta orders, written in the unit of the step that read them.
+
+    Advance -> orders that it is about -> their rows, fills, nonces, pre-signatures, effects as of the step
+            -> `life.told_by_chain` -> changes
+
+It is about an order when a row of that came or went, when its nonce was used or is free again, or when it has
+ended and may have become final. Which these are is asked of the orders in memory; what they are is read from
+the store, since the step stands only if that is still so when it is written.
+
+Source: ARCHITECTURE.md, "Indexer", "Transitions"; choices.md#delta-orders.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from ....config.limits import VENUE_LOAD_ORDERS
+from ...chain.index.indexer import Advance
+from ...orders.order_units import DELTA
+from ...store.queries import among, by
+from ...store.rows import (
+    DeltaFill,
+    DeltaOrderRow,
+    Effect,
+    PreSignature,
+    UsedNonce,
+)
+from ...store.store import Store
+from ...store.tables import DELTA_FILL, DELTA_ORDER, EFFECT, NONCE_USED, PRE_SIGNATURE
+from ...store.units import Change, row_of
+from ..orders.life import DeltaFacts, told_by_chain
+from ..orders.live_orders import LiveOrders
+
+_SLICE = 64
+"""Orders that are read and decided at once: others have their turn while the store answers."""
+
+
+class DeltaProjection:
+    """One chain's. See `engine.chain.indexer.Projection`.
+
+    Args:
+        orders: that may still change.
+        confirmations: blocks, its own included, after which nothing is undone.
+        failures_max: settlements that may fail before an order does.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        orders: LiveOrders,
+        *,
+        confirmations: int,
+        failures_max: int,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._orders = orders
+        self._confirmations = confirmations
+        self._failures_max = failures_max
+        self._now_ms = now_ms
+
+    async def changes(self, advance: Advance) -> Sequence[Change]:
+        """See `Projection.changes`."""
+        settled_below = advance.top.number - self._confirmations + 1
+        hashes = self._about(advance, settled_below)
+        if not hashes:
+            return ()
+        changes: list[Change] = []
+        ordered = sorted(hashes)  # logs of one step may be about any number of orders, ours or not
+        for at in range(0, len(ordered), _SLICE):
+            changes += self._decided(await self._read(ordered[at : at + _SLICE], advance), settled_below)
+        return changes
+
+    def _decided(self, orders: Sequence["_Found"], settled_below: int) -> list[Change]:
+        changes: list[Change] = []
+        for one in orders:
+            live = self._orders.get(one.row.order_hash)
+            facts = DeltaFacts(
+                one.fills,
+                one.nonce_used,
+                one.is_pre_signed,
+                settled_below,
+                None if live is None else live.ended_at,
+            )
+            step = told_by_chain(one.row, facts, one.effects, self._failures_max, self._now_ms())
+            if step is not None:
+                changes += DELTA.advanced(one.row, step.after, effects=step.effects, more=step.more).changes
+        return changes
+
+    def _about(self, advance: Advance, settled_below: int) -> set[bytes]:
+        """Hashes of the orders that may change."""
+        hashes: set[bytes] = set()
+        for _, row in (*advance.rows, *advance.undone):
+            if isinstance(row, DeltaFill | PreSignature):
+                hashes.add(row.order_hash)
+            elif isinstance(row, UsedNonce):
+                hashes |= self._orders.of_nonce(advance.chain_id, row.owner, row.nonce)
+        ripe = 0
+        for live in self._orders.ended(advance.chain_id):
+            if live.ended_at is None:
+                live.ended_at = advance.top.number
+            if live.ended_at <= settled_below and ripe < VENUE_LOAD_ORDERS:  # the others with the next block
+                ripe += 1
+                hashes.add(live.order_hash)
+        return hashes
+
+    async def _read(self, hashes: Sequence[bytes], advance: Advance) -> list["_Found"]:
+        """What the store has of some orders, with the step's own rows and without those that it undoes."""
+        (rows,) = await self._store.read(among(DELTA_ORDER, "order_hash", hashes))
+        orders = [order for values in rows if (order := DELTA.found(values)).chain_id == advance.chain_id]
+        fills, signed, effects, *used = await self._store.read(
+            among(DELTA_FILL, "order_hash", hashes),
+            among(PRE_SIGNATURE, "order_hash", hashes),
+            among(EFFECT, "order_hash", hashes),
+            *(by(NONCE_USED, order.chain_id, order.owner, order.nonce) for order in orders),
+        )
+        kept: list[Any] = [
+            *(row_of(DELTA_FILL, values) for values in fills),
+            *(row_of(PRE_SIGNATURE, values) for values in signed),
+            *(row_of(NONCE_USED, values) for some in used for values in some),
+        ]
+        undone = {row for _, row in advance.undone}
+        of_key: dict[object, dict[Any, None]] = {}  # what a row is about -> rows, each once
+        for row in (*(row for row in kept if row not in undone), *(row for _, row in advance.rows)):
+            of_key.setdefault(_about(row), {})[row] = None
+        of_order: dict[bytes, list[Effect]] = {}
+        for values in effects:
+            effect: Effect = row_of(EFFECT, values)
+            of_order.setdefault(effect.order_hash, []).append(effect)
+        return [
+            _found(
+                order,
+                (*of_key.get(order.order_hash, ()), *of_key.get(_nonce(order), ())),
+                of_order.get(order.order_hash, []),
+            )
+            for order in orders
+        ]
+
+
+class _Found(Struct, frozen=True):
+    """What is known of one order."""
+
+    row: DeltaOrderRow
+    fills: tuple[DeltaFill, ...]
+    nonce_used: UsedNonce | None
+    is_pre_signed: bool
+    effects: Sequence[Effect]
+
+
+def _about(row: Any) -> object:
+    """What a row of the chain's logs is about: an order's hash, or an owner's nonce."""
+    return _nonce(row) if isinstance(row, UsedNonce) else getattr(row, "order_hash", None)
+
+
+def _nonce(row: UsedNonce | DeltaOrderRow) -> tuple[int, bytes, bytes]:
+    return row.chain_id, row.owner, row.nonce
+
+
+def _found(order: DeltaOrderRow, kept: Sequence[Any], effects: Sequence[Effect]) -> _Found:
+    """What the rows about an order and its nonce say of it."""
+    fills: dict[tuple[bytes, bytes, int], DeltaFill] = {}
+    nonce_used: UsedNonce | None = None
+    signed: PreSignature | None = None
+    for row in kept:
+        match row:
+            case DeltaFill():
+                fills[row.block_hash, row.tx_hash, row.log_index] = row
+            case UsedNonce():
+                nonce_used = row if nonce_used is None else nonce_used
+            case PreSignature() if row.owner == order.owner:
+                if signed is None or _place(row) > _place(signed):
+                    signed = row
+    in_order = sorted(fills.values(), key=_place)
+    return _Found(order, tuple(in_order), nonce_used, signed is not None and signed.is_signed, effects)
+
+
+def _place(row: DeltaFill | PreSignature) -> tuple[int, int]:
+    return row.block_number, row.log_index

@@ -1,0 +1,471 @@
+"""Settlements under way: from the effect that an auction left to what the chain made of it.
+
+    effect `settle`, INTENDED -> relayer: kept, signed, mined once -> mined: the indexer completes the order,
+                                                                      or there is more of it to settle
+                                                                   -> not: `life.failed`, the runner-up next;
+                                                                      `life.starved` without the owner's funds
+                              -> funds are not there: nothing is sent
+
+A task for each order whose settlement has not ended. Nothing is remembered but the runners-up of the last
+round: after a crash the effect is taken up again, the relayer knows it by its key, and what it made of it
+decides. Orders that are crossed with each other share one transaction, by the key of the first.
+
+Funds are read once more before a settlement goes to the relayer; without the funds of all its orders it is
+not sent.
+
+Source: ARCHITECTURE.md, "Settlement", "Transitions".
+Choice: A settlement unmined `settlement_s` after its round is given up: firm quotes have expired.
+Choice: A settlement mined before its slice's time, by a node's fast clock, is no failure and has no
+    runner-up: the next round waits longer.
+"""
+
+from collections.abc import Awaitable, Callable, Container, Sequence
+
+import msgspec
+import structlog
+import trio
+from msgspec import Struct
+
+from ....codecs.messages.agent_messages import Notice, NoticeEntry
+from ....codecs.messages.vocabulary import OrderStatus, Side
+from ....codecs.rounding import mul_div_down
+from ....config import limits
+from ....config.errors import ChainError, OrderNotFound, StoreUnavailable
+from ....config.timeouts import (
+    SETTLEMENT_S,
+    SETTLING_LOOK_S,
+    SETTLING_PAUSE_S,
+    SETTLING_PAUSE_S_MAX,
+    SETTLING_STUCK_S,
+)
+from ....crypto.hexadecimal import to_hex
+from ...chain.index.ring import NOTHING_READ
+from ...chain.port import EthCall
+from ...chain.relay.relay_plan import GIVEN_UP, OUT_OF_GAS, TOO_LATE, UNEXPLAINED
+from ...chain.relay.relayer import IntentOutcome, Relayer
+from ...orders.order_units import effect_key
+from ...store.queries import among, by
+from ...store.rows import DeltaFill, DeltaOrderRow, Effect, IntentState, amount_of
+from ...store.store import Store
+from ...store.tables import DELTA_FILL, EFFECT
+from ...store.units import row_of
+from ..bids.agent_rest import AgentFault
+from ..bids.simulation import Proven
+from ..orders.life import ENDED, OPEN, SETTLE, DeltaStep, failed, part_settled, starved
+from ..orders.live_orders import LiveOrder, LiveOrders
+from ..orders.terms import next_part
+from .funds_watch import AreLacking
+
+_log = structlog.get_logger("cambist.venue")
+
+_SLACK_GAS = 50_000  # beside a third: of what a call is given, a 64th stays behind
+_MINED = (IntentState.MINED, IntentState.FINAL)
+FUNDS_GONE = "the owner's funds are not there"
+"""How the reason begins that agents are told of a settlement which had nothing to take."""
+OTHERS_FUNDS_GONE = "the funds of an order that is crossed with it are not there"
+"""The reason where an order's own funds are there."""
+OWNERS_CODE = "code of an owner's ran in it"
+"""How the reason begins of a settlement that may have failed by an owner's doing."""
+_DOUBTFUL = (OUT_OF_GAS, UNEXPLAINED, "NativeTransferFailed")
+"""Reasons for which an owner's contract may be the cause: it says whether it signed, and takes what comes."""
+_NOT_THE_AGENTS = (
+    "PullFailed", "InsufficientDeposit", "InvalidSignature", "NonceUsed", "OrderExpired", "Overfilled",
+    "TooEarly", "NotRelayer", "Paused", "CapExceeded", TOO_LATE, GIVEN_UP, FUNDS_GONE, OTHERS_FUNDS_GONE,
+)  # fmt: skip
+"""Why a settlement fails, in the contract's words and the relayer's, that no agent can help."""
+_PULLS = ("PullFailed", "InsufficientDeposit", OTHERS_FUNDS_GONE)
+"""Why a settlement fails for want of somebody's funds, in the contract's words."""
+_DONE = ("NonceUsed",)
+"""Why a settlement fails of an order that is filled or cancelled already: nobody's bid can settle it."""
+_EARLY = ("TooEarly",)
+"""Why a settlement fails whose block is before the time of its slice: no bid of that moment can settle it."""
+_SEEN = (None, OrderStatus.COMPLETED)
+"""Of an order whose settlement is in the chain and was read."""
+
+
+class Settlement(Struct, frozen=True):
+    """What is settled, as the effect's payload keeps it.
+
+    Attributes:
+        key: of the relay intent; empty stands for the effect's own.
+        data: calldata of the Delta contract.
+        gas: most units that it may use.
+        deadline_s: Unix seconds; it is given up unless it is mined by then.
+        agent: whose bid it is.
+        amount: digits: what the user is to get (SELL) or spend (BUY), by the simulation.
+        simulated_gas: units that the simulation took.
+        is_purchase: the user spends it.
+        promised: digits: the same, by the bid.
+        part_amount: digits: of the fixed side, what it settles.
+        others: hashes of the orders that it settles with this one.
+    """
+
+    key: str
+    data: bytes
+    gas: int
+    deadline_s: int
+    agent: str
+    auction_id: int
+    amount: str
+    part_amount: str = "0"
+    others: tuple[bytes, ...] = ()
+    is_purchase: bool = False
+    promised: str = "0"
+    simulated_gas: int = 0
+
+    def amount_in(self, fill: DeltaFill) -> int:
+        """What the user got (SELL) or spent (BUY)."""
+        return amount_of(fill.spent if self.is_purchase else fill.received)
+
+    def is_kept(self, amount: int) -> bool:
+        """Whether an amount that was mined is as good as the simulated one, but for AGENT_DRIFT_BPS of it."""
+        simulated = int(self.amount)
+        drift = mul_div_down(simulated, limits.AGENT_DRIFT_BPS, limits.BPS_ONE)
+        return amount <= simulated + drift if self.is_purchase else amount >= simulated - drift
+
+    @property
+    def gas_kept(self) -> int:
+        """Most units of gas that it may take when it is mined: its rank is by what its simulation took."""
+        drift = mul_div_down(self.simulated_gas, limits.AGENT_GAS_DRIFT_BPS, limits.BPS_ONE)
+        return self.simulated_gas + drift + limits.AGENT_GAS_DRIFT
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Settlement).decode
+
+TellAgent = Callable[[str, int, NoticeEntry], None]
+"""(agent, auction id, what it is told)."""
+
+
+def settlement_of(
+    bid: Proven, at: int, key: str, auction_id: int, deadline_s: int, gas_max: int
+) -> Settlement:
+    """The settlement of one part of a bid.
+
+    Args:
+        at: the part's place.
+        deadline_s: Unix seconds; orders may expire before.
+        gas_max: units of one settlement.
+    """
+    gas = sum(outcome.gas for outcome in bid.outcomes)
+    parts = bid.candidate.parts
+    return Settlement(
+        key,
+        bid.candidate.calldata,
+        min(gas + gas // 3 + _SLACK_GAS, gas_max),
+        min(deadline_s, *(one.asked.terms.deadline for one in parts)),
+        bid.candidate.agent,
+        auction_id,
+        str(bid.amount(at)),
+        str(parts[at].part.amount),
+        tuple([one.asked.order_hash for one in parts if one is not parts[at]]),
+        parts[at].asked.terms.side is Side.BUY,
+        str(parts[at].promised),
+        gas,
+    )
+
+
+def settlement_in(effect: Effect) -> Settlement:
+    """What the payload of an effect `settle` holds."""
+    return _decode(effect.payload)
+
+
+def settlement_payload(settlement: Settlement, row: DeltaOrderRow) -> bytes:
+    """The payload of the effect that the next step of `row` wants."""
+    key = settlement.key or effect_key(row.order_hash, row.version + 1, SETTLE)
+    return _encode(msgspec.structs.replace(settlement, key=key))
+
+
+def agents_fault(entry: NoticeEntry) -> AgentFault | None:
+    """What an agent has done wrong by what it is told of a settlement; None for nothing."""
+    if entry.notice is Notice.SETTLED_BELOW:
+        return AgentFault.SETTLED_BELOW
+    if entry.notice is not Notice.REVERTED or entry.detail.startswith(_NOT_THE_AGENTS):
+        return None
+    return AgentFault.IN_DOUBT if entry.detail.startswith(OWNERS_CODE) else AgentFault.REVERTED
+
+
+class SettlingStatistics(Struct, frozen=True):
+    """Settlements of one chain: under way now, and what came of the others."""
+
+    under_way: int
+    settled: int
+    failed: int
+
+
+class Settling:
+    """The settlements of one chain. `start` gives it the nursery that its tasks run in.
+
+    Args:
+        delta: the contract, 20 bytes.
+        failures_max: settlements that may fail before an order does.
+        tell: agents hear of what became of their bids.
+        are_lacking: whether an order's funds are there.
+        runs_code: whether a settlement of an order calls a contract of its owner's.
+        read_to: height of the block that the chain is read to; NOTHING_READ before the first.
+    """
+
+    def __init__(
+        self,
+        relayer: Relayer,
+        store: Store,
+        orders: LiveOrders,
+        *,
+        delta: bytes,
+        failures_max: int,
+        tell: TellAgent,
+        are_lacking: AreLacking,
+        runs_code: Callable[[LiveOrder], Awaitable[bool]],
+        read_to: Callable[[], int],
+        wall_ms: Callable[[], int],
+    ) -> None:
+        self._relayer = relayer
+        self._store = store
+        self._orders = orders
+        self._delta = delta
+        self._failures_max = failures_max
+        self._tell = tell
+        self._are_lacking = are_lacking
+        self._runs_code = runs_code
+        self._read_to = read_to
+        self._wall_ms = wall_ms
+        self._nursery: trio.Nursery | None = None
+        self._under_way: set[str] = set()
+        self._runners_up: dict[bytes, list[Settlement]] = {}
+        self._settled = self._failed = 0
+
+    def statistics(self) -> SettlingStatistics:
+        """Counters and present sizes."""
+        return SettlingStatistics(len(self._under_way), self._settled, self._failed)
+
+    def start(self, nursery: trio.Nursery) -> None:
+        """Settlements run in this nursery from now on."""
+        self._nursery = nursery
+
+    def line_up(self, order_hash: bytes, runners_up: Sequence[Settlement]) -> None:
+        """Who is next if the settlement of an order fails."""
+        self._runners_up[order_hash] = list(runners_up)
+
+    def leave(self, held: Container[int]) -> None:
+        """Forget the orders of shards that this engine does not hold any more."""
+        for order_hash in [key for key in self._runners_up if key[0] not in held]:
+            del self._runners_up[order_hash]
+
+    def tend(self, live: LiveOrder) -> None:
+        """See that the settlement of an order is under way, if it has one."""
+        if live.row.status in ENDED:
+            self._runners_up.pop(live.order_hash, None)
+        if live.row.status is OrderStatus.COMPLETED or live.row.is_final:
+            return
+        key = live.settling
+        if key is None or key in self._under_way or self._nursery is None:
+            return
+        self._under_way.add(key)
+        self._nursery.start_soon(self._run, live.order_hash, key)
+
+    async def _run(self, order_hash: bytes, key: str) -> None:
+        """Settle, whatever is away meanwhile. The log has the reason once, not each try."""
+        pause_s, is_told = SETTLING_PAUSE_S, False
+        try:
+            while self._orders.get(order_hash) is not None:
+                try:
+                    await self._settle(order_hash, key)
+                except (ChainError, StoreUnavailable) as error:
+                    if not is_told:
+                        _log.warning("a settlement waits", order=to_hex(order_hash), detail=str(error))
+                    is_told = True
+                    await trio.sleep(pause_s)
+                    pause_s = min(2 * pause_s, SETTLING_PAUSE_S_MAX)
+                except OrderNotFound:
+                    return
+                except Exception as error:  # noqa: BLE001  one settlement's bug is not the others' end
+                    _log.error(
+                        "a settlement is stuck", order=to_hex(order_hash), detail=repr(error), exc_info=True
+                    )
+                    await trio.sleep(SETTLING_STUCK_S)
+                else:
+                    return
+        finally:
+            self._under_way.discard(key)
+
+    async def _settle(self, order_hash: bytes, key: str) -> None:
+        effect = await self._effect(key)
+        if effect is None or effect.state != "INTENDED":
+            return
+        if self._read_to() <= NOTHING_READ:
+            raise ChainError("the chain is not followed yet")
+        settlement = _decode(effect.payload)
+        lacking = await self._lacking(order_hash, settlement)
+        if lacking:
+            why = OTHERS_FUNDS_GONE if order_hash not in lacking else "it was not sent"
+            outcome = IntentOutcome(settlement.key, IntentState.CANCELLED, why, None)
+            await self._failed_for(order_hash, effect, outcome, is_starved=order_hash in lacking)
+            return
+        call = EthCall(self._delta, settlement.data, gas_max=settlement.gas)
+        await self._relayer.submit(settlement.key, call, settlement.deadline_s)
+        self._told(settlement, order_hash, Notice.SETTLING)
+        outcome = await self._outcome(order_hash, settlement)
+        if outcome.state in _MINED:
+            if self._status(order_hash) not in _SEEN:
+                self._begin_anew(order_hash)
+                await self._orders.step(order_hash, lambda row: self._more_to_come(row, effect))
+            self._settled += 1
+            await self._tell_settled(settlement, order_hash, outcome)
+            return
+        live = self._orders.get(order_hash)
+        height = 0 if outcome.receipt is None else outcome.receipt.block_number
+        if outcome.reason.startswith(_DONE):
+            self._runners_up.pop(order_hash, None)
+            await self._until_read(order_hash, height)
+        elif outcome.reason.startswith(_EARLY):
+            self._runners_up.pop(order_hash, None)
+        is_starved = live is not None and await self._are_lacking(live, height)
+        await self._failed_for(order_hash, effect, outcome, is_starved=is_starved)
+
+    async def _lacking(self, order_hash: bytes, settlement: Settlement) -> frozenset[bytes]:
+        """Which of the orders of a settlement lack their funds now; none where the relayer has it already."""
+        if await self._relayer.outcome(settlement.key) is not None:
+            return frozenset()
+        found = [self._orders.get(key) for key in (order_hash, *settlement.others)]
+        lacking = [live.order_hash for live in found if live and await self._are_lacking(live, 0)]
+        if lacking and await self._relayer.outcome(settlement.key) is not None:
+            return frozenset()  # another order's task has handed it in meanwhile
+        return frozenset(lacking)
+
+    async def _failed_for(
+        self, order_hash: bytes, effect: Effect, outcome: IntentOutcome, *, is_starved: bool
+    ) -> None:
+        """The settlement came to nothing: for an order, and for the agent."""
+        settlement = _decode(effect.payload)
+        is_others = bool(settlement.others) and outcome.reason.startswith(_PULLS)
+        is_counted = not (is_others or outcome.reason.startswith((*_DONE, *_EARLY)))
+        await self._next(order_hash, effect, is_starved=is_starved, is_counted=is_counted)
+        self._failed += 1
+        if is_starved:
+            outcome = msgspec.structs.replace(outcome, reason=f"{FUNDS_GONE}: {outcome.reason}")
+        elif outcome.reason.startswith(_DOUBTFUL) and await self._may_be_owners(order_hash, settlement):
+            outcome = msgspec.structs.replace(outcome, reason=f"{OWNERS_CODE}: {outcome.reason}")
+        self._told(settlement, order_hash, Notice.REVERTED, outcome)
+
+    async def _until_read(self, order_hash: bytes, height: int) -> None:
+        """Wait until the chain is read to a height, or the order is known to have ended."""
+        with trio.move_on_after(SETTLEMENT_S):
+            while (  # noqa: ASYNC110  the indexer sets no event for a height
+                self._read_to() < height and self._status(order_hash) in OPEN
+            ):
+                await trio.sleep(SETTLING_LOOK_S)
+
+    async def _may_be_owners(self, order_hash: bytes, settlement: Settlement) -> bool:
+        """Whether a settlement calls a contract of an owner's, which may do one thing in a simulation and
+        another when it is mined."""
+        found = [self._orders.get(key) for key in (order_hash, *settlement.others)]
+        return any([await self._runs_code(live) for live in found if live is not None])
+
+    async def _outcome(self, order_hash: bytes, settlement: Settlement) -> IntentOutcome:
+        """What the chain made of it. One that is mined is watched until it was read, for its block may go
+        before that, and what is left of the order is not known before; one that failed of a cancelled order,
+        until that stays so.
+        """
+        version = None
+        while True:
+            outcome = await self._relayer.wait(settlement.key, final=False)
+            if outcome.state not in _MINED:
+                if self._status(order_hash) is OrderStatus.CANCELLING:
+                    outcome = await self._relayer.wait(settlement.key)
+                return outcome
+            live = self._orders.get(order_hash)
+            if self._status(order_hash) in _SEEN or live is None:
+                return outcome
+            if live.row.version != version:
+                version = live.row.version
+                if await self._fill(order_hash, outcome) is not None:
+                    return outcome
+            await trio.sleep(SETTLING_LOOK_S)
+
+    async def _fill(self, order_hash: bytes, outcome: IntentOutcome) -> DeltaFill | None:
+        """What a settlement brought, by its log; None while that is not in the store."""
+        (rows,) = await self._store.read(among(DELTA_FILL, "order_hash", [order_hash]))
+        fills: list[DeltaFill] = [row_of(DELTA_FILL, values) for values in rows]
+        return next((fill for fill in fills if fill.tx_hash == outcome.tx_hash), None)
+
+    def _begin_anew(self, order_hash: bytes) -> None:
+        """A part was settled: what failed before does not delay the next one."""
+        live = self._orders.get(order_hash)
+        if live is not None:
+            live.in_vain = 0
+
+    def _more_to_come(self, row: DeltaOrderRow, effect: Effect) -> DeltaStep | None:
+        """The settlement was read, and has not closed its order."""
+        is_closed = row.status is OrderStatus.COMPLETED
+        return None if is_closed else part_settled(row, effect, self._wall_ms())
+
+    async def _next(self, order_hash: bytes, effect: Effect, *, is_starved: bool, is_counted: bool) -> None:
+        """What follows. A runner-up that is too late already is none; without the owner's funds nobody is."""
+        live = self._orders.get(order_hash)
+        now_s = self._wall_ms() // 1_000
+        left = None if live is None else next_part(live.order, live.filled)
+        most = 0 if left is None else left.amount
+        waiting = [
+            one
+            for one in self._runners_up.get(order_hash, ())
+            if one.deadline_s > now_s and int(one.part_amount) <= most
+        ]
+        runner_up = waiting[0] if waiting else None
+
+        def decide(row: DeltaOrderRow) -> DeltaStep | None:
+            if is_starved and row.status in OPEN:
+                return starved(row, effect, self._wall_ms())
+            payload = None if runner_up is None else settlement_payload(runner_up, row)
+            now_ms = self._wall_ms()
+            return failed(row, effect, payload, self._failures_max, now_ms, is_counted=is_counted)
+
+        if live is not None:
+            live.in_vain += 1
+        await self._orders.step(order_hash, decide)
+        if order_hash in self._runners_up:
+            self._runners_up[order_hash] = [] if is_starved else waiting[1:]
+
+    def _status(self, order_hash: bytes) -> OrderStatus | None:
+        """Of an order; None where nothing of it can change any more."""
+        live = self._orders.get(order_hash)
+        return None if live is None else live.row.status
+
+    async def _effect(self, key: str) -> Effect | None:
+        (rows,) = await self._store.read(by(EFFECT, key))
+        return row_of(EFFECT, rows[0]) if rows else None
+
+    async def _tell_settled(self, settlement: Settlement, order_hash: bytes, outcome: IntentOutcome) -> None:
+        """The agent hears whether its settlement brought what the simulation did."""
+        fill = await self._fill(order_hash, outcome)
+        if fill is None:  # its block is gone again, or long final
+            self._told(settlement, order_hash, Notice.SETTLED, outcome)
+            return
+        amount = settlement.amount_in(fill)
+        receipt = outcome.receipt
+        why = ""
+        if not settlement.is_kept(amount):
+            why = f"simulated {settlement.amount}, settled {amount}"
+        elif receipt is not None and receipt.gas_used > settlement.gas_kept:
+            why = f"gas: simulated {settlement.simulated_gas}, used {receipt.gas_used}"
+        outcome = msgspec.structs.replace(outcome, reason=why)
+        notice = Notice.SETTLED_BELOW if why else Notice.SETTLED
+        self._told(settlement, order_hash, notice, outcome, str(amount))
+
+    def _told(
+        self,
+        settlement: Settlement,
+        order_hash: bytes,
+        notice: Notice,
+        outcome: IntentOutcome | None = None,
+        settled_amount: str | None = None,
+    ) -> None:
+        tx_hash = None if outcome is None or outcome.tx_hash is None else to_hex(outcome.tx_hash)
+        entry = NoticeEntry(
+            notice,
+            to_hex(order_hash),
+            "" if outcome is None else outcome.reason,
+            simulated_amount=settlement.amount,
+            settled_amount=settled_amount,
+            tx_hash=tx_hash,
+        )
+        self._tell(settlement.agent, settlement.auction_id, entry)

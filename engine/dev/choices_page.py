@@ -1,0 +1,183 @@
+"""The page docs/choices.md: decisions where the specification is silent, loose or at odds with itself.
+
+The source of each decision is a `Choice:` paragraph in a docstring, which ends at a blank line, at the next
+`Word:` or with the docstring. `make catalogue` collects them by topic; a test fails while the committed page
+differs.
+"""
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+PAGE = "docs/choices.md"
+FOLDERS = ("config", "crypto", "codecs", "feeds", "engine")
+WIDTH = 116
+_UNBROKEN = "\0"
+_ROOT = Path(__file__).resolve().parents[2]
+_CHOICE = re.compile(r"^ *Choice: (.+(?:\n(?! *[A-Z][a-z]+:(?:\s|$)).*\S.*)*)", re.MULTILINE)
+
+TOPICS: dict[str, tuple[str, ...]] = {
+    "Requests and errors": ("config.catalogue", "config.errors", "codecs"),
+    "Chains and tokens": (
+        "crypto",
+        "codecs.trading_token",
+        "engine.routing.served",
+        "engine.routing.tokens",
+        "engine.venue.resources",
+    ),
+    "Quotes and routes": (
+        "codecs.messages.market_messages",
+        "crypto.route_seal",
+        "engine.routing",
+        "engine.venue.quote",
+        "engine.venue.streams",
+        "engine.market.no_route",
+        "engine.market.price_route",
+        "engine.market.prices",
+        "feeds.books",
+    ),
+    "Firm quotes": (
+        "engine.routing.firm",
+        "feeds.firm",
+    ),
+    "Market swaps": ("engine.market",),
+    "Fees and partners": ("config.sections.partners", "engine.chain.proceeds"),
+    "Delta orders": (
+        "codecs.messages.delta_messages",
+        "codecs.eip712_orders",
+        "engine.orders.lifecycles",
+        "engine.orders.order_units",
+        "engine.delta.api.order_reads",
+        "engine.delta.api.order_submit",
+        "engine.delta.api.build_orders",
+        "engine.delta",
+    ),
+    "Auctions and settlements": (
+        "codecs.messages.agent_messages",
+        "codecs.messages.auction_messages",
+        "engine.agent",
+        "engine.delta.bids",
+        "engine.delta.auction",
+        "engine.delta.settlement",
+        "engine.delta.resting",
+    ),
+    "OTC orders": ("codecs.messages.otc_messages", "engine.otc.api", "engine.otc"),
+    "Signatures and permits": (
+        "crypto.eip712",
+        "codecs.eip712_orders.signing_names",
+        "engine.admission.signatures",
+        "engine.served.permit_proof",
+        "engine.served.signed_by",
+        "engine.served.token_permits",
+    ),
+    "Streams and webhooks": (
+        "codecs.messages.event_messages",
+        "config.sections.webhooks",
+        "engine.events",
+        "engine.api.event_streams",
+        "engine.venue.webhooks",
+    ),
+    "Makers at the venue": (
+        "codecs.messages.maker_messages",
+        "crypto.hmac_auth",
+        "engine.venue.maker_scores",
+        "feeds",
+    ),
+    "Market maker": ("engine.maker",),
+    "Check of a maker": ("engine.conformance",),
+    "Traders' commands": ("engine.client",),
+    "Chain and contracts": ("codecs.contracts.delta_calldata", "codecs.transactions", "engine.chain"),
+    "Connections and limits": (
+        "codecs.http1",
+        "engine.admission",
+        "engine.server",
+        "feeds.net",
+    ),
+    "Operations": ("engine.safety", "engine.venue.health"),
+}
+"""Heading -> modules and folders in the order of the page; the longest name that fits a module decides."""
+
+_HEAD = """# Choices
+
+Decisions of cambist where the [specification](spec/1-swap-and-delta.md) is silent, loose or at odds with
+itself. Each stands in the docstring of the module named behind it; `make catalogue` collects them here.
+"""
+
+
+def choices_of(source: str) -> Iterator[str]:
+    """The text of each `Choice:` paragraph of a module's docstrings, on one line, in their order."""
+    for node in ast.walk(ast.parse(source)):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            for paragraph in _CHOICE.finditer(node.value.value):
+                yield " ".join(paragraph[1].split())
+
+
+def topic_of(module: str) -> str:
+    """The heading under which a module's choices stand.
+
+    Raises:
+        LookupError: no topic names the module or a folder of it.
+    """
+    fitting = {
+        name: topic
+        for topic, names in TOPICS.items()
+        for name in names
+        if f"{module}.".startswith(f"{name}.")
+    }
+    if not fitting:
+        raise LookupError(f"TOPICS of {__name__} has no topic for {module}")
+    return fitting[max(fitting, key=len)]
+
+
+def collected() -> dict[str, list[str]]:
+    """Dotted name of each module with choices -> its choices, from the sources beside this package."""
+    found: dict[str, list[str]] = {}
+    for folder in FOLDERS:
+        for path in sorted((_ROOT / folder).rglob("*.py")):
+            module = ".".join(path.relative_to(_ROOT).with_suffix("").parts).removesuffix(".__init__")
+            source = path.read_text(encoding="utf-8")
+            if "Choice:" in source and (choices := list(choices_of(source))):
+                found[module] = choices
+    return found
+
+
+def page() -> str:
+    """The text of docs/choices.md."""
+    entries: dict[str, list[str]] = {topic: [] for topic in TOPICS}
+    for module, choices in collected().items():
+        entries[topic_of(module)] += [f"{choice} `{module}`" for choice in choices]
+    links = f"{_UNBROKEN}· ".join(f"[{topic}](#{anchor(topic)})".replace(" ", _UNBROKEN) for topic in TOPICS)
+    parts = [_HEAD, _filled(links).replace(_UNBROKEN, " ")]
+    for topic, texts in entries.items():
+        parts += ["", f"## {topic}", "", *(_filled(text, "- ") for text in texts)]
+    return "\n".join(parts) + "\n"
+
+
+def anchor(topic: str) -> str:
+    """The link target that Markdown gives a heading."""
+    return re.sub(r"[^a-z-]", "", topic.lower().replace(" ", "-"))
+
+
+def _filled(text: str, mark: str = "") -> str:
+    return textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent=mark,
+        subsequent_indent=" " * len(mark),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _write() -> None:
+    (_ROOT / PAGE).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    _write()

@@ -1,0 +1,70 @@
+"""Who has what, before and after: asked of the chain, and shown as a table."""
+
+from collections.abc import Collection, Mapping
+
+from rich.table import Table
+
+from ....codecs.amounts import format_units
+from ....codecs.contracts.calldata import balance_of
+from ....codecs.trading_token import NATIVE_TOKEN
+from ...chain.port import Chain, EthCall
+
+_NATIVE_DECIMALS = 18
+
+Balances = dict[tuple[str, str], int]
+"""(who, symbol) -> raw units."""
+
+
+async def balances(
+    chain: Chain, tokens: Mapping[str, bytes], people: Mapping[str, bytes], at: int | None = None
+) -> Balances:
+    """Everybody's, of every token.
+
+    Args:
+        tokens: symbol -> address; the native placeholder stands for native tokens.
+        people: name -> address.
+        at: number of the block; the latest unless given.
+    """
+    found: Balances = {}
+    for who, address in people.items():
+        for symbol, token in tokens.items():
+            if token == NATIVE_TOKEN:
+                found[who, symbol] = await chain.balance(address, at)
+            else:
+                answer = await chain.call(EthCall(token, balance_of(address)), at)
+                found[who, symbol] = int.from_bytes(answer, "big")
+    return found
+
+
+def moved(before: Balances, after: Balances) -> Balances:
+    """What came; negative for what went. Who neither gave nor got is left out."""
+    return {key: after[key] - before[key] for key in after if after[key] != before[key]}
+
+
+def moves_table(
+    before: Balances,
+    after: Balances,
+    decimals: Mapping[str, int],
+    also: Collection[tuple[str, str]] = (),
+) -> Table:
+    """What has moved, with the balances on both sides of it.
+
+    Args:
+        decimals: by symbol; 18 where it says nothing.
+        also: what is shown even where it has not moved.
+    """
+    table = Table("", "", box=None)
+    for header in ("before", "after", "moved"):
+        table.add_column(header, overflow="fold")
+    for key in after:
+        if after[key] == before[key] and key not in also:
+            continue
+        digits = decimals.get(key[1], _NATIVE_DECIMALS)
+        amounts = (before[key], after[key], after[key] - before[key])
+        table.add_row(*key, *(_shown(amount, digits) for amount in amounts))
+    return table
+
+
+def _shown(amount: int, decimals: int) -> str:
+    """In whole tokens, with its sign."""
+    return ("-" if amount < 0 else "") + format_units(abs(amount), decimals)

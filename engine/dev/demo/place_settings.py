@@ -1,0 +1,225 @@
+"""Settings of the demo's market place, as an operator of each part would write them. Pure.
+
+alpha    WETH/USDC the better, WBTC/USDC the worse    heard over its WebSocket
+beta     the other way round                          polled
+rapid    an agent that trades with both makers
+plain    an agent that trades with beta alone
+"""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from ....crypto.hexadecimal import to_hex
+from .settlement import CHAIN_ID, DemoChain
+
+TOKENS = {"WETH": 18, "USDC": 6, "WBTC": 8}
+GRIDS = {
+    "alpha": {
+        "WETH/USDC": {"bids": [["2500", "20"]], "asks": [["2501", "20"]]},
+        "WBTC/USDC": {"bids": [["59900", "2"]], "asks": [["60200", "2"]]},
+    },
+    "beta": {
+        "WETH/USDC": {"bids": [["2498", "20"]], "asks": [["2503", "20"]]},
+        "WBTC/USDC": {"bids": [["59950", "2"]], "asks": [["60000", "2"]]},
+    },
+}
+QUOTED = "20"
+"""What a maker trades of WETH at its prices."""
+AGENTS = {"rapid": ("alpha", "beta"), "plain": ("beta",)}
+"""Whose quotes each of them trades on."""
+_STREAMING = "alpha"
+_STALE_S = 300  # longer than time is put forward: neither books nor answers of the chain age by that
+_VENUE_NAME = "venue"
+
+_CHAIN = """
+state_dir = "."
+[server]
+port = 0
+[chains.{chain_id}]
+name = "devnet"
+"""
+_NODE = """
+[chains.{chain_id}.node]
+urls = ["{url}"]
+"""
+_MAKER = """
+rfq = true
+rfq_contract = "{rfq}"
+[keys.maker]
+source = "env:{NAME}_KEY"
+policy.contracts = ["{chain_id}:{rfq}"]
+[maker.chains.{chain_id}]
+key = "maker"
+node_url = "{url}"
+node_every_ms = 100
+node_head_max_s = 0
+node_stale_s = {stale_s}
+takers = ["{executor}"]
+price_source = "static"
+price_options.path = "prices.json"
+price_options.refresh_ms = 100
+"""
+_MAKER_LISTING = """
+[maker.chains.{chain_id}.tokens.{symbol}]
+address = "{address}"
+decimals = {decimals}
+"""
+_MAKER_PAIR = """
+[maker.chains.{chain_id}.pairs."{pair}"]
+base = "{base}"
+quote = "{quote}"
+liquidity_usd = 1000000
+"""
+_VENUE = """
+market = true
+delta = true
+rfq = true
+"""
+_VENUE_KEYS = """
+[keys.relayer]
+source = "env:RELAYER_KEY"
+[relayers.{chain_id}]
+key = "relayer"
+[venue.firm]
+soft_s = 2
+hard_s = 3
+[venue.delta]
+round_s = 15
+"""
+_AGENT = """
+[agent]
+name = "{name}"
+[agent.firm]
+soft_s = 10
+hard_s = 12
+"""
+_VENUE_AGENT = """
+[venue.agents.{agent}]
+url = "http://127.0.0.1:{port}"
+credentials = {{ domain = "{asker}", access_key = "key-1", secret = "env:{SECRET}" }}
+"""
+_ASKED_MAKER = """
+[{role}.makers.{maker}]
+credentials = {{ domain = "{asker}", access_key = "key-1", secret = "env:{SECRET}" }}
+[{role}.makers.{maker}.chains.{chain_id}]
+url = "http://127.0.0.1:{port}/{chain_id}"
+prices_every_s = 0.2
+stale_s = {stale_s}
+"""
+_ASKER = """
+[auth.domains.{asker}]
+keys = [{{ access_key = "key-1", secret = "env:{SECRET}" }}]
+"""
+_LISTING = """
+[[tokens]]
+chain_id = {chain_id}
+address = "{address}"
+symbol = "{symbol}"
+decimals = {decimals}
+stable_usd = {stable}
+"""
+
+
+class Shared(Struct, frozen=True):
+    """A secret that two of them have exchanged.
+
+    Attributes:
+        asker: the domain that signs requests; asked: who verifies them.
+    """
+
+    asker: str
+    asked: str
+
+    @property
+    def name(self) -> str:
+        """Of the environment variable that holds it."""
+        return f"{self.asked}_FOR_{self.asker}".upper()
+
+
+def shared_secrets() -> tuple[Shared, ...]:
+    """All that are exchanged."""
+    of_makers = [Shared(asker, maker) for maker in GRIDS for asker in _askers_of(maker)]
+    return (*of_makers, *(Shared(_VENUE_NAME, agent) for agent in AGENTS))
+
+
+def maker_text(stage: DemoChain, name: str) -> str:
+    """A market maker's."""
+    told = {"chain_id": CHAIN_ID, "NAME": name.upper(), "url": stage.running.url}
+    text = (_CHAIN + _MAKER).format(
+        **told, rfq=to_hex(stage.at("rfq")), executor=to_hex(stage.at("executor")), stale_s=_STALE_S
+    )
+    for symbol, decimals in TOKENS.items():
+        text += _MAKER_LISTING.format(
+            chain_id=CHAIN_ID, symbol=symbol, address=to_hex(stage.at(symbol)), decimals=decimals
+        )
+    for pair in GRIDS[name]:
+        base, quote = pair.split("/")
+        text += _MAKER_PAIR.format(chain_id=CHAIN_ID, pair=pair, base=base, quote=quote)
+    return text + _asked_by(name, _askers_of(name))
+
+
+def agent_text(stage: DemoChain, name: str, ports: Mapping[str, int]) -> str:
+    """An agent's.
+
+    Args:
+        ports: of the makers.
+    """
+    text = _CHAIN.format(chain_id=CHAIN_ID) + "delta = true\n"
+    text += _NODE.format(chain_id=CHAIN_ID, url=stage.running.url)
+    text += _AGENT.format(name=name)
+    text += _makers("agent", name, {maker: ports[maker] for maker in AGENTS[name]})
+    return text + _asked_by(name, (_VENUE_NAME,)) + _listings(stage)
+
+
+def venue_text(stage: DemoChain, makers: Mapping[str, int], agents: Mapping[str, int]) -> str:
+    """The venue's.
+
+    Args:
+        makers, agents: their ports.
+    """
+    text = (_CHAIN + _VENUE + _NODE + _VENUE_KEYS).format(chain_id=CHAIN_ID, url=stage.running.url)
+    text = 'route_seal_keys = ["env:ROUTE_SEAL"]\n' + text + _makers("venue", _VENUE_NAME, makers)
+    for agent, port in agents.items():
+        secret = Shared(_VENUE_NAME, agent).name
+        text += _VENUE_AGENT.format(agent=agent, port=port, asker=_VENUE_NAME, SECRET=secret)
+    return text + _listings(stage)
+
+
+def _askers_of(maker: str) -> tuple[str, ...]:
+    return (_VENUE_NAME, *(agent for agent, makers in AGENTS.items() if maker in makers))
+
+
+def _asked_by(name: str, askers: Iterable[str]) -> str:
+    return "".join(_ASKER.format(asker=asker, SECRET=Shared(asker, name).name) for asker in askers)
+
+
+def _makers(role: str, asker: str, ports: Mapping[str, int]) -> str:
+    """Whose quotes a venue or an agent trades on."""
+    text = ""
+    for maker, port in ports.items():
+        text += _ASKED_MAKER.format(
+            role=role,
+            maker=maker,
+            asker=asker,
+            SECRET=Shared(asker, maker).name,
+            port=port,
+            chain_id=CHAIN_ID,
+            stale_s=_STALE_S,
+        )
+        if maker == _STREAMING:
+            text += f'ws_url = "ws://127.0.0.1:{port}/{CHAIN_ID}/ws"\n'
+    return text
+
+
+def _listings(stage: DemoChain) -> str:
+    return "".join(
+        _LISTING.format(
+            chain_id=CHAIN_ID,
+            address=to_hex(stage.at(symbol)),
+            symbol=symbol,
+            decimals=decimals,
+            stable="true" if symbol == "USDC" else "false",
+        )
+        for symbol, decimals in TOKENS.items()
+    )

@@ -1,0 +1,214 @@
+"""The chain of the demo: contracts on it, and a firm quote that is filled there, before and after.
+
+It is a devnet as `cambist devnet` runs it, behind JSON-RPC: the market maker reads its funds from it.
+"""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from rich.console import Console
+from rich.table import Table
+
+from ....codecs.amounts import format_units
+from ....codecs.contracts.calldata import OrderInfo, approve
+from ....codecs.contracts.router_calldata import Hop, RouterSwap, swap_exact_in
+from ....codecs.eip712_orders.rfq import RfqOrder
+from ....codecs.http1 import Http1Limits
+from ....config import limits
+from ....config.chains import ChainSettings
+from ....config.errors import Reverted
+from ....crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
+from ....crypto.hexadecimal import parse_hex, to_hex
+from ....crypto.secp256k1 import SigningKey
+from ....feeds.net.httpx_transport import DialTransport
+from ....feeds.net.streams import client_tls
+from ...chain.deploy.address_book import DeployedChain
+from ...chain.nodes.json_rpc import RpcNode
+from ...chain.port import DevChain, EthCall
+from ...chain.transact import transact
+from ..devnet.serve import DevnetOptions, RunningChain, running_chain
+from .balances import Balances, balances, moved
+
+CHAIN_ID = 31_337
+_MAKER, _USER, _STRANGER = 2, 3, 4  # accounts of the devnet
+_DEADLINE_S = 300
+_ANSWER_S = 5.0
+_WITHOUT_BODIES = False
+
+
+class DemoChain(Struct, frozen=True):
+    """A chain with everything on it, and who acts there.
+
+    Attributes:
+        running: its URL and addresses.
+        keys: of all accounts that have funds.
+        maker: has allowed its tokens to the RFQ contract; user: its WETH to the Router.
+    """
+
+    chain: DevChain
+    running: RunningChain
+    keys: tuple[SigningKey, ...]
+    maker: SigningKey
+    user: SigningKey
+    stranger: SigningKey
+
+    def at(self, name: str) -> bytes:
+        """The address of a contract or token: `rfq`, `router`, `executor`, `WETH`, `USDC`."""
+        entry = self.running.entry
+        tokens = {symbol: token.address for symbol, token in entry.tokens.items()}
+        return parse_hex(tokens.get(name) or getattr(entry, name), name)
+
+
+class _Sent(Struct, frozen=True):
+    """A transaction, as a node tells it."""
+
+    input: str
+
+
+class _BlockTransactions(Struct, frozen=True):
+    """A block, as a node tells it."""
+
+    transactions: tuple[str, ...]
+
+
+@asynccontextmanager
+async def a_stage(folder: Path) -> AsyncIterator[DemoChain]:
+    """Open the chain, with allowances given; addresses go to contracts.json in the folder."""
+    keys = account_keys(DEV_MNEMONIC, limits.DEVNET_ACCOUNTS)
+    wanted = DevnetOptions(
+        chains={CHAIN_ID: ChainSettings(name="devnet")},
+        host="127.0.0.1",
+        port=0,
+        keys=tuple(keys),
+        mnemonic=DEV_MNEMONIC,
+        block_time_s=0,
+        anvil=False,
+        state_dir=folder,
+    )
+    async with running_chain(wanted, os.environ, CHAIN_ID) as (chain, running):
+        stage = DemoChain(chain, running, tuple(keys), keys[_MAKER], keys[_USER], keys[_STRANGER])
+        for token in ("WETH", "USDC"):
+            allowed = approve(stage.at("rfq"), limits.UINT256_MAX)
+            await transact(chain, stage.maker, stage.at(token), allowed)
+        for trader in (stage.user, stage.stranger):
+            allowed = approve(stage.at("router"), limits.UINT256_MAX)
+            await transact(chain, trader, stage.at("WETH"), allowed)
+        yield stage
+
+
+def show_contracts(console: Console, running: RunningChain) -> None:
+    """What was deployed, and where."""
+    table = Table("contract", "address", box=None)
+    for name, address in _addresses(running.entry).items():
+        table.add_row(name, address)
+    console.print(table)
+    console.print(f"  chain {running.chain_id}, {running.engine} EVM, JSON-RPC at {running.url}")
+
+
+async def calldata_of(stage: DemoChain, tx_hash: bytes) -> bytes:
+    """The calldata of a transaction, as a node tells it."""
+    found = msgspec.json.decode(await _told(stage, "eth_getTransactionByHash", to_hex(tx_hash)), type=_Sent)
+    return parse_hex(found.input, "input")
+
+
+async def transactions_of(stage: DemoChain, number: int) -> list[bytes]:
+    """Hashes of the transactions of a block, in its order, as a node tells them."""
+    raw = await _told(stage, "eth_getBlockByNumber", hex(number), _WITHOUT_BODIES)
+    return [parse_hex(tx, "hash") for tx in msgspec.json.decode(raw, type=_BlockTransactions).transactions]
+
+
+async def show_fill(console: Console, stage: DemoChain, order: RfqOrder, signature: bytes) -> None:
+    """Swap against a firm quote through the Router, and show what does not work.
+
+    Raises:
+        AssertionError: something did not happen as quoted.
+    """
+    before = await _balances(stage)
+    swap = await _swap(stage, order, signature)
+    receipt = await transact(stage.chain, stage.user, stage.at("router"), swap_exact_in(swap))
+    after = await _balances(stage)
+    table = Table("", "WETH before", "after", "USDC before", "after", box=None)
+    for who in ("maker", "user"):
+        cells = [
+            format_units(of[who, token], decimals)
+            for token, decimals in (("WETH", 18), ("USDC", 6))
+            for of in (before, after)
+        ]
+        table.add_row(who, *cells)
+    console.print(table)
+    expected = {
+        ("maker", "WETH"): order.taker_amount,
+        ("maker", "USDC"): -order.maker_amount,
+        ("user", "WETH"): -order.taker_amount,
+        ("user", "USDC"): order.maker_amount,
+    }
+    if moved(before, after) != expected:
+        raise AssertionError(f"the fill moved {moved(before, after)}")
+    console.print(
+        f"  filled in block {receipt.block_number} for {receipt.gas_used} gas, to the unit as quoted",
+        highlight=False,
+    )
+    await _show_refusals(console, stage, swap)
+
+
+async def _show_refusals(console: Console, stage: DemoChain, swap: RouterSwap) -> None:
+    table = Table("again", "answer", box=None)
+    for name, trader, word in (
+        ("by the user: the quote is filled", stage.user, "Couldn't swap"),
+        ("by a stranger: it is not theirs", stage.stranger, "NotTheUsers"),
+    ):
+        call = EthCall(stage.at("router"), swap_exact_in(swap), trader.address)
+        try:
+            await stage.chain.call(call)
+        except Reverted as error:
+            if word not in error.reason:
+                raise AssertionError(f"{name}: {error.reason}") from None
+            table.add_row(name, f"[red]{error.reason}[/red]")
+        else:
+            raise AssertionError(f"{name}: it goes through")
+    console.print(table)
+
+
+async def _swap(stage: DemoChain, order: RfqOrder, signature: bytes) -> RouterSwap:
+    head = await stage.chain.block()
+    if head is None:
+        raise AssertionError("a chain has a latest block")
+    return RouterSwap(
+        src_token=order.taker_asset,
+        dest_token=order.maker_asset,
+        src_amount=order.taker_amount,
+        dest_amount=order.maker_amount,
+        expected_amount=order.maker_amount,
+        receiver=stage.user.address,
+        deadline=head.time_s + _DEADLINE_S,
+        partner_and_fee=0,
+        permit=b"",
+        hops=(Hop(orders=(OrderInfo(order, signature, order.taker_amount),)),),
+    )
+
+
+async def _balances(stage: DemoChain) -> Balances:
+    people = {"maker": stage.maker.address, "user": stage.user.address}
+    return await balances(stage.chain, {symbol: stage.at(symbol) for symbol in ("WETH", "USDC")}, people)
+
+
+async def _told(stage: DemoChain, method: str, *params: object) -> bytes:
+    async with DialTransport(tls=client_tls(), connections_max=1, limits=Http1Limits()) as transport:
+        node = RpcNode(transport, stage.running.url, "the devnet", _ANSWER_S)
+        (found,) = await node.batch([(method, list(params))])
+    return found
+
+
+def _addresses(entry: DeployedChain) -> dict[str, str]:
+    named = {
+        "Rfq": entry.rfq,
+        "Delta": entry.delta,
+        "Router": entry.router,
+        "RfqExecutor": entry.executor,
+        "FeeVault": entry.fee_vault,
+    }
+    return {name: address for name, address in named.items() if address}

@@ -1,0 +1,87 @@
+"""Errors as a node says them: the codes of JSON-RPC 2.0 and the words of geth, which clients go by.
+
+    -32700 -32600 -32601 -32602 -32603    JSON-RPC's own
+    3          a contract refused; `data` holds what it returned
+    -32000     anything else that the chain refuses
+    -32003     the answer would be too large
+    4902       a wallet does not know the chain (EIP-3326)
+
+Source: JSON-RPC 2.0, section 5.1; EIP-1474; go-ethereum (core/error.go, core/txpool/errors.go).
+"""
+
+from ....codecs.transactions import decode_transaction
+from ....config import limits
+from ....config.errors import BlockGone, ChainError, InvalidInput, RefusalKind, Reverted, TransactionRefused
+from ....crypto.hexadecimal import to_hex
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_UNKNOWN, INVALID_PARAMS, INTERNAL = (
+    -32700,
+    -32600,
+    -32601,
+    -32602,
+    -32603,
+)
+REVERTED, REFUSED, TOO_LARGE, LOGS_TOO_MANY = 3, -32000, -32003, -32005
+UNKNOWN_CHAIN = 4902
+
+_WORDS = {
+    RefusalKind.NONCE_TOO_LOW: "nonce too low",
+    RefusalKind.NONCE_TOO_HIGH: "nonce too high",
+    RefusalKind.UNDERPRICED: "replacement transaction underpriced",
+    RefusalKind.FEE_TOO_LOW: "max fee per gas less than block base fee",
+    RefusalKind.FUNDS: "insufficient funds for gas * price + value",
+    RefusalKind.INVALID: "invalid transaction",
+}
+
+
+class RpcFault(Exception):
+    """The error of one call.
+
+    Attributes:
+        code: see above.
+        message: for people, and for clients that look for known words in it.
+        data: JSON; None for none.
+    """
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+def fault_of(error: ChainError) -> RpcFault:
+    """What the chain says, as a node says it."""
+    if isinstance(error, Reverted):
+        if error.reason and not error.data:  # the machine stopped; no contract said anything
+            is_gas = error.reason == "out of gas"
+            return RpcFault(REFUSED, error.reason if is_gas else f"EVM error: {error.reason}")
+        words = f"execution reverted: {error.reason}" if error.reason else "execution reverted"
+        return RpcFault(REVERTED, words, to_hex(error.data))
+    if isinstance(error, TransactionRefused):
+        kind, _, detail = error.detail.partition(": ")
+        words = _WORDS.get(error.kind, kind)
+        return RpcFault(REFUSED, f"{words}: {detail}" if detail else words)
+    if isinstance(error, BlockGone):
+        return RpcFault(REFUSED, f"header for hash not found: {error.detail}")
+    return RpcFault(REFUSED, error.detail)
+
+
+def refusal_of(raw: bytes, error: TransactionRefused) -> RpcFault:
+    """Why a signed transaction was not taken."""
+    if error.kind is RefusalKind.GAS:
+        gas = decode_transaction(raw).transaction.gas
+        is_much = gas > limits.EMBEDDED_BLOCK_GAS
+        words = "exceeds block gas limit" if is_much else "intrinsic gas too low"
+        return RpcFault(REFUSED, f"{words}: {error.detail.partition(': ')[2]}")
+    return fault_of(error)
+
+
+def known_already() -> RpcFault:
+    """The transaction waits."""
+    return RpcFault(REFUSED, "already known")
+
+
+def unreadable(error: InvalidInput) -> RpcFault:
+    """What came is no JSON."""
+    return RpcFault(PARSE_ERROR, f"parse error: {error.detail}")

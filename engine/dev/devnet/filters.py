@@ -1,0 +1,192 @@
+"""What is polled for and what is announced: filters, kept by the node, and subscriptions, kept by a socket.
+
+Both hear of the same moves. A filter that was not asked for so long that its moves are forgotten is gone; a
+subscription that cannot keep up loses its socket.
+
+After a re-organisation the logs of lost blocks are reported once more, with `removed`.
+
+Source: eth_newFilter and eth_subscribe of the execution API; go-ethereum's pub/sub (removed logs).
+"""
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable
+
+from msgspec import Struct, UnsetType
+
+from ....codecs.messages.wire import encode
+from ....config import limits
+from ....crypto.hexadecimal import to_hex
+from ...chain.port import LogFilter
+from . import parameters as given
+from . import rendering as told
+from .facade import Method, Methods, Reads
+from .faults import INVALID_PARAMS, REFUSED, RpcFault
+from .moves import Lost, Move, Moves
+
+_ID_BITS = 127
+
+
+class _Filter(Struct):
+    """What one client polls for.
+
+    Attributes:
+        asked: for logs; None polls for blocks.
+        heard: so many moves.
+    """
+
+    asked: given.Filter | None
+    heard: int
+
+
+class _Subscription(Struct, frozen=True):
+    """What one client is told.
+
+    Attributes:
+        wanted: logs; None announces heads.
+        begin: the first move that it hears of, counted from 0.
+    """
+
+    wanted: LogFilter | None
+    begin: int
+
+
+class Filters:
+    """Those that clients of one chain have made."""
+
+    def __init__(self, moves: Moves, reads: Reads) -> None:
+        self._moves = moves
+        self._reads = reads
+        self._kept: OrderedDict[int, _Filter] = OrderedDict()
+
+    def methods(self) -> Methods:
+        """By name."""
+        return {
+            "eth_newFilter": Method(given.OfLogs, self.new),
+            "eth_newBlockFilter": Method(given.Nothing, self.new_of_blocks),
+            "eth_getFilterChanges": Method(given.OfFilterId, self.changes),
+            "eth_getFilterLogs": Method(given.OfFilterId, self.logs),
+            "eth_uninstallFilter": Method(given.OfFilterId, self.remove),
+        }
+
+    async def new(self, asked: given.OfLogs) -> str:
+        """Of logs."""
+        return await self._keep(asked.filter)
+
+    async def new_of_blocks(self, _: given.Nothing) -> str:
+        """Of blocks."""
+        return await self._keep(None)
+
+    async def changes(self, asked: given.OfFilterId) -> list[told.Json] | list[str]:
+        """What is new since it was asked last."""
+        kept = self._found(asked.id)
+        count = await self._moves.catch_up()
+        try:
+            moves = self._moves.since(kept.heard)
+        except Lost:
+            del self._kept[asked.id]
+            raise _not_found() from None
+        kept.heard = count
+        if kept.asked is None:
+            return [to_hex(move.block.header.hash) for move in moves if not move.is_gone]
+        wanted = kept.asked.wanted()
+        return [log for move in moves for log in logs_of(move, wanted)][: limits.DEVNET_LOGS_MAX]
+
+    async def logs(self, asked: given.OfFilterId) -> list[told.Json]:
+        """All that fit, as `eth_getLogs`."""
+        kept = self._found(asked.id)
+        if kept.asked is None:
+            raise RpcFault(REFUSED, "filter is of blocks, not of logs")
+        return [told.log_json(log) for log in await self._reads.found_logs(kept.asked)]
+
+    async def remove(self, asked: given.OfFilterId) -> bool:
+        """Whether there was such a filter."""
+        return self._kept.pop(asked.id, None) is not None
+
+    async def _keep(self, asked: given.Filter | None) -> str:
+        heard = await self._moves.catch_up()
+        number = secrets.randbits(_ID_BITS)
+        self._kept[number] = _Filter(asked, heard)
+        if len(self._kept) > limits.DEVNET_FILTERS_MAX:
+            self._kept.popitem(last=False)
+        return hex(number)
+
+    def _found(self, number: int) -> _Filter:
+        if number not in self._kept:
+            raise _not_found()
+        self._kept.move_to_end(number)
+        return self._kept[number]
+
+
+class Subscriptions:
+    """Those of one socket.
+
+    Args:
+        send: queues a message for the client; it may close the socket of one that is too slow.
+    """
+
+    def __init__(self, moves: Moves, send: Callable[[str], object]) -> None:
+        self._moves = moves
+        self._send = send
+        self._kept: dict[int, _Subscription] = {}
+        self._heard = moves.count
+
+    def methods(self) -> Methods:
+        """By name."""
+        return {
+            "eth_subscribe": Method(given.OfSubscription, self.subscribe),
+            "eth_unsubscribe": Method(given.OfFilterId, self.unsubscribe),
+        }
+
+    async def subscribe(self, asked: given.OfSubscription) -> str:
+        """To new heads, or to logs."""
+        if asked.kind not in ("newHeads", "logs"):
+            raise RpcFault(
+                INVALID_PARAMS, f"no {asked.kind[:32]!a} subscription: there are newHeads and logs"
+            )
+        if len(self._kept) >= limits.DEVNET_SUBSCRIPTIONS_MAX:
+            raise RpcFault(REFUSED, f"too many subscriptions: at most {limits.DEVNET_SUBSCRIPTIONS_MAX}")
+        asked_filter = None if isinstance(asked.filter, UnsetType) else asked.filter
+        wanted = None if asked.kind == "newHeads" else (asked_filter or given.Filter()).wanted()
+        number = secrets.randbits(_ID_BITS)
+        self._kept[number] = _Subscription(wanted, await self._moves.catch_up())
+        return hex(number)
+
+    async def unsubscribe(self, asked: given.OfFilterId) -> bool:
+        """Whether there was such a subscription."""
+        return self._kept.pop(asked.id, None) is not None
+
+    async def run(self) -> None:
+        """Announce what happens, for ever.
+
+        Raises:
+            Lost: the chain moved further at once than is remembered.
+        """
+        while True:
+            await self._moves.wait(self._heard)
+            self._announce()
+
+    def _announce(self) -> None:
+        moves = self._moves.since(self._heard)
+        first, self._heard = self._heard, self._moves.count
+        for place, move in enumerate(moves, first):
+            for number, kept in self._kept.items():
+                for result in _announced(move, kept.wanted) if place >= kept.begin else ():
+                    params = {"subscription": hex(number), "result": result}
+                    message = {"jsonrpc": "2.0", "method": "eth_subscription", "params": params}
+                    self._send(encode(message).decode())
+
+
+def logs_of(move: Move, wanted: LogFilter) -> list[told.Json]:
+    """The logs that came or are gone with a block."""
+    return [told.log_json(log, removed=move.is_gone) for log in move.logs(wanted)]
+
+
+def _announced(move: Move, wanted: LogFilter | None) -> list[told.Json]:
+    if wanted is not None:
+        return logs_of(move, wanted)
+    return [] if move.is_gone else [told.header_json(move.block)]
+
+
+def _not_found() -> RpcFault:
+    return RpcFault(REFUSED, "filter not found")

@@ -1,0 +1,126 @@
+"""What is on a devnet when it starts: contracts, tokens, and accounts that have some of each.
+
+Every address follows from the mnemonic and the code alone: both chains have the same ones, at every start.
+
+    account 0    owner of the contracts; gets the protocol's share
+    account 1    relayer, which may settle Delta orders
+    the others   nothing in particular
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ....codecs.contracts import calldata
+from ....codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
+from ....config import limits
+from ....config.chains import ChainSettings
+from ....crypto.addresses import to_checksum
+from ....crypto.secp256k1 import SigningKey
+from ...chain.deploy.address_book import DeployedChain, DeployedToken, chain_entry
+from ...chain.deploy.deploy import DeploymentPlan, create, deploy
+from ...chain.port import DevChain
+from ...chain.transact import DEV_GAS, transact
+
+ETHER = 10**18
+BALANCE_WEI = 10_000 * ETHER
+ROLES = ("owner, protocol", "relayer")
+"""Of the first accounts."""
+
+_DEPOSIT, _MINT = selector("deposit()"), selector("mint(address,uint256)")
+_WRAPPED_EACH = 100 * ETHER
+_PURSE_WEI = 1_000_000 * ETHER  # of the owner, while it sets everything up
+
+
+class DevToken(Struct, frozen=True):
+    """A token that anyone may mint.
+
+    Attributes:
+        contract: its artifact.
+        each: whole tokens that every account has.
+    """
+
+    symbol: str
+    name: str
+    decimals: int
+    each: int
+    contract: str = "DevToken"
+
+
+TOKENS = (
+    DevToken("USDC", "USD Coin", 6, 1_000_000),
+    DevToken("DAI", "Dai Stablecoin", 18, 1_000_000),
+    DevToken("WBTC", "Wrapped BTC", 8, 100),
+    DevToken("USDT", "Tether USD", 6, 1_000_000, "DevTokenWithoutReturn"),
+)
+
+
+async def furnish(chain: DevChain, keys: Sequence[SigningKey], settings: ChainSettings) -> DeployedChain:
+    """Put everything on an empty chain.
+
+    Args:
+        keys: of the accounts, the owner's and the relayer's first.
+        settings: names of the chain and of the signing domains.
+
+    Returns:
+        where it is.
+    """
+    owner, relayer = keys[:2]
+    await chain.set_balance(owner.address, _PURSE_WEI)
+    weth, permit2, multicall = [
+        await create(chain, owner, name, gas=DEV_GAS) for name in ("DevWeth", "DevPermit2", "DevMulticall")
+    ]
+    tokens = {token: await _created(chain, owner, token) for token in TOKENS}
+    usdc = tokens[TOKENS[0]]
+    words = encode(address_word(usdc), bytes_tail(b"USDC Vault"), bytes_tail(b"vUSDC"))
+    vault = await create(chain, owner, "DevVault", words, gas=DEV_GAS)
+    plan = DeploymentPlan(
+        owner=owner.address,
+        weth=weth,
+        permit2=permit2,
+        protocol=owner.address,
+        rfq_name=settings.rfq_domain_name,
+        delta_name=settings.delta_domain_name,
+        delta_version=settings.delta_domain_version,
+        relayers=(relayer.address,),
+        caps=dict.fromkeys((weth, vault, *tokens.values()), limits.UINT256_MAX),
+        is_open=True,
+    )
+    at = await deploy(chain, owner, plan, gas=DEV_GAS)
+    await _hand_out(chain, owner, [key.address for key in keys], weth, tokens)
+    entries = {
+        token.symbol: DeployedToken(to_checksum(address), token.decimals) for token, address in tokens.items()
+    }
+    return chain_entry(
+        settings.name,
+        at,
+        wrappedNative=to_checksum(weth),
+        permit2=to_checksum(permit2),
+        multicall=to_checksum(multicall),
+        vault=to_checksum(vault),
+        tokens={"WETH": DeployedToken(to_checksum(weth), 18), **entries},
+    )
+
+
+async def _created(chain: DevChain, owner: SigningKey, token: DevToken) -> bytes:
+    words = encode(
+        bytes_tail(token.name.encode()), bytes_tail(token.symbol.encode()), uint_word(token.decimals)
+    )
+    return await create(chain, owner, token.contract, words, gas=DEV_GAS)
+
+
+async def _hand_out(
+    chain: DevChain,
+    owner: SigningKey,
+    accounts: list[bytes],
+    weth: bytes,
+    tokens: dict[DevToken, bytes],
+) -> None:
+    await transact(chain, owner, weth, _DEPOSIT, value_wei=_WRAPPED_EACH * len(accounts), gas=DEV_GAS)
+    for account in accounts:
+        await transact(chain, owner, weth, calldata.transfer(account, _WRAPPED_EACH), gas=DEV_GAS)
+        for token, address in tokens.items():
+            words = address_word(account) + uint_word(token.each * 10**token.decimals)
+            await transact(chain, owner, address, _MINT + words, gas=DEV_GAS)
+    for account in accounts:
+        await chain.set_balance(account, BALANCE_WEI)

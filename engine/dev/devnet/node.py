@@ -1,0 +1,124 @@
+"""An embedded chain as a node: JSON-RPC over HTTP and WebSocket at one address.
+
+    POST /       a call or a batch
+    GET /        a WebSocket: the same, and subscriptions
+
+Browsers may call from anywhere: it is a chain of play money, and wallets live in browsers.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import trio
+
+from ....codecs.http1 import JSON
+from ....config import limits
+from ....config.errors import CambistError, WebSocketClosed
+from ....config.sections.server import ServerSettings
+from ....crypto.secp256k1 import SigningKey
+from ...process.clock import WallClock
+from ...server import HttpCall, Reply, RouteGroup, Router, Server
+from ..embedded.embedded import EmbeddedChain
+from . import parameters as given
+from .controls import Controls
+from .dispatch import answer, error_body
+from .facade import Method, Methods, Reads
+from .faults import INVALID_REQUEST, REFUSED, RpcFault
+from .filters import Filters, Subscriptions
+from .moves import Lost, Moves
+from .signing import WalletMethods
+
+if TYPE_CHECKING:
+    from ....feeds.net.websocket import WebSocket
+
+_TOO_SLOW = 1013
+_SETTINGS = ServerSettings(body_bytes_max=limits.DEVNET_REQUEST_BYTES_MAX)
+
+
+def all_methods(
+    chain: EmbeddedChain, keys: Sequence[SigningKey], moves: Moves, *, are_public: bool = False
+) -> Methods:
+    """Methods of a node over HTTP; a WebSocket has subscriptions besides.
+
+    Args:
+        keys: of the accounts that it signs for.
+        are_public: everybody knows the keys.
+    """
+    reads = Reads(chain, keys)
+    refused = {
+        "eth_subscribe": Method(given.OfSubscription, _no_subscriptions),
+        "eth_unsubscribe": Method(given.OfFilterId, _no_subscriptions),
+    }
+    return {
+        **reads.methods(),
+        **Filters(moves, reads).methods(),
+        **WalletMethods(chain.chain_id, keys, is_public=are_public).methods(),
+        **Controls(chain).methods(),
+        **refused,
+    }
+
+
+async def _no_subscriptions(_: object) -> None:
+    raise RpcFault(REFUSED, "notifications not supported: subscribe over a WebSocket")
+
+
+class DevNode:
+    """One chain behind one listening socket. Made by `opened`.
+
+    Attributes:
+        server: to be served.
+    """
+
+    def __init__(self, methods: Methods, moves: Moves) -> None:
+        self._methods = methods
+        self._moves = moves
+        surface = RouteGroup(_encode_error, cors_origins=("*",), body_bytes_max=_SETTINGS.body_bytes_max)
+        surface.coroutine("POST", "/", self._post)
+        surface.websocket("/", lambda _: None, self._converse)
+        router = Router(_encode_error)
+        router.mount(surface)
+        self.server = Server(router, _SETTINGS, wall_ms=WallClock().now_ms)
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(
+        cls, chain: EmbeddedChain, keys: Sequence[SigningKey], *, are_public: bool = False
+    ) -> AsyncIterator["DevNode"]:
+        """A node that follows its chain until the context is left.
+
+        Args:
+            keys, are_public: as `all_methods`.
+        """
+        async with Moves.followed(chain) as moves:
+            yield cls(all_methods(chain, keys, moves, are_public=are_public), moves)
+
+    async def _post(self, call: HttpCall) -> Reply:
+        body = await answer(call.request.body, self._methods)
+        return Reply(200, body) if body else Reply(204, b"", content_type=JSON)
+
+    async def _converse(self, _: HttpCall, socket: "WebSocket") -> None:
+        """Answer messages in the order in which they come, and announce, until the socket is closed."""
+        subscriptions = Subscriptions(self._moves, socket.send_nowait)
+        methods = {**self._methods, **subscriptions.methods()}
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_announce, subscriptions, socket)
+            try:
+                while True:
+                    message = await socket.receive()
+                    body = await answer(message.encode() if isinstance(message, str) else message, methods)
+                    if body:
+                        await socket.send(body.decode())
+            except WebSocketClosed:
+                nursery.cancel_scope.cancel()
+
+
+async def _announce(subscriptions: Subscriptions, socket: "WebSocket") -> None:
+    try:
+        await subscriptions.run()
+    except Lost:
+        await socket.aclose(_TOO_SLOW, "more blocks at once than are remembered")
+
+
+def _encode_error(error: CambistError, request_id: str) -> bytes:  # noqa: ARG001  it is in the headers
+    return error_body(RpcFault(INVALID_REQUEST, error.detail))

@@ -1,0 +1,169 @@
+"""Values of the port as nodes write them in JSON: camelCase, numbers as quantities, bytes as 0x text.
+
+Roots of a devnet block's state, transactions and receipts are zeros and its size is absent: no tries or
+headers are built.
+
+Source: the Ethereum execution API; EIP-1474; EIP-2718 (types), EIP-4895 (withdrawals), EIP-4844 (blob gas).
+"""
+
+from collections.abc import Iterable
+
+from ....codecs.transactions import DYNAMIC_FEE, LEGACY, ReceivedTransaction
+from ....config import limits
+from ....crypto.addresses import ZERO_ADDRESS
+from ....crypto.hexadecimal import to_hex
+from ....crypto.keccak import keccak256
+from ...chain.nodes.logs_bloom import bloom_of
+from ...chain.port import Log, Receipt
+from ..embedded.blocks import Block, gas_price
+
+Json = dict[str, object]
+
+_NO_ROOT = to_hex(bytes(32))
+_EMPTY_TRIE = to_hex(keccak256(b"\x80"))
+_NO_UNCLES = to_hex(keccak256(b"\xc0"))
+_COINBASE = to_hex(ZERO_ADDRESS)
+
+
+def header_json(block: Block) -> Json:
+    """A block without its transactions."""
+    header = block.header
+    return {
+        "number": hex(header.number),
+        "hash": to_hex(header.hash),
+        "parentHash": to_hex(header.parent_hash),
+        "nonce": "0x0000000000000000",
+        "sha3Uncles": _NO_UNCLES,
+        "logsBloom": to_hex(bloom_of(block.logs)),
+        "transactionsRoot": _NO_ROOT if block.transactions else _EMPTY_TRIE,
+        "stateRoot": _NO_ROOT,
+        "receiptsRoot": _NO_ROOT if block.transactions else _EMPTY_TRIE,
+        "miner": _COINBASE,
+        "difficulty": "0x0",
+        "extraData": "0x",
+        "gasLimit": hex(limits.EMBEDDED_BLOCK_GAS),
+        "gasUsed": hex(block.gas_used),
+        "timestamp": hex(header.time_s),
+        "mixHash": to_hex(block.prev_randao),
+        "baseFeePerGas": hex(header.base_fee_wei),
+        "withdrawalsRoot": _EMPTY_TRIE,
+        "blobGasUsed": "0x0",
+        "excessBlobGas": "0x0",
+        "parentBeaconBlockRoot": _NO_ROOT,
+    }
+
+
+def block_json(block: Block, *, full: bool) -> Json:
+    """A block with its transactions, or with their hashes."""
+    transactions: list[object]
+    if full:
+        transactions = [transaction_json(one, block, at) for at, one in enumerate(block.transactions)]
+    else:
+        transactions = [to_hex(one.tx_hash) for one in block.transactions]
+    more: Json = {"totalDifficulty": "0x0", "uncles": [], "withdrawals": [], "transactions": transactions}
+    return header_json(block) | more
+
+
+def transaction_json(received: ReceivedTransaction, block: Block | None, tx_index: int = 0) -> Json:
+    """A transaction, in a block or waiting for one."""
+    tx, kind = received.transaction, received.kind
+    told: Json = {
+        "hash": to_hex(received.tx_hash),
+        "type": hex(kind),
+        "chainId": hex(tx.chain_id),
+        "nonce": hex(tx.nonce),
+        "from": to_hex(received.sender),
+        "to": to_hex(tx.to) if tx.to else None,
+        "value": hex(tx.value_wei),
+        "gas": hex(tx.gas),
+        "input": to_hex(tx.data),
+        "blockHash": to_hex(block.header.hash) if block else None,
+        "blockNumber": hex(block.header.number) if block else None,
+        "transactionIndex": hex(tx_index) if block else None,
+        "gasPrice": hex(gas_price(tx, block.header.base_fee_wei) if block else tx.fee_max_wei),
+        "v": hex(received.v),
+        "r": hex(int.from_bytes(received.rs64[:32], "big")),
+        "s": hex(int.from_bytes(received.rs64[32:], "big")),
+    }
+    if kind != LEGACY:
+        told["yParity"] = hex(received.y_parity)
+        told["accessList"] = [
+            {"address": to_hex(address), "storageKeys": [to_hex(slot) for slot in slots]}
+            for address, slots in tx.access_list
+        ]
+    if kind == DYNAMIC_FEE:
+        told["maxFeePerGas"] = hex(tx.fee_max_wei)
+        told["maxPriorityFeePerGas"] = hex(tx.tip_wei)
+    return told
+
+
+def receipt_json(block: Block, tx_index: int) -> Json:
+    """The receipt of a block's transaction."""
+    receipt, received = block.receipts[tx_index], block.transactions[tx_index]
+    return {
+        "transactionHash": to_hex(receipt.tx_hash),
+        "transactionIndex": hex(tx_index),
+        "blockHash": to_hex(receipt.block_hash),
+        "blockNumber": hex(receipt.block_number),
+        "from": to_hex(received.sender),
+        "to": to_hex(received.transaction.to) if received.transaction.to else None,
+        "cumulativeGasUsed": hex(_gas_until(block.receipts[: tx_index + 1])),
+        "gasUsed": hex(receipt.gas_used),
+        "contractAddress": to_hex(receipt.contract) if receipt.contract else None,
+        "logs": [log_json(log) for log in receipt.logs],
+        "logsBloom": to_hex(bloom_of(receipt.logs)),
+        "status": hex(receipt.succeeded),
+        "effectiveGasPrice": hex(receipt.gas_price_wei),
+        "type": hex(received.kind),
+    }
+
+
+def _gas_until(receipts: Iterable[Receipt]) -> int:
+    return sum(receipt.gas_used for receipt in receipts)
+
+
+def log_json(log: Log, *, removed: bool = False) -> Json:
+    """An event; `removed` when its block is not on the chain any more."""
+    return {
+        "address": to_hex(log.address),
+        "topics": [to_hex(topic) for topic in log.topics],
+        "data": to_hex(log.data),
+        "blockNumber": hex(log.block_number),
+        "blockHash": to_hex(log.block_hash),
+        "transactionHash": to_hex(log.tx_hash),
+        "transactionIndex": hex(log.tx_index),
+        "logIndex": hex(log.log_index),
+        "removed": removed,
+    }
+
+
+def fee_history_json(blocks: list[Block], next_base_fee_wei: int, percentiles: list[float] | None) -> Json:
+    """What gas cost in blocks, the oldest first, and costs in the next one.
+
+    Args:
+        percentiles: of the gas of a block, by its tip; absent gives no rewards.
+    """
+    told: Json = {
+        "oldestBlock": hex(blocks[0].header.number),
+        "baseFeePerGas": [hex(block.header.base_fee_wei) for block in blocks] + [hex(next_base_fee_wei)],
+        "gasUsedRatio": [block.gas_used / limits.EMBEDDED_BLOCK_GAS for block in blocks],
+    }
+    if percentiles:
+        told["reward"] = [[hex(tip) for tip in tips_at(block, percentiles)] for block in blocks]
+    return told
+
+
+def tips_at(block: Block, percentiles: list[float]) -> list[int]:
+    """The tips in wei that so many percent of a block's gas paid at most; zeros for an empty block."""
+    paid = sorted(
+        (receipt.gas_price_wei - block.header.base_fee_wei, receipt.gas_used) for receipt in block.receipts
+    )
+    tips = []
+    for percentile in percentiles:
+        threshold, passed, reached = int(block.gas_used * percentile / 100), 0, 0
+        for tip_wei, gas_used in paid:
+            passed, reached = passed + gas_used, tip_wei
+            if passed >= threshold:
+                break
+        tips.append(reached)
+    return tips

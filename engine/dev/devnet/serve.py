@@ -1,0 +1,208 @@
+"""`cambist devnet`: chains with everything on them, each at an address of its own, until SIGTERM or SIGINT.
+
+    31337    http://127.0.0.1:8545 and ws://127.0.0.1:8545
+    31338    the next port
+
+Where the embedded EVM has no wheel, or on demand, each chain is an anvil at the same address.
+"""
+
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from socket import socket as Socket  # noqa: N812 - the module's name is taken by it
+
+import trio
+from msgspec import Struct
+
+from ....config.chains import ChainSettings
+from ....config.errors import ConfigError
+from ....crypto.custody.mnemonic import DEV_MNEMONIC
+from ....crypto.secp256k1 import SigningKey
+from ....feeds.net.streams import listen
+from ...chain.artifacts import known_errors
+from ...chain.deploy.address_book import DeployedChain, write_entries
+from ...chain.port import DevChain
+from ..embedded.embedded import EmbeddedChain
+from ..embedded.evm import IS_INSTALLED
+from .anvil import AnvilChain, anvil_command, find_anvil, running_anvil
+from .furnish import furnish
+from .node import DevNode
+
+EMBEDDED, ANVIL = "embedded", "anvil"
+
+
+class DevnetOptions(Struct, frozen=True, kw_only=True):
+    """What is to run.
+
+    Attributes:
+        chains: chain id -> its names.
+        port: of the first chain, the others follow it; 0 lets the system choose each.
+        keys: of the accounts that have funds.
+        mnemonic: what these keys come from, for an anvil that signs with them.
+        block_time_s: between two blocks; 0 makes one for each transaction.
+        anvil: use an anvil whatever is installed.
+        state_dir: where contracts.json is written to.
+    """
+
+    chains: Mapping[int, ChainSettings]
+    host: str
+    port: int
+    keys: tuple[SigningKey, ...]
+    mnemonic: str
+    block_time_s: float
+    anvil: bool
+    state_dir: Path
+
+
+class RunningChain(Struct, frozen=True):
+    """One chain that can be used.
+
+    Attributes:
+        engine: what it runs on.
+        url: of JSON-RPC over HTTP; the WebSocket is at the same host and port.
+    """
+
+    chain_id: int
+    engine: str
+    url: str
+    entry: DeployedChain
+
+
+class _Opened(Struct):
+    """A chain that listens. `serve` answers its clients until it is cancelled, or `drain` ends it."""
+
+    chain: DevChain
+    engine: str
+    url: str
+    serve: Callable[[], Awaitable[None]]
+    drain: Callable[[], None]
+
+
+async def serve_devnet(
+    wanted: DevnetOptions,
+    environ: Mapping[str, str],
+    started: Callable[[Sequence[RunningChain], Path], None],
+) -> None:
+    """Run until told to stop.
+
+    Args:
+        environ: whose PATH leads to an anvil.
+        started: called once everything can be used, with the chains and the file with their addresses.
+
+    Raises:
+        ConfigError: an address cannot be listened on, there is nothing to run chains with, or the file
+            cannot be written.
+    """
+    async with AsyncExitStack() as owned:
+        opened: list[_Opened] = []
+        running: list[RunningChain] = []
+        for place, (chain_id, settings) in enumerate(wanted.chains.items()):
+            port = wanted.port and wanted.port + place
+            one = await _open(owned, wanted, environ, chain_id, port)
+            entry = await furnish(one.chain, wanted.keys, settings)
+            opened.append(one)
+            running.append(RunningChain(chain_id, one.engine, one.url, entry))
+        path = write_entries(wanted.state_dir, {one.chain_id: one.entry for one in running})
+        async with trio.open_nursery() as nursery:
+            with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+                async with trio.open_nursery() as serving:
+                    for one in opened:
+                        serving.start_soon(one.serve)
+                        if wanted.block_time_s:
+                            nursery.start_soon(_mine_regularly, one.chain, wanted.block_time_s)
+                    nursery.start_soon(_drain_on_signal, signals, opened, nursery.cancel_scope)
+                    started(running, path)
+                nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def running_chain(
+    wanted: DevnetOptions, environ: Mapping[str, str], chain_id: int
+) -> AsyncIterator[tuple[DevChain, RunningChain]]:
+    """One of the chains with everything on it, served until the context is left.
+
+    Raises:
+        ConfigError: as `serve_devnet`.
+    """
+    async with AsyncExitStack() as owned:
+        opened = await _open(owned, wanted, environ, chain_id, wanted.port)
+        entry = await furnish(opened.chain, wanted.keys, wanted.chains[chain_id])
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(opened.serve)
+            yield opened.chain, RunningChain(chain_id, opened.engine, opened.url, entry)
+            nursery.cancel_scope.cancel()
+
+
+async def _open(
+    owned: AsyncExitStack, wanted: DevnetOptions, environ: Mapping[str, str], chain_id: int, port: int
+) -> _Opened:
+    if wanted.anvil or not IS_INSTALLED:
+        return await _open_anvil(owned, wanted, _anvil(environ), chain_id, port)
+    return await _open_embedded(owned, wanted, chain_id, port)
+
+
+async def _open_embedded(owned: AsyncExitStack, wanted: DevnetOptions, chain_id: int, port: int) -> _Opened:
+    listener = _listening(wanted.host, port)
+    owned.callback(listener.close)
+    chain = EmbeddedChain(chain_id, lambda: int(time.time()), {}, known_errors())
+    are_public = wanted.mnemonic == DEV_MNEMONIC
+    node = await owned.enter_async_context(DevNode.opened(chain, wanted.keys, are_public=are_public))
+    url = _url(wanted.host, listener.getsockname()[1])
+    return _Opened(chain, EMBEDDED, url, partial(node.server.serve, listener), node.server.drain)
+
+
+async def _open_anvil(
+    owned: AsyncExitStack, wanted: DevnetOptions, program: Path, chain_id: int, port: int
+) -> _Opened:
+    with _listening(wanted.host, port) as probe:  # says in our words that the port is taken
+        port = port or probe.getsockname()[1]
+    options = ["--mnemonic", wanted.mnemonic, "--accounts", str(len(wanted.keys))]
+    if wanted.host != "127.0.0.1":
+        options += ["--host", wanted.host]
+    command = anvil_command(program, chain_id, port=port, options=options)
+    node = await owned.enter_async_context(running_anvil(command))
+    chain = await owned.enter_async_context(AnvilChain.open(chain_id, node, known_errors()))
+    ended = trio.Event()
+    return _Opened(chain, ANVIL, _url(wanted.host, port), ended.wait, ended.set)
+
+
+def _anvil(environ: Mapping[str, str]) -> Path:
+    program = find_anvil(environ, [Path.cwd()])
+    if program is None:
+        raise ConfigError("anvil", "is not on PATH; the embedded EVM comes with cambist[devnet]")
+    return program
+
+
+def _listening(host: str, port: int) -> Socket:
+    try:
+        return listen(host, port)
+    except OSError as error:
+        raise ConfigError(
+            "--port", f"cannot listen on {host} port {port}: {error.strerror or error}"
+        ) from None
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def _mine_regularly(chain: DevChain, block_time_s: float) -> None:
+    await chain.set_automine(on=False)
+    while True:
+        await trio.sleep(block_time_s)
+        await chain.mine()
+
+
+async def _drain_on_signal(
+    signals: AsyncIterator[int], opened: Sequence[_Opened], everything: trio.CancelScope
+) -> None:
+    """The first signal drains, the second ends at once."""
+    async for _ in signals:
+        for one in opened:
+            one.drain()
+        break
+    async for _ in signals:
+        everything.cancel()

@@ -1,0 +1,89 @@
+"""The signing methods of a wallet, answered by the node for its own accounts.
+
+Signers of clients ask a development node as they ask a wallet. The keys of the usual accounts are public, so
+that nobody is asked whether to sign.
+
+`eth_sign` signs with the prefix of EIP-191, as anvil and geth do. `wallet_switchEthereumChain` to another
+chain is 4902 (unknown chain): the other chain of a devnet has its own URL. Accounts of a private mnemonic
+sign only transactions of their devnet: signed texts are valid on every chain, and any browser page can ask a
+local node for one.
+
+Source: EIP-191, EIP-712 (`eth_signTypedData`), EIP-1102, EIP-3326; the methods of anvil.
+"""
+
+from collections.abc import Sequence
+
+from ....codecs.messages.wire import decoder
+from ....config import limits
+from ....config.errors import InvalidInput
+from ....crypto.addresses import to_checksum
+from ....crypto.hexadecimal import to_hex
+from ....crypto.keccak import keccak256
+from ....crypto.secp256k1 import SigningKey
+from ....crypto.signatures import to_65
+from ....crypto.typed_data import hash_typed_data
+from . import parameters as given
+from .facade import Method, Methods
+from .faults import INVALID_PARAMS, REFUSED, UNKNOWN_CHAIN, RpcFault
+
+_PREFIX = b"\x19Ethereum Signed Message:\n"
+_decode = decoder(object, bytes_max=limits.TYPED_DATA_BYTES_MAX)
+
+
+class WalletMethods:
+    """The methods of a wallet.
+
+    Args:
+        keys: of the accounts that this node signs for.
+        is_public: everybody knows these keys.
+    """
+
+    def __init__(self, chain_id: int, keys: Sequence[SigningKey], *, is_public: bool) -> None:
+        self._chain_id = chain_id
+        self._is_public = is_public
+        self._keys = {key.address: key for key in keys}
+
+    def methods(self) -> Methods:
+        """By name."""
+        return {
+            "eth_requestAccounts": Method(given.Nothing, self.accounts),
+            "eth_sign": Method(given.OfAccountData, self.sign_text),
+            "personal_sign": Method(given.OfDataAccount, self.sign_text),
+            "eth_signTypedData_v4": Method(given.OfTypedData, self.sign_typed_data),
+            "wallet_switchEthereumChain": Method(given.OfChain, self.switch),
+        }
+
+    async def accounts(self, _: given.Nothing) -> list[str]:
+        """The accounts that this node signs for."""
+        return [to_hex(address) for address in self._keys]
+
+    async def sign_text(self, asked: given.OfAccountData | given.OfDataAccount) -> str:
+        """The signature of 65 bytes over a text with its prefix."""
+        text = bytes(asked.data)
+        return self._signed(asked.address, keccak256(b"%b%d%b" % (_PREFIX, len(text), text)))
+
+    async def sign_typed_data(self, asked: given.OfTypedData) -> str:
+        """The signature of 65 bytes over typed data."""
+        document: object = asked.typed_data
+        try:
+            if isinstance(document, str):
+                document = _decode(document.encode())
+            digest32 = hash_typed_data(document).digest
+        except InvalidInput as error:
+            raise RpcFault(INVALID_PARAMS, f"invalid argument 1: typed_data: {error.detail}") from None
+        return self._signed(asked.address, digest32)
+
+    async def switch(self, asked: given.OfChain) -> None:
+        """Pass for this node's chain."""
+        if asked.chain.chain_id != self._chain_id:
+            wanted = hex(asked.chain.chain_id)
+            raise RpcFault(UNKNOWN_CHAIN, f"unrecognized chain ID {wanted}: this is {hex(self._chain_id)}")
+
+    def _signed(self, address: bytes, digest32: bytes) -> str:
+        key = self._keys.get(bytes(address))
+        if key is None:
+            account = to_checksum(bytes(address))
+            raise RpcFault(INVALID_PARAMS, f"no signer available: {account} is none of eth_accounts")
+        if not self._is_public:
+            raise RpcFault(REFUSED, "accounts of --mnemonic sign transactions alone")
+        return to_hex(to_65(*key.sign(digest32)))

@@ -1,0 +1,97 @@
+"""Blocks of a chain of our own: their hashes, their base fee, what a transaction costs before it runs.
+
+The hash of a block is the keccak of an RLP list of our own, not of a full Ethereum header: it names the block
+and its whole past, no more.
+
+Source: EIP-1559 (base fee), EIP-2028, EIP-2930 and EIP-3860 (gas of a transaction's data), Yellow Paper 6.2.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ....codecs import rlp
+from ....codecs.transactions import ReceivedTransaction, Transaction
+from ....config import limits
+from ....crypto.keccak import keccak256
+from ...chain.port import Header, Log, Receipt
+
+BASE_FEE_FIRST_WEI = 10**9
+_ELASTICITY, _BASE_FEE_STEPS = 2, 8
+
+INIT_CODE_BYTES_MAX = 49_152
+_GAS_TRANSACTION, _GAS_CREATE = 21_000, 32_000
+_GAS_ZERO_BYTE, _GAS_BYTE = 4, 16
+_GAS_INIT_CODE_WORD = 2
+_GAS_LISTED_ADDRESS, _GAS_LISTED_SLOT = 2_400, 1_900
+
+
+class Block(Struct, frozen=True):
+    """A block with what is in it.
+
+    Attributes:
+        prev_randao: what PREVRANDAO reads in it.
+        gas_used: by all its transactions.
+        transactions: in the order of execution; `receipts` has one for each.
+        logs: of all receipts, in order.
+    """
+
+    header: Header
+    prev_randao: bytes
+    gas_used: int
+    transactions: tuple[ReceivedTransaction, ...] = ()
+    receipts: tuple[Receipt, ...] = ()
+    logs: tuple[Log, ...] = ()
+
+
+def at_time(block: Block, time_s: int) -> Block:
+    """The block as if it had another time, Unix seconds."""
+    return replace(block, header=replace(block.header, time_s=time_s))
+
+
+def base_fee_after(parent: Block) -> int:
+    """The base fee of the block that follows, in wei for a unit of gas."""
+    fee_wei, target = parent.header.base_fee_wei, limits.EMBEDDED_BLOCK_GAS // _ELASTICITY
+    change_wei = fee_wei * abs(parent.gas_used - target) // target // _BASE_FEE_STEPS
+    if parent.gas_used > target:
+        return fee_wei + max(change_wei, 1)
+    return fee_wei - change_wei
+
+
+def block_hash(
+    parent_hash: bytes,
+    number: int,
+    time_s: int,
+    base_fee_wei: int,
+    transactions: Sequence[bytes],
+    timeline: int,
+) -> bytes:
+    """The 32-byte hash of a block.
+
+    Args:
+        transactions: their hashes, in order.
+        timeline: tells blocks apart that have all else in common: one more after each re-organisation.
+    """
+    return keccak256(rlp.encode([parent_hash, number, time_s, base_fee_wei, list(transactions), timeline]))
+
+
+def prev_randao(parent_hash: bytes, timeline: int) -> bytes:
+    """What stands for the beacon chain's randomness: known in advance, other in each block."""
+    return keccak256(parent_hash + timeline.to_bytes(8, "big"))
+
+
+def intrinsic_gas(tx: Transaction) -> int:
+    """The least gas that a transaction may have: what it costs before anything is executed."""
+    zeros = tx.data.count(0)
+    gas = _GAS_TRANSACTION + _GAS_ZERO_BYTE * zeros + _GAS_BYTE * (len(tx.data) - zeros)
+    if not tx.to:
+        gas += _GAS_CREATE + _GAS_INIT_CODE_WORD * ((len(tx.data) + 31) // 32)
+    for _, slots in tx.access_list:
+        gas += _GAS_LISTED_ADDRESS + _GAS_LISTED_SLOT * len(slots)
+    return gas
+
+
+def gas_price(tx: Transaction, base_fee_wei: int) -> int:
+    """What a transaction pays for a unit of gas in a block of that base fee, in wei."""
+    return min(tx.fee_max_wei, base_fee_wei + tx.tip_wei)

@@ -1,0 +1,493 @@
+"""A chain in this process: what a devnet node does, without a node.
+
+Every method takes the chain for itself for as long as it runs, so that nobody sees half a block; a block of
+many transactions and a search for gas let other tasks run between their steps. A block once begun is
+finished, whoever is cancelled.
+
+    automine on     each transaction that is handed in gets a block at once, with all others that can go now
+    automine off    they wait for `mine`
+
+Wall time is passed in. A block's time is that of the clock, and never before that of the block below; two
+blocks of one second have the same time.
+
+A transaction with a gap before its nonce waits, as on a node; one below the next block's base fee is refused,
+as by anvil. A call at the latest block sees that block's number and time.
+
+Source: ARCHITECTURE.md, "Embedded chain", "Chain port".
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+import trio
+from msgspec import Struct
+
+from ....codecs.transactions import ReceivedTransaction, decode_transaction
+from ....config import limits
+from ....config.errors import (
+    ChainError,
+    InvalidInput,
+    RefusalKind,
+    Reverted,
+    TransactionRefused,
+)
+from ....crypto.keccak import KECCAK_EMPTY
+from ...chain.port import At, EthCall, GasFees, Header, Log, LogFilter, Receipt, Upcoming
+from ...chain.reverts import NO_ERRORS, CustomErrors, revert_reason
+from . import blocks
+from .blocks import Block
+from .evm import EvmMessage, ExecutionResult
+from .journal import Account
+from .ledger import BlockLedger, check_funds, check_nonce
+from .waiting import Waiting
+
+TIP_WEI = 10**9
+"""What is suggested, as anvil does; any tip will do."""
+
+_GAS_LOW = 20_999  # not enough for anything
+_GAS_LEFT_AT_WRITE = 2_300  # EIP-2200
+_TRANSACTIONS_STEP = 4  # that are executed before others may run
+_LOGS_STEP = 1_000  # logs that are looked at before others may run
+
+
+class _Snapshot(Struct, frozen=True):
+    head: Header
+    steps: int
+    waiting: Waiting
+    clock_ahead_s: int
+    time_s: int | None
+    base_fee_wei: int | None
+
+
+class EmbeddedChain:
+    """`DevChain` on the EVM in this process.
+
+    Args:
+        chain_id: its EIP-155 id.
+        now_s: Unix time.
+        funded: wei for each address from the start.
+        errors: the contracts' custom errors, so that reverts are told by name.
+
+    Raises:
+        ChainError: the EVM is not the one that this was made for.
+    """
+
+    def __init__(
+        self,
+        chain_id: int,
+        now_s: Callable[[], int],
+        funded: Mapping[bytes, int],
+        errors: CustomErrors = NO_ERRORS,
+    ) -> None:
+        self._chain_id = chain_id
+        self._now_s = now_s
+        self._errors = errors
+        self._ledger = BlockLedger(chain_id, now_s(), funded)
+        self._waiting = Waiting()
+        self._automine = True
+        self._clock_ahead_s = 0
+        self._time_s: int | None = None
+        self._base_fee_wei: int | None = None
+        self._snapshots: dict[int, _Snapshot] = {}
+        self._snapshots_made = 0
+        self._lock = trio.Lock()
+        self._moved = trio.Event()
+
+    @property
+    def chain_id(self) -> int:
+        """As `Chain`."""
+        return self._chain_id
+
+    # --- Reads ------------------------------------------------------------------------------------
+
+    async def call(self, call: EthCall, at: At = None) -> bytes:
+        """As `Chain`."""
+        async with self._state(at) as block:
+            return self._returned(self._called(call, block))
+
+    async def call_many(
+        self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
+    ) -> list[bytes | Exception]:
+        """As `Chain`."""
+        answers: list[bytes | Exception] = []
+        async with self._state(at) as found:
+            block = found if time_s is None else blocks.at_time(found, time_s)
+            for call in calls:
+                try:
+                    answers.append(self._returned(self._called(call, block)))
+                except Reverted as reverted:
+                    answers.append(reverted)
+                await trio.lowlevel.checkpoint()
+        return answers
+
+    async def estimate_gas(self, call: EthCall) -> int:
+        """As `Chain`. The least gas with which it goes through, by trying: what a call may hand on is cut by
+        one part in 64 (EIP-150), so it can be more than what is used."""
+        async with self._state(None) as block:
+            outcome = self._called(call, block)
+            self._returned(outcome)
+            # What was spent is often enough, and one less is not. Most of the rest need what EIP-2200 wants
+            # to be left at a write of storage: it is searched by halves below that, or above.
+            low, high = _GAS_LOW, min(call.gas_max or limits.EMBEDDED_BLOCK_GAS, limits.EMBEDDED_BLOCK_GAS)
+            spent = outcome.gas_spent
+            guesses = [spent + _GAS_LEFT_AT_WRITE, spent - 1, spent]
+            while high - low > 1:
+                await trio.lowlevel.checkpoint()
+                guess = guesses.pop() if guesses else (low + high) // 2
+                if low < guess < high:
+                    if self._goes_through(call, block, guess):
+                        high = guess
+                    else:
+                        low = guess
+            return high
+
+    async def nonce(self, address: bytes, at: At = None) -> int:
+        """As `Chain`."""
+        return (await self._account(address, at)).nonce
+
+    async def pending_nonce(self, address: bytes) -> int:
+        """The nonce of an account's next transaction, those counted that wait in a row."""
+        async with self._lock:
+            return self._waiting.nonce_after(address, self._nonce_of(address))
+
+    async def balance(self, address: bytes, at: At = None) -> int:
+        """As `Chain`."""
+        return (await self._account(address, at)).balance_wei
+
+    async def code(self, address: bytes, at: At = None) -> bytes:
+        """As `Chain`."""
+        return self._ledger.evm.code_of((await self._account(address, at)).code_hash)
+
+    async def slot(self, address: bytes, slot: int, at: At = None) -> int:
+        """A word of a contract's storage."""
+        async with self._state(at):
+            return self._ledger.evm.slot(address, slot)
+
+    async def fees(self) -> GasFees:
+        """As `Chain`."""
+        async with self._lock:
+            return GasFees(self._next_base_fee_wei(), TIP_WEI)
+
+    async def block(self, at: At = None) -> Header | None:
+        """As `Chain`."""
+        found = await self.full_block(at)
+        return None if found is None else found.header
+
+    async def upcoming(self) -> Upcoming:
+        """As `Chain`."""
+        async with self._lock:
+            return Upcoming(self._ledger.head.header, self._next_time_s())
+
+    async def pending(self) -> Block:
+        """The block that would be made now, without waiting transactions. Its unknown hash is zero."""
+        async with self._lock:
+            head = self._ledger.head.header
+            header = Header(
+                head.number + 1, bytes(32), head.hash, self._next_time_s(), self._next_base_fee_wei()
+            )
+            return Block(header, blocks.prev_randao(head.hash, self._ledger.timeline), 0)
+
+    async def head(self) -> Block:
+        """The latest block with its transactions."""
+        async with self._lock:
+            return self._ledger.head
+
+    async def full_block(self, at: At = None) -> Block | None:
+        """A block with its transactions; None where the chain has no such block."""
+        async with self._lock:
+            return self._ledger.block(at)
+
+    async def logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:
+        """As `Chain`. No range is too wide."""
+        found: list[Log] = []
+        async with self._lock:
+            for looked_at, log in enumerate(self._ledger.logs(first, last), 1):
+                if wanted.matches(log):
+                    found.append(log)
+                if looked_at % _LOGS_STEP == 0:
+                    await trio.lowlevel.checkpoint()
+        return found
+
+    async def logs_of(self, wanted: LogFilter, block_hash: bytes) -> list[Log]:
+        """As `Chain`."""
+        async with self._lock:
+            return [log for log in self._ledger.find(block_hash).logs if wanted.matches(log)]
+
+    async def wait_head(self, known: bytes) -> None:
+        """As `Chain`."""
+        await trio.lowlevel.checkpoint()
+        while self._ledger.head.header.hash == known:
+            await self._moved.wait()
+
+    # --- Transactions -----------------------------------------------------------------------------
+
+    async def send_raw(self, raw: bytes) -> bytes:
+        """As `Chain`."""
+        received = _decoded(raw)
+        async with self._lock:
+            if self._waiting.get(received.tx_hash) or self._ledger.receipt(received.tx_hash):
+                return received.tx_hash
+            self._check(received)
+            self._waiting.add(received)
+            if self._automine and received.transaction.nonce == self._nonce_of(received.sender):
+                refused = await self._mine_block()
+                if received.tx_hash in refused:
+                    raise refused[received.tx_hash]
+        return received.tx_hash
+
+    async def receipt(self, tx_hash: bytes) -> Receipt | None:
+        """As `Chain`."""
+        async with self._lock:
+            return self._ledger.receipt(tx_hash)
+
+    async def knows(self, tx_hash: bytes) -> bool:
+        """As `Chain`."""
+        return await self.transaction(tx_hash) is not None
+
+    async def transaction(self, tx_hash: bytes) -> ReceivedTransaction | None:
+        """A transaction that waits or is mined."""
+        async with self._lock:
+            receipt = self._ledger.receipt(tx_hash)
+            if receipt is None:
+                return self._waiting.get(tx_hash)
+            return self._ledger.find(receipt.block_hash).transactions[receipt.tx_index]
+
+    async def drop(self, tx_hash: bytes) -> None:
+        """As `DevChain`."""
+        async with self._lock:
+            self._waiting.remove(tx_hash)
+
+    # --- The chain itself -------------------------------------------------------------------------
+
+    async def mine(self, blocks: int = 1) -> None:
+        """As `DevChain`."""
+        if blocks > limits.EMBEDDED_MINE_BLOCKS_MAX:
+            raise ChainError(f"{blocks} blocks at once; at most {limits.EMBEDDED_MINE_BLOCKS_MAX}")
+        async with self._lock:
+            for _ in range(blocks):
+                await self._mine_block()
+                await trio.lowlevel.checkpoint()
+
+    async def set_automine(self, *, on: bool) -> None:
+        """As `DevChain`."""
+        async with self._lock:
+            self._automine = on
+
+    async def set_time(self, time_s: int) -> None:
+        """As `DevChain`."""
+        async with self._lock:
+            if time_s < self._ledger.head.header.time_s:
+                raise ChainError(
+                    f"{time_s} s is before the latest block's {self._ledger.head.header.time_s} s"
+                )
+            self._time_s = time_s
+
+    async def pass_time(self, seconds: int) -> int:
+        """Later blocks are so much later; returns by how much they are ahead of the clock in all."""
+        async with self._lock:
+            self._clock_ahead_s += seconds
+            if self._time_s is not None:
+                self._time_s += seconds
+            return self._clock_ahead_s
+
+    async def set_balance(self, address: bytes, wei: int) -> None:
+        """As `DevChain`."""
+        async with self._lock:
+            held = self._ledger.evm.account(address)
+            self._ledger.change(address, Account(held.nonce, wei, held.code_hash))
+
+    async def set_base_fee(self, wei: int) -> None:
+        """As `DevChain`."""
+        async with self._lock:
+            self._base_fee_wei = wei
+
+    async def snapshot(self) -> int:
+        """As `DevChain`."""
+        async with self._lock:
+            if len(self._snapshots) >= limits.EMBEDDED_SNAPSHOTS_MAX:
+                raise ChainError(f"more than {limits.EMBEDDED_SNAPSHOTS_MAX} snapshots")
+            self._snapshots_made += 1
+            self._snapshots[self._snapshots_made] = _Snapshot(
+                self._ledger.head.header,
+                self._ledger.steps(),
+                self._waiting.copy(),
+                self._clock_ahead_s,
+                self._time_s,
+                self._base_fee_wei,
+            )
+            return self._snapshots_made
+
+    async def restore(self, snapshot: int) -> None:
+        """As `DevChain`. Those made after it are used up too.
+
+        Raises:
+            ChainError: there is none of this number (any more), or its block is gone or too old.
+        """
+        async with self._lock:
+            kept = self._snapshots.get(snapshot)
+            if kept is None:
+                raise ChainError(f"no snapshot {snapshot}")
+            if self._ledger.block(kept.head.hash) is None:
+                raise ChainError(f"the block of snapshot {snapshot} is not on the chain any more")
+            self._ledger.roll_back(kept.head.number, kept.steps)
+            for number in [one for one in self._snapshots if one >= snapshot]:
+                del self._snapshots[number]
+            self._waiting = kept.waiting
+            self._clock_ahead_s, self._time_s = kept.clock_ahead_s, kept.time_s
+            self._base_fee_wei = kept.base_fee_wei
+            self._wake_waiters()
+
+    async def reorganise(self, depth: int, again: Sequence[tuple[bytes, int]] = ()) -> None:
+        """As `DevChain`. The new blocks have the old ones' times. What `set_balance` gave since is gone too.
+
+        Raises:
+            TransactionRefused: one that is named cannot stand where it is named; the chain is as it was.
+            ChainError: it is deeper than the chain, or than what can be undone.
+        """
+        planned: list[list[ReceivedTransaction]] = [[] for _ in range(depth)]
+        for raw, at in again:
+            if not 0 <= at < depth:
+                raise ChainError(f"block {at} of {depth} new ones")
+            planned[at].append(_decoded(raw))
+        async with self._lock:
+            with trio.CancelScope(shield=True):
+                await self._replace(depth, planned)
+            self._wake_waiters()
+
+    # --- Within the lock --------------------------------------------------------------------------
+
+    async def _replace(self, depth: int, planned: list[list[ReceivedTransaction]]) -> None:
+        ledger = self._ledger
+        below = ledger.head.header.number - depth
+        taken = ledger.roll_back(below)
+        try:
+            for one, transactions in zip(reversed(taken), planned, strict=True):
+                draft = ledger.begin(one.block.header.time_s, blocks.base_fee_after(ledger.head))
+                try:
+                    for received in transactions:
+                        self._check_form(received)
+                        ledger.execute(draft, received)
+                        await trio.lowlevel.checkpoint()
+                except BaseException:
+                    ledger.abandon(draft)
+                    raise
+                ledger.seal(draft)
+                self._forget_mined(transactions)
+        except BaseException:
+            ledger.roll_back(below)
+            ledger.bring_back(taken)
+            raise
+
+    async def _mine_block(self) -> dict[bytes, TransactionRefused]:
+        """A block of what can go now; returns what turned out to be impossible, which waits no more."""
+        refused: dict[bytes, TransactionRefused] = {}
+        ledger, base_fee_wei = self._ledger, self._next_base_fee_wei()
+        draft = ledger.begin(self._next_time_s(), base_fee_wei)
+        try:
+            while True:
+                gas_left = limits.EMBEDDED_BLOCK_GAS - draft.gas_used
+                received = self._waiting.next(self._nonce_of, base_fee_wei, gas_left)
+                if received is None:
+                    break
+                self._waiting.remove(received.tx_hash)
+                try:
+                    ledger.execute(draft, received)
+                except TransactionRefused as error:
+                    refused[received.tx_hash] = error
+                if len(draft.done) % _TRANSACTIONS_STEP == 0:
+                    await trio.lowlevel.cancel_shielded_checkpoint()
+        except BaseException:
+            ledger.abandon(draft)
+            raise
+        block = ledger.seal(draft)
+        if self._time_s is not None:
+            self._clock_ahead_s, self._time_s = self._time_s - self._now_s(), None
+        self._base_fee_wei = None
+        self._forget_mined(block.transactions)
+        self._wake_waiters()
+        return refused
+
+    def _forget_mined(self, transactions: Sequence[ReceivedTransaction]) -> None:
+        for received in transactions:
+            self._waiting.forget_used(received.sender, self._nonce_of(received.sender))
+
+    def _wake_waiters(self) -> None:
+        self._moved.set()
+        self._moved = trio.Event()
+
+    def _next_time_s(self) -> int:
+        if self._time_s is not None:
+            return self._time_s
+        return max(self._now_s() + self._clock_ahead_s, self._ledger.head.header.time_s)
+
+    def _next_base_fee_wei(self) -> int:
+        if self._base_fee_wei is not None:
+            return self._base_fee_wei
+        return blocks.base_fee_after(self._ledger.head)
+
+    def _nonce_of(self, address: bytes) -> int:
+        return self._ledger.evm.account(address).nonce
+
+    def _check_form(self, received: ReceivedTransaction) -> None:
+        """Refuse what no block can ever hold."""
+        tx = received.transaction
+        if tx.chain_id != self._chain_id:
+            raise TransactionRefused(RefusalKind.INVALID, f"for chain {tx.chain_id}, not {self._chain_id}")
+        if tx.tip_wei > tx.fee_max_wei:
+            raise TransactionRefused(RefusalKind.INVALID, "a tip above the most that is paid")
+        if not tx.to and len(tx.data) > blocks.INIT_CODE_BYTES_MAX:
+            raise TransactionRefused(RefusalKind.INVALID, f"init code of {len(tx.data)} bytes")
+        needed = blocks.intrinsic_gas(tx)
+        if not needed <= tx.gas <= limits.EMBEDDED_BLOCK_GAS:
+            raise TransactionRefused(
+                RefusalKind.GAS, f"{tx.gas}, not {needed} to {limits.EMBEDDED_BLOCK_GAS}"
+            )
+
+    def _check(self, received: ReceivedTransaction) -> None:
+        """Refuse what a node would not let wait."""
+        self._check_form(received)
+        sender = self._ledger.evm.account(received.sender)
+        check_nonce(received.transaction.nonce, sender.nonce)
+        base_fee_wei = self._next_base_fee_wei()
+        if received.transaction.fee_max_wei < base_fee_wei:
+            raise TransactionRefused(RefusalKind.FEE_TOO_LOW, f"base fee {base_fee_wei} wei")
+        if sender.code_hash != KECCAK_EMPTY:
+            raise TransactionRefused(RefusalKind.INVALID, "the sender is a contract")
+        check_funds(received, sender)
+
+    @asynccontextmanager
+    async def _state(self, at: At) -> AsyncIterator[Block]:
+        async with self._lock:
+            block = self._ledger.find(at)
+            with self._ledger.state_at(block):
+                yield block
+
+    async def _account(self, address: bytes, at: At) -> Account:
+        async with self._state(at):
+            return self._ledger.evm.account(address)
+
+    def _called(self, call: EthCall, block: Block, gas: int = 0) -> ExecutionResult:
+        gas = gas or call.gas_max or limits.EMBEDDED_BLOCK_GAS
+        message = EvmMessage(
+            call.sender, call.to, call.data, call.value_wei, min(gas, limits.EMBEDDED_BLOCK_GAS)
+        )
+        return self._ledger.evm.call(self._ledger.rules(block), message)
+
+    def _goes_through(self, call: EthCall, block: Block, gas: int) -> bool:
+        try:
+            return self._called(call, block, gas).succeeded
+        except TransactionRefused:
+            return False
+
+    def _returned(self, outcome: ExecutionResult) -> bytes:
+        if outcome.succeeded:
+            return outcome.output
+        reason = outcome.halt or revert_reason(outcome.output, self._errors)
+        raise Reverted("out of gas" if reason.startswith("OutOfGas") else reason, outcome.output)
+
+
+def _decoded(raw: bytes) -> ReceivedTransaction:
+    try:
+        return decode_transaction(raw)
+    except InvalidInput as error:
+        raise TransactionRefused(RefusalKind.INVALID, error.detail) from None

@@ -1,0 +1,552 @@
+"""The EVM in process: executes messages on a state of its own. The one file that touches pyrevm.
+
+pyrevm (revm 8, Cancun rules) keeps one journal for its whole life, in which what was read once stays warm and
+nothing is ever finished. So the journal is kept cold: each transaction
+
+    takes a checkpoint, executes, reads the journal's debug text, REVERTS, and writes the differences
+
+into the database below, where the next transaction finds them as on a chain. `commit()` is never called: it
+halts every later call. The state is mirrored here, so that reads need no EVM and each write gives the write
+that undoes it.
+
+The differences come from a debug text, which is no interface: `journal` takes it in one form only, and `Evm`
+proves itself on a known program before it is used.
+
+What is done here, as pyrevm does it by halves: fees, the sender's nonce and the tip.
+
+What the library cannot give, and what is done about it:
+    BASEFEE     reads 0. The code that is executed reads PREVRANDAO in its place, and on a chain with such a
+                contract both are the base fee. Hash and `code_of` are of the true code; what it copies of
+                itself is not, and a constructor, or a contract in the transaction that creates it, reads 0.
+    BLOCKHASH   reads the keccak of the height's decimal digits, not the hash of our block
+
+The rules are Cancun's, the newest of this EVM.
+
+Source: EIP-1559, EIP-2930 (access lists), EIP-3651 (warm coinbase), EIP-6780 (SELFDESTRUCT);
+"""
+
+import importlib
+import importlib.util
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Struct
+
+from ....codecs.transactions import AccessList, contract_address
+from ....config import limits
+from ....config.errors import ChainError, RefusalKind, TransactionRefused
+from ....crypto.addresses import ZERO_ADDRESS
+from ....crypto.keccak import KECCAK_EMPTY, keccak256
+from .journal import EMPTY, Account, code_text, read_journal
+
+IS_INSTALLED = importlib.util.find_spec("pyrevm") is not None
+"""Whether there is a machine; the library has no wheel for every interpreter and platform."""
+
+pyrevm: Any = importlib.import_module("pyrevm") if IS_INSTALLED else None
+
+COINBASE = ZERO_ADDRESS
+"""Who gets the tips, as on anvil."""
+
+
+_PREV_RANDAO, _BASE_FEE, _JUMPDEST, _PUSH1, _PUSH32, _INVALID = 0x44, 0x48, 0x5B, 0x60, 0x7F, 0xFE
+_ENDS = frozenset({0x00, 0x56, 0xF3, 0xFD, 0xFF})  # STOP, JUMP, RETURN, REVERT, SELFDESTRUCT
+
+JournalWrite = tuple[bytes, int | None, int | Account]
+"""(address, storage slot, its value), or (address, None, the account)."""
+
+
+class BlockRules(Struct, frozen=True, gc=False):
+    """What a message may read of the block it is in."""
+
+    number: int
+    time_s: int
+    base_fee_wei: int
+    prev_randao: bytes
+
+
+class EvmMessage(Struct, frozen=True, gc=False):
+    """What is executed: a transaction without its signature, or a call.
+
+    Attributes:
+        to: 20 bytes, or empty to create a contract of `data`.
+        gas_price_wei: what a unit of gas costs in all; 0 for a call.
+        access_list: (address, slots) that are warm from the start.
+    """
+
+    sender: bytes
+    to: bytes
+    data: bytes
+    value_wei: int
+    gas: int
+    gas_price_wei: int = 0
+    access_list: AccessList = ()
+
+
+class ExecutionResult(Struct, frozen=True, gc=False):
+    """What became of a message.
+
+    Attributes:
+        output: what it returned, or reverted with.
+        halt: why it stopped without a word, as revm names it; empty where it did not.
+        gas_used: the refund taken off.
+        gas_spent: before the refund.
+        contract: what it created; None where it created nothing.
+        logs: (address, topics, data) in order.
+    """
+
+    succeeded: bool
+    output: bytes
+    halt: str
+    gas_used: int
+    gas_spent: int
+    contract: bytes | None
+    logs: tuple[tuple[bytes, tuple[bytes, ...], bytes], ...]
+
+
+_FAILURE = re.compile(
+    r"Revert \{ gas_used: (\d+), output: 0x([0-9a-f]*) \}|Halt \{ reason: (.+), gas_used: (\d+) \}"
+)
+
+
+class Evm:
+    """A state, and the machine that changes it.
+
+    Args:
+        chain_id: what CHAINID reads.
+
+    Raises:
+        ChainError: the library is not installed, or does not do on a known program what it did when this
+            was written.
+    """
+
+    def __init__(self, chain_id: int) -> None:
+        if not IS_INSTALLED:
+            raise ChainError("the embedded chain needs pyrevm: install cambist[devnet], or run an anvil")
+        self._vm = _machine(chain_id)
+        self._accounts: dict[bytes, Account] = {}
+        self._storage: dict[bytes, dict[int, int]] = {}
+        self._codes: dict[bytes, bytes] = {KECCAK_EMPTY: b""}
+        self._code_texts: dict[bytes, str] = {}  # of those that the database has
+        self._is_list_set = False
+        self._reads_base_fee = False  # some contract does
+        self._rules: BlockRules | None = None
+        _prove(self)
+        _prove_creation(self)
+
+    def account(self, address: bytes) -> Account:
+        """An account; EMPTY where there is none."""
+        return self._accounts.get(address, EMPTY)
+
+    def code_of(self, code_hash: bytes) -> bytes:
+        """The code of a hash that an account of this state has or had."""
+        return self._codes[code_hash]
+
+    def slot(self, address: bytes, slot: int) -> int:
+        """A word of a contract's storage."""
+        return self._storage.get(address, {}).get(slot, 0)
+
+    def learn_code(self, code: bytes) -> bytes:
+        """Make code known, so that an account may be written with it; returns its hash."""
+        code_hash = keccak256(code)
+        self._codes.setdefault(code_hash, code)
+        return code_hash
+
+    def apply(self, writes: Sequence[JournalWrite]) -> list[JournalWrite]:
+        """Write to the state; returns what undoes it, applied in its order."""
+        before: list[JournalWrite] = []
+        for write in writes:
+            address, slot, value = write
+            if isinstance(value, Account):
+                before.append((address, None, self.account(address)))
+                self._write_account(address, value)
+            elif slot is not None:
+                before.append((address, slot, self.slot(address, slot)))
+                self._write_slot(address, slot, value)
+        before.reverse()
+        return before
+
+    @contextmanager
+    def applied(self, writes: Sequence[JournalWrite]) -> Iterator[None]:
+        """The state with some writes, for as long as the block lasts."""
+        undo = self.apply(writes)
+        try:
+            yield
+        finally:
+            self.apply(undo)
+
+    def call(self, rules: BlockRules, message: EvmMessage) -> ExecutionResult:
+        """Execute without changing anything. A sender with code is allowed, as nodes allow it.
+
+        Raises:
+            TransactionRefused: the gas does not even cover the call data, or the sender lacks the value.
+        """
+        checkpoint = self._vm.snapshot()
+        try:
+            sender = self.account(message.sender)
+            if sender.code_hash != KECCAK_EMPTY:
+                self._disguise(message.sender, sender)
+            return self._execute(rules, message)
+        finally:
+            self._vm.revert(checkpoint)
+
+    def transact(self, rules: BlockRules, message: EvmMessage) -> tuple[ExecutionResult, list[JournalWrite]]:
+        """Execute a transaction: its effects, its fee, its sender's nonce; returns also what undoes it.
+
+        The fee: `gas_price_wei` for each unit, of which the base fee is burnt and the rest is the coinbase's.
+
+        Raises:
+            TransactionRefused: no block may hold it; nothing changed.
+            ChainError: the library did something unknown; nothing changed.
+        """
+        sender = self.account(message.sender)
+        cost_wei = message.gas * message.gas_price_wei
+        if sender.balance_wei < cost_wei + message.value_wei:
+            raise TransactionRefused(RefusalKind.FUNDS, f"the sender has {sender.balance_wei} wei")
+        # `deploy` takes the fee itself, all of it for the coinbase, and counts the nonce; `message_call`
+        # does neither.
+        deposit_wei = cost_wei if message.to else 0
+        debited = Account(
+            sender.nonce + (1 if message.to else 0), sender.balance_wei - deposit_wei, sender.code_hash
+        )
+        with self.applied([(message.sender, None, debited)]):
+            checkpoint = self._vm.snapshot()
+            try:
+                outcome = self._execute(rules, message)
+                text = self._vm.journal_str if outcome.succeeded else ""
+            finally:
+                self._vm.revert(checkpoint)
+        writes = self._differences(text, message.sender) if outcome.succeeded else []
+        after = {address: value for address, _, value in writes if isinstance(value, Account)}
+        paid_wei = outcome.gas_used * message.gas_price_wei
+        burnt_wei = outcome.gas_used * rules.base_fee_wei
+        if not outcome.succeeded:
+            after[message.sender] = _richer(sender, -paid_wei)
+            after[COINBASE] = _richer(self.account(COINBASE), paid_wei - burnt_wei)
+        elif message.to:
+            after[message.sender] = _richer(after[message.sender], deposit_wei - paid_wei)
+            after[COINBASE] = _richer(after.get(COINBASE, self.account(COINBASE)), paid_wei - burnt_wei)
+        else:
+            after[COINBASE] = _richer(after.get(COINBASE, self.account(COINBASE)), -burnt_wei)
+        payer = after[message.sender]
+        after[message.sender] = Account(sender.nonce + 1, payer.balance_wei, payer.code_hash)
+        slots = [write for write in writes if write[1] is not None]
+        accounts: list[JournalWrite] = [(address, None, account) for address, account in after.items()]
+        return outcome, self.apply(accounts + slots)
+
+    def _execute(self, rules: BlockRules, message: EvmMessage) -> ExecutionResult:
+        """Within a checkpoint of the caller, who reverts to it."""
+        vm = self._vm
+        if rules != self._rules:
+            randao = rules.base_fee_wei.to_bytes(32, "big") if self._reads_base_fee else rules.prev_randao
+            vm.set_block_env(_block_env(rules, randao))
+            self._rules = rules
+        # What is loaded by the checkpoint's own journal is forgotten with it: revm itself would keep the
+        # coinbase and the access list warm for ever.
+        vm.basic(_text(COINBASE))
+        if message.access_list or self._is_list_set:
+            self._warm(message.access_list)
+        vm.reset_transient_storage()
+        output, contract, failure = b"", None, ""
+        try:
+            if message.to:
+                output = vm.message_call(
+                    _text(message.sender),
+                    _text(message.to),
+                    calldata=message.data,
+                    value=message.value_wei,
+                    gas=message.gas,
+                    gas_price=message.gas_price_wei,
+                )
+            else:
+                created = vm.deploy(
+                    _text(message.sender),
+                    message.data,
+                    value=message.value_wei,
+                    gas=message.gas,
+                    gas_price=message.gas_price_wei,
+                )
+                contract = bytes.fromhex(created[2:])
+        except RuntimeError as error:
+            failure = str(error)
+        return self._outcome(output, contract, failure)
+
+    def _warm(self, access_list: AccessList) -> None:
+        listed = [
+            (_text(address), [int.from_bytes(slot, "big") for slot in slots])
+            for address, slots in access_list
+        ]
+        for address, slots in listed:
+            self._vm.basic(address)
+            for slot in slots:
+                self._vm.storage(address, slot)
+        self._vm.set_tx_env(pyrevm.TxEnv(access_list=listed))
+        self._is_list_set = bool(listed)
+
+    def _outcome(self, output: bytes, contract: bytes | None, failure: str) -> ExecutionResult:
+        result = self._vm.result
+        if result is None:
+            raise _refusal(failure)
+        if not failure:
+            if not result.is_success:
+                raise ChainError(f"the EVM returned from what it calls {result.reason}")
+            spent = result.gas_used + result.gas_refunded
+            logs = tuple(_log(log) for log in result.logs)
+            return ExecutionResult(
+                succeeded=True,
+                output=output,
+                halt="",
+                gas_used=result.gas_used,
+                gas_spent=spent,
+                contract=contract,
+                logs=logs,
+            )
+        match = _FAILURE.fullmatch(failure)
+        if match is None or result.is_success:
+            raise ChainError(f"the EVM failed in a way that is not known: {failure[:80]}")
+        reverted_gas, reverted_with, halt, halted_gas = match.groups()
+        gas_used = int(reverted_gas or halted_gas)
+        if gas_used != result.gas_used:
+            raise ChainError(f"the EVM used {gas_used} and {result.gas_used} gas")
+        return ExecutionResult(
+            succeeded=False,
+            output=bytes.fromhex(reverted_with or ""),
+            halt=halt or "",
+            gas_used=gas_used,
+            gas_spent=gas_used,
+            contract=None,
+            logs=(),
+        )
+
+    def _differences(self, text: str, sender: bytes) -> list[JournalWrite]:
+        """What a successful transaction changed, as it stands in its journal."""
+        writes: list[JournalWrite] = []
+        for address, now in read_journal(text, self._code_texts).items():
+            if not now.touched:
+                if any(before != value for before, value in now.slots.values()):
+                    raise ChainError(f"the EVM changed storage of 0x{address.hex()}, which it did not touch")
+                continue
+            if now.destroyed:
+                writes.append((address, None, EMPTY))
+                continue
+            for slot, (before, value) in now.slots.items():
+                if before != self.slot(address, slot):
+                    raise ChainError(f"the EVM read slot {slot} of 0x{address.hex()} as {before}")
+                if before != value:
+                    writes.append((address, slot, value))
+            if now.account == self.account(address) and address != sender:
+                continue
+            if now.account.code_hash not in self._codes and (
+                now.code is None or self.learn_code(now.code) != now.account.code_hash
+            ):
+                raise ChainError(f"the EVM's code of 0x{address.hex()} does not have its hash")
+            writes.append((address, None, now.account))
+        return writes
+
+    def _write_account(self, address: bytes, account: Account) -> None:
+        self._vm.insert_account_info(_text(address), self._info(account))
+        if account == EMPTY:
+            self._accounts.pop(address, None)
+        else:
+            self._accounts[address] = account
+
+    def _write_slot(self, address: bytes, slot: int, value: int) -> None:
+        # One checkpoint for each slot: only the first slot of an account that the journal does not hold
+        # goes to the database.
+        checkpoint = self._vm.snapshot()
+        self._vm.insert_account_storage(_text(address), slot, value)
+        self._vm.revert(checkpoint)
+        if value:
+            self._storage.setdefault(address, {})[slot] = value
+        elif slots := self._storage.get(address):
+            slots.pop(slot, None)
+            if not slots:
+                del self._storage[address]
+
+    def _disguise(self, address: bytes, account: Account) -> None:
+        """Show a contract to the journal as an account without code hash, which may send (EIP-3607)."""
+        self._vm.basic(_text(address))
+        info = pyrevm.AccountInfo(
+            balance=account.balance_wei,
+            nonce=account.nonce,
+            code_hash=KECCAK_EMPTY,
+            code=executed(self._codes[account.code_hash]),
+        )
+        self._vm.insert_account_info(_text(address), info)
+
+    def _info(self, account: Account) -> Any:
+        if account.code_hash == KECCAK_EMPTY:
+            return pyrevm.AccountInfo(balance=account.balance_wei, nonce=account.nonce)
+        code = None
+        if account.code_hash not in self._code_texts:
+            true_code = self._codes[account.code_hash]
+            code = executed(true_code)
+            if code != true_code:
+                self._reads_base_fee, self._rules = True, None
+            self._code_texts[account.code_hash] = code_text(code)
+        return pyrevm.AccountInfo(
+            balance=account.balance_wei,
+            nonce=account.nonce,
+            code_hash=account.code_hash,
+            code=code,
+        )
+
+
+@lru_cache(maxsize=256)  # senders with code are few
+def executed(code: bytes) -> bytes:
+    """Code as it is given to the library: each BASEFEE that can be reached reads PREVRANDAO.
+
+    Only what comes before the first INVALID is looked at, and of that only what may be jumped to or run into:
+    compilers put data, and the code of contracts to create, behind those.
+    """
+    if _BASE_FEE not in code:
+        return code
+    changed = bytearray(code)
+    at, reached = 0, True
+    while at < len(code) and code[at] != _INVALID:
+        opcode = code[at]
+        if opcode == _JUMPDEST:
+            reached = True
+        elif opcode in _ENDS:
+            reached = False
+        elif opcode == _BASE_FEE and reached:
+            changed[at] = _PREV_RANDAO
+        elif _PUSH1 <= opcode <= _PUSH32:
+            at += opcode - _PUSH1 + 1
+        at += 1
+    return bytes(changed)
+
+
+def _richer(account: Account, wei: int) -> Account:
+    return Account(account.nonce, account.balance_wei + wei, account.code_hash)
+
+
+def _machine(chain_id: int) -> Any:
+    environment = pyrevm.Env(cfg=pyrevm.CfgEnv(chain_id=chain_id))
+    return pyrevm.EVM(spec_id="CANCUN", gas_limit=limits.EMBEDDED_BLOCK_GAS, env=environment)
+
+
+def _block_env(rules: BlockRules, prev_randao: bytes) -> Any:
+    return pyrevm.BlockEnv(
+        number=rules.number,
+        timestamp=rules.time_s,
+        basefee=rules.base_fee_wei,
+        prevrandao=prev_randao,
+        coinbase=_text(COINBASE),
+    )
+
+
+def _text(address: bytes) -> str:
+    return f"0x{address.hex()}"
+
+
+def _log(log: Any) -> tuple[bytes, tuple[bytes, ...], bytes]:
+    topics, data = log.data
+    return bytes.fromhex(log.address[2:]), tuple(map(bytes, topics)), bytes(data)
+
+
+def _refusal(failure: str) -> TransactionRefused:
+    if "LackOfFundForMaxFee" in failure or "OverflowPaymentInTransaction" in failure:
+        return TransactionRefused(RefusalKind.FUNDS)
+    if "GasLimit" in failure or failure.startswith("Initial gas spend"):
+        return TransactionRefused(RefusalKind.GAS, failure.partition(" Error:")[0])
+    return TransactionRefused(RefusalKind.INVALID, failure)
+
+
+_PROOF_SENDER, _PROOF_CONTRACT = b"\x11" * 20, b"\x22" * 20
+_PROOF_CODE = bytes.fromhex(
+    "6005600055"  # slot 0 from 0 to 5
+    "60006001556007600255"  # slot 1 from 9 to 0, slot 2 stays 7
+    "6001600c5d"  # transient slot 12
+    "60aa60005260bb60206000a1"  # a log of one topic and one word
+    "6b600160005560016000f3000060a01b600052600c60006003f050"  # creates one with 3 wei, slot 0 of which is 1
+    "00"
+)
+_PROOF_CHILD = bytes.fromhex("894bcfd2eed71b2082101dc85f86865824efb62d")
+_PROOF_GAS, _PROOF_REFUND = 100_994, 4_800
+_PROOF_CREATION_GAS = 53_114 + 22_112 + 6_400  # of the transaction, what it executes, what it leaves
+
+
+def _prove(vm: Evm) -> None:
+    """Run a known program and hold gas, log and each difference against what they have to be; then undo it.
+
+    Raises:
+        ChainError: something differs.
+    """
+    wei, price_wei, base_fee_wei = 10**18, 12, 10
+    before: list[JournalWrite] = [
+        (_PROOF_SENDER, None, Account(4, wei)),
+        (_PROOF_CONTRACT, None, Account(1, 5, vm.learn_code(_PROOF_CODE))),
+        (_PROOF_CONTRACT, 1, 9),
+        (_PROOF_CONTRACT, 2, 7),
+    ]
+    rules = BlockRules(7, 1_000, base_fee_wei, bytes(32))
+    message = EvmMessage(_PROOF_SENDER, _PROOF_CONTRACT, b"", 1, 200_000, price_wei)
+    with vm.applied(before):
+        outcome, undo = vm.transact(rules, message)
+        child_code = vm.account(_PROOF_CHILD).code_hash
+        got = [
+            outcome.gas_used,
+            outcome.gas_spent - outcome.gas_used,
+            outcome.logs,
+            [vm.account(address) for address in (_PROOF_SENDER, _PROOF_CONTRACT, COINBASE)],
+            [vm.slot(_PROOF_CONTRACT, slot) for slot in range(3)],
+            (vm.account(_PROOF_CHILD).balance_wei, vm.code_of(child_code), vm.slot(_PROOF_CHILD, 0)),
+            len(undo),
+        ]
+        vm.apply(undo)
+        restored = [
+            vm.account(_PROOF_CONTRACT).balance_wei,
+            vm.slot(_PROOF_CONTRACT, 1),
+            vm.slot(_PROOF_CHILD, 0),
+        ]
+    left_in_journal = len(read_journal(vm._vm.journal_str, {}))
+    known = [
+        _PROOF_GAS,
+        _PROOF_REFUND,
+        ((_PROOF_CONTRACT, (b"\xbb".rjust(32, b"\0"),), b"\xaa".rjust(32, b"\0")),),
+        [
+            Account(5, wei - 1 - _PROOF_GAS * price_wei),
+            Account(2, 3, keccak256(_PROOF_CODE)),
+            Account(0, _PROOF_GAS * (price_wei - base_fee_wei)),
+        ],
+        [5, 0, 7],
+        (3, b"\0", 1),
+        7,
+    ]
+    if got != known or restored != [5, 9, 0] or left_in_journal:
+        raise ChainError(
+            f"this pyrevm is not the one that the embedded chain was made for: {got}, {restored}"
+        )
+
+
+def _prove_creation(vm: Evm) -> None:
+    """The same for a transaction that creates a contract, whose fee the library takes itself.
+
+    Raises:
+        ChainError: something differs.
+    """
+    wei, price_wei, base_fee_wei = 10**18, 12, 10
+    init_code = bytes.fromhex("3a5f5560205ff3")  # slot 0 is the gas price; 32 zeros of code
+    rules = BlockRules(7, 1_000, base_fee_wei, bytes(32))
+    with vm.applied([(_PROOF_SENDER, None, Account(4, wei))]):
+        outcome, undo = vm.transact(rules, EvmMessage(_PROOF_SENDER, b"", init_code, 2, 200_000, price_wei))
+        contract = outcome.contract or b""
+        made = vm.account(contract)
+        got = [
+            outcome.gas_used,
+            vm.account(_PROOF_SENDER),
+            vm.account(COINBASE),
+            (made.nonce, made.balance_wei, vm.code_of(made.code_hash), vm.slot(contract, 0)),
+        ]
+        vm.apply(undo)
+    known = [
+        _PROOF_CREATION_GAS,
+        Account(5, wei - 2 - _PROOF_CREATION_GAS * price_wei),
+        Account(0, _PROOF_CREATION_GAS * (price_wei - base_fee_wei)),
+        (1, 2, bytes(32), price_wei),
+    ]
+    if got != known or contract != contract_address(_PROOF_SENDER, 4):
+        raise ChainError(f"this pyrevm does not create as the one that this was made for: {got}")

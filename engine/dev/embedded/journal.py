@@ -1,0 +1,144 @@
+"""The journal of the EVM, read from its debug text.
+
+The text is no interface. So all of what it says of accounts is matched, one after the other without a gap, in
+the one form that is known; what differs by a character raises ChainError. Code that is known already is
+compared as a whole, which is many times faster than to read it.
+
+    JournaledState { state: {0x..: Account { info: .., storage: {..}, status: .. }, ..}, transient_storage: ..
+
+Source: revm 8, the derived `Debug` of `JournaledState`, `Account`, `AccountInfo` and `StorageSlot`.
+"""
+
+import re
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from ....config.errors import ChainError
+from ....crypto.keccak import KECCAK_EMPTY
+
+
+class Account(Struct, frozen=True, gc=False):
+    """What the state holds of an account, storage apart."""
+
+    nonce: int = 0
+    balance_wei: int = 0
+    code_hash: bytes = KECCAK_EMPTY
+
+
+EMPTY = Account()
+
+
+class Loaded(Struct, frozen=True, gc=False):
+    """An account of the journal.
+
+    Attributes:
+        code: where it is not known already; None where the journal does not have it.
+        slots: (before, now) of each storage slot that was read or written.
+    """
+
+    account: Account
+    code: bytes | None
+    slots: dict[int, tuple[int, int]]
+    touched: bool
+    destroyed: bool
+
+
+_HEAD = "JournaledState { state: {"
+_TAIL = re.compile(r"\}, transient_storage: \{[^{}]*\}, logs: \[")
+_INFO = re.compile(
+    r"0x([0-9a-f]{40}): Account \{ info: AccountInfo \{ balance: (\d+), nonce: (\d+), "
+    r"code_hash: 0x([0-9a-f]{64}), code: "
+)
+_CODE = re.compile(
+    r"None|Some\(Bytecode \{ bytecode: 0x([0-9a-f]*), state: "
+    r'(?:Raw|Analysed \{ len: (\d+), jump_map: JumpMap \{ map: "[0-9a-f]*" \} \}) \}\)'
+)
+_SLOT = re.compile(r"(\d+): StorageSlot \{ previous_or_original_value: (\d+), present_value: (\d+) \}")
+_REST = re.compile(
+    rf" \}}, storage: \{{((?:{re.sub('[()]', '', _SLOT.pattern)}(?:, (?=\d))?)*)\}}, "
+    r"status: AccountStatus\(([A-Za-z0-9| ]+)\) \}"
+)
+_FLAGS = frozenset({"0x0", "Created", "SelfDestructed", "Touched"})
+
+
+def code_text(code: bytes) -> str:
+    """How the journal writes code that the database has."""
+    return f"Some(Bytecode {{ bytecode: 0x{code.hex()}, state: Raw }})"
+
+
+def read_journal(text: str, known: Mapping[bytes, str]) -> dict[bytes, Loaded]:
+    """The accounts of the journal, by address.
+
+    Args:
+        known: `code_text` of code that need not be read, by its hash.
+
+    Raises:
+        ChainError: any of it is not as it is known to be written.
+    """
+    if not text.startswith(_HEAD):
+        raise _unreadable(text, 0)
+    accounts: dict[bytes, Loaded] = {}
+    at = len(_HEAD)
+    while not text.startswith("}", at):
+        if accounts:
+            at = _after(text, at, ", ")
+        address, account, at = _account(text, at, known)
+        if address in accounts:
+            raise _unreadable(text, at)
+        accounts[address] = account
+    if _TAIL.match(text, at) is None:
+        raise _unreadable(text, at)
+    return accounts
+
+
+def _account(text: str, at: int, known: Mapping[bytes, str]) -> tuple[bytes, Loaded, int]:
+    """The account at a place, and where it ends."""
+    info = _matched(_INFO, text, at)
+    address, balance, nonce, hash_hex = info.groups()
+    code_hash, at = bytes.fromhex(hash_hex), info.end()
+    known_text, code = known.get(code_hash), None
+    if known_text is not None and text.startswith(known_text, at):
+        at += len(known_text)
+    else:
+        written = _matched(_CODE, text, at)
+        code, at = _code(written), written.end()
+    rest = _matched(_REST, text, at)
+    storage, status = rest.groups()
+    slots = {int(slot): (int(before), int(now)) for slot, before, now in _SLOT.findall(storage)}
+    flags = set(status.split(" | "))
+    if len(slots) != storage.count("StorageSlot") or not flags <= _FLAGS:
+        raise _unreadable(text, at)
+    loaded = Loaded(
+        Account(int(nonce), int(balance), code_hash),
+        code,
+        slots,
+        touched="Touched" in flags,
+        destroyed="SelfDestructed" in flags,
+    )
+    return bytes.fromhex(address), loaded, rest.end()
+
+
+def _code(written: re.Match[str]) -> bytes | None:
+    code_hex, length = written.groups()
+    if code_hex is None:
+        return None
+    code = bytes.fromhex(code_hex)
+    return code if length is None else code[: int(length)]  # analysed code is padded
+
+
+def _matched(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str]:
+    match = pattern.match(text, at)
+    if match is None:
+        raise _unreadable(text, at)
+    return match
+
+
+def _after(text: str, at: int, expected: str) -> int:
+    if not text.startswith(expected, at):
+        raise _unreadable(text, at)
+    return at + len(expected)
+
+
+def _unreadable(text: str, at: int) -> ChainError:
+    return ChainError(f"the EVM's journal is not as it is known at {at}: {text[at : at + 80]!r}")

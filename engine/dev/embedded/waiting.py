@@ -1,0 +1,113 @@
+"""Transactions that wait for a block: which may replace which, and which come next.
+
+Each sender's wait in the order of their nonces. A nonce that waits already is replaced by a transaction that
+offers at least 10 % more of both fees, and by no other.
+
+Source: go-ethereum, core/txpool (price bump of 10 %); EIP-1559.
+"""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from ....codecs.transactions import ReceivedTransaction
+from ....config import limits
+from ....config.errors import RefusalKind, TransactionRefused
+
+_BUMP_PERCENT = 110
+
+
+class _WaitingTransaction(Struct, frozen=True):
+    arrival: int
+    received: ReceivedTransaction
+
+
+class Waiting:
+    """Them, by sender and nonce."""
+
+    def __init__(self) -> None:
+        self._lines: dict[bytes, dict[int, _WaitingTransaction]] = {}
+        self._known: dict[bytes, ReceivedTransaction] = {}
+        self._arrivals = 0
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def get(self, tx_hash: bytes) -> ReceivedTransaction | None:
+        """One that waits."""
+        return self._known.get(tx_hash)
+
+    def nonce_after(self, sender: bytes, nonce: int) -> int:
+        """The next nonce of a sender once those that wait in a row from `nonce` on are mined."""
+        line = self._lines.get(sender, {})
+        while nonce in line:
+            nonce += 1
+        return nonce
+
+    def copy(self) -> "Waiting":
+        """The same, apart."""
+        other = Waiting()
+        other._lines = {sender: dict(line) for sender, line in self._lines.items()}
+        other._known = dict(self._known)
+        other._arrivals = self._arrivals
+        return other
+
+    def add(self, received: ReceivedTransaction) -> None:
+        """Let a transaction wait.
+
+        Raises:
+            TransactionRefused: another one of its nonce waits and it does not offer enough more, or too many
+                wait.
+        """
+        tx = received.transaction
+        held = self._lines.get(received.sender, {}).get(tx.nonce)
+        if held is not None:
+            was = held.received.transaction
+            if (
+                100 * tx.fee_max_wei < _BUMP_PERCENT * was.fee_max_wei
+                or 100 * tx.tip_wei < _BUMP_PERCENT * was.tip_wei
+            ):
+                raise TransactionRefused(RefusalKind.UNDERPRICED)
+            self.remove(held.received.tx_hash)
+        elif len(self._known) >= limits.EMBEDDED_WAITING_MAX:
+            raise TransactionRefused(RefusalKind.INVALID, "too many transactions wait")
+        self._lines.setdefault(received.sender, {})[tx.nonce] = _WaitingTransaction(self._arrivals, received)
+        self._known[received.tx_hash] = received
+        self._arrivals += 1
+
+    def remove(self, tx_hash: bytes) -> None:
+        """Forget one, if it waits."""
+        received = self._known.pop(tx_hash, None)
+        if received is not None:
+            line = self._lines[received.sender]
+            del line[received.transaction.nonce]
+            if not line:
+                del self._lines[received.sender]
+
+    def next(
+        self, nonce_of: Callable[[bytes], int], base_fee_wei: int, gas_left: int
+    ) -> ReceivedTransaction | None:
+        """The one that pays the block's maker most, of those whose turn it is; the earlier among equals.
+
+        Args:
+            nonce_of: the next nonce of a sender.
+            base_fee_wei: what it has to pay at least.
+            gas_left: what is left of the block; a transaction that may use more waits on.
+        """
+        found: _WaitingTransaction | None = None
+        most = (-1, 0)
+        for sender, line in self._lines.items():
+            entry = line.get(nonce_of(sender))
+            if entry is None:
+                continue
+            tx = entry.received.transaction
+            worth = min(tx.tip_wei, tx.fee_max_wei - base_fee_wei), -entry.arrival
+            if tx.gas <= gas_left and worth[0] >= 0 and worth > most:
+                found, most = entry, worth
+        return None if found is None else found.received
+
+    def forget_used(self, sender: bytes, nonce: int) -> None:
+        """Forget those of a sender whose nonce is below its next."""
+        line = self._lines.get(sender, {})
+        for entry in [line[used] for used in line if used < nonce]:
+            self.remove(entry.received.tx_hash)

@@ -1,1 +1,0 @@
-"""`cambist devnet`: chains of our own behind JSON-RPC, with everything deployed."""

@@ -1,0 +1,67 @@
+"""Users who get no firm quote: from the settings for good, or for a time. Pure; time is passed in.
+
+A full blacklist takes no new user in for a time; the user receives the refusal nonetheless.
+
+Source: spec 3.7.6 (no duplicates), 3.9.11 (a success without `order`).
+"""
+
+from collections.abc import Iterable
+from heapq import heappop, heappush
+
+from ....config import limits
+
+RELEASED_AT_ONCE = 1_000
+
+
+class Blacklist:
+    """Addresses of 20 bytes; membership is a lookup.
+
+    Attributes:
+        users: member -> its JSON, to be read only.
+    """
+
+    __slots__ = ("_added", "_json", "_until", "users")
+
+    def __init__(self, fixed: Iterable[bytes]) -> None:
+        self.users: dict[bytes, bytes] = {user: _json(user) for user in fixed}
+        self._added: list[bytes] = []
+        self._until: list[tuple[int, bytes]] = []
+        self._json: bytes | None = None
+
+    def __len__(self) -> int:
+        """How many members there are."""
+        return len(self.users)
+
+    def add(self, user: bytes, until_s: int) -> bool:
+        """Take a user in until a time (Unix seconds); False if it is there already, or no more fit."""
+        if user in self.users or len(self.users) >= limits.MAKER_BLACKLIST_MAX:
+            return False
+        self.users[user] = _json(user)
+        heappush(self._until, (until_s, user))
+        self._added.append(self.users[user])
+        self._json = None
+        return True
+
+    def release_expired(self, now_s: int, count_max: int = RELEASED_AT_ONCE) -> None:
+        """Let go of those whose time is over, of `count_max` at most."""
+        while self._until and self._until[0][0] <= now_s and count_max:
+            count_max -= 1
+            del self.users[heappop(self._until)[1]]
+            self._json = None
+
+    def take_added(self) -> bytes | None:
+        """The JSON array of who was taken in since the last call; None for nobody."""
+        if not self._added:
+            return None
+        added, self._added = self._added, []
+        return b"[%b]" % b",".join(added)
+
+    def json(self) -> bytes:
+        """The JSON array of all members."""
+        if self._json is None:
+            self._json = b"[%b]" % b",".join(self.users.values())
+        return self._json
+
+
+def _json(user: bytes) -> bytes:
+    return b'"0x%b"' % user.hex().encode()

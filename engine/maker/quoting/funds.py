@@ -1,0 +1,174 @@
+"""The maker's funds from a node: balances, allowances and what became of its live quotes, at one block.
+
+All reads of a round are pinned to one block, and expired quotes are released by that block's time: so a fill
+shows in the balance and in the quote's remainder at once, and nothing is released that an unread block could
+still fill. A round older than the last one is not believed: it is another, lagging node behind the same
+name, or a reorganisation that is not over. Only after twice `stale_s` of that, and long since silent, we
+conclude that the chain was rolled back.
+
+With node_head_max_s = 0, for devnets that mine on demand, quotes are released by the process's clock.
+
+Source: spec 3.5.9 to 3.5.11; interop.md 1 (`remaining`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+import structlog
+import trio
+
+from ....codecs.contracts import calldata
+from ....config.errors import ChainError
+from ...chain.nodes.json_rpc import RpcNode
+from .ledger import MakerHolding
+from .quotes import Desk
+from .shares import Share
+
+QUOTES_PER_CALL = 500
+QUOTES_PER_ROUND = 2_000
+UNKNOWN = "the maker's funds cannot be read from its node"
+
+_log = structlog.get_logger("cambist.maker")
+
+
+class FundsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read, and how stale it may be.
+
+    Attributes:
+        maker, contract: 20 bytes; whose funds, and the spender.
+        caps: token -> most raw units to promise, whatever the balance.
+        processes: how many divide the funds.
+        promise_s: how long a promise lives at most.
+        every_s: between two rounds.
+        stale_s: without a round for so long nothing more is signed.
+        head_max_s: how old the latest block may be; 0 does not look.
+    """
+
+    maker: bytes
+    contract: bytes
+    caps: Mapping[bytes, int]
+    processes: int
+    promise_s: int
+    every_s: float
+    stale_s: float
+    head_max_s: float
+
+
+class MakerFunds:
+    """Keeps the holdings of one chain as the node tells."""
+
+    def __init__(
+        self,
+        node: RpcNode,
+        desk: Desk,
+        holdings: Sequence[MakerHolding],
+        settings: FundsSettings,
+        wall_ms: Callable[[], int],
+    ) -> None:
+        self._node = node
+        self._desk = desk
+        self._holdings = holdings
+        self._settings = settings
+        self._wall_ms = wall_ms
+        self._block = 0
+        self._read_at = trio.current_time()
+        self._shares = [Share(settings.processes, settings.promise_s) for _ in holdings]
+
+    async def follow(self) -> None:
+        """Read the node for ever."""
+        said = ""
+        while True:
+            try:
+                with trio.fail_after(self._settings.stale_s):
+                    await self.read()
+            except (ChainError, trio.TooSlowError) as error:
+                detail = error.detail if isinstance(error, ChainError) else "no answer in time"
+                if not said:
+                    _log.warning("node is not believed", detail=detail)
+                said = detail
+                if trio.current_time() - self._read_at >= self._settings.stale_s:
+                    self._desk.withhold("funds", UNKNOWN)
+            else:
+                if said:
+                    _log.info("node is believed again")
+                said = ""
+            await trio.sleep(self._settings.every_s)
+
+    async def read(self) -> None:
+        """One round, at the latest block: funds of all tokens and the state of some live quotes, in turn.
+
+        Raises:
+            ChainError: nothing was changed.
+        """
+        settings, node, ledger = self._settings, self._node, self._desk.ledger
+        head = await node.head()
+        self._check(head.number, head.time_s)
+        live = ledger.take_turns(QUOTES_PER_ROUND)
+        chunks = [live[start : start + QUOTES_PER_CALL] for start in range(0, len(live), QUOTES_PER_CALL)]
+        reads = [(holding.token, calldata.balance_of(settings.maker)) for holding in self._holdings]
+        reads += [
+            (holding.token, calldata.allowance(settings.maker, settings.contract))
+            for holding in self._holdings
+        ]
+        reads += [
+            (
+                settings.contract,
+                calldata.remaining_balances(settings.maker, [promise.order_hash for promise in chunk]),
+            )
+            for chunk in chunks
+        ]
+        answers = await node.call_all(reads, head.number)
+        count = len(self._holdings)
+        funds = [
+            min(_word(balance), _word(allowance))
+            for balance, allowance in zip(answers[:count], answers[count : 2 * count], strict=True)
+        ]
+        remainders = [
+            _words(answer, len(chunk)) for answer, chunk in zip(answers[2 * count :], chunks, strict=True)
+        ]
+        self._apply(funds)
+        for chunk, remainder in zip(chunks, remainders, strict=True):
+            for promise, left in zip(chunk, remainder, strict=True):
+                ledger.settle(promise, left)
+        self._block, self._read_at = head.number, trio.current_time()
+        self._desk.chain_time_s = head.time_s if settings.head_max_s else None
+        self._desk.withhold("funds", "")
+
+    def _check(self, block: int, time_s: int) -> None:
+        """Refuse a head that is behind: its balances are those of another time."""
+        settings = self._settings
+        waited_s = trio.current_time() - self._read_at
+        if block < self._block and waited_s < 2 * settings.stale_s:
+            raise ChainError(f"the latest block went back from {self._block} to {block}")
+        age_s = self._wall_ms() / 1_000 - time_s
+        if settings.head_max_s and age_s > settings.head_max_s:
+            raise ChainError(f"the latest block, {block}, is {age_s:.0f} s old")
+
+    def _apply(self, funds: Sequence[int]) -> None:
+        now_s = self._wall_ms() // 1_000
+        caps = self._settings.caps
+        for holding, share, amount in zip(self._holdings, self._shares, funds, strict=True):
+            holding.funds = share.of(min(amount, caps.get(holding.token, amount)), now_s)
+
+
+def _word(answer: bytes) -> int:
+    """A uint256 that a call returned.
+
+    Raises:
+        ChainError: it returned something else; no contract is there, most likely.
+    """
+    if len(answer) != 32:
+        raise ChainError(f"expected one word from a contract, got {len(answer)} bytes")
+    return int.from_bytes(answer, "big")
+
+
+def _words(answer: bytes, count: int) -> list[int]:
+    """A uint256[] of `count` elements that a call returned.
+
+    Raises:
+        ChainError: it returned something else.
+    """
+    head = (32).to_bytes(32, "big") + count.to_bytes(32, "big")
+    if len(answer) != 64 + 32 * count or not answer.startswith(head):
+        raise ChainError(f"expected an array of {count} words from a contract, got {len(answer)} bytes")
+    return [int.from_bytes(answer[at : at + 32], "big") for at in range(64, len(answer), 32)]

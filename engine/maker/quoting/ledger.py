@@ -1,0 +1,251 @@
+"""What the maker has promised: live firm quotes, reserved until they cannot be filled any more. Pure.
+
+    promised --the chain says: filled (in part)--> smaller --it says: never seen (reorganised)--> whole again
+    promised --expiry + grace--> released; what was never filled counts as unused --window--> forgotten
+
+A promise holds its maker amount back from the token's funds and its notional from the pair's bound. The
+grace is for chains whose clock is behind ours: a quote can be filled until a block is later than its expiry.
+A filled promise is remembered until then too, so that a fill that is undone is reserved again.
+
+Guarantees: a promise is only taken if all live ones of its token together stay below the funds; memory is
+bounded by `live_max` and UNUSED_REMEMBERED_MAX; no call does more than its `count_max` of releases.
+
+A quote counts as unused from its signature until it fills or its window passes. A maker remembers
+UNUSED_REMEMBERED_MAX unused quotes and forgets the oldest first.
+
+Choice: A quote that the maker cancels on chain counts as filled: the contract does not distinguish them.
+Source: spec 3.1.20 to 3.1.24; interop.md 1 (`remaining`), 4 (funds strictly above makerAmount).
+"""
+
+from collections import deque
+from itertools import islice
+
+from msgspec import Struct
+
+from ....codecs.rounding import div_down
+from ....config.errors import FirmRefused
+
+EXPIRY_GRACE_S = 15
+RELEASED_AT_ONCE = 64
+UNUSED_REMEMBERED_MAX = 1_000_000
+
+
+class MakerHolding:
+    """One token of the maker.
+
+    Attributes:
+        token: 20 bytes.
+        funds: raw units that may be promised: the lesser of balance and allowance; 0 until known.
+        reserved: raw units in live promises.
+        quote_max: raw units that one quote may give; None sets no bound.
+    """
+
+    __slots__ = ("funds", "quote_max", "reserved", "token")
+
+    def __init__(self, token: bytes, funds: int = 0, quote_max: int | None = None) -> None:
+        self.token = token
+        self.funds = funds
+        self.reserved = 0
+        self.quote_max = quote_max
+
+
+class Exposure:
+    """What one pair's promises amount to.
+
+    Attributes:
+        notional: of the live ones, in raw units of the quote token.
+        base_sold: net, in raw units of the base token: live ones and fills, less what was bought.
+        one_max, open_max: bounds of one quote's notional and of `notional`; None sets none.
+    """
+
+    __slots__ = ("base_sold", "notional", "one_max", "open_max")
+
+    def __init__(self, one_max: int | None = None, open_max: int | None = None) -> None:
+        self.notional = 0
+        self.base_sold = 0
+        self.one_max = one_max
+        self.open_max = open_max
+
+
+class Promise(Struct, gc=False):
+    """One live quote.
+
+    Attributes:
+        release_s: Unix seconds after which it cannot be filled.
+        amount, notional, base_sold: as signed, in raw units; what the maker buys of base is negative.
+        left: of `amount`, what can still be filled.
+        used: some of it was filled.
+        live: it is not released yet.
+    """
+
+    release_s: int
+    user: bytes
+    holding: MakerHolding
+    exposure: Exposure
+    order_hash: bytes
+    amount: int
+    notional: int
+    base_sold: int
+    left: int
+    used: bool = False
+    live: bool = True
+
+
+class QuoteLedger:
+    """The live promises of one chain.
+
+    Args:
+        live_max: how many promises may be live.
+        unused_max: unused quotes of one user within the window; 0 sets no bound.
+        unused_window_s: how long an unused quote is remembered after its expiry.
+    """
+
+    __slots__ = ("_live_max", "_queue", "_turn", "_unused", "_unused_by_user", "_unused_max", "_window_s")
+
+    def __init__(self, *, live_max: int, unused_max: int, unused_window_s: int) -> None:
+        self._live_max = live_max
+        self._unused_max = unused_max
+        self._window_s = unused_window_s
+        self._queue: deque[Promise] = deque()  # by release time, since every quote lives equally long
+        self._turn = 0  # which of the queue `take_turns` gives next
+        self._unused: deque[tuple[int, bytes]] = deque()
+        self._unused_by_user: dict[bytes, int] = {}
+
+    def __len__(self) -> int:
+        """How many promises are live."""
+        return len(self._queue)
+
+    def admits(self, user: bytes, now_s: int) -> bool:
+        """Whether `user` has fewer unused quotes than one may have; some of what expired is released."""
+        queue, unused = self._queue, self._unused
+        if (queue and queue[0].release_s < now_s) or (unused and unused[0][0] < now_s):
+            self.release_expired(now_s)
+        return not self._unused_max or self._unused_by_user.get(user, 0) < self._unused_max
+
+    def check(self, holding: MakerHolding, amount: int, exposure: Exposure, notional: int) -> None:
+        """Pass if one more promise of `amount` and `notional` can be kept.
+
+        Raises:
+            FirmRefused: it cannot; the message says which bound was hit, not where the bound is.
+        """
+        if holding.quote_max is not None and amount > holding.quote_max:
+            raise FirmRefused(message="Notional limit", detail="makerAmount is above what one quote may give")
+        if exposure.one_max is not None and notional > exposure.one_max:
+            raise FirmRefused(message="Notional limit", detail="one quote of this pair may not be so large")
+        if exposure.open_max is not None and exposure.notional + notional > exposure.open_max:
+            raise FirmRefused(message="Notional limit", detail="too much of this pair is open; retry later")
+        if amount >= holding.funds - holding.reserved:
+            raise FirmRefused(message="Not enough funds", detail="ask for less, or retry later")
+        if len(self._queue) >= self._live_max:
+            raise FirmRefused(message="Too many open quotes", detail="retry later")
+
+    def promise(
+        self,
+        order_hash: bytes,
+        user: bytes,
+        holding: MakerHolding,
+        amount: int,
+        exposure: Exposure,
+        notional: int,
+        base_sold: int,
+        expiry_s: int,
+    ) -> Promise:
+        """Hold a checked promise until `EXPIRY_GRACE_S` past its expiry.
+
+        Args:
+            base_sold: raw units of the pair's base token that the maker gives; what it gets is negative.
+        """
+        promise = Promise(
+            expiry_s + EXPIRY_GRACE_S,
+            user,
+            holding,
+            exposure,
+            order_hash,
+            amount,
+            notional,
+            base_sold,
+            amount,
+        )
+        holding.reserved += amount
+        exposure.notional += notional
+        exposure.base_sold += base_sold
+        self._queue.append(promise)
+        if self._unused_max:
+            counts = self._unused_by_user
+            counts[user] = counts.get(user, 0) + 1
+        return promise
+
+    def release_expired(self, now_s: int, count_max: int = RELEASED_AT_ONCE) -> bool:
+        """Let go of what cannot be filled any more, and forget what was unused long ago.
+
+        Args:
+            now_s: the time; where there is a node, that of the block whose balances are known.
+            count_max: how many of each at most.
+
+        Returns:
+            Whether there is more of it.
+        """
+        queue, unused = self._queue, self._unused
+        left = count_max
+        while queue and queue[0].release_s < now_s and left:
+            left -= 1
+            self._turn = max(0, self._turn - 1)
+            promise = queue.popleft()
+            promise.live = False
+            promise.holding.reserved -= promise.left
+            promise.exposure.notional -= _part(promise.notional, promise)
+            promise.exposure.base_sold -= _part(promise.base_sold, promise)
+            if self._unused_max and not promise.used:
+                unused.append((promise.release_s + self._window_s, promise.user))
+        while unused and count_max and (unused[0][0] < now_s or len(unused) > UNUSED_REMEMBERED_MAX):
+            count_max -= 1
+            self._count(unused.popleft()[1], -1)
+        return not (left and count_max)
+
+    def settle(self, promise: Promise, remaining: int) -> None:
+        """What the chain says of one promise now, whatever it said before.
+
+        Args:
+            promise: one that is released by now is left alone.
+            remaining: as the contract's `remaining`: 0 never seen, 1 filled or cancelled, else what is left
+                of the maker amount plus 1.
+        """
+        if not promise.live:
+            return
+        left = min(remaining - 1, promise.amount) if remaining else promise.amount
+        if left == promise.left:
+            return
+        notional_before = _part(promise.notional, promise)
+        promise.holding.reserved += left - promise.left
+        promise.left = left
+        promise.exposure.notional += _part(promise.notional, promise) - notional_before
+        used = left < promise.amount
+        if self._unused_max and used is not promise.used:
+            self._count(promise.user, -1 if used else 1)
+        promise.used = used
+
+    def promises(self) -> list[Promise]:
+        """All live ones, in the order of their release."""
+        return list(self._queue)
+
+    def take_turns(self, count: int) -> list[Promise]:
+        """The next `count` live promises, one after the other, and from the first again after the last."""
+        if self._turn >= len(self._queue):
+            self._turn = 0
+        taken = list(islice(self._queue, self._turn, self._turn + count))
+        self._turn += len(taken)
+        return taken
+
+    def _count(self, user: bytes, change: int) -> None:
+        count = self._unused_by_user.get(user, 0) + change
+        if count > 0:
+            self._unused_by_user[user] = count
+        else:
+            self._unused_by_user.pop(user, None)
+
+
+def _part(whole: int, promise: Promise) -> int:
+    """The share of `whole` that belongs to what is left of a promise."""
+    if promise.left == promise.amount:
+        return whole
+    return div_down(whole * promise.left, promise.amount)

@@ -1,0 +1,205 @@
+"""Live quotes across restarts: a file per chain and process in the state directory.
+
+    start --file says `running`--> the last run ended badly: hold until its quotes expired
+          --file has quotes------> the last run ended well: they are promised again
+          --no file--------------> nothing was promised
+    running: the file says so and how long quotes live; a good end replaces it by the live quotes, and by
+             the hold, if it is not over: the quotes of a crash before are nobody's to know
+
+Nothing is written while quotes are signed: the hot path costs nothing, the price is the wait after a crash.
+What is written is on the disk before the first quote is signed. One process at a time has a file.
+
+Source: ARCHITECTURE.md, "Maker promises".
+Choice: After a crash the maker signs no quote until those of the former run are expired.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from ....codecs.messages.wire import decoder, encode
+from ....config.errors import ConfigError, InvalidInput
+from .ledger import EXPIRY_GRACE_S, Exposure, MakerHolding, QuoteLedger
+
+QUOTES = "quotes-"
+"""Files of that name, one for each chain and process, hold what a run leaves to the next."""
+
+_BYTES_MAX = 1 << 30
+
+
+class Kept(msgspec.Struct, array_like=True):
+    """One live quote, as written. Bytes as hexadecimal, amounts as decimal text."""
+
+    order_hash: str
+    user: str
+    token: str
+    pair_id: str
+    amount: str
+    notional: str
+    base_sold: str
+    left: str
+    release_s: int
+
+
+class Remembered(msgspec.Struct, forbid_unknown_fields=True):
+    """The file.
+
+    Attributes:
+        running: a process wrote this at its start and has not replaced it.
+        expiry_s: how long its quotes live.
+        quotes: live at its end.
+        hold_until_s: Unix seconds until which quotes of an earlier run, which nobody knows, may be filled.
+    """
+
+    running: bool
+    expiry_s: int
+    quotes: list[Kept]
+    hold_until_s: int = 0
+
+
+_decode = decoder(Remembered, bytes_max=_BYTES_MAX)
+
+
+class QuoteMemory:
+    """The file of one chain.
+
+    Args:
+        path: in the state directory.
+        inherited: files of processes that there are no more, which this one takes over.
+        holdings: token -> holding; exposures: pair id -> exposure: what restored quotes count for.
+        expiry_s: of this run's quotes.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        inherited: Sequence[Path],
+        ledger: QuoteLedger,
+        holdings: Mapping[bytes, MakerHolding],
+        exposures: Mapping[str, Exposure],
+        expiry_s: int,
+    ) -> None:
+        self._path = path
+        self._inherited = inherited
+        self._ledger = ledger
+        self._holdings = holdings
+        self._exposures = exposures
+        self._expiry_s = expiry_s
+        self._hold_until_s = 0
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes off the file.
+
+        Raises:
+            ConfigError: another process has it, or it cannot be made.
+        """
+        path = self._path.with_suffix(".lock")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = path.open("wb")
+        except OSError as error:
+            raise ConfigError("state_dir", f"{path} cannot be written: {error.strerror}") from None
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ConfigError("state_dir", f"another process uses it: {path} is locked") from None
+            yield
+
+    def begin(self, now_s: int) -> int:
+        """Promise again what the last run left, and mark this one as running.
+
+        Returns:
+            Unix seconds until which nothing may be signed; 0 for no wait.
+
+        Raises:
+            ConfigError: the file cannot be read or written.
+        """
+        hold_until_s = 0
+        kept: list[Kept] = []
+        for path in (self._path, *self._inherited):
+            last = self._read(path)
+            if last is not None:
+                kept += last.quotes
+                hold_until_s = max(hold_until_s, last.hold_until_s)
+                if last.running:
+                    hold_until_s = max(hold_until_s, now_s + last.expiry_s + EXPIRY_GRACE_S)
+        self._hold_until_s = hold_until_s = hold_until_s if hold_until_s > now_s else 0
+        for quote in sorted(kept, key=lambda quote: quote.release_s):
+            self._restore(quote)
+        left_s = max([hold_until_s, *(quote.release_s for quote in kept)]) - now_s
+        self._write(Remembered(running=True, expiry_s=max(self._expiry_s, left_s), quotes=[]))
+        for path in self._inherited:
+            path.unlink(missing_ok=True)
+        return hold_until_s
+
+    def end(self) -> None:
+        """Write down what is promised. Raises ConfigError if that fails: then the next start waits."""
+        pairs = {id(exposure): pair_id for pair_id, exposure in self._exposures.items()}
+        quotes = [
+            Kept(
+                promise.order_hash.hex(),
+                promise.user.hex(),
+                promise.holding.token.hex(),
+                pairs[id(promise.exposure)],
+                str(promise.amount),
+                str(promise.notional),
+                str(promise.base_sold),
+                str(promise.left),
+                promise.release_s,
+            )
+            for promise in self._ledger.promises()
+        ]
+        self._write(
+            Remembered(running=False, expiry_s=self._expiry_s, quotes=quotes, hold_until_s=self._hold_until_s)
+        )
+
+    def _restore(self, kept: Kept) -> None:
+        """A token or pair that is not there any more is left out: nothing is signed for it either."""
+        holding = self._holdings.get(bytes.fromhex(kept.token))
+        exposure = self._exposures.get(kept.pair_id)
+        if holding is None or exposure is None:
+            return
+        promise = self._ledger.promise(
+            bytes.fromhex(kept.order_hash),
+            bytes.fromhex(kept.user),
+            holding,
+            int(kept.amount),
+            exposure,
+            int(kept.notional),
+            int(kept.base_sold),
+            kept.release_s - EXPIRY_GRACE_S,
+        )
+        self._ledger.settle(promise, int(kept.left) + 1)
+
+    def _read(self, path: Path) -> Remembered | None:
+        try:
+            return _decode(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ConfigError("state_dir", f"{path} cannot be read: {error.strerror}") from None
+        except InvalidInput:
+            return Remembered(running=True, expiry_s=self._expiry_s, quotes=[])  # torn: as after a crash
+
+    def _write(self, remembered: Remembered) -> None:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            beside = self._path.with_name(f"{self._path.name}.new")
+            with beside.open("wb") as file:
+                file.write(encode(remembered))
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self._path)
+            folder = os.open(self._path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            raise ConfigError("state_dir", f"{self._path} cannot be written: {error.strerror}") from None

@@ -1,0 +1,318 @@
+"""A firm quote: from the raw body of POST /firm to the signed answer, without an await.
+
+    decode -> user -> blacklist -> pair and side -> taker -> switches -> price -> bounds -> sign -> reserve
+
+What the maker gives is rounded down, what it takes is rounded up. Every refusal is an error of its own; a
+blacklisted user is not one: it is a success without `order`.
+
+Guarantees: a quote is signed only if it is reserved in the same step; nothing is reserved by a refusal.
+
+Source: spec 3.9, 3.5; interop.md 1 and 4.
+Choice: /firm echoes the assets, the taker and the given amount exactly as the request writes them.
+Choice: The refusal of a blacklisted user precedes every other refusal of a readable request.
+"""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from ....codecs.amounts import parse_amount
+from ....codecs.eip712_orders.nonce_and_meta import firm_word
+from ....codecs.eip712_orders.rfq import address_words, digest_of_words_for
+from ....codecs.messages.maker_messages import (
+    FirmRequest,
+    FirmResponse,
+    decode_firm_request,
+    encode_firm_quote,
+)
+from ....codecs.messages.wire import encode
+from ....config.errors import FirmRefused, InvalidInput, PolicyError, ServiceUnavailable, TradingStopped
+from ....crypto.addresses import parse_address
+from ....crypto.custody.signing_policy import PolicedKey
+from ....crypto.signatures import to_65
+from ....feeds.books.book import Book
+from ....feeds.books.fill import base_paid, base_received, quote_paid, quote_received
+from .blacklist import Blacklist
+from .board import Board, PairState, message_tail
+from .ledger import MakerHolding, QuoteLedger
+
+
+class PairDirection(msgspec.Struct, frozen=True):
+    """One direction of a pair: what the maker gives for what.
+
+    Attributes:
+        state: the pair.
+        holding: of the token that the maker gives.
+        takes: the token that it gets, 20 bytes.
+        addresses128: taker -> the addresses of an order, as signed words.
+        gives_base: the maker sells base: its asks are filled; else its bids.
+    """
+
+    state: PairState
+    holding: MakerHolding
+    takes: bytes
+    gives_base: bool
+    addresses128: dict[bytes, bytes] = msgspec.field(default_factory=dict)
+
+
+class Signer(msgspec.Struct, frozen=True):
+    """Who signs the quotes of one chain.
+
+    Attributes:
+        key: behind its policy.
+        chain_id, contract: of the RFQ contract.
+        domain_separator: 32 bytes.
+        maker: 20 bytes; the key's own address, or a contract that accepts the key's signature (EIP-1271).
+    """
+
+    key: PolicedKey
+    chain_id: int
+    contract: bytes
+    domain_separator: bytes
+    maker: bytes
+
+
+class Desk:
+    """Signs the firm quotes of one chain.
+
+    Attributes:
+        halted: the operator stopped the chain.
+        takers: lower-case text -> 20 bytes of those that may fill.
+        chain_time_s: timestamp of the block whose balances are known; None without a node.
+        withheld: why no quote is signed now, though trading is not stopped; empty while quotes are.
+        signed, refused, blacklisted: how many answers of each kind.
+        policy_refusal: why the key's policy last refused to sign; empty if it never did.
+    """
+
+    __slots__ = (
+        "_blacklisted_body",
+        "_blacklisted_users",
+        "_digest_of",
+        "_expiry",
+        "_expiry_s",
+        "_hold_until_s",
+        "_maker",
+        "_maker_text",
+        "_price_life_ms",
+        "_random96",
+        "_sign",
+        "_tail",
+        "_unused_blacklist_s",
+        "_withheld",
+        "blacklist",
+        "blacklisted",
+        "board",
+        "chain_time_s",
+        "halted",
+        "ledger",
+        "markets",
+        "policy_refusal",
+        "refused",
+        "signed",
+        "takers",
+        "tokens",
+        "withheld",
+    )
+
+    def __init__(
+        self,
+        *,
+        signer: Signer,
+        board: Board,
+        markets: Mapping[tuple[bytes, bytes], PairDirection],
+        ledger: QuoteLedger,
+        blacklist: Blacklist,
+        expiry_s: int,
+        unused_blacklist_s: int,
+        random96: Callable[[], bytes],
+        message: str = "",
+    ) -> None:
+        self.board = board
+        self.ledger = ledger
+        self.blacklist = blacklist
+        self.markets = {
+            (f"0x{gives.hex()}", f"0x{takes.hex()}"): market for (gives, takes), market in markets.items()
+        }
+        self.tokens = {asset for assets in self.markets for asset in assets}
+        self.takers: dict[str, bytes] = {}
+        self.halted = False
+        self.chain_time_s: int | None = None
+        self.withheld = ""
+        self._hold_until_s = 0
+        self._withheld: dict[str, str] = {}
+        self.signed = self.refused = self.blacklisted = 0
+        self.policy_refusal = ""
+        self._digest_of = digest_of_words_for(signer.domain_separator)
+        self._sign = signer.key.signer_for(signer.chain_id, signer.contract)
+        self._expiry = 0, b""
+        self._maker_text = f"0x{signer.maker.hex()}"
+        self._expiry_s = expiry_s
+        self._unused_blacklist_s = unused_blacklist_s
+        self._random96 = random96
+        self._maker = signer.maker
+        self._price_life_ms = board.price_life_ms
+        self._blacklisted_users = blacklist.users
+        self._tail = message_tail(message) if message else b""
+        self._blacklisted_body = encode(FirmResponse(message=message or "this user gets no firm quotes"))
+
+    def answer(self, raw: bytes, now_ms: int) -> bytes:
+        """The body that answers a request for a firm quote.
+
+        Args:
+            raw: the request's body.
+            now_ms: wall clock, milliseconds since the Unix epoch.
+
+        Raises:
+            InvalidInput: the body is not the documented one.
+            FirmRefused, TradingStopped, ServiceUnavailable: there is no quote for it now.
+        """
+        try:
+            return self._answer(decode_firm_request(raw), now_ms)
+        except Exception:
+            self.refused += 1
+            raise
+
+    def withhold(self, cause: str, reason: str) -> None:
+        """Sign nothing, and show nothing, for a reason; an empty one lifts that of the same cause."""
+        if reason:
+            self._withheld[cause] = reason
+        else:
+            self._withheld.pop(cause, None)
+        self.withheld = "; ".join(self._withheld.values())
+        self.board.withheld = bool(self.withheld)
+
+    def _answer(self, request: FirmRequest, now_ms: int) -> bytes:
+        now_s = now_ms // 1000
+        user = parse_address(request.user_address, "userAddress")
+        if user in self._blacklisted_users:
+            return self._no_order()
+        market = self.markets.get((request.maker_asset, request.taker_asset)) or self.markets.get(
+            (request.maker_asset.lower(), request.taker_asset.lower())
+        )
+        if market is None:
+            raise self._no_market(request)
+        taker = self.takers.get(request.taker_address.lower())
+        if taker is None:
+            raise self._no_taker(request)
+        book = self._open_book(market.state, now_ms)
+        gives_base = market.gives_base
+        maker_amount, taker_amount = _amounts(request, book, gives_base=gives_base)
+        ledger, holding, exposure = self.ledger, market.holding, market.state.exposure
+        chain_time_s = self.chain_time_s
+        if not ledger.admits(user, now_s if chain_time_s is None else chain_time_s):
+            self.blacklist.add(user, now_s + self._unused_blacklist_s)
+            return self._no_order()
+        notional = taker_amount if gives_base else maker_amount
+        ledger.check(holding, maker_amount, exposure, notional)
+
+        expiry_s = now_s + self._expiry_s
+        if expiry_s != self._expiry[0]:
+            self._expiry = expiry_s, expiry_s.to_bytes(32, "big")
+        addresses128 = market.addresses128.get(taker) or self._address_words(market, taker)
+        nonce_and_meta32 = firm_word(user, self._random96())
+        order_hash = self._digest_of(
+            nonce_and_meta32, self._expiry[1], addresses128, maker_amount, taker_amount
+        )
+        try:
+            rs64, recovery_id = self._sign(order_hash, holding.token, maker_amount, expiry_s, now_s)
+        except PolicyError as error:
+            self.policy_refusal = error.detail
+            raise FirmRefused("the signing key's policy forbids it", message="Notional limit") from None
+        base_sold = maker_amount if gives_base else -taker_amount
+        ledger.promise(order_hash, user, holding, maker_amount, exposure, notional, base_sold, expiry_s)
+        self.signed += 1
+        answer = encode_firm_quote(
+            int.from_bytes(nonce_and_meta32, "big"),
+            expiry_s,
+            request.maker_asset,
+            request.taker_asset,
+            self._maker_text,
+            request.taker_address,
+            request.maker_amount or maker_amount,
+            request.taker_amount or taker_amount,
+            to_65(rs64, recovery_id),
+        )
+        return answer[:-1] + self._tail if self._tail else answer
+
+    def _address_words(self, market: PairDirection, taker: bytes) -> bytes:
+        """Made once for each direction of a pair and each taker that was let in."""
+        words = address_words(market.holding.token, market.takes, self._maker, taker)
+        market.addresses128[taker] = words
+        return words
+
+    def _no_order(self) -> bytes:
+        self.blacklisted += 1
+        return self._blacklisted_body
+
+    def _open_book(self, state: PairState, now_ms: int) -> Book:
+        book = state.book
+        if self.halted:
+            raise TradingStopped
+        if book is None or state.halted or state.retired:
+            raise FirmRefused(message="Pair not quoted", got=state.pair_id)
+        if now_ms - state.updated_ms > self._price_life_ms:
+            raise FirmRefused(message="Price is stale", got=state.pair_id)
+        if self.withheld:
+            raise ServiceUnavailable(self.withheld)
+        return book
+
+    def hold(self, until_s: int) -> None:
+        """Sign nothing before a time, Unix seconds."""
+        self._hold_until_s = until_s
+        self.withhold("hold", "quotes of a run that ended badly may still be filled")
+
+    def look(self, now_s: int) -> None:
+        """End a hold whose time is over."""
+        if self._hold_until_s and now_s >= self._hold_until_s:
+            self._hold_until_s = 0
+            self.withhold("hold", "")
+
+    def _no_market(self, request: FirmRequest) -> Exception:
+        """Which of the two tokens is at fault, or that nobody quotes them against one another."""
+        for field, text in (("makerAsset", request.maker_asset), ("takerAsset", request.taker_asset)):
+            parse_address(text, field)
+            if text.lower() not in self.tokens:
+                return FirmRefused(message="Unknown token", field=field, got=text)
+        return FirmRefused(
+            message="Pair not quoted",
+            expected="two tokens of one entry of GET /pairs",
+            got=request.maker_asset,
+        )
+
+    def _no_taker(self, request: FirmRequest) -> Exception:
+        parse_address(request.taker_address, "takerAddress")
+        return FirmRefused(
+            message="Taker not allowed",
+            field="takerAddress",
+            expected="a contract of the service that fills orders",
+            got=request.taker_address,
+        )
+
+
+def _amounts(request: FirmRequest, book: Book, *, gives_base: bool) -> tuple[int, int]:
+    """(maker amount, taker amount): the given one, and the other from the book."""
+    text = request.taker_amount
+    if text is not None and request.maker_amount is None:
+        given = parse_amount(text, "takerAmount")
+        other = base_received(book.asks, given) if gives_base else quote_received(book.bids, given)
+        if given and other:
+            return other, given
+        raise _no_amount("takerAmount", text, other)
+    text = request.maker_amount
+    if text is None or request.taker_amount is not None:
+        raise InvalidInput(
+            expected="exactly one of makerAmount and takerAmount", got="both" if text else "neither"
+        )
+    given = parse_amount(text, "makerAmount")
+    other = quote_paid(book.asks, given) if gives_base else base_paid(book.bids, given)
+    if given and other:
+        return given, other
+    raise _no_amount("makerAmount", text, other)
+
+
+def _no_amount(field: str, text: str | None, other: int | None) -> FirmRefused:
+    if other is None:
+        return FirmRefused(message="Beyond depth", field=field, got=text)
+    return FirmRefused(
+        message="Amount out of range", field=field, expected="more: at least a unit of both tokens", got=text
+    )

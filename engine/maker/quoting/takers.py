@@ -1,0 +1,62 @@
+"""Who may fill: the addresses of the settings, and those of the service's /adapters/contract-takers.
+
+While the service's list of takers cannot be read, its last answer holds; before the first, the settings'
+list.
+
+Source: spec 3.9.7 and 3.9.8; interop.md 3.
+"""
+
+from collections.abc import Iterable
+
+import httpx
+import structlog
+import trio
+
+from ....codecs.messages.resource_messages import ContractTakers
+from ....codecs.messages.wire import decoder
+from ....config import limits
+from ....config.errors import CambistError, MakerError
+from ....crypto.addresses import ZERO_ADDRESS, parse_address
+from .quotes import Desk
+
+_log = structlog.get_logger("cambist.maker")
+_decode = decoder(ContractTakers, bytes_max=limits.JSON_BYTES_MAX)
+
+
+def takers_by_text(takers: Iterable[bytes]) -> dict[str, bytes]:
+    """As `Desk.takers`."""
+    return {f"0x{taker.hex()}": taker for taker in takers}
+
+
+async def follow_takers(
+    client: httpx.AsyncClient, url: str, desk: Desk, fixed: Iterable[bytes], every_s: float
+) -> None:
+    """Read the service's list for ever; `fixed` is always in it."""
+    fixed = tuple(fixed)
+    while True:
+        try:
+            takers = await read_takers(client, url)
+        except CambistError as error:
+            _log.warning("contract takers cannot be read", detail=error.detail)
+        else:
+            desk.takers = takers_by_text({*fixed, *takers})
+        await trio.sleep(every_s)
+
+
+async def read_takers(client: httpx.AsyncClient, url: str) -> list[bytes]:
+    """The service's list.
+
+    Raises:
+        MakerError: it cannot be had.
+        InvalidInput: it is no list of addresses.
+    """
+    try:
+        response = await client.get(url)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise MakerError(f"contract takers: not reached: {type(error).__name__}") from None
+    if response.status_code != 200:
+        raise MakerError(f"contract takers: HTTP status {response.status_code}")
+    takers = [parse_address(text, "contract takers") for text in _decode(response.content)]
+    if ZERO_ADDRESS in takers:
+        raise MakerError("contract takers: the zero address is listed: then anybody could fill")
+    return takers

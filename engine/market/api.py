@@ -1,0 +1,110 @@
+"""The Market endpoints: GET /prices, GET /swap and POST /transactions/{chainId}.
+
+Source: spec 1.13, 1.14; interop.md 3, GET /swap.
+"""
+
+from collections.abc import Callable
+
+from ...codecs.messages.market_messages import (
+    ContractParams,
+    PricesQuery,
+    PricesResponse,
+    SwapQuery,
+    SwapResponse,
+    TransactionBody,
+    TransactionEnvelope,
+    TransactionQuery,
+)
+from ...codecs.messages.wire import encode
+from ..admission.signatures import SignatureBudget
+from ..api.routes import Endpoint
+from ..server.routing import HttpCall, Reply
+from ..venue.resources import chain_in_path
+from .market_desk import MarketDesk
+from .unfilled import Asker
+
+_FIRM_COST = 5  # makers and a node are asked
+
+
+class MarketEndpoints:
+    """The endpoints of Market swaps.
+
+    Args:
+        asker_of: who sends a request.
+        partner_of: the default partner of a request; empty for none.
+        signatures_of: what a request may spend on wrong signatures.
+    """
+
+    def __init__(
+        self,
+        desk: MarketDesk,
+        asker_of: Callable[[HttpCall], Asker],
+        partner_of: Callable[[HttpCall], str],
+        signatures_of: Callable[[HttpCall], SignatureBudget],
+    ) -> None:
+        self._desk = desk
+        self._asker_of = asker_of
+        self._partner_of = partner_of
+        self._signatures_of = signatures_of
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The rows of the table."""
+        return (
+            Endpoint(
+                method="GET",
+                path="/prices",
+                plain=self._prices,
+                group="Market",
+                summary="The best Market route, sealed for half a minute",
+                query=PricesQuery,
+                answer=PricesResponse,
+            ),
+            Endpoint(
+                method="GET",
+                path="/swap",
+                coroutine=self._swap,
+                cost=_FIRM_COST,
+                group="Market",
+                summary="A route and its transaction in one request",
+                detail="Makers sign for it. With an API key nothing is checked on the chain; without one the "
+                "user's funds are. There is no `gas`.",
+                query=SwapQuery,
+                answer=SwapResponse,
+            ),
+            Endpoint(
+                method="POST",
+                path="/transactions/{chainId}",
+                coroutine=self._transaction,
+                cost=_FIRM_COST,
+                group="Market",
+                summary="The transaction of a route of GET /prices or GET /v2/quote, or of signed orders",
+                detail="Makers sign for it. `priceRoute` is passed on to the digit, within half a minute. "
+                "`orders` in its place are signed already; the Router has them filled in turn.",
+                query=TransactionQuery,
+                body=TransactionBody,
+                answer=TransactionEnvelope | ContractParams,
+            ),
+        )
+
+    def _prices(self, call: HttpCall) -> Reply:
+        partner = self._partner_of(call)
+        return Reply(200, encode(self._desk.prices(call.request.query or b"", call.now_ms, partner)))
+
+    async def _swap(self, call: HttpCall) -> Reply:
+        partner = self._partner_of(call)
+        query, asker = call.request.query or b"", self._asker_of(call)
+        return Reply(200, encode(await self._desk.swap(query, call.now_ms, asker, partner)))
+
+    async def _transaction(self, call: HttpCall) -> Reply:
+        request = call.request
+        chain_id = chain_in_path(call.parameters[0])
+        built = await self._desk.transaction(
+            chain_id,
+            request.query or b"",
+            request.body,
+            call.now_ms,
+            self._asker_of(call),
+            self._signatures_of(call),
+            self._partner_of(call),
+        )
+        return Reply(200, encode(built))

@@ -1,0 +1,74 @@
+"""Whether a user has what a swap takes, and lets the Router take it: at one block, before any maker signs.
+
+Source: spec 1.14.5, 1.25.34, 1.25.36.
+"""
+
+from msgspec import Struct
+
+from ...codecs.contracts.abi import WORD_BYTES
+from ...codecs.contracts.calldata import balance_of
+from ...codecs.trading_token import NATIVE_TOKEN
+from ...config.errors import InsufficientBalance, ServiceUnavailable
+from ...config.limits import CHAIN_TOKEN_GAS_MAX
+from ..chain.port import Chain, EthCall, Header
+from ..served.asking import Permit2s, latest_block
+from ..served.permit_proof import Taking, check_taking, check_words, needs_permit2, taking_calls
+from .ticket import SwapTicket
+
+
+class SwapFunds(Struct, frozen=True):
+    """Asks one chain.
+
+    Args:
+        router: that takes the tokens, 20 bytes.
+    """
+
+    chain: Chain
+    router: bytes
+    permit2s: Permit2s
+
+    async def check(self, ticket: SwapTicket) -> None:
+        """Pass where the swap can be filled for its user.
+
+        Raises:
+            InsufficientBalance, InsufficientAllowance: it cannot.
+            InvalidInput: what a permit says.
+            ServiceUnavailable: the token, or Permit2, does not answer.
+            ChainError: nobody answers.
+        """
+        if ticket.src_token == NATIVE_TOKEN:
+            _check_balance(await self.chain.balance(ticket.user), ticket.src_amount)
+            return
+        check_words(ticket.permit, ticket.user, self.router, "permit")
+        permit2 = b""
+        if needs_permit2(ticket.permit):
+            permit2 = await self.permit2s.of(self.chain, self.router, "permit")
+        await self._check_token(ticket, permit2, await latest_block(self.chain))
+
+    async def _check_token(self, ticket: SwapTicket, permit2: bytes, header: Header) -> None:
+        taking = Taking(
+            permit=ticket.permit,
+            token=ticket.src_token,
+            owner=ticket.user,
+            spender=self.router,
+            permit2=permit2,
+            whole=ticket.src_amount,
+            part=ticket.src_amount,
+            deadline=ticket.deadline,
+            role="the Market router",
+            owner_field="userAddress",
+            permit_field="permit",
+        )
+        balance = EthCall(ticket.src_token, balance_of(ticket.user), gas_max=CHAIN_TOKEN_GAS_MAX)
+        calls = {"balance": balance} | taking_calls(taking)
+        answers = dict(zip(calls, await self.chain.call_many([*calls.values()], header.hash), strict=True))
+        told = answers["balance"]
+        if isinstance(told, Exception) or len(told) < WORD_BYTES:
+            raise ServiceUnavailable("the source token does not say what the user has")
+        _check_balance(int.from_bytes(told[:WORD_BYTES], "big"), ticket.src_amount)
+        check_taking(taking, answers, now_s=header.time_s, has_part=True)
+
+
+def _check_balance(has: int, needed: int) -> None:
+    if has < needed:
+        raise InsufficientBalance(field="userAddress", expected=f"at least {needed} of srcToken", got=has)

@@ -1,0 +1,184 @@
+"""The Market surface of a venue, chain by chain: quotes, and the transactions that are built from them.
+
+Each method takes what came over HTTP and returns what is answered; whoever serves them encodes it.
+
+Source: spec 1.12, 1.13, 1.14; interop.md 3, GET /swap.
+Choice: A request without a partner has its API key's default partner; a transaction has its route's partner,
+    since the fee was quoted.
+Choice: GET /swap with a key makes no checks, as with `ignoreChecks=true`: the user has not approved yet.
+    Without a key the user's funds are checked, since makers sign for them.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Raw
+
+from ...codecs.messages.market_messages import (
+    ContractParams,
+    PriceRoute,
+    PricesResponse,
+    QuoteQuery,
+    SwapQuery,
+    SwapResponse,
+    TransactionBody,
+    TransactionEnvelope,
+    TransactionQuery,
+    decode_prices_query,
+    decode_swap_query,
+    decode_transaction_body,
+    decode_transaction_query,
+)
+from ...codecs.messages.vocabulary import MarketVersion, Side
+from ...codecs.messages.wire import encode
+from ...config.errors import InvalidInput, InvalidPriceRoute, MissingSlippage, UnsupportedChain
+from ...config.sections.partners import RegisteredPartner, Tier
+from ...crypto.route_seal import RouteSeal
+from ..admission.signatures import SignatureBudget
+from ..served.asking import Permit2s
+from .funds import SwapFunds
+from .price_route import opened, sealed, unpriced
+from .prices import FeeRules, ask_of_prices, ask_of_quote, best_route, with_partner
+from .transaction import Leave, order_transaction, transaction
+from .unfilled import Asker, UnfilledSwaps
+
+if TYPE_CHECKING:
+    from ..served.served_chain import ServedChain
+
+
+class MarketDesk:
+    """Quotes and builds Market swaps.
+
+    Args:
+        places: by chain id.
+        seal: of the routes that are issued.
+        partners, tiers: as configured.
+        user_places: of one user's swaps that are signed and not filled, on a chain.
+
+    Attributes:
+        unfilled: those of each chain.
+    """
+
+    def __init__(
+        self,
+        places: "Mapping[int, ServedChain]",
+        seal: RouteSeal,
+        partners: Mapping[str, RegisteredPartner],
+        tiers: Mapping[str, Tier],
+        *,
+        user_places: int,
+    ) -> None:
+        self._places = places
+        permit2s = Permit2s()
+        self.unfilled = {chain_id: UnfilledSwaps(user_places) for chain_id in places}
+        self._funds = {
+            chain_id: SwapFunds(place.chain, place.router, permit2s) for chain_id, place in places.items()
+        }
+        self._seal = seal
+        self._fees = FeeRules(partners, tiers)
+
+    def prices(self, raw_query: bytes, now_ms: int, partner: str = "") -> PricesResponse:
+        """GET /prices.
+
+        Args:
+            partner: of a request that names none.
+        """
+        query = with_partner(decode_prices_query(raw_query), partner)
+        place = self._place(query.chain, "network")
+        ask = ask_of_prices(place, query, self._fees, now_ms)
+        return PricesResponse(sealed(self._seal, best_route(place, ask), now_ms))
+
+    def market_route(self, query: QuoteQuery, now_ms: int) -> PriceRoute:
+        """The `market` block of GET /v2/quote."""
+        place = self._place(query.chain_id, "chainId")
+        ask = ask_of_quote(place, query, self._fees, now_ms)
+        return sealed(self._seal, best_route(place, ask), now_ms)
+
+    async def swap(self, raw_query: bytes, now_ms: int, asker: Asker, partner: str = "") -> SwapResponse:
+        """GET /swap.
+
+        Args:
+            partner: of a request that names none.
+        """
+        query = with_partner(decode_swap_query(raw_query), partner)
+        place = self._place(query.chain, "network")
+        _check_version(query.version, "version")
+        if query.slippage is None:
+            raise MissingSlippage(field="slippage", expected="basis points")
+        ask = ask_of_prices(place, query, self._fees, now_ms, tx_origin=query.tx_origin)
+        priced = best_route(place, ask)
+        route = sealed(self._seal, priced, now_ms)
+        built = await transaction(
+            place,
+            unpriced(priced),
+            _body_of(query, route),
+            TransactionQuery(ignore_checks=True),
+            self._fees,
+            now_ms,
+            self._leave(place, asker),
+        )
+        assert isinstance(built, TransactionEnvelope)  # noqa: S101 - not onlyParams
+        return SwapResponse(route, built)
+
+    async def transaction(
+        self,
+        chain_id: int,
+        raw_query: bytes,
+        body: bytes,
+        now_ms: int,
+        asker: Asker,
+        signatures: SignatureBudget,
+        partner: str = "",
+    ) -> TransactionEnvelope | ContractParams:
+        """POST /transactions/{chainId}.
+
+        Args:
+            signatures: what the orders of a request may spend.
+            partner: of a request with orders that names none.
+        """
+        place = self._place(chain_id, "chainId")
+        query = decode_transaction_query(raw_query)
+        asked = decode_transaction_body(body)
+        if (route := asked.route) is None:
+            asked, funds = with_partner(asked, partner), self._funds[chain_id]
+            with signatures:
+                return await order_transaction(place, asked, query, self._fees, now_ms, funds, signatures)
+        found = opened(self._seal, route, now_ms)
+        if found.route.network != chain_id:
+            raise InvalidPriceRoute(field="chainId", expected=f"{found.route.network}", got=chain_id)
+        _check_version(found.route.version, "priceRoute.version")
+        return await transaction(place, found, asked, query, self._fees, now_ms, self._leave(place, asker))
+
+    def _leave(self, place: "ServedChain", asker: Asker) -> Leave:
+        return Leave(asker, self.unfilled[place.chain_id], self._funds[place.chain_id])
+
+    def _place(self, chain_id: int, field: str) -> "ServedChain":
+        place = self._places.get(chain_id)
+        if place is None or not (place.settings.market and place.router):
+            raise UnsupportedChain(field=field, expected="a Market chain of GET /chains", got=chain_id)
+        return place
+
+
+def _check_version(version: str, field: str) -> None:
+    """Pass for the one router that is deployed (choices.md#quotes-and-routes)."""
+    if version != MarketVersion.V6_2:
+        raise InvalidInput(
+            field=field, expected=f"{MarketVersion.V6_2}: no older router is deployed", got=str(version)
+        )
+
+
+def _body_of(query: SwapQuery, route: PriceRoute) -> TransactionBody:
+    """The same request as POST /transactions would have it."""
+    members: dict[str, Any] = {
+        name: getattr(query, name)
+        for name in TransactionBody.__struct_fields__
+        if name in SwapQuery.__struct_fields__ and name not in _OF_THE_ROUTE
+    }
+    if query.partner_fee_bps is not None:
+        members["partner_fee_bps"] = str(query.partner_fee_bps)
+    members["src_amount" if query.side is Side.SELL else "dest_amount"] = query.amount
+    return TransactionBody(price_route=Raw(encode(route)), **members)
+
+
+_OF_THE_ROUTE = frozenset({"partner", "partner_fee_bps"})
+"""The partner is sealed with the route; the fee is a text in a body."""

@@ -1,0 +1,52 @@
+"""Why a swap has no route, in words for the client that asks. Pure.
+
+    left out     makers could fill it that includeDEXS, excludeDEXS, `route` or a blacklist leave out
+    books        no live books lead from one token to the other
+    side         books lead there, without a level on this side
+    depth        the amount is more than the live books hold
+    amount       the amount buys not one unit
+
+Books that rest, that are stale or whose maker is out of use are named beside `books` and `depth`.
+
+Choice: Gas alone is no `No route` of a Market swap; a Delta price below its gas is
+    `GasCostExceedsTradeAmount`.
+Choice: `No route` is 400, never a 200 without a block. `mode=DELTA` without a price is 400 with the reason of
+    `fallbackReason`; wrong decimals of a token are the same error with that detail.
+"""
+
+from typing import TYPE_CHECKING
+
+from ...config.errors import NoRoute
+from ...feeds.standing import PairStanding
+from ..routing.search.pathfinder import NoPlanReason
+from ..routing.search.plan import SwapRequest
+
+if TYPE_CHECKING:
+    from ..routing.tokens import ListedToken
+    from ..served.served_chain import ServedChain
+
+_SAID = {
+    NoPlanReason.LEFT_OUT: "makers that could fill it are excluded by the request or do not serve this user",
+    NoPlanReason.BOOKS: "no live books lead from {src} to {dest}",
+    NoPlanReason.SIDE: "the books between {src} and {dest} have no level on this side",
+    NoPlanReason.DEPTH: "the amount is more than the live books between {src} and {dest} hold",
+    NoPlanReason.AMOUNT: "the amount is too small: it buys not one unit",
+}
+_AWAY = {
+    PairStanding.RESTING: "{makers} at rest after faults",
+    PairStanding.STALE: "{makers} with stale books",
+    PairStanding.WITHHELD: "{makers} out of use",
+}
+
+
+def no_route(place: "ServedChain", src: "ListedToken", dest: "ListedToken", wanted: SwapRequest) -> NoRoute:
+    """The error of a swap that the pathfinder of a place has no plan for."""
+    lack = place.pathfinder.lack(wanted)
+    said = [_SAID[lack].format(src=src.symbol, dest=dest.symbol)]
+    if lack in (NoPlanReason.BOOKS, NoPlanReason.DEPTH):
+        hidden = {name: feed.cache.hidden(src.routed, dest.routed) for name, feed in place.feeds.items()}
+        for standing, words in _AWAY.items():
+            makers = [name for name, standings in sorted(hidden.items()) if standing in standings]
+            if makers:
+                said.append(words.format(makers=", ".join(makers)))
+    return NoRoute("; ".join(said))

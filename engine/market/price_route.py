@@ -1,0 +1,325 @@
+"""A Market route on the wire: a plan as `priceRoute`, its seal, and the way back to the plan. Pure.
+
+A sealed route holds all that a transaction is built from, so that nothing is remembered between the two
+requests: amounts and makers in `bestRoute`, what it was asked with in the terms that `hmac` carries. A client
+that keeps the documented members alone so sends back all that is needed.
+
+    sale       destAmount = what the paths give, less the fee
+    purchase   srcAmount = what the paths cost, and the fee on top
+
+Hops name the traded tokens: the wrapped form of the native token. `others` decides nothing: a route may
+return without it or with it as issued.
+
+Source: spec 1.8, 1.25.50, 1.25.52; interop.md 3, `bestRoute`; choices.md#quotes-and-routes,
+    choices.md#fees-and-partners.
+Choice: Percentages are of the fixed amount, cut to two decimals; the largest part takes the rest to 100.
+Choice: `gasCost` is in units of gas; an unknown value in US dollars is `"0"`.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, Struct
+
+from ...codecs.amounts import format_units, format_usd, parse_amount
+from ...codecs.canonical_json import canonical
+from ...codecs.messages.market_messages import (
+    OtherRoute,
+    PriceRoute,
+    RoutePart,
+    RouteTerms,
+    Swap,
+    SwapExchange,
+    decode_price_route,
+    decode_route_terms,
+)
+from ...codecs.messages.vocabulary import MarketVersion, Side
+from ...codecs.messages.wire import decoder, encode
+from ...codecs.rounding import mul_div_down
+from ...config.errors import InvalidInput, InvalidPriceRoute, NoRoute
+from ...config.limits import BPS_ONE, JSON_BYTES_MAX, UINT256_MAX
+from ...config.sections.partners import ResolvedFee
+from ...crypto.addresses import parse_address, to_checksum
+from ...crypto.route_seal import RouteSeal
+from ..routing.search.plan import HopPlan, MakerShare, PathPlan, RoutePlan, SwapRequest, Taxes
+from ..routing.tokens import NATIVE_DECIMALS, ListedToken
+
+METHODS = {Side.SELL: "swapExactIn", Side.BUY: "swapExactOut"}
+"""The Router's functions; each takes a fee."""
+
+_PERCENT = Decimal(100)
+_PRICE_DECIMALS = 18
+_ADDRESSES_REMEMBERED = 1_024
+_text = lru_cache(_ADDRESSES_REMEMBERED)(to_checksum)
+_sorted = msgspec.json.Encoder(order="sorted", decimal_format="number").encode
+_members = decoder(dict[str, Raw], bytes_max=JSON_BYTES_MAX)
+_value: Callable[[bytes], Any] = decoder(object, bytes_max=JSON_BYTES_MAX)
+_NULL = b"null"
+
+
+class Offered(Struct, frozen=True):
+    """What a route is written with, beside its plan.
+
+    Attributes:
+        tokens: the listed ones, by address.
+        router: 20 bytes.
+        src_usd, dest_usd: of the amounts of the plan, before the fee; gas_usd: of its gas.
+        others: the plans of single makers; None where nobody asked.
+    """
+
+    chain_id: int
+    block_number: int
+    wanted: SwapRequest
+    src: ListedToken
+    dest: ListedToken
+    tokens: Mapping[bytes, ListedToken]
+    router: bytes
+    fee: ResolvedFee
+    version: MarketVersion
+    src_usd: Decimal | None
+    dest_usd: Decimal | None
+    gas_usd: Decimal | None
+    is_impact_reached: bool
+    others: Mapping[str, RoutePlan] | None = None
+
+
+class UnsealedRoute(Struct, frozen=True):
+    """A route that is not sealed yet, and the terms that its seal will carry."""
+
+    route: PriceRoute
+    terms: RouteTerms
+
+
+class OpenedRoute(Struct, frozen=True):
+    """A route that came back, without `hmac` and `others`, and what it was made of."""
+
+    route: PriceRoute
+    plan: RoutePlan
+    wanted: SwapRequest
+
+    @property
+    def fee_bps(self) -> int:
+        """Of the partner, as it was quoted."""
+        return int(self.route.partner_fee * _PERCENT)
+
+
+def price_route(offered: Offered, plan: RoutePlan) -> UnsealedRoute:
+    """The route of a plan.
+
+    Raises:
+        NoRoute: nothing would be left after the fee, or nobody could pay for it.
+    """
+    src_amount, dest_amount = after_fee(plan.side, plan.src_amount, plan.dest_amount, offered.fee.fee_bps)
+    if dest_amount <= 0:
+        raise NoRoute("the partner's fee takes all that it brings")
+    if src_amount > UINT256_MAX:
+        raise NoRoute("with the partner's fee it costs more than there can be")
+    router = _text(offered.router)
+    tokens = offered.tokens
+    route = PriceRoute(
+        block_number=offered.block_number,
+        network=offered.chain_id,
+        src_token=offered.src.text,
+        dest_token=offered.dest.text,
+        src_decimals=offered.src.decimals,
+        dest_decimals=offered.dest.decimals,
+        src_amount=str(src_amount),
+        dest_amount=str(dest_amount),
+        best_route=tuple(
+            RoutePart(percent, _swaps(path.hops, plan.side, tokens))
+            for percent, path in zip(_percents(plan.side, plan.paths), plan.paths, strict=True)
+        ),
+        gas_cost_usd=format_usd(offered.gas_usd),
+        gas_cost=str(plan.gas),
+        version=offered.version.value,
+        contract_address=router,
+        token_transfer_proxy=router,
+        contract_method=METHODS[plan.side],
+        partner_fee=Decimal(offered.fee.fee_bps) / _PERCENT,
+        src_usd=format_usd(_part(offered.src_usd, src_amount, plan.src_amount)),
+        dest_usd=format_usd(_part(offered.dest_usd, dest_amount, plan.dest_amount)),
+        partner=offered.fee.partner,
+        max_impact_reached=offered.is_impact_reached,
+        side=plan.side,
+        others=UNSET if offered.others is None else _others(offered, offered.others),
+    )
+    return UnsealedRoute(route, _terms(offered.wanted, plan, route))
+
+
+def after_fee(side: Side, src_amount: int, dest_amount: int, fee_bps: int) -> tuple[int, int]:
+    """What the user gives and gets, the partner's fee included (choices.md#fees-and-partners).
+
+    Not guaranteed: that a purchase's cost still fits 256 bits.
+    """
+    if side is Side.SELL:
+        return src_amount, dest_amount - mul_div_down(dest_amount, fee_bps, BPS_ONE)
+    return src_amount + mul_div_down(src_amount, fee_bps, BPS_ONE), dest_amount
+
+
+# --- The seal -----------------------------------------------------------------------------------------
+
+
+def sealed(seal: RouteSeal, priced: UnsealedRoute, now_ms: int) -> PriceRoute:
+    """The route with its `hmac`."""
+    covered = _sorted(msgspec.structs.replace(priced.route, others=UNSET))
+    return msgspec.structs.replace(priced.route, hmac=seal.seal(covered, now_ms, encode(priced.terms)))
+
+
+def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> OpenedRoute:
+    """What a client sent back as `priceRoute`.
+
+    Args:
+        raw: its JSON.
+
+    Guarantees: nothing of what is returned is outside the seal.
+
+    Raises:
+        InvalidPriceRoute: it is not a route that was issued here, to the digit.
+        StalePriceRoute: issued too long ago.
+    """
+    try:
+        members = _members(canonical(raw))
+        given = _value(bytes(members.pop("hmac", Raw(_NULL))))
+    except InvalidInput as error:
+        said = error.detail.removeprefix(f"{error.message}: ")
+        raise InvalidPriceRoute(said, field="priceRoute") from None
+    others = bytes(members.pop("others", Raw(_NULL)))
+    covered = _sorted(members)
+    seal.check(covered, given, now_ms)
+    try:
+        terms = decode_route_terms(seal.carried(given))
+    except InvalidInput:
+        raise InvalidPriceRoute(field="hmac", expected="the terms that a route is issued with") from None
+    if others != _NULL and _digest(others) != terms.others:
+        raise InvalidPriceRoute(field="priceRoute.others", expected="the member as it was issued, or none")
+    return unpriced(UnsealedRoute(decode_price_route(covered), terms))
+
+
+def unpriced(priced: UnsealedRoute) -> OpenedRoute:
+    """The plan of a route of ours, and the request behind it."""
+    route, terms = priced.route, priced.terms
+    paths = tuple(_path(tuple(map(_hop, part.swaps))) for part in route.best_route)
+    plan = RoutePlan(
+        route.side,
+        parse_amount(terms.src_amount),
+        parse_amount(terms.dest_amount),
+        parse_amount(route.gas_cost),
+        paths,
+    )
+    wanted = SwapRequest(
+        src_token=paths[0].hops[0].src_token,
+        dest_token=paths[0].hops[-1].dest_token,
+        amount=plan.src_amount if route.side is Side.SELL else plan.dest_amount,
+        side=route.side,
+        only=None if terms.include is None else frozenset(terms.include),
+        without=frozenset(terms.exclude),
+        route=tuple(map(parse_address, terms.route)),
+        taxes=Taxes(*terms.taxes),
+        gas_price_wei=parse_amount(terms.gas_price_wei),
+    )
+    return OpenedRoute(route, plan, wanted)
+
+
+# --- Parts --------------------------------------------------------------------------------------------
+
+
+def _terms(wanted: SwapRequest, plan: RoutePlan, route: PriceRoute) -> RouteTerms:
+    taxes = wanted.taxes
+    return RouteTerms(
+        src_amount=str(plan.src_amount),
+        dest_amount=str(plan.dest_amount),
+        gas_price_wei=str(wanted.gas_price_wei),
+        include=None if wanted.only is None else tuple(sorted(wanted.only)),
+        exclude=tuple(sorted(wanted.without)),
+        route=tuple(map(_text, wanted.route)),
+        taxes=(taxes.src, taxes.dest, taxes.src_dex, taxes.dest_dex),
+        others="" if route.others is UNSET else _digest(_sorted(route.others)),
+    )
+
+
+def _digest(canonical_others: bytes) -> str:
+    return hashlib.sha256(canonical_others).hexdigest()
+
+
+def _others(offered: Offered, plans: Mapping[str, RoutePlan]) -> dict[str, OtherRoute]:
+    others = {}
+    for maker, plan in sorted(plans.items()):
+        src_amount, dest_amount = after_fee(plan.side, plan.src_amount, plan.dest_amount, offered.fee.fee_bps)
+        hops = [hop for path in plan.paths for hop in path.hops]
+        others[maker] = OtherRoute(str(src_amount), str(dest_amount), _swaps(hops, plan.side, offered.tokens))
+    return others
+
+
+def _swaps(hops: Iterable[HopPlan], side: Side, tokens: Mapping[bytes, ListedToken]) -> tuple[Swap, ...]:
+    return tuple(_swap(hop, side, tokens) for hop in hops)
+
+
+def _swap(hop: HopPlan, side: Side, tokens: Mapping[bytes, ListedToken]) -> Swap:
+    src, src_decimals = _told(hop.src_token, tokens)
+    dest, dest_decimals = _told(hop.dest_token, tokens)
+    return Swap(
+        src_token=src,
+        src_decimals=src_decimals,
+        dest_token=dest,
+        dest_decimals=dest_decimals,
+        swap_exchanges=tuple(
+            SwapExchange(
+                share.maker,
+                str(share.src_amount),
+                str(share.dest_amount),
+                percent,
+                _data(share, src_decimals, dest_decimals),
+            )
+            for percent, share in zip(_percents(side, hop.shares), hop.shares, strict=True)
+        ),
+    )
+
+
+def _told(address: bytes, tokens: Mapping[bytes, ListedToken]) -> tuple[str, int]:
+    """(text, decimals) of a token. The wrapped native one is routed without being listed, too."""
+    token = tokens.get(address)
+    return (token.text, token.decimals) if token else (_text(address), NATIVE_DECIMALS)
+
+
+def _data(share: MakerShare, src_decimals: int, dest_decimals: int) -> dict[str, Any]:
+    """What people look at: what kind of source it is, and destination tokens for one of the source."""
+    scale = src_decimals + _PRICE_DECIMALS
+    price = mul_div_down(share.dest_amount, 10**scale, share.src_amount) if share.src_amount else 0
+    return {"type": "RFQ", "price": format_units(price, dest_decimals + _PRICE_DECIMALS)}
+
+
+def _path(hops: tuple[HopPlan, ...]) -> PathPlan:
+    return PathPlan(hops[0].src_amount, hops[-1].dest_amount, hops)
+
+
+def _hop(swap: Swap) -> HopPlan:
+    shares = tuple(
+        MakerShare(one.exchange, parse_amount(one.src_amount), parse_amount(one.dest_amount))
+        for one in swap.swap_exchanges
+    )
+    return HopPlan(
+        parse_address(swap.src_token),
+        parse_address(swap.dest_token),
+        sum(share.src_amount for share in shares),
+        sum(share.dest_amount for share in shares),
+        shares,
+    )
+
+
+def _percents(side: Side, parts: Sequence[PathPlan] | Sequence[MakerShare]) -> list[Decimal]:
+    if len(parts) == 1:
+        return [_PERCENT]
+    amounts = [part.src_amount if side is Side.SELL else part.dest_amount for part in parts]
+    total = sum(amounts)
+    hundredths = [amount * BPS_ONE // total for amount in amounts]
+    hundredths[amounts.index(max(amounts))] += BPS_ONE - sum(hundredths)
+    return [Decimal(one) / _PERCENT for one in hundredths]
+
+
+def _part(value: Decimal | None, amount: int, whole: int) -> Decimal | None:
+    """The value of `amount` where `whole` has that value."""
+    return value if value is None or amount == whole else value * amount / whole

@@ -1,0 +1,452 @@
+"""A swap that somebody wants built: what was sent, held against the route, as what the Router is told. Pure.
+
+    read_parties   body -> Parties: for whom, until when, by which permit
+    read_ticket    body and opened route -> Ticket: terms, bounds, fee
+    ticket_of      the same of whatever a swap is built on: a route, or signed orders (`signed_orders`)
+    swap_of        ticket and hops of signed fills -> the Router's Swap
+    params_of      the same as values for a contract library
+
+The fee may differ from the quoted one where the request names another partner or fee; what is expected is
+reckoned again from the plan then.
+
+Source: spec 1.14, 1.27; interop.md 2 (slippage, permits); choices.md#market-swaps,
+    choices.md#fees-and-partners, choices.md#signatures-and-permits.
+Choice: The fee is the quoted one unless the request names another partner or a partnerFeeBps.
+Choice: `side` is optional; one that differs from the route's is refused.
+Choice: With both takeSurplus and isSurplusToUser the user keeps the surplus.
+Choice: The amount that is not fixed must not be better for the user than expected, as nobody could meet it.
+    Beside `slippage` it decides, and both are checked; the fixed amount is the route's.
+Choice: A zero receiver counts as absent; a contract of the venue or a token is refused, as it would keep the
+    tokens.
+Choice: A swap without a deadline ends with the first of its firm quotes. A Permit2 transfer signs its
+    deadline, which is required then.
+Choice: A token's own permit names the user as owner and the Router as spender; the native token takes no
+    permit.
+Choice: `onlyParams` answers `{method, params, contract}`.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from ...codecs.amounts import parse_amount, parse_positive_amount
+from ...codecs.contracts.calldata import OrderInfo
+from ...codecs.contracts.permit import RFQ_FORMS, PermitForm, parse_permit, permit_form
+from ...codecs.contracts.router_calldata import PAYS_DIRECTLY, Hop, RouterSwap
+from ...codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
+from ...codecs.iso_time import check_unix_seconds
+from ...codecs.messages.market_messages import ContractParams, TransactionBody
+from ...codecs.messages.vocabulary import Side
+from ...codecs.rounding import mul_div_down, mul_div_up
+from ...codecs.trading_token import NATIVE_TOKEN, check_account
+from ...config.errors import InvalidInput, MissingSlippage, NoRoute, OrderExpired
+from ...config.limits import ANON_FEE_BPS, BPS_ONE, PARTNER_FEE_BPS_MAX, UINT256_MAX
+from ...config.sections.partners import RegisteredPartner, ResolvedFee, registered_partner, resolve_fee
+from ...crypto.addresses import ADDRESS_BYTES, ZERO_ADDRESS, parse_address, to_checksum
+from ...crypto.hexadecimal import to_hex
+from ..chain.proceeds import least_before_fee, most_before_fee
+from ..routing.firm.firm_route import FirmRoute
+from ..routing.search.plan import Taxes
+from ..routing.tokens import ListedToken
+from ..served.token_permits import check_named
+from .price_route import METHODS, OpenedRoute, after_fee
+from .prices import FeeRules
+
+if TYPE_CHECKING:
+    from ..served.served_chain import ServedChain
+
+_FEE_DIGITS_MAX = 3
+_FIXED = {Side.SELL: "srcAmount", Side.BUY: "destAmount"}
+_OTHER = {Side.SELL: "destAmount", Side.BUY: "srcAmount"}
+
+
+class Parties(Struct, frozen=True, kw_only=True):
+    """For whom a swap is built.
+
+    Attributes:
+        receiver: zero for the user.
+        permit: of the user's for the Router; empty for none.
+        deadline: Unix seconds; 0 for that of the fills.
+    """
+
+    user: bytes
+    tx_origin: bytes
+    receiver: bytes
+    permit: bytes
+    deadline: int
+
+
+class Basis(Struct, frozen=True, kw_only=True):
+    """What a swap is built on: a route that was quoted, or orders that were signed.
+
+    Attributes:
+        src_amount, dest_amount: what the user gives and gets before the fee.
+        brought: what the fills give in all, before the destination token's taxes.
+        fee: what the swap pays, and to whom.
+    """
+
+    side: Side
+    src: ListedToken
+    dest: ListedToken
+    src_amount: int
+    dest_amount: int
+    brought: int
+    taxes: Taxes = Taxes()
+    fee: ResolvedFee
+
+
+class SwapTicket(Parties, frozen=True, kw_only=True):
+    """A swap to be built.
+
+    Attributes:
+        src_token, dest_token: 20 bytes; the placeholder's for the native token.
+        src_amount: what is sold, or the most that is spent.
+        dest_amount: the least that is received, or what is bought.
+        expected: of the side that is not fixed, after fees, as the Router counts it: of a sale before the
+            destination token's own tax, which is withheld when the Router sends.
+        limit: of that side, what the signed fills must keep to: before the fee and the tokens' taxes.
+    """
+
+    side: Side
+    src_token: bytes
+    dest_token: bytes
+    src_amount: int
+    dest_amount: int
+    expected: int
+    limit: int
+    partner_and_fee: int
+
+    @property
+    def value_wei(self) -> int:
+        """Native tokens that come with the transaction."""
+        return self.src_amount if self.src_token == NATIVE_TOKEN else 0
+
+
+def read_ticket(
+    place: "ServedChain", opened: OpenedRoute, body: TransactionBody, fees: FeeRules, now_ms: int
+) -> SwapTicket:
+    """Hold a request against its route.
+
+    Raises:
+        InvalidInput: names the field that does not fit.
+        OrderExpired: its deadline has passed.
+        InvalidToken, TokenNotSupported, NoRoute: a token, or its decimals.
+        MissingSlippage: neither a slippage nor the amount that is not fixed.
+        PartnerNotAllowed: its tier forbids the fee or the surplus flags.
+    """
+    route, plan = opened.route, opened.plan
+    if body.side is not None and body.side is not plan.side:
+        raise InvalidInput(field="side", expected=f"the route's, {plan.side.value}", got=body.side.value)
+    src = place.tokens.find(body.src_token, "srcToken", body.src_decimals)
+    dest = place.tokens.find(body.dest_token, "destToken", body.dest_decimals)
+    for field, token, text in (("srcToken", src, route.src_token), ("destToken", dest, route.dest_token)):
+        if token.text != text:
+            raise InvalidInput(field=field, expected=f"the route's, {text}", got=token.text)
+    parties = read_parties(place, body, src, now_ms)
+    fee = fee_of(opened, body, fees)
+    amount = fixed_amount(body, plan.side)
+    quoted = plan.src_amount if plan.side is Side.SELL else plan.dest_amount
+    if amount != quoted:
+        raise InvalidInput(field=_FIXED[plan.side], expected=f"the route's, {quoted}", got=str(amount))
+    _check_bound(body, plan.side)
+    basis = Basis(
+        side=plan.side,
+        src=src,
+        dest=dest,
+        src_amount=plan.src_amount,
+        dest_amount=plan.dest_amount,
+        brought=sum(path.dest_amount for path in plan.paths),
+        taxes=opened.wanted.taxes,
+        fee=fee,
+    )
+    return ticket_of(body, parties, basis)
+
+
+def read_parties(place: "ServedChain", body: TransactionBody, src: ListedToken, now_ms: int) -> Parties:
+    """What a request says of those who take part.
+
+    Raises:
+        InvalidInput: names the field that cannot be.
+        OrderExpired: the deadline has passed.
+    """
+    user = parse_address(body.user_address, "userAddress")
+    check_account(user, "userAddress")
+    return Parties(
+        user=user,
+        tx_origin=user if body.tx_origin is None else parse_address(body.tx_origin, "txOrigin"),
+        receiver=_receiver(place, body.receiver),
+        permit=_permit(place, body, user, is_native=src.address == NATIVE_TOKEN),
+        deadline=_deadline(body.deadline, now_ms),
+    )
+
+
+def ticket_of(body: TransactionBody, parties: Parties, basis: Basis) -> SwapTicket:
+    """Bounds and terms of a swap.
+
+    Raises:
+        InvalidInput: the amount that is not fixed is better for the user than what is expected.
+        NoRoute: it costs more than there can be.
+    """
+    fee_bps, taxes = basis.fee.fee_bps, basis.taxes
+    quoted_src, quoted_dest = after_fee(basis.side, basis.src_amount, basis.dest_amount, fee_bps)
+    if basis.side is Side.SELL:
+        src_amount, dest_amount = basis.src_amount, _least(body, quoted_dest)
+        limit = _before_sale_taxes(least_before_fee(dest_amount, fee_bps), taxes)
+        expected = _expected_of_sale(basis)
+    else:
+        src_amount, dest_amount = _most(body, quoted_src), basis.dest_amount
+        limit = _after_purchase_taxes(most_before_fee(src_amount, fee_bps), taxes)
+        expected = quoted_src
+    return SwapTicket(
+        **msgspec.structs.asdict(parties),
+        side=basis.side,
+        src_token=basis.src.address,
+        dest_token=basis.dest.address,
+        src_amount=src_amount,
+        dest_amount=dest_amount,
+        expected=expected,
+        limit=limit,
+        partner_and_fee=partner_and_fee(basis.fee, body),
+    )
+
+
+def hops_of(firm: FirmRoute) -> tuple[Hop, ...]:
+    """Firm quotes as the Router takes them."""
+    return tuple(
+        Hop(
+            taker_amount=hop.taker_amount,
+            maker_amount=hop.maker_amount,
+            orders=tuple(
+                OrderInfo(fill.order, fill.signature, fill.order.taker_amount) for fill in hop.fills
+            ),
+        )
+        for hop in firm.hops
+    )
+
+
+def swap_of(ticket: SwapTicket, hops: tuple[Hop, ...], expiry_s: int) -> RouterSwap:
+    """What the Router is told.
+
+    Args:
+        expiry_s: when the fills are no longer what was reckoned with, Unix seconds.
+    """
+    return RouterSwap(
+        src_token=ticket.src_token,
+        dest_token=ticket.dest_token,
+        src_amount=ticket.src_amount,
+        dest_amount=ticket.dest_amount,
+        expected_amount=ticket.expected,
+        receiver=ticket.receiver,
+        deadline=ticket.deadline or expiry_s,
+        partner_and_fee=ticket.partner_and_fee,
+        permit=ticket.permit,
+        hops=hops,
+    )
+
+
+def params_of(side: Side, swap: RouterSwap, router: bytes) -> ContractParams:
+    """The call as a contract library takes it: structs as arrays, numbers as strings
+    (choices.md#market-swaps)."""
+    return ContractParams(METHODS[side], (_value(swap),), to_checksum(router))
+
+
+# --- Fees ---------------------------------------------------------------------------------------------
+
+
+def fee_of(opened: OpenedRoute, body: TransactionBody, fees: FeeRules) -> ResolvedFee:
+    """What the swap of a route pays, and to whom."""
+    name = opened.route.partner if body.partner is None else body.partner
+    registered = registered_partner(name, fees.partners)
+    quoted: int | None = None
+    if registered is registered_partner(opened.route.partner, fees.partners):
+        quoted = _requested(opened.fee_bps, registered)
+    return fee_asked(name, body, fees, quoted)
+
+
+def fee_asked(
+    name: str | None, body: TransactionBody, fees: FeeRules, quoted_bps: int | None = None
+) -> ResolvedFee:
+    """What a swap pays to a partner, and to whom.
+
+    Args:
+        name: of the partner; None for anon.
+        quoted_bps: the `partnerFeeBps` where the request has none.
+
+    Raises:
+        InvalidInput: the fee or the address is none.
+        PartnerNotAllowed: its tier forbids the fee or the surplus flags.
+    """
+    requested = quoted_bps if body.partner_fee_bps is None else _fee_bps(body.partner_fee_bps)
+    return resolve_fee(
+        name,
+        requested,
+        fees.partners,
+        fees.tiers,
+        partner_address=_address_of(body),
+        takes_surplus=_takes_surplus(body),
+        caps_surplus=body.is_cap_surplus,
+    )
+
+
+def partner_and_fee(fee: ResolvedFee, body: TransactionBody) -> int:
+    """Fee, recipient and surplus flags as the Router takes them."""
+    packed = pack_partner_and_fee(
+        PartnerAndFee(
+            partner=parse_address(fee.address, "partnerAddress") if fee.address else ZERO_ADDRESS,
+            fee_bps=fee.fee_bps,
+            partner_takes_surplus=_takes_surplus(body),
+            cap_surplus=body.is_cap_surplus,
+        )
+    )
+    return packed | (PAYS_DIRECTLY if body.is_direct_fee_transfer else 0)
+
+
+def _address_of(body: TransactionBody) -> str:
+    """Its `partnerAddress`; empty for none, which the zero address says too."""
+    if body.partner_address is None:
+        return ""
+    address = parse_address(body.partner_address, "partnerAddress")
+    return "" if address == ZERO_ADDRESS else to_checksum(address)
+
+
+def _requested(quoted_bps: int, registered: RegisteredPartner | None) -> int | None:
+    """The `partnerFeeBps` that the quote was asked with."""
+    if registered is not None:
+        return max(quoted_bps - registered.fee_bps, 0)
+    return None if quoted_bps == ANON_FEE_BPS else quoted_bps
+
+
+def _fee_bps(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _FEE_DIGITS_MAX):
+        raise InvalidInput(
+            field="partnerFeeBps", expected=f"a string of digits, 0 to {PARTNER_FEE_BPS_MAX}", got=text
+        )
+    return int(text)
+
+
+def _takes_surplus(body: TransactionBody) -> bool:
+    return body.take_surplus and not body.is_surplus_to_user
+
+
+# --- Amounts ------------------------------------------------------------------------------------------
+
+
+def fixed_amount(body: TransactionBody, side: Side) -> int:
+    """The amount that a side fixes.
+
+    Raises:
+        InvalidInput: it is missing, or no amount.
+    """
+    field = _FIXED[side]
+    text = body.src_amount if side is Side.SELL else body.dest_amount
+    if text is None:
+        raise InvalidInput("missing", field=field)
+    return parse_positive_amount(text, field)
+
+
+def _check_bound(body: TransactionBody, side: Side) -> None:
+    """Pass where something bounds the other amount of a route. Signed orders bound it themselves.
+
+    Raises:
+        MissingSlippage: neither a slippage nor that amount is there.
+    """
+    other = body.dest_amount if side is Side.SELL else body.src_amount
+    if other is None and body.slippage is None:
+        raise MissingSlippage(field="slippage", expected=f"basis points, or {_OTHER[side]}")
+
+
+def _least(body: TransactionBody, quoted: int) -> int:
+    """What a sale must bring: the amount that was sent, else the slippage of what is expected."""
+    if body.dest_amount is None:
+        return mul_div_down(quoted, BPS_ONE - (body.slippage or 0), BPS_ONE)
+    least = parse_amount(body.dest_amount, "destAmount")
+    if least > quoted:
+        raise InvalidInput(field="destAmount", expected=f"at most what comes of it, {quoted}", got=least)
+    return least
+
+
+def _most(body: TransactionBody, quoted: int) -> int:
+    """What a purchase may cost."""
+    if quoted > UINT256_MAX:
+        raise NoRoute("with this fee it costs more than there can be")
+    if body.src_amount is None:
+        return min(mul_div_down(quoted, BPS_ONE + (body.slippage or 0), BPS_ONE), UINT256_MAX)
+    most = parse_amount(body.src_amount, "srcAmount")
+    if most < quoted:
+        raise InvalidInput(field="srcAmount", expected=f"at least what it costs, {quoted}", got=most)
+    return most
+
+
+def _before_sale_taxes(amount: int, taxes: Taxes) -> int:
+    """What the last hops must give so that `amount` arrives."""
+    for bps in (taxes.dest, taxes.dest_dex):
+        amount = mul_div_up(amount, BPS_ONE, BPS_ONE - bps)
+    return amount
+
+
+def _expected_of_sale(basis: Basis) -> int:
+    """What the Router has to send to the user where everything comes as it is expected."""
+    arrives = mul_div_down(basis.brought, BPS_ONE - basis.taxes.dest_dex, BPS_ONE)
+    return arrives - mul_div_down(arrives, basis.fee.fee_bps, BPS_ONE)
+
+
+def _after_purchase_taxes(amount: int, taxes: Taxes) -> int:
+    """What is there for the first hops when the user gives `amount`."""
+    for bps in (taxes.src, taxes.src_dex):
+        amount = mul_div_down(amount, BPS_ONE - bps, BPS_ONE)
+    return amount
+
+
+# --- The rest -----------------------------------------------------------------------------------------
+
+
+def _receiver(place: "ServedChain", text: str | None) -> bytes:
+    receiver = ZERO_ADDRESS if text is None else parse_address(text, "receiver")
+    ours = (
+        place.router,
+        place.executor,
+        place.rfq,
+        place.delta,
+        place.fee_vault,
+        place.tokens.wrapped_native,
+    )
+    if receiver != ZERO_ADDRESS and (receiver in ours or receiver in place.tokens.by_address):
+        raise InvalidInput(
+            field="receiver", expected="an account, not a token or a contract of the venue", got=text
+        )
+    return receiver
+
+
+def _permit(place: "ServedChain", body: TransactionBody, user: bytes, *, is_native: bool) -> bytes:
+    raw = b"" if body.permit is None else parse_permit(body.permit)
+    if not raw:
+        return raw
+    if is_native:
+        raise InvalidInput(field="permit", expected="none with the native token", got=body.permit)
+    form = permit_form(raw)
+    if form in RFQ_FORMS:
+        check_named(raw, user, place.router, "owner", "permit")
+    if form is PermitForm.PERMIT2_TRANSFER and body.deadline is None:
+        raise InvalidInput("a Permit2 transfer is signed with its deadline", field="deadline")
+    return raw
+
+
+def _deadline(deadline: int | None, now_ms: int) -> int:
+    if deadline is None:
+        return 0
+    check_unix_seconds("deadline", deadline)
+    if deadline * 1_000 <= now_ms:
+        raise OrderExpired(field="deadline", expected=f"a time after {now_ms // 1_000}", got=deadline)
+    return deadline
+
+
+def _value(value: Any) -> Any:
+    """A struct as an array, a number as digits, bytes as hex, an address with its checksum."""
+    if isinstance(value, Struct):
+        return [_value(member) for member in msgspec.structs.astuple(value)]
+    if isinstance(value, tuple):
+        return [_value(member) for member in value]
+    if isinstance(value, bytes):
+        return to_checksum(value) if len(value) == ADDRESS_BYTES else to_hex(value)
+    return str(value)

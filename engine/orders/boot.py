@@ -1,0 +1,70 @@
+"""What an engine takes up when it starts, or when it gets further shards: nothing is remembered elsewhere.
+
+    lease (epoch + 1) -> open orders -> unfinished effects -> the chain from its cursor -> ... -> accept
+
+The shards are held before anything is read: who held them before cannot write any more, so what is read stays
+true until this engine changes it. An effect that is still intended is done again by whoever does its kind.
+
+Source: ARCHITECTURE.md, "Start".
+"""
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from msgspec import Struct
+
+from ...config.limits import BOOT_PAGE_ROWS
+from ..store.queries import Query, intended_effects, open_orders
+from ..store.rows import DeltaOrderRow, Effect, OtcOrderRow
+from ..store.store import Store
+from ..store.tables import EFFECT, Table
+from ..store.units import row_of
+from .order_units import DELTA, OTC
+
+
+class TakenUp(Struct, frozen=True):
+    """What was not finished in some shards.
+
+    Attributes:
+        delta, otc: orders that may still change, as they came in.
+        effects: that are intended, by key.
+    """
+
+    delta: list[DeltaOrderRow]
+    otc: list[OtcOrderRow]
+    effects: list[Effect]
+
+
+async def take_up(store: Store, shards: Collection[int], page_rows: int = BOOT_PAGE_ROWS) -> TakenUp:
+    """Read what is not finished in shards that are held.
+
+    Args:
+        page_rows: how many rows are read at once; there is a checkpoint between two pages.
+
+    Raises:
+        StoreUnavailable: the store is away.
+    """
+    held = sorted(shards)
+
+    async def orders(table: Table) -> list[Any]:
+        return await _all(
+            store,
+            table,
+            lambda last: open_orders(table, held, last.order_hash if last else b"", page_rows),
+            page_rows,
+        )
+
+    effects = await _all(
+        store, EFFECT, lambda last: intended_effects(held, last.key if last else "", page_rows), page_rows
+    )
+    return TakenUp(await orders(DELTA.orders), await orders(OTC.orders), effects)
+
+
+async def _all(store: Store, table: Table, page: Callable[[Any], Query], page_rows: int) -> list[Any]:
+    """Page by page, each from behind the last row of the one before."""
+    found: list[Any] = []
+    while True:
+        (rows,) = await store.read(page(found[-1] if found else None))
+        found += [row_of(table, values) for values in rows]
+        if len(rows) < page_rows:
+            return found

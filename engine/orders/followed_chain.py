@@ -1,0 +1,93 @@
+"""A chain as the engines of orders follow it: one indexer, whoever goes by what it reads.
+
+    its step -> what every projection makes of it, in the unit of the step -> durable -> watches are told
+
+The settings decide which logs of a chain are read: the RFQ contract's with `rfq`, Delta's with `delta`,
+whichever orders are served.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ..chain.index.applied import IndexedContracts
+from ..chain.index.indexer import Advance, Indexer, IndexerState, Projection
+from ..chain.index.ring import Mark
+from ..chain.index.watch import Watch, WatchedAccount
+from ..served.served_chain import ServedChain, ServedChains
+from ..store.store import Store
+from ..store.units import Change
+
+Touched = Callable[[int, frozenset[WatchedAccount]], None]
+"""Told of (chain id, the followed whose funds may have moved); see `Indexer`."""
+
+
+class FollowedChain:
+    """One chain's.
+
+    Attributes:
+        watch: what its indexer looks for beside the contracts' logs.
+        indexer: whoever runs the engines runs it.
+    """
+
+    def __init__(self, place: ServedChain, store: Store, wall_ms: Callable[[], int]) -> None:
+        self._projections: list[Projection] = []
+        self._touched: list[Touched] = []
+        self.watch = Watch()
+        self.indexer = Indexer(
+            place.chain,
+            store,
+            IndexedContracts(
+                rfq=place.rfq if place.settings.rfq else None,
+                delta=place.delta if place.settings.delta else None,
+            ),
+            self.watch,
+            touched=self._report_touched,
+            now_ms=wall_ms,
+            confirmations=place.settings.confirmations,
+            projection=self,
+        )
+
+    def join(self, projection: Projection, touched: Touched) -> None:
+        """Have the steps followed from now on. To be asked before the indexer runs."""
+        self._projections.append(projection)
+        self._touched.append(touched)
+
+    def read_to(self) -> Mark | None:
+        """The block that the chain is read to; None until that is its head."""
+        told = self.indexer.statistics()
+        return Mark(told.block_number, told.block_hash) if told.state is IndexerState.FOLLOWING else None
+
+    async def changes(self, advance: Advance) -> Sequence[Change]:
+        """See `Projection.changes`: those of all who have joined, in their order."""
+        changes: list[Change] = []
+        for projection in self._projections:
+            changes += await projection.changes(advance)
+        return changes
+
+    def _report_touched(self, chain_id: int, pairs: frozenset[WatchedAccount]) -> None:
+        for touched in self._touched:
+            touched(chain_id, pairs)
+
+
+class FollowedChains:
+    """Those of a venue: of each chain that some engine asks for, and of no other.
+
+    Args:
+        places: by chain id.
+        wall_ms: Unix milliseconds.
+    """
+
+    def __init__(self, places: ServedChains, store: Store, wall_ms: Callable[[], int]) -> None:
+        self._places = places
+        self._store = store
+        self._wall_ms = wall_ms
+        self._chains: dict[int, FollowedChain] = {}
+
+    def __iter__(self) -> Iterator[tuple[int, FollowedChain]]:
+        """(chain id, chain) of all that were asked for."""
+        return iter(tuple(self._chains.items()))
+
+    def of(self, chain_id: int) -> FollowedChain:
+        """The chain, which is followed from now on. KeyError where the venue does not serve it."""
+        if chain_id not in self._chains:
+            self._chains[chain_id] = FollowedChain(self._places[chain_id], self._store, self._wall_ms)
+        return self._chains[chain_id]

@@ -1,0 +1,205 @@
+"""Runs the engines of a venue, one for each kind of orders, and what they share.
+
+    leases -> the engines' own tasks -> the place in the log of events
+        -> open orders and unfinished effects of the shards, a part at a time
+        -> beside it, from the start: events after that place, timers, the chains from their cursors, requests
+
+An engine gets the orders of the shards that come, and leaves those of the shards that go; it hears each event
+of its kind, whoever wrote it. There is one of everything: leases, a follower of the log, a scheduler, and an
+indexer for each chain that some engine follows.
+
+A start is no different from shards that come later. An event of an order that is not taken up yet has that
+order read at once, so that it waits for no other order. Orders that wait for a round are taken up before
+limit orders, of which there may be very many.
+
+Source: ARCHITECTURE.md, "Orders", "Transitions", "Start".
+"""
+
+import secrets
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Protocol
+
+import structlog
+import trio
+from msgspec import Struct
+
+from ...config.errors import StoreUnavailable
+from ...config.settings import Settings
+from ...config.timeouts import SETTLING_PAUSE_S
+from ..chain.index.indexer import IndexerStatistics
+from ..served.served_chain import ServedChains
+from ..store.follower import EventFollower, latest
+from ..store.leases import Leases
+from ..store.rows import OrderEvent
+from ..store.store import Store
+from ..store.units import Fence
+from .boot import TakenUp, take_up
+from .followed_chain import FollowedChains
+from .scheduler import Scheduler
+
+_log = structlog.get_logger("cambist.venue")
+
+
+class OrderEngine(Protocol):
+    """What runs the orders of one kind."""
+
+    @property
+    def surface(self) -> str:
+        """The kind, as the log of events names it."""
+        ...
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Run its own tasks until cancelled. Started once it can be given orders."""
+        ...
+
+    async def load(self, taken_up: TakenUp) -> None:
+        """Take in what was not finished in shards that have come. Asked again where it was not done.
+
+        Raises:
+            StoreUnavailable: the store is away.
+        """
+        ...
+
+    async def leave(self, held: Container[int]) -> None:
+        """Forget the orders of all shards but these."""
+        ...
+
+    async def hear(self, events: Sequence[OrderEvent]) -> None:
+        """Take in events of its orders, whoever wrote them. It raises nothing."""
+        ...
+
+
+class Expiring(Protocol):
+    """An engine whose orders expire."""
+
+    def look_at_expiry(self, order_hash: bytes) -> None:
+        """Start the check whether an order has expired."""
+        ...
+
+
+class ExpiryTimer(Struct, frozen=True, gc=False):
+    """An order's timer. The key and the callback are one object, as a venue has very many timers."""
+
+    engine: Expiring
+    order_hash: bytes
+
+    def __call__(self) -> None:
+        """Have the engine check the order."""
+        self.engine.look_at_expiry(self.order_hash)
+
+
+class Footing(Struct, frozen=True):
+    """What the engines of a venue stand on.
+
+    Attributes:
+        leases: the shards of this process, for whoever else works for their holder, too.
+        scheduler: for timers of orders.
+        chains: that are followed: an engine asks for those that it needs.
+        wall_ms: Unix milliseconds.
+    """
+
+    store: Store
+    leases: Leases
+    scheduler: Scheduler
+    chains: FollowedChains
+    wall_ms: Callable[[], int]
+
+
+class OrderEnginesStatistics(Struct, frozen=True):
+    """How they stand.
+
+    Attributes:
+        shards: of 256, whose orders are taken up and run here.
+        engines: processes that share the shards.
+        indexers: of the chains that are followed, by chain id.
+    """
+
+    shards: int
+    engines: int
+    indexers: Mapping[str, IndexerStatistics]
+
+
+def open_footing(
+    settings: Settings, store: Store, places: ServedChains, wall_ms: Callable[[], int]
+) -> Footing:
+    """What engines are opened on; its leases have a name of their own.
+
+    Args:
+        places: by chain id.
+        wall_ms: Unix milliseconds.
+    """
+    leases = Leases(store, f"venue-{secrets.token_hex(8)}", life_s=settings.store.lease_s, now_ms=wall_ms)
+    return Footing(store, leases, Scheduler(wall_ms), FollowedChains(places, store, wall_ms), wall_ms)
+
+
+class OrderEngines:
+    """See the module. `run` is its task.
+
+    Args:
+        footing: that the engines were opened on; its parts are run here.
+        engines: one of each kind.
+
+    Attributes:
+        leases: the shards of this process.
+    """
+
+    def __init__(self, footing: Footing, engines: Sequence[OrderEngine]) -> None:
+        self._store = footing.store
+        self.leases = footing.leases
+        self._scheduler = footing.scheduler
+        self._chains = footing.chains
+        self._engines = {engine.surface: engine for engine in engines}
+        self._taken_up = 0
+
+    def statistics(self) -> OrderEnginesStatistics:
+        """Counters and present sizes."""
+        return OrderEnginesStatistics(
+            self._taken_up,
+            self.leases.statistics().holders,
+            {str(chain_id): chain.indexer.statistics() for chain_id, chain in self._chains},
+        )
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Run the orders until cancelled. Started once orders can be given, and are being taken up."""
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self.leases.run)
+            for engine in self._engines.values():
+                await nursery.start(engine.run)
+            place = await latest(self._store)
+            nursery.start_soon(self._follow_shards)
+            nursery.start_soon(self._follow_events, place)
+            await nursery.start(self._scheduler.run)
+            for _, chain in self._chains:
+                await nursery.start(chain.indexer.run)
+            task_status.started()
+
+    async def _follow_shards(self) -> None:
+        """Have the orders taken up of the shards that come, and those left of the ones that go."""
+        known: Mapping[int, Fence] = {}
+        while True:
+            changed = self.leases.changed()
+            held = self.leases.held()
+            for engine in self._engines.values():
+                await engine.leave(held)
+            known = {shard: fence for shard, fence in known.items() if held.get(shard) == fence}
+            fresh = [shard for shard in held if shard not in known]
+            self._taken_up = len(known)
+            try:
+                taken_up = await take_up(self._store, fresh)
+                for engine in self._engines.values():
+                    await engine.load(taken_up)
+            except StoreUnavailable as error:
+                _log.warning("orders wait for the store", detail=error.detail)
+                await trio.sleep(SETTLING_PAUSE_S)
+                continue
+            known = held
+            self._taken_up = len(known)
+            await changed.wait()
+
+    async def _follow_events(self, after: str) -> None:
+        """Hand the events after a place in the log to the engines of their kinds, until cancelled."""
+        follower = EventFollower(self._store, after)
+        while True:
+            events = [event for _, event in await follower.page()]
+            for surface, engine in self._engines.items():
+                await engine.hear([event for event in events if event.surface == surface])

@@ -1,0 +1,242 @@
+"""What is written for Delta and OTC orders, as units: a life cycle's step with its event and effects. Pure.
+
+    submitted   order + document + event + effects          Created | Existing
+    advanced    compare-and-set on version + event + effects
+    finished    an effect is done or failed, as part of a unit or alone
+
+Side effects never run inside a transaction: the effect's row is written with the step that wants it, and
+executing it is somebody's who reads what is intended. A step that the life cycle does not have raises
+TransitionError before anything is written.
+
+Source: ARCHITECTURE.md, "Transitions".
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from ...codecs.messages.event_messages import EventBody, OtcEventBody
+from ...codecs.messages.wire import encode
+from ...config.errors import StoreError
+from ...crypto.addresses import to_checksum
+from ...crypto.hexadecimal import to_hex
+from ..lifecycle import DELTA_LIFECYCLE, OTC_LIFECYCLE, Lifecycle
+from ..store.rows import DeltaOrderRow, Effect, OrderDocument, OrderEvent, OtcOrderRow, amount_of
+from ..store.tables import (
+    DELTA_DOCUMENT,
+    DELTA_ORDER,
+    EFFECT,
+    ORDER_EVENT,
+    OTC_DOCUMENT,
+    OTC_ORDER,
+    Table,
+)
+from ..store.units import (
+    Change,
+    Fence,
+    Unit,
+    cas,
+    new,
+    put,
+    row_of,
+)
+
+_address_text = lru_cache(maxsize=1_024)(to_checksum)  # a taker's orders change together
+
+INTENDED, DONE, FAILED = "INTENDED", "DONE", "FAILED"
+
+OrderRow = TypeVar("OrderRow", DeltaOrderRow, OtcOrderRow)
+
+
+class Intent(Struct, frozen=True):
+    """An effect that a step wants.
+
+    Attributes:
+        kind: what is to be done; one of a kind for each version of an order.
+        payload: what whoever does it needs.
+        due_ms: not before, Unix milliseconds.
+    """
+
+    kind: str
+    payload: bytes = b""
+    due_ms: int = 0
+
+
+class OrderKind(Struct, Generic[OrderRow], frozen=True):
+    """One kind of orders: where they are kept and how they live."""
+
+    name: str
+    row: type[OrderRow]
+    orders: Table
+    documents: Table
+    lifecycle: Lifecycle[Any]
+
+    def owner(self, order: OrderRow) -> bytes:
+        """Whose order it is: the account that events are found by."""
+        return order.owner if isinstance(order, DeltaOrderRow) else order.maker
+
+    def event(self, order: OrderRow) -> OrderEvent:
+        """The event that says how `order` is now."""
+        if isinstance(order, DeltaOrderRow):
+            body, partner = _delta_body(order), order.partner
+        else:
+            body, partner = _otc_body(order), ""
+        return OrderEvent(
+            self.name,
+            order.order_hash,
+            order.shard,
+            order.chain_id,
+            self.owner(order),
+            order.version,
+            str(order.status),
+            order.updated_ms,
+            body,
+            partner,
+        )
+
+    def submitted(self, order: OrderRow, document: bytes, effects: Sequence[Intent] = ()) -> Unit:
+        """Keep a new order, whose version is 1.
+
+        Args:
+            document: what was signed, as the surface wants to read it again.
+        """
+        self.lifecycle.check_new(order.status)
+        if order.version != 1 or order.shard != order.order_hash[0]:
+            raise StoreError("a new order has version 1 and the shard of its hash")
+        return Unit(
+            (
+                new(self.orders, order),
+                put(self.documents, OrderDocument(order.order_hash, document)),
+                put(ORDER_EVENT, self.event(order)),
+                *_effects(order, effects),
+            )
+        )
+
+    def advanced(
+        self,
+        before: OrderRow,
+        after: OrderRow,
+        *,
+        effects: Sequence[Intent] = (),
+        more: Sequence[Change] = (),
+        fence: Fence | None = None,
+    ) -> Unit:
+        """Take a step; nothing is written unless the stored version is still that of `before`.
+
+        Args:
+            after: `before` with what changed (`step`).
+            more: what is written in the same transaction: fills, effects that are finished, a cursor.
+            fence: of the shard, for whoever runs its orders.
+        """
+        self.lifecycle.check(before.status, after.status, is_final=before.is_final)
+        if after.version != before.version + 1:
+            raise StoreError("a step makes the next version of an order")
+        expected = replace(after, version=before.version)
+        return Unit(
+            (
+                cas(self.orders, expected),
+                *more,
+                put(ORDER_EVENT, self.event(after)),
+                *_effects(after, effects),
+            ),
+            fence,
+        )
+
+    def found(self, values: Any) -> OrderRow:
+        """The order of a row that was read."""
+        order: OrderRow = row_of(self.orders, values)
+        return order
+
+
+DELTA: OrderKind[DeltaOrderRow] = OrderKind(
+    "delta", DeltaOrderRow, DELTA_ORDER, DELTA_DOCUMENT, DELTA_LIFECYCLE
+)
+OTC: OrderKind[OtcOrderRow] = OrderKind("otc", OtcOrderRow, OTC_ORDER, OTC_DOCUMENT, OTC_LIFECYCLE)
+
+
+def step(order: OrderRow, now_ms: int, **changed: Any) -> OrderRow:
+    """The next version of an order."""
+    return replace(order, version=order.version + 1, updated_ms=now_ms, **changed)
+
+
+def order_id(order_hash: bytes) -> UUID:
+    """The id of a Delta order: a UUIDv4 whose random bits are the first ones of its hash.
+
+    Choice: Order ids are UUIDv4 made of the order's hash, whose first byte is the shard: ids need not be
+        secret, and a random key would cost an index.
+    """
+    return UUID(bytes=order_hash[:16], version=4)
+
+
+def hashes_of_id(order_id: UUID) -> tuple[bytes, bytes]:
+    """(least, greatest) order hash that may have an id; compare `order_id` of what lies between."""
+    start = order_id.bytes[:6]
+    return start + bytes(26), start + b"\xff" * 26
+
+
+def effect_key(order_hash: bytes, version: int, kind: str) -> str:
+    """What an effect is known by."""
+    return f"{order_hash.hex()}:{version}:{kind}"
+
+
+def finished(effect: Effect, now_ms: int, *, failed: bool = False) -> Change:
+    """An effect has been executed, or never will be."""
+    return cas(EFFECT, replace(effect, state=FAILED if failed else DONE, updated_ms=now_ms))
+
+
+def postponed(effect: Effect, now_ms: int, due_ms: int) -> Change:
+    """An effect was tried in vain; it is due again later."""
+    return cas(EFFECT, replace(effect, attempts=effect.attempts + 1, due_ms=due_ms, updated_ms=now_ms))
+
+
+def _delta_body(order: DeltaOrderRow) -> bytes:
+    """What an event says of a Delta order beyond its columns."""
+    return encode(
+        EventBody(
+            type=order.type,
+            on_chain_order_type=order.kind,
+            side=order.side,
+            spent_amount=str(amount_of(order.spent)),
+            received_amount=str(amount_of(order.received)),
+        )
+    )
+
+
+def _otc_body(order: OtcOrderRow) -> bytes:
+    """What an event says of an OTC order beyond its columns."""
+    return encode(
+        OtcEventBody(
+            type=order.type,
+            taker=_address_text(order.taker),
+            taker_from_meta=_address_text(order.taker_from_meta),
+            fillable_balance=str(amount_of(order.remaining)),
+            swappable_balance=str(amount_of(order.swappable)),
+            transaction_hash=UNSET if order.transaction_hash is None else to_hex(order.transaction_hash),
+        )
+    )
+
+
+def _effects(order: DeltaOrderRow | OtcOrderRow, intents: Sequence[Intent]) -> list[Change]:
+    return [
+        put(
+            EFFECT,
+            Effect(
+                effect_key(order.order_hash, order.version, intent.kind),
+                order.order_hash,
+                order.shard,
+                intent.kind,
+                intent.payload,
+                order.updated_ms,
+                1,
+                INTENDED,
+                0,
+                intent.due_ms,
+                order.updated_ms,
+            ),
+        )
+        for intent in intents
+    ]

@@ -1,0 +1,92 @@
+"""What a maker's funds make of its orders: who is backed, and how much of each can be filled now. Pure.
+
+    the live orders of one (chain, maker, maker's asset) + what the maker has and allows -> a Standing each
+
+    makerBalance    min(balance, allowance, what is left of the order)
+    SUSPENDED       while balance or allowance is below what is left of the order itself
+    reserved        its share: the oldest PENDING order first, each as much as is left of it and of the funds
+    swappable       min(reserved, makerBalance) while PENDING, else 0
+
+The allowance of an order is what the RFQ contract may take, or what the order's permit would let it take,
+whichever is more. Shares are given out of the balance, and of the allowance to orders without a permit.
+
+Source: spec 2.4, 2.5.
+Choice: A maker's funds go to its PENDING orders oldest first, then by hash. DRAFT and SUSPENDED orders
+    reserve nothing, so that an order above the funds hides no later one.
+Choice: An order whose permit exceeds the free allowance takes of the allowance first, as a fill without the
+    permit does.
+Choice: `fillableBalance` is the unfilled amount, also after an order's end; `makerBalance` the least of it,
+    balance and allowance; `reservedBalance` the order's share of the funds; `swappableBalance` the lesser of
+    the last two while PENDING, else 0.
+Choice: An order is SUSPENDED while balance or allowance is below its unfilled amount.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ...codecs.messages.vocabulary import OtcState
+from ..chain.holdings import Holding
+
+_NOTHING = Holding(0, 0)
+
+
+class Backed(Struct, frozen=True):
+    """A live order that funds are given to.
+
+    Attributes:
+        status: DRAFT, PENDING or SUSPENDED.
+        remaining: of the maker's asset, raw units.
+        created_ms: when it was kept, Unix milliseconds.
+        permitted: what its permit would let be taken.
+    """
+
+    order_hash: bytes
+    status: OtcState
+    remaining: int
+    created_ms: int
+    permitted: int = 0
+
+
+class OrderBacking(Struct, frozen=True):
+    """How an order stands: its status by its funds, and raw units of the maker's asset."""
+
+    status: OtcState
+    maker_balance: int
+    reserved: int
+    swappable: int
+
+
+def standings(orders: Sequence[Backed], holding: Holding | None) -> dict[bytes, OrderBacking]:
+    """How the orders of one account stand.
+
+    Args:
+        orders: all live ones of one chain, maker and maker's asset, in any order.
+        holding: what the maker has, and allows to the RFQ contract; None where the token's contract answers
+            nothing that could be a number: that is as good as nothing.
+
+    Guarantees: what is reserved is together at most the balance, and of orders without a permit at most the
+        allowance.
+    """
+    there = _NOTHING if holding is None else holding
+    balance, allowance = there.balance, there.allowance
+    found = {}
+    for order in sorted(orders, key=lambda order: (order.created_ms, order.order_hash)):
+        usable = min(there.balance, max(there.allowance, order.permitted))
+        maker_balance = min(usable, order.remaining)
+        if order.status is OtcState.DRAFT or not is_backed(order, holding):
+            status = OtcState.DRAFT if order.status is OtcState.DRAFT else OtcState.SUSPENDED
+            found[order.order_hash] = OrderBacking(status, maker_balance, 0, 0)
+            continue
+        reserved = min(order.remaining, balance, max(allowance, order.permitted))
+        balance -= reserved
+        allowance = max(allowance - reserved, 0)
+        swappable = min(reserved, maker_balance)
+        found[order.order_hash] = OrderBacking(OtcState.PENDING, maker_balance, reserved, swappable)
+    return found
+
+
+def is_backed(order: Backed, holding: Holding | None) -> bool:
+    """Whether the maker's funds cover all that is left of an order, whatever its other orders take."""
+    there = _NOTHING if holding is None else holding
+    return min(there.balance, max(there.allowance, order.permitted)) >= order.remaining

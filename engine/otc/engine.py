@@ -1,0 +1,231 @@
+"""The part of a venue that runs OTC orders: what each of them waits for, and who does it.
+
+    an order is taken in, or has changed -> tend
+        live                   the maker's funds, which OtcFundsWatch follows
+        DRAFT                  the signature of the maker's contract, which Drafts asks for
+        with an expiry         EXPIRED, by the scheduler
+        with a permit          its funds are read again once that is over
+        behind its logs        made anew of them
+        ended                  nothing is done for it any more; the chain's logs may open it again
+
+Fills and cancellations are indexed: OtcProjection changes rows in the unit of the indexer's step, and that is
+heard of through the log of events. Waiting orders are rows and timers.
+
+What it shares with other kinds of orders is run by `order_engines`: the shards whose orders it gets, timers,
+the chains' indexers. An order that is overdue expires only once the chain is read up to the head: a fill that
+nobody has seen yet comes first.
+
+Source: spec 2.5; ARCHITECTURE.md, "Orders", "Transitions", "Start".
+"""
+
+from collections.abc import Callable, Container, Mapping, Sequence
+
+import trio
+from msgspec import Struct
+
+from ...codecs.messages.vocabulary import OtcState
+from ...config.limits import JSON_INT_MAX
+from ...config.timeouts import EXPIRY_GRACE_S
+from ..orders.accounts_watch import FundsStatistics
+from ..orders.boot import TakenUp
+from ..orders.followed_chain import FollowedChain
+from ..orders.live_rows import LiveRowsStatistics
+from ..orders.order_acts import OrderActs
+from ..orders.order_engines import ExpiryTimer
+from ..orders.order_units import OTC
+from ..orders.scheduler import Scheduler
+from ..orders.step import OrderStep
+from ..served.token_permits import deadline_of
+from ..store.leases import Leases
+from ..store.rows import NEVER_S, OrderEvent, OtcOrderRow
+from .drafts import Drafts, DraftsStatistics
+from .funds_watch import OtcFundsWatch
+from .life import LIVE, expired
+from .live_orders import LiveOtc, OtcOrders
+
+_LOOK_MS = 1_000
+
+
+class _PermitEnd(Struct, frozen=True, gc=False):
+    """The timer of an order's permit."""
+
+    engine: "OtcEngine"
+    order_hash: bytes
+
+    def __call__(self) -> None:
+        self.engine.look_at_permit(self.order_hash)
+
+
+class OtcChain(Struct, frozen=True):
+    """What runs the orders of one chain."""
+
+    followed: FollowedChain
+    funds: OtcFundsWatch
+    drafts: Drafts
+
+
+class OtcChainStatistics(Struct, frozen=True):
+    """One chain's."""
+
+    funds: FundsStatistics
+    drafts: DraftsStatistics
+
+
+class OtcStatistics(Struct, frozen=True):
+    """How the engine stands.
+
+    Attributes:
+        chains: by chain id.
+    """
+
+    orders: LiveRowsStatistics
+    chains: Mapping[str, OtcChainStatistics]
+
+
+class OtcEngine:
+    """See the module. An `order_engines.OrderEngine`.
+
+    Args:
+        leases: who runs which orders.
+        scheduler: of the venue.
+        orders: whose changes are told to `tend`.
+        chains: by chain id.
+        wall_ms: Unix milliseconds.
+    """
+
+    surface = OTC.name
+
+    def __init__(
+        self,
+        leases: Leases,
+        scheduler: Scheduler,
+        *,
+        orders: OtcOrders,
+        chains: Mapping[int, OtcChain],
+        wall_ms: Callable[[], int],
+    ) -> None:
+        self._leases = leases
+        self._scheduler = scheduler
+        self._wall_ms = wall_ms
+        self._acts = OrderActs(self._tend_again)
+        self.orders = orders
+        self.chains = chains
+        orders.changed = self.tend
+
+    def statistics(self) -> OtcStatistics:
+        """Counters and present sizes."""
+        return OtcStatistics(
+            self.orders.statistics(),
+            {
+                str(chain_id): OtcChainStatistics(chain.funds.statistics(), chain.drafts.statistics())
+                for chain_id, chain in self.chains.items()
+            },
+        )
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """See `OrderEngine.run`."""
+        async with trio.open_nursery() as nursery:
+            self._acts.open(nursery)
+            for chain in self.chains.values():
+                await nursery.start(chain.funds.run)
+                await nursery.start(chain.drafts.run)
+            task_status.started()
+
+    async def load(self, taken_up: TakenUp) -> None:
+        """See `OrderEngine.load`."""
+        await self.orders.load(taken_up.otc, ())
+
+    async def leave(self, held: Container[int]) -> None:
+        """See `OrderEngine.leave`."""
+        self.orders.leave(held)
+        for chain in self.chains.values():
+            chain.funds.leave(held)
+            chain.drafts.leave(held)
+
+    async def hear(self, events: Sequence[OrderEvent]) -> None:
+        """See `OrderEngine.hear`. An order that another engine runs may take another share of its maker's
+        funds."""
+        await self.orders.hear(events)
+        for event in events:
+            chain = self.chains.get(event.chain_id)
+            if chain is not None and self._leases.fence(event.shard) is None:
+                chain.funds.others_changed(event.owner)
+
+    # --- What an order waits for ------------------------------------------------------------------------
+
+    def tend(self, live: LiveOtc) -> None:
+        """See that what an order waits for is on its way."""
+        row = live.row
+        chain = self.chains.get(row.chain_id)
+        if chain is None:
+            return
+        chain.funds.tend(live)
+        chain.drafts.tend(live)
+        if row.status not in LIVE or row.is_final:
+            self._scheduler.cancel(ExpiryTimer(self, row.order_hash))
+            self._scheduler.cancel(_PermitEnd(self, row.order_hash))
+        else:
+            if row.expires_s != NEVER_S:
+                self._expire_at(row, (row.expires_s + EXPIRY_GRACE_S) * 1_000)
+            if live.document.permit:
+                self._look_when_over(row.order_hash, live.document.permit)
+        if live.is_behind or _is_begun_draft(row):
+            self._acts.start(self._catch_up, row.order_hash)
+
+    def look_at_expiry(self, order_hash: bytes) -> None:
+        """See whether an order expires, soon; while the chain is unread, later: nothing is started for it."""
+        live = self.orders.get(order_hash)
+        if live is not None and live.row.chain_id in self.chains and not self._is_read(live.row):
+            self._expire_at(live.row, 0)
+        else:
+            self._acts.start(self._expire, order_hash)
+
+    def look_at_permit(self, order_hash: bytes) -> None:
+        """Have the funds of an order read, whose permit is over."""
+        live = self.orders.get(order_hash)
+        if live is not None and live.row.chain_id in self.chains:
+            self.chains[live.row.chain_id].funds.read_again(live)
+
+    def _look_when_over(self, order_hash: bytes, permit: bytes) -> None:
+        """Look then; not where it is over already, or never will be while anybody waits."""
+        deadline = deadline_of(permit)
+        if deadline is not None and self._wall_ms() // 1_000 <= deadline <= JSON_INT_MAX:
+            end = _PermitEnd(self, order_hash)
+            self._scheduler.at((deadline + 1) * 1_000, end, end)
+
+    def _tend_again(self, order_hash: bytes) -> None:
+        live = self.orders.get(order_hash)
+        if live is not None:
+            self.tend(live)
+
+    def _expire_at(self, row: OtcOrderRow, at_ms: int) -> None:
+        """Look then whether an order expires; where that time has passed, soon."""
+        at_ms = max(at_ms, self._wall_ms() + _LOOK_MS)
+        expiry = ExpiryTimer(self, row.order_hash)
+        self._scheduler.at(at_ms, expiry, expiry)
+
+    async def _expire(self, order_hash: bytes) -> None:
+        """It is too late; nothing happens while the chain is unread."""
+        now_ms = self._wall_ms()
+
+        def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
+            if not self._is_read(row) or self.orders.get(order_hash) is None:
+                return None
+            return expired(row, now_ms // 1_000, now_ms)
+
+        await self.orders.step(order_hash, decide)
+
+    def _is_read(self, row: OtcOrderRow) -> bool:
+        """Whether its chain is read to its head, so that nothing is missed that came in time."""
+        return self.chains[row.chain_id].followed.read_to() is not None
+
+    async def _catch_up(self, order_hash: bytes) -> None:
+        live = self.orders.get(order_hash)
+        if live is not None and live.row.chain_id in self.chains:
+            is_short = self.chains[live.row.chain_id].funds.is_short
+            await self.orders.catch_up(order_hash, self._wall_ms(), is_short)
+
+
+def _is_begun_draft(row: OtcOrderRow) -> bool:
+    """Whether something was filled of it, so that its maker's contract has accepted the signature."""
+    return row.status is OtcState.DRAFT and row.remaining != row.maker_amount

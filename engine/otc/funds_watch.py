@@ -1,0 +1,366 @@
+"""Follows the funds of makers on one chain: SUSPENDED while they do not cover an order, and each one's share.
+
+    order taken in, ended, filled, signed; logs about (makerAsset, maker); a slow round of all -> to be read
+        -> balance, allowance, and what the contract has left of the account's orders, at the block that the
+           indexer has read
+        -> where that is not what a row says: the order is made anew of its logs (`OtcOrders.catch_up`)
+        -> the account's live orders, from the store -> permits that are needed, tried at the same block
+        -> `balances.standings` -> the steps of the orders that are run here
+
+Which accounts are read, and when, is `accounts_watch`. An account's orders are read from the store, as other
+engines may run some of them, which have their shares too: what they write has the account read again.
+
+An order may have come back to the same share before its events are heard, so that `tend` sees no change. So
+the orders in memory are brought up to the rows that were read before these are compared.
+
+An order that is new here is read once the indexer has looked at the chain again: what it was checked by
+may be of a later block than has been read so far.
+
+An account that could not be read changes nothing: no order is suspended for a node that is away. A token
+whose contract answers nonsense has nothing.
+
+Permits of one account are tried at once up to a bound, the oldest orders' first; a token takes one at a time,
+by its nonce.
+
+Source: spec 2.5; ARCHITECTURE.md, "Funds"; choices.md#otc-orders.
+"""
+
+from collections.abc import Callable, Container, Mapping, Sequence
+
+import structlog
+import trio
+from msgspec import Struct
+
+from ...codecs.contracts.abi import WORD_BYTES
+from ...codecs.contracts.calldata import remaining_balances
+from ...codecs.messages.vocabulary import OtcState
+from ...config.errors import ChainError, OrderNotFound, StoreUnavailable
+from ...config.limits import VENUE_FUNDS_ACCOUNTS_MAX, VENUE_FUNDS_ORDERS_MAX
+from ...crypto.hexadecimal import to_hex
+from ..chain.holdings import Holding, HoldingQuestion, holdings
+from ..chain.index.ring import Mark
+from ..chain.index.watch import Watch, WatchedAccount
+from ..chain.port import Chain, EthCall
+from ..orders.accounts_watch import AccountsWatch, Followed
+from ..orders.order_units import OTC
+from ..orders.step import OrderStep
+from ..store.queries import IDS_MAX, among, live_otc
+from ..store.rows import OrderDocument, OtcOrderRow, amount_of
+from ..store.store import Store
+from ..store.tables import OTC_DOCUMENT
+from ..store.units import row_of
+from .balances import Backed, OrderBacking, standings
+from .document import decode_document
+from .life import BACKED, LIVE, stood
+from .live_orders import LiveOtc, OtcOrders
+from .permits import is_wanted, trial_calls, trial_results
+
+_log = structlog.get_logger("cambist.venue")
+
+_CALLS_MAX = 20  # questions about what is left, of VENUE_FUNDS_ORDERS_MAX orders each, at once
+
+OtcAccount = tuple[bytes, bytes]
+"""(maker's asset, maker)."""
+
+
+class _FollowedOtc(Followed[OtcAccount]):
+    """One order.
+
+    Attributes:
+        share: whether it takes a share of the funds, and of how much.
+    """
+
+    share: tuple[bool, bytes]
+
+
+class _MakerFunds(Struct, frozen=True):
+    """What an account has, and what the contract has left of its orders: hash -> raw units, None for all."""
+
+    holding: Holding | None
+    left: Mapping[bytes, int | None]
+
+
+class _Due(Struct, frozen=True):
+    """Orders of one account that are to be changed together: as they were read, and how all of it stand."""
+
+    rows: Mapping[bytes, OtcOrderRow]
+    found: Mapping[bytes, OrderBacking]
+
+
+class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
+    """See the module. `run` is its task.
+
+    Args:
+        watch: of the chain's indexer.
+        rfq: the contract, 20 bytes.
+        read_to: the block that the chain is read to; None until that is its head.
+        wall_ms: Unix milliseconds.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        store: Store,
+        orders: OtcOrders,
+        watch: Watch,
+        *,
+        rfq: bytes,
+        read_to: Callable[[], Mark | None],
+        wall_ms: Callable[[], int],
+    ) -> None:
+        super().__init__(chain, watch, read_to)
+        self._store = store
+        self._orders = orders
+        self._rfq = rfq
+        self._wall_ms = wall_ms
+        self._found: dict[OtcAccount, Holding | None] = {}  # when they were read last
+        self._of_maker: dict[bytes, dict[OtcAccount, None]] = {}
+
+    # --- What is to be read -----------------------------------------------------------------------------
+
+    def tend(self, live: LiveOtc) -> None:
+        """Follow the funds of an order until its end is final, as it may be open again; and have them read
+        where its share changes. To be told of every change."""
+        row = live.row
+        if row.is_final:
+            self._forget(row.order_hash)
+            return
+        share = row.status in BACKED, row.remaining
+        known = self._followed.get(row.order_hash)
+        if known is None:
+            account = row.maker_asset, row.maker
+            is_alone = account not in self._of_account
+            self._follow(row.order_hash, _FollowedOtc(account, share))
+            self._of_maker.setdefault(row.maker, {})[account] = None
+            if not is_alone:  # else it is told anyway
+                self._watch.refresh({account})
+        elif known.share != share:
+            known.share = share
+            self._mark(known.account)
+
+    def read_again(self, live: LiveOtc) -> None:
+        """Have the account of an order read: what time alone has changed leaves no log."""
+        known = self._followed.get(live.order_hash)
+        if known is not None:
+            self._mark(known.account)
+
+    def others_changed(self, maker: bytes) -> None:
+        """An order of a maker has changed that another engine runs: it may take another share."""
+        for account in self._of_maker.get(maker, ()):
+            self._mark(account)
+
+    def leave(self, held: Container[int]) -> None:
+        """Follow the orders of these shards alone."""
+        for order_hash in [key for key in self._followed if key[0] not in held]:
+            self._forget(order_hash)
+
+    def is_short(self, row: OtcOrderRow) -> bool:
+        """Whether the maker's funds did not cover what is left of an order when they were read last. Not
+        where nobody has read them, or a permit may help."""
+        account = row.maker_asset, row.maker
+        live = self._orders.get(row.order_hash)
+        if account not in self._found or (live is not None and live.document.permit):
+            return False
+        holding = self._found[account]
+        return holding is None or holding.usable < amount_of(row.remaining)
+
+    def _forget(self, order_hash: bytes) -> None:
+        """Its share goes to the others of its account."""
+        known = self._followed.get(order_hash)
+        super()._forget(order_hash)
+        if known is None:
+            return
+        account = known.account
+        if account in self._of_account:
+            self._mark(account)
+            return
+        self._found.pop(account, None)
+        of_maker = self._of_maker[account[1]]
+        del of_maker[account]
+        if not of_maker:
+            del self._of_maker[account[1]]
+
+    def _pair(self, account: OtcAccount) -> WatchedAccount:
+        return account
+
+    def _account(self, pair: WatchedAccount) -> OtcAccount:
+        return pair
+
+    # --- Reading ----------------------------------------------------------------------------------------
+
+    async def _look(self, accounts: Sequence[OtcAccount], top: Mark) -> None:
+        """Read accounts, and hold them against their orders."""
+        followed = [account for account in accounts if account in self._of_account]
+        if not followed:
+            return
+        read = await self._read(followed, top)
+        self._reads += len(followed)
+        for one in read.values():
+            await self._catch_up(one.left)
+        chain_id = self._chain.chain_id
+        found = await self._store.read(*(live_otc(chain_id, maker, asset) for asset, maker in followed))
+        dues: list[_Due] = []
+        for account, values in zip(followed, found, strict=True):
+            rows, holding = [OTC.found(one) for one in values], read[account].holding
+            await self._orders.notice(rows)
+            if account in self._of_account:
+                self._found[account] = holding
+            permitted = await self._permitted(account, rows, holding, top)
+            of_account = self._due(account, rows, holding, permitted)
+            dues += of_account
+            self._changes(account, sum(len(due.rows) for due in of_account))
+            await trio.lowlevel.checkpoint()
+        await self._take_steps(dues)
+
+    async def _read(self, accounts: Sequence[OtcAccount], top: Mark) -> dict[OtcAccount, _MakerFunds]:
+        """What accounts have at a block, and what is left of their orders that are run here."""
+        told = await holdings(
+            self._chain, [HoldingQuestion(asset, maker, self._rfq) for asset, maker in accounts], top.hash
+        )
+        parts = [
+            (account, hashes)
+            for account in accounts
+            for hashes in _sliced(list(self._of_account.get(account, ())))
+        ]
+        left: dict[OtcAccount, dict[bytes, int | None]] = {account: {} for account in accounts}
+        for at in range(0, len(parts), _CALLS_MAX):
+            some = parts[at : at + _CALLS_MAX]
+            calls = [EthCall(self._rfq, remaining_balances(account[1], hashes)) for account, hashes in some]
+            answers = await self._chain.call_many(calls, top.hash)
+            for (account, hashes), answer in zip(some, answers, strict=True):
+                left[account] |= zip(hashes, _left_of(answer, len(hashes)), strict=True)
+        return {
+            account: _MakerFunds(holding, left[account])
+            for account, holding in zip(accounts, told.found, strict=True)
+        }
+
+    async def _catch_up(self, left: Mapping[bytes, int | None]) -> None:
+        """Make orders anew of their logs of which something else is left than their rows say. That may also
+        be since a later block was read meanwhile."""
+        for order_hash, amount in left.items():
+            live = self._orders.get(order_hash)
+            if live is None or live.row.status not in LIVE:
+                continue
+            row = live.row
+            wanted = row.maker_amount if amount is None else amount.to_bytes(WORD_BYTES, "big")
+            if wanted == row.remaining:
+                continue
+            try:
+                await self._orders.catch_up(order_hash, self._wall_ms(), self.is_short)
+            except OrderNotFound:
+                continue
+
+    async def _permitted(
+        self, account: OtcAccount, rows: Sequence[OtcOrderRow], holding: Holding | None, top: Mark
+    ) -> dict[bytes, int]:
+        """Order hash -> what its permit would let be taken, of the orders that need it."""
+        if holding is None:
+            return {}
+        short = [row for row in rows if holding.allowance < amount_of(row.remaining)]
+        if not short:
+            return {}
+        now_s = self._wall_ms() // 1_000
+        wanted: dict[bytes, bytes] = {}
+        came_with = await self._permits(short)
+        for row in sorted(short, key=lambda row: (row.created_ms, row.order_hash)):
+            permit = came_with.get(row.order_hash)
+            if permit and is_wanted(permit, amount_of(row.remaining), holding, now_s):
+                wanted[row.order_hash] = permit
+        permits = list(dict.fromkeys(wanted.values()))[:VENUE_FUNDS_ORDERS_MAX]
+        if not permits:
+            return {}
+        answers = await self._chain.call_many(trial_calls(permits, *account, self._rfq), top.hash)
+        amounts = trial_results(permits, answers)
+        return {order_hash: amounts.get(permit, 0) for order_hash, permit in wanted.items()}
+
+    async def _permits(self, rows: Sequence[OtcOrderRow]) -> dict[bytes, bytes | None]:
+        """Order hash -> what came with it; of orders that other engines run, from the store."""
+        found: dict[bytes, bytes | None] = {}
+        others: list[bytes] = []
+        for row in rows:
+            live = self._orders.get(row.order_hash)
+            if live is None:
+                others.append(row.order_hash)
+            else:
+                found[row.order_hash] = live.document.permit
+        for at in range(0, len(others), IDS_MAX):
+            (read,) = await self._store.read(among(OTC_DOCUMENT, "order_hash", others[at : at + IDS_MAX]))
+            for values in read:
+                document: OrderDocument = row_of(OTC_DOCUMENT, values)
+                found[document.order_hash] = decode_document(document.body).permit
+        return found
+
+    # --- What follows -----------------------------------------------------------------------------------
+
+    def _due(
+        self,
+        account: OtcAccount,
+        rows: Sequence[OtcOrderRow],
+        holding: Holding | None,
+        permitted: Mapping[bytes, int],
+    ) -> list[_Due]:
+        """What is to be changed for the orders of an account to stand as its funds make them."""
+        found = standings([_backed(row, permitted.get(row.order_hash, 0)) for row in rows], holding)
+        own = self._of_account.get(account, {})
+        due = [
+            row for row in rows if row.order_hash in own and stood(row, found[row.order_hash], 0) is not None
+        ]
+        return [
+            _Due({row.order_hash: row for row in due[at : at + VENUE_FUNDS_ORDERS_MAX]}, found)
+            for at in range(0, len(due), VENUE_FUNDS_ORDERS_MAX)
+        ]
+
+    async def _take_steps(self, dues: Sequence[_Due]) -> None:
+        """Change orders, those of one account together.
+
+        Raises:
+            StoreUnavailable: some were not changed, or nobody can say.
+        """
+        problems: list[StoreUnavailable] = []
+        for at in range(0, len(dues), VENUE_FUNDS_ACCOUNTS_MAX):
+            async with trio.open_nursery() as nursery:
+                for due in dues[at : at + VENUE_FUNDS_ACCOUNTS_MAX]:
+                    nursery.start_soon(self._step, due, problems)
+        if problems:
+            raise problems[0]
+
+    async def _step(self, due: _Due, problems: list[StoreUnavailable]) -> None:
+        """Take steps that are due. One whose order has changed meanwhile is looked at again for that."""
+
+        def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
+            was = due.rows[row.order_hash]
+            if (row.status, row.remaining) != (was.status, was.remaining):
+                return None
+            return stood(row, due.found[row.order_hash], self._wall_ms())
+
+        try:
+            rows = await self._orders.step_all(list(due.rows), decide)
+        except StoreUnavailable as error:
+            problems.append(error)
+        except Exception as error:  # noqa: BLE001  one account's bug is not the others' end
+            some = ", ".join(to_hex(order_hash) for order_hash in list(due.rows)[:3])
+            _log.error("orders are stuck", orders=some, detail=repr(error), exc_info=True)
+        else:
+            for row in rows:
+                was = due.rows[row.order_hash].status
+                self._suspended += (was, row.status) == (OtcState.PENDING, OtcState.SUSPENDED)
+                self._restored += (was, row.status) == (OtcState.SUSPENDED, OtcState.PENDING)
+
+
+def _sliced(hashes: Sequence[bytes]) -> list[Sequence[bytes]]:
+    return [hashes[at : at + VENUE_FUNDS_ORDERS_MAX] for at in range(0, len(hashes), VENUE_FUNDS_ORDERS_MAX)]
+
+
+def _backed(row: OtcOrderRow, permitted: int) -> Backed:
+    return Backed(row.order_hash, row.status, amount_of(row.remaining), row.created_ms, permitted)
+
+
+def _left_of(answer: bytes | Exception, count: int) -> list[int | None]:
+    """What is left of orders, by `getRemainingOrderBalance`: None where the contract has not seen one."""
+    head = 2 * WORD_BYTES
+    if isinstance(answer, Exception) or len(answer) < head + count * WORD_BYTES:
+        raise ChainError("the RFQ contract does not say what is left of orders")
+    words = [
+        int.from_bytes(answer[at : at + WORD_BYTES], "big") for at in range(head, len(answer), WORD_BYTES)
+    ]
+    return [word - 1 if word else None for word in words[:count]]

@@ -1,0 +1,184 @@
+"""The steps of an OTC order's life: from its row and what happened to the next one. Pure.
+
+    signed           DRAFT -> PENDING, SUSPENDED   the maker's contract accepts the signature
+    stood            PENDING <-> SUSPENDED         and its balances, by the maker's funds
+    expired          -> EXPIRED
+    told_by_chain    what its logs make of it: what is left, FULFILLED, CANCELLED, or open again; and final
+
+Each returns None where there is nothing to do, so that whoever lost a race against another step asks again
+and finds that out. Fills and cancellations need nobody's leave: they have happened. So what is left of an
+order, its end by them and its transaction are made anew from all of its logs each time, whatever the row had
+before; the same logs in another order, or twice, make the same row.
+
+    all of it is filled                      FULFILLED   transaction: of the last fill
+    else the maker has cancelled it          CANCELLED   transaction: of the cancellation
+    else it was FULFILLED or CANCELLED       open again: DRAFT, PENDING or SUSPENDED
+    else as before                                       transaction: of the last fill, if there is one
+
+Source: spec 2.5.
+Choice: A partial fill changes the rest and the transaction, not the status; undone, both return.
+Choice: A cancellation counts if the order's maker made it: the contract stores cancellations of any sender.
+Choice: An expired order stays EXPIRED, except for timely events that are indexed late: its last fill, and a
+    cancellation in a block up to its expiry. A late partial fill reduces the rest.
+Choice: A reopened order is PENDING, SUSPENDED where the last known funds do not cover it, or DRAFT where its
+    contract never accepted the signature; its balances are 0 until they are read again.
+Choice: Finality of an end is no event: `updatedAt` stays the time of the end.
+Choice: A contract's first acceptance of a signature counts for good.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...codecs.messages.vocabulary import OtcState
+from ..orders.order_units import step
+from ..orders.step import OrderStep
+from ..store.rows import NEVER_S, OtcCancel, OtcFill, OtcOrderRow, amount32, amount_of
+from .balances import OrderBacking
+
+_S = OtcState
+BACKED = frozenset({_S.PENDING, _S.SUSPENDED})
+"""Funds are given to these."""
+LIVE = BACKED | {_S.DRAFT}
+ENDED = frozenset({_S.FULFILLED, _S.CANCELLED, _S.EXPIRED})
+
+_NONE32 = amount32(0)
+_NO_FUNDS = {"maker_balance": _NONE32, "reserved": _NONE32, "swappable": _NONE32}
+
+
+class OtcFacts(Struct, frozen=True):
+    """What the logs say of one order, as of one block.
+
+    Attributes:
+        fills, cancels: of it, in any order, each once or several times; other senders' cancels too.
+        filled_before: raw units of the maker's asset that were filled before the chain was followed.
+        settled_below: height up to which nothing can be undone any more.
+        ended_at: height that was read when it ended without the chain; None where that is not known.
+        is_by_contract: no key made the signature. Asked for where an order may be open again.
+        is_short: the funds that were read last do not cover it.
+    """
+
+    fills: Sequence[OtcFill]
+    cancels: Sequence[OtcCancel]
+    filled_before: int
+    settled_below: int
+    ended_at: int | None = None
+    is_by_contract: bool = False
+    is_short: bool = False
+
+
+def signed(row: OtcOrderRow, now_ms: int, *, is_backed: bool) -> OrderStep[OtcOrderRow] | None:
+    """The maker's contract accepts the signature. Its share of the funds is found next.
+
+    Args:
+        is_backed: the maker's funds cover what is left of it.
+    """
+    if row.status is not _S.DRAFT:
+        return None
+    return OrderStep(step(row, now_ms, status=_S.PENDING if is_backed else _S.SUSPENDED))
+
+
+def stood(row: OtcOrderRow, standing: OrderBacking, now_ms: int) -> OrderStep[OtcOrderRow] | None:
+    """What the maker's funds make of it. Not of an order that was signed, or has ended, since they were read.
+
+    Args:
+        standing: by what is left of it as in `row`.
+    """
+    if row.status not in LIVE or (row.status is _S.DRAFT) != (standing.status is _S.DRAFT):
+        return None
+    after = step(
+        row,
+        now_ms,
+        status=standing.status,
+        maker_balance=amount32(standing.maker_balance),
+        reserved=amount32(standing.reserved),
+        swappable=amount32(standing.swappable),
+    )
+    return None if _told(after) == _told(row) else OrderStep(after)
+
+
+def expired(row: OtcOrderRow, now_s: int, now_ms: int) -> OrderStep[OtcOrderRow] | None:
+    """Its expiry has passed."""
+    if row.status not in LIVE or row.expires_s == NEVER_S or now_s <= row.expires_s:
+        return None
+    return OrderStep(step(row, now_ms, status=_S.EXPIRED, **_NO_FUNDS))
+
+
+def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[OtcOrderRow] | None:
+    """What the logs make of an order."""
+    if row.is_final:
+        return None
+    fills = sorted({_log(fill): fill for fill in facts.fills}.values(), key=_place)
+    given = facts.filled_before + sum(amount_of(fill.maker_amount) for fill in fills)
+    left = max(amount_of(row.maker_amount) - given, 0)
+    cancel = min((one for one in facts.cancels if _counts(one, row)), key=_place, default=None)
+    status = _status(row, facts, left, cancel)
+    last = cancel if status is _S.CANCELLED else (fills[-1] if fills else None)
+    left32 = amount32(left)
+    if status in ENDED or row.status in ENDED:
+        funds = _NO_FUNDS
+    else:  # until they are read again
+        is_pending = status is _S.PENDING
+        funds = {
+            "maker_balance": min(row.maker_balance, left32),
+            "reserved": min(row.reserved, left32),
+            "swappable": min(row.swappable, left32) if is_pending else _NONE32,
+        }
+    after = step(
+        row,
+        now_ms,
+        status=status,
+        remaining=left32,
+        transaction_hash=None if last is None else last.tx_hash,
+        is_final=status in ENDED and _is_final(status, facts, cancel),
+        **funds,
+    )
+    if _told(after) == _told(row):
+        return None
+    is_only_final = _told(replace(after, is_final=False)) == _told(row)
+    return OrderStep(replace(after, updated_ms=row.updated_ms) if is_only_final else after)
+
+
+def _status(row: OtcOrderRow, facts: OtcFacts, left: int, cancel: OtcCancel | None) -> OtcState:
+    if not left:
+        return _S.FULFILLED
+    if cancel is not None:
+        return _S.CANCELLED
+    is_begun = left < amount_of(row.maker_amount)
+    if row.status in (_S.FULFILLED, _S.CANCELLED):
+        if facts.is_by_contract and not is_begun:
+            return _S.DRAFT
+    elif row.status is not _S.DRAFT or not is_begun:
+        return row.status
+    return _S.SUSPENDED if facts.is_short else _S.PENDING
+
+
+def _counts(cancel: OtcCancel, row: OtcOrderRow) -> bool:
+    is_in_time = row.status is not _S.EXPIRED or cancel.at_ms // 1_000 <= row.expires_s
+    return cancel.maker == row.maker and is_in_time
+
+
+def _is_final(status: OtcState, facts: OtcFacts, cancel: OtcCancel | None) -> bool:
+    heights = [fill.block_number for fill in facts.fills]
+    if cancel is not None:
+        heights.append(cancel.block_number)
+    elif status is _S.EXPIRED:
+        if facts.ended_at is None:
+            return False
+        heights.append(facts.ended_at)
+    return max(heights, default=0) <= facts.settled_below
+
+
+def _told(row: OtcOrderRow) -> tuple[object, ...]:
+    """What of a row says something to anybody."""
+    balances = row.remaining, row.maker_balance, row.reserved, row.swappable
+    return row.status, *balances, row.transaction_hash, row.is_final
+
+
+def _place(row: OtcFill | OtcCancel) -> tuple[int, int]:
+    return row.block_number, row.log_index
+
+
+def _log(row: OtcFill) -> tuple[bytes, bytes, int]:
+    return row.block_hash, row.tx_hash, row.log_index

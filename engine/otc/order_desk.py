@@ -1,0 +1,242 @@
+"""Takes in OTC orders: the chain is asked, then the store decides.
+
+    body -> struct, hash --lives here--> the stored order
+                         --else--> rules -> chain, all at one block -> OtcOrders.submit -> the stored order
+                                     |--refused: kept already?--> the stored order
+    a stored DRAFT, with another signature -> rules -> chain --accepted--> OtcOrders.sign -> the stored order
+
+Nothing is taken in unchecked: where the chain cannot be asked, the answer is 503 and nothing is kept.
+
+An order of which a part was filled before it came here begins with that part gone. Parts that the indexer has
+read are rows; what was filled before it began is what the contract says at the height that is read, less
+these rows.
+
+Source: spec 2.6; ARCHITECTURE.md, "Orders", "Limits".
+Choice: A repeated post is answered with the stored order whatever else is in the body. A DRAFT becomes signed
+    by it where the maker's contract accepts the signature, since an earlier poster may have sent a wrong one.
+Choice: A DRAFT costs a unit of wrong signatures (`admission.signatures`), since it proves nothing.
+Choice: Unsigned orders have room of their own, since anybody can post them in a contract's name.
+Choice: At most 200,000 open OTC orders are kept, and of these 50,000 without funds or signature; beyond that
+    a post is 503. Funded orders are not refused for unfunded ones.
+"""
+
+from ...codecs.contracts.calldata import remaining
+from ...codecs.eip712_orders.signing_names import NamedDomain
+from ...codecs.messages.otc_messages import OtcOrderBody, PostedOrder, posted
+from ...codecs.messages.vocabulary import OtcState
+from ...config import limits
+from ...config.errors import RequestError, ServiceUnavailable, StoreError, TooManyOpenOrders
+from ...crypto.hexadecimal import to_hex
+from ..admission.signatures import SignatureBudget
+from ..chain.port import EthCall, Header
+from ..orders.step import OrderStep
+from ..served.asking import in_time, latest_block, signer_has_code
+from ..served.served_chain import ServedChain, ServedChains, otc_chain_at
+from ..store.rows import OtcOrderRow, amount_of
+from .balances import Backed, is_backed
+from .document import OtcDocument
+from .life import signed
+from .live_orders import OtcOrders
+from .record import stored_order
+from .stored_orders import StoredOtcOrders
+from .submission import Answered, Begun, answered, begun, left_of, new_document, new_row, submission_calls
+from .terms import IdentifiedOtc, OtcTerms, checked, identify, otc_domain
+
+_UNFUNDED = (OtcState.DRAFT, OtcState.SUSPENDED)
+
+
+class OtcDesk:
+    """See the module.
+
+    Args:
+        places: by chain id.
+        orders: where they are kept.
+    """
+
+    def __init__(self, places: ServedChains, orders: OtcOrders, stored: StoredOtcOrders) -> None:
+        self._places = places
+        self._orders = orders
+        self._stored = stored
+        named = {
+            chain_id: NamedDomain(
+                place.settings.rfq_domain_name, limits.RFQ_DOMAIN_VERSION, chain_id, place.rfq
+            )
+            for chain_id, place in places.items()
+            if place.settings.rfq and place.rfq
+        }
+        self._domains = {chain_id: otc_domain(here, named.values()) for chain_id, here in named.items()}
+
+    async def submit(
+        self, chain_id: int, body: OtcOrderBody, now_ms: int, signatures: SignatureBudget
+    ) -> PostedOrder:
+        """Take in an order; the same one again is answered with what is kept.
+
+        Args:
+            signatures: what the request may spend on wrong ones; entered.
+
+        Raises:
+            RequestError: see `terms` and `submission`.
+            StoreUnavailable: nothing was kept, or nobody can say: posting again is safe.
+        """
+        place = otc_chain_at(self._places, chain_id, "chainId")
+        found = identify(body, self._domains[chain_id])
+        if self._orders.get(found.order_hash) is None:
+            try:
+                return await self._take_in(place, body, found, now_ms, signatures)
+            except RequestError as error:
+                signatures.refused(error)
+                if await self._stored.order(found.order_hash) is None:
+                    raise
+        return await self._kept(place, body, found, now_ms, signatures)
+
+    async def _take_in(
+        self,
+        place: ServedChain,
+        body: OtcOrderBody,
+        found: IdentifiedOtc,
+        now_ms: int,
+        signatures: SignatureBudget,
+    ) -> PostedOrder:
+        terms = checked(body, found, self._domains, place.chain_id, now_ms)
+        signatures.proven(terms.signature.is_by_key)
+        if terms.signature.is_by_key:
+            self._check_room(terms.order.maker, is_draft=False)
+        row, document = await in_time(self._judged(place, terms, now_ms))
+        if row.status is OtcState.DRAFT:
+            signatures.wrong()
+        self._check_room(terms.order.maker, is_draft=row.status is OtcState.DRAFT)
+        self._check_memory(row.status)
+        if await self._orders.submit(row, document) is row:
+            return posted(stored_order(row, document))
+        return await self._kept(place, body, found, now_ms, signatures)
+
+    def _check_room(self, maker: bytes, *, is_draft: bool) -> None:
+        """Pass if the maker may have one order more; those that are being taken in are not counted yet.
+
+        Raises:
+            TooManyOpenOrders: it has too many.
+        """
+        drafts = self._orders.drafts_of(maker)
+        count, most, what = (
+            (drafts, limits.OTC_LIVE_DRAFTS_PER_MAKER_MAX, "are not signed yet")
+            if is_draft
+            else (
+                self._orders.count_of(maker) - drafts,
+                limits.OTC_LIVE_ORDERS_PER_MAKER_MAX,
+                "may still change",
+            )
+        )
+        if count >= most:
+            raise TooManyOpenOrders(
+                field="maker", expected=f"fewer than {most} orders that {what}", got=count
+            )
+
+    def _check_memory(self, status: OtcState) -> None:
+        """Pass if the venue may run one order more, which begins with a status.
+
+        Raises:
+            ServiceUnavailable: it has too many, or too many that cost their makers nothing.
+        """
+        is_unfunded = status in _UNFUNDED
+        if len(self._orders) >= limits.OTC_LIVE_MAX:
+            raise ServiceUnavailable(
+                f"{limits.OTC_LIVE_MAX} OTC orders may still change: no more are taken now"
+            )
+        if is_unfunded and self._orders.count_in(*_UNFUNDED) >= limits.OTC_LIVE_UNFUNDED_MAX:
+            raise ServiceUnavailable(
+                f"{limits.OTC_LIVE_UNFUNDED_MAX} OTC orders wait for funds or a signature: "
+                "only what the maker's funds cover is taken now"
+            )
+
+    async def _kept(
+        self,
+        place: ServedChain,
+        body: OtcOrderBody,
+        found: IdentifiedOtc,
+        now_ms: int,
+        signatures: SignatureBudget,
+    ) -> PostedOrder:
+        """An order that there is; a DRAFT is signed by what it is posted with now, if that is accepted."""
+        kept = await self._stored.order(found.order_hash)
+        if kept is not None and kept.state is OtcState.DRAFT:
+            await self._sign(place, body, found, kept.signature, now_ms, signatures)
+            kept = await self._stored.order(found.order_hash)
+        if kept is None:
+            raise StoreError("an order that was kept is not there")
+        return posted(kept)
+
+    async def _sign(
+        self,
+        place: ServedChain,
+        body: OtcOrderBody,
+        found: IdentifiedOtc,
+        known: str,
+        now_ms: int,
+        signatures: SignatureBudget,
+    ) -> None:
+        """Have a DRAFT be signed, if its maker accepts what it is posted with now.
+
+        Args:
+            known: the signature that it has.
+
+        Raises:
+            ServiceUnavailable, StoreUnavailable: nobody can say.
+            RateLimited: too many signatures of the caller were wrong.
+        """
+        signatures.begin(1)
+        try:
+            terms = checked(body, found, self._domains, place.chain_id, now_ms)
+            if to_hex(terms.shown_signature) == known:
+                return
+            signatures.proven(terms.signature.is_by_key)
+            told = await in_time(_asked(place, terms))
+        except ServiceUnavailable:
+            raise
+        except RequestError as error:
+            signatures.refused(error)
+            return
+        if not told.is_signed:
+            signatures.wrong()
+            return
+
+        def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
+            left = amount_of(row.remaining)
+            this = Backed(row.order_hash, row.status, left, row.created_ms, told.permitted)
+            return signed(row, now_ms, is_backed=is_backed(this, told.holding))
+
+        await self._orders.sign(found.order_hash, terms.shown_signature, terms.permit, decide)
+
+    async def _judged(
+        self, place: ServedChain, terms: OtcTerms, now_ms: int
+    ) -> tuple[OtcOrderRow, OtcDocument]:
+        """Row and document of an order against which the chain has nothing."""
+        told = await _asked(place, terms)
+        start = Begun() if told.left is None else await self._begun(place, terms)
+        others = await self._stored.live_of(place.chain_id, terms.order.maker, terms.order.maker_asset)
+        row = new_row(terms, told, start, others, place.chain_id, now_ms)
+        return row, new_document(terms, start)
+
+    async def _begun(self, place: ServedChain, terms: OtcTerms) -> Begun:
+        """What was filled of an order up to where the chain is read."""
+        cursor, fills = await self._stored.fills(place.chain_id, terms.order_hash)
+        if cursor is None:
+            raise ServiceUnavailable("what was filled of the order before is not known yet")
+        call = EthCall(place.rfq, remaining(terms.order.maker, terms.order_hash))
+        (answer,) = await place.chain.call_many([call], cursor.block_hash)
+        return begun(terms.order.maker_amount, left_of(answer, terms), fills)
+
+
+async def _asked(place: ServedChain, terms: OtcTerms) -> Answered:
+    """What the contracts say at the latest block."""
+    header = await latest_block(place.chain)
+    has_code = await signer_has_code(place.chain, terms.signature, header)
+    calls = submission_calls(terms, place.rfq)
+    answers = dict(zip(calls, await place.chain.call_many([*calls.values()], header.hash), strict=True))
+    assets = {"makerAsset": terms.order.maker_asset, "takerAsset": terms.order.taker_asset}
+    without_code = [field for field, asset in assets.items() if not await _is_contract(place, asset, header)]
+    return answered(terms, answers, without_code=without_code, has_code=has_code)
+
+
+async def _is_contract(place: ServedChain, asset: bytes, header: Header) -> bool:
+    """Whether there is code; a listed token is taken at the operator's word."""
+    return asset in place.tokens.by_address or bool(await place.chain.code(asset, header.hash))

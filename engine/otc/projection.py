@@ -1,0 +1,170 @@
+"""What the chain's logs make of OTC orders, written in the unit of the step that read them.
+
+    Advance -> orders that it is about -> their rows, documents and logs as of the step
+            -> `life.told_by_chain` -> changes
+
+It is about an order when a fill or a cancellation of it came or went, or when it has ended and may have
+become final. Logs of the RFQ contract are of firm quotes as well: what is no order of ours is passed over.
+What orders are is read from the store, since the step stands only if that is still so when it is written; so
+it does not matter who runs them.
+
+Source: ARCHITECTURE.md, "Indexer", "Transitions"; choices.md#otc-orders.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from ...config.limits import VENUE_LOAD_ORDERS
+from ..chain.index.indexer import Advance
+from ..orders.order_units import OTC
+from ..store.queries import among, live_otc, unfinished_otc
+from ..store.rows import OrderDocument, OtcCancel, OtcCancelUntil, OtcFill, OtcOrderRow
+from ..store.store import Store
+from ..store.tables import OTC_DOCUMENT, OTC_ORDER
+from ..store.units import Change, row_of
+from .chain_facts import facts_of
+from .document import decode_document
+from .life import told_by_chain
+from .live_orders import OtcLogs, OtcOrders, cancel_by, log_queries, logs_of
+
+_SLICE = 64
+"""Orders that are read and decided at once: others have their turn while the store answers."""
+
+
+class _StepLogs(Struct, frozen=True):
+    """What a step says of orders.
+
+    Attributes:
+        undone: rows that it takes back.
+        logs: that it brings, by order hash.
+        untils: cancellations that it brings, of many orders each; `undone_untils` that it takes back.
+    """
+
+    undone: frozenset[Any]
+    logs: Mapping[bytes, OtcLogs]
+    untils: Sequence[OtcCancelUntil]
+    undone_untils: Sequence[OtcCancelUntil]
+
+    def on(self, row: OtcOrderRow, kept: OtcLogs) -> OtcLogs:
+        """The logs of an order as they are once the step is written."""
+        new = self.logs.get(row.order_hash, OtcLogs([], []))
+        undone = {*self.undone, *(cancel_by(until, row) for until in self.undone_untils)}
+        cancels = [cancel for until in self.untils if (cancel := cancel_by(until, row)) is not None]
+        return OtcLogs(
+            [fill for fill in kept.fills if fill not in undone] + new.fills,
+            [cancel for cancel in kept.cancels if cancel not in undone] + new.cancels + cancels,
+        )
+
+
+class OtcProjection:
+    """One chain's. See `engine.chain.indexer.Projection`.
+
+    Args:
+        orders: that may still change.
+        confirmations: blocks, its own included, after which nothing is undone.
+        is_short: whether a maker's funds, as they were read last, do not cover an order.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        orders: OtcOrders,
+        *,
+        confirmations: int,
+        is_short: Callable[[OtcOrderRow], bool],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._orders = orders
+        self._confirmations = confirmations
+        self._is_short = is_short
+        self._now_ms = now_ms
+
+    async def changes(self, advance: Advance) -> Sequence[Change]:
+        """See `Projection.changes`."""
+        settled_below = advance.top.number - self._confirmations + 1
+        told = _told_in(advance)
+        about = self._about(advance, settled_below) | await self._cancelled(told)
+        ordered = sorted(about)  # any number of them, ours or not
+        changes: list[Change] = []
+        for at in range(0, len(ordered), _SLICE):
+            changes += await self._decided(ordered[at : at + _SLICE], told, advance.chain_id, settled_below)
+        return changes
+
+    def _about(self, advance: Advance, settled_below: int) -> set[bytes]:
+        """Hashes of the orders that may change."""
+        hashes = {
+            row.order_hash
+            for _, row in (*advance.rows, *advance.undone)
+            if isinstance(row, OtcFill | OtcCancel)
+        }
+        ripe = 0
+        for live in self._orders.ended(advance.chain_id):
+            if live.ended_at is None:
+                live.ended_at = advance.top.number
+            if live.ended_at <= settled_below and ripe < VENUE_LOAD_ORDERS:  # the others with the next block
+                ripe += 1
+                hashes.add(live.order_hash)
+        return hashes
+
+    async def _cancelled(self, told: _StepLogs) -> set[bytes]:
+        """Hashes of the orders that cancellations of many are about, and those that were taken back."""
+        questions = [live_otc(until.chain_id, until.maker) for until in told.untils]
+        questions += [unfinished_otc(until.chain_id, until.maker) for until in told.undone_untils]
+        if not questions:
+            return set()
+        found = await self._store.read(*questions)
+        rows = [OTC.found(values) for some in found for values in some]
+        every = (*told.untils, *told.undone_untils)
+        return {row.order_hash for row in rows if any(cancel_by(until, row) for until in every)}
+
+    async def _decided(
+        self, hashes: Sequence[bytes], told: _StepLogs, chain_id: int, settled_below: int
+    ) -> list[Change]:
+        """What becomes of some orders, with the step's own rows and without those that it undoes."""
+        rows, documents = await self._store.read(
+            *(among(table, "order_hash", hashes) for table in (OTC_ORDER, OTC_DOCUMENT))
+        )
+        orders = [order for values in rows if (order := OTC.found(values)).chain_id == chain_id]
+        if not orders:
+            return []
+        some = await self._store.read(*log_queries(hashes, {order.maker for order in orders}))
+        bodies = {kept.order_hash: kept.body for values in documents if (kept := _document(values))}
+        logs = logs_of(orders, some)
+        changes: list[Change] = []
+        for row in orders:
+            live = self._orders.get(row.order_hash)
+            of_order = told.on(row, logs.get(row.order_hash, OtcLogs([], [])))
+            facts = facts_of(
+                row,
+                decode_document(bodies[row.order_hash]),
+                of_order.fills,
+                of_order.cancels,
+                settled_below=settled_below,
+                ended_at=None if live is None else live.ended_at,
+                is_short=self._is_short(row),
+            )
+            step = told_by_chain(row, facts, self._now_ms())
+            if step is not None:
+                changes += OTC.advanced(row, step.after).changes
+        return changes
+
+
+def _told_in(advance: Advance) -> _StepLogs:
+    logs: dict[bytes, OtcLogs] = {}
+    for _, row in advance.rows:
+        match row:
+            case OtcFill():
+                logs.setdefault(row.order_hash, OtcLogs([], [])).fills.append(row)
+            case OtcCancel():
+                logs.setdefault(row.order_hash, OtcLogs([], [])).cancels.append(row)
+    untils = [row for _, row in advance.rows if isinstance(row, OtcCancelUntil)]
+    undone = frozenset(row for _, row in advance.undone)
+    return _StepLogs(undone, logs, untils, [row for row in undone if isinstance(row, OtcCancelUntil)])
+
+
+def _document(values: Sequence[object]) -> OrderDocument:
+    document: OrderDocument = row_of(OTC_DOCUMENT, values)
+    return document

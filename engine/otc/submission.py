@@ -1,0 +1,231 @@
+"""A posted OTC order held against what the chain says, all at one block. Pure.
+
+    submission_calls   what the contracts are asked
+    answered           their answers -> Answered: whether it is signed, what funds there are, what is left
+    new_row            -> the row that it begins as, by the funds of the maker and its other live orders
+
+    makerAsset, takerAsset   code at the address, and a balance that it tells       else InvalidInput
+    makerAsset               an allowance that it tells                             else InvalidInput
+    remaining                0 never seen; 1 closed: OrderClosed; else what is left and 1
+    signature                of a contract; not accepted (yet): DRAFT; no contract: InvalidSignature
+    balance, allowance       below what is left: SUSPENDED
+    permit                   tried as the RFQ contract would show it; refused: it gives nothing
+
+Source: spec 2.5.2, 2.5.3, 2.14; interop.md 1.
+Choice: An order with nothing left on chain is refused; a partly filled one is accepted with its earlier
+    fills.
+Choice: A contract that gives no balance or allowance within a million units of gas is no token.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ...codecs.contracts.abi import WORD_BYTES
+from ...codecs.contracts.calldata import allowance, balance_of, cancelled_until, remaining
+from ...codecs.messages.vocabulary import OtcState
+from ...config.errors import InvalidInput, OrderClosed, ServiceUnavailable
+from ...config.limits import CHAIN_TOKEN_GAS_MAX
+from ...crypto.addresses import to_checksum
+from ...crypto.hexadecimal import to_hex
+from ..chain.holdings import Holding
+from ..chain.port import EthCall
+from ..served.signed_by import SignatureState, signature_call, signature_state
+from ..served.token_permits import Answers, granted, permit_calls
+from ..store.rows import NEVER_S, OtcFill, OtcOrderRow, amount32, amount_of
+from .balances import Backed, OrderBacking, standings
+from .document import OtcDocument
+from .terms import OtcTerms
+
+_CLOSED = 1
+
+
+class Answered(Struct, frozen=True):
+    """What the chain says of an order.
+
+    Attributes:
+        is_signed: else the maker's contract may accept it later.
+        permitted: what its permit lets be taken.
+        left: of the maker's asset; None where the contract has never seen the order.
+    """
+
+    is_signed: bool
+    holding: Holding
+    permitted: int
+    left: int | None
+
+
+class Begun(Struct, frozen=True):
+    """How much of an order is left when it is kept.
+
+    Attributes:
+        filled_before: what was filled before the chain was followed.
+        fills: what was filled since.
+    """
+
+    filled_before: int = 0
+    fills: tuple[OtcFill, ...] = ()
+
+
+def submission_calls(terms: OtcTerms, rfq: bytes) -> dict[str, EthCall]:
+    """What the chain is asked, each by its name."""
+    order = terms.order
+    calls = {
+        "makerAsset": _question(order.maker_asset, balance_of(order.maker)),
+        "takerAsset": _question(order.taker_asset, balance_of(order.maker)),
+        "allowance": _question(order.maker_asset, allowance(order.maker, rfq)),
+        "remaining": EthCall(rfq, remaining(order.maker, terms.order_hash)),
+        "cancelledUntil": EthCall(rfq, cancelled_until(order.maker)),
+    }
+    signing = signature_call(terms.signature, rfq)
+    if signing is not None:
+        calls["signature"] = signing
+    if terms.permit:
+        calls |= permit_calls(terms.permit, order.maker_asset, order.maker, rfq)
+    return calls
+
+
+def answered(terms: OtcTerms, answers: Answers, *, without_code: Sequence[str], has_code: bool) -> Answered:
+    """What the answers say.
+
+    Args:
+        answers: to `submission_calls`.
+        without_code: fields of the assets where there is no contract.
+        has_code: there is one at the maker.
+
+    Raises:
+        InvalidInput: an asset is no token.
+        OrderClosed: nothing is left of the order.
+        InvalidSignature: it is not the maker's, and never will be.
+        ServiceUnavailable: the RFQ contract does not answer.
+    """
+    order = terms.order
+    balance, _ = (
+        _told(answers[field], "that tells no balance", field, asset, has_code=field not in without_code)
+        for field, asset in (("makerAsset", order.maker_asset), ("takerAsset", order.taker_asset))
+    )
+    allowed = _told(answers["allowance"], "without allowances", "makerAsset", order.maker_asset)
+    left = left_of(answers["remaining"], terms)
+    _check_until(answers["cancelledUntil"], terms)
+    state = signature_state(terms.signature, answers.get("signature"), has_code=has_code)
+    permitted = (granted(terms.permit, answers).amount or 0) if terms.permit else 0
+    return Answered(state is SignatureState.SIGNED, Holding(balance, allowed), permitted, left)
+
+
+def _check_until(answer: bytes | Exception, terms: OtcTerms) -> None:
+    """Pass for an order that is not cancelled with all that expire until a time.
+
+    Raises:
+        OrderClosed: it is.
+    """
+    if isinstance(answer, Exception) or len(answer) < WORD_BYTES:
+        return  # another RFQ contract than ours: `remaining` has told all
+    until = int.from_bytes(answer[:WORD_BYTES], "big")
+    if until and (not terms.order.expiry or terms.order.expiry <= until):
+        raise OrderClosed(field="expiry", expected=f"a time after {until}", got=terms.order.expiry)
+
+
+def left_of(answer: bytes | Exception, terms: OtcTerms) -> int | None:
+    """What is left of an order by the contract's `remaining`; None where it has never seen it.
+
+    Raises:
+        OrderClosed: nothing.
+        ServiceUnavailable: the contract does not answer.
+    """
+    if isinstance(answer, Exception) or len(answer) < WORD_BYTES:
+        raise ServiceUnavailable("the RFQ contract does not answer")
+    told = int.from_bytes(answer[:WORD_BYTES], "big")
+    if told == _CLOSED:
+        raise OrderClosed(field="orderHash", got=to_hex(terms.order_hash))
+    return told - 1 if told else None
+
+
+def begun(maker_amount: int, left: int | None, fills: Sequence[OtcFill]) -> Begun:
+    """How much of an order was filled, and where that is known from.
+
+    Args:
+        left: by the contract, at the height that the chain is read to; None where it had not seen the order.
+        fills: the rows up to there.
+    """
+    if left is None:
+        return Begun()
+    known = sum(amount_of(fill.maker_amount) for fill in fills)
+    return Begun(max(maker_amount - left - known, 0), tuple(fills))
+
+
+def new_row(
+    terms: OtcTerms, told: Answered, start: Begun, others: Sequence[OtcOrderRow], chain_id: int, now_ms: int
+) -> OtcOrderRow:
+    """The row that an order begins as.
+
+    Args:
+        others: the maker's live orders of the same asset.
+    """
+    order = terms.order
+    filled = start.filled_before + sum(amount_of(fill.maker_amount) for fill in start.fills)
+    left = max(order.maker_amount - filled, 0)
+    status = OtcState.PENDING if told.is_signed else OtcState.DRAFT
+    this = Backed(terms.order_hash, status, left, now_ms, told.permitted)
+    standing = _standing(this, others, told.holding)
+    return OtcOrderRow(
+        order_hash=terms.order_hash,
+        shard=terms.order_hash[0],
+        chain_id=chain_id,
+        maker=order.maker,
+        taker=order.taker,
+        taker_from_meta=terms.taker_from_meta,
+        maker_asset=order.maker_asset,
+        taker_asset=order.taker_asset,
+        maker_amount=amount32(order.maker_amount),
+        taker_amount=amount32(order.taker_amount),
+        type=terms.type,
+        created_ms=now_ms,
+        expires_s=order.expiry or NEVER_S,
+        version=1,
+        status=standing.status,
+        updated_ms=now_ms,
+        remaining=amount32(left),
+        maker_balance=amount32(standing.maker_balance),
+        reserved=amount32(standing.reserved),
+        swappable=amount32(standing.swappable),
+        transaction_hash=start.fills[-1].tx_hash if start.fills else None,
+        is_final=False,
+    )
+
+
+def new_document(terms: OtcTerms, start: Begun) -> OtcDocument:
+    """What is kept beside the row."""
+    return OtcDocument(
+        nonce_and_meta=amount32(terms.order.nonce_and_meta),
+        expiry=terms.order.expiry,
+        signature=terms.shown_signature,
+        permit=terms.permit,
+        filled_before=amount32(start.filled_before),
+    )
+
+
+def _standing(this: Backed, others: Sequence[OtcOrderRow], holding: Holding) -> OrderBacking:
+    """Of a new order. What the permits of the others grant is what they were last found to be backed by."""
+    backed = [
+        Backed(
+            row.order_hash,
+            row.status,
+            amount_of(row.remaining),
+            row.created_ms,
+            amount_of(row.maker_balance),
+        )
+        for row in others
+        if row.order_hash != this.order_hash
+    ]
+    return standings([*backed, this], holding)[this.order_hash]
+
+
+def _question(token: bytes, data: bytes) -> EthCall:
+    return EthCall(token, data, gas_max=CHAIN_TOKEN_GAS_MAX)
+
+
+def _told(answer: bytes | Exception, fault: str, field: str, asset: bytes, *, has_code: bool = True) -> int:
+    if not has_code or isinstance(answer, Exception) or len(answer) < WORD_BYTES:
+        there = f"a contract {fault}" if has_code else "no contract"
+        raise InvalidInput(field=field, expected="an ERC-20 token", got=f"{there} at {to_checksum(asset)}")
+    return int.from_bytes(answer[:WORD_BYTES], "big")

@@ -1,0 +1,218 @@
+"""What an OTC order says: the body of a post, read and held against the rules that need no chain. Pure.
+
+    identify   chain's domain + body -> the signed struct and its hash
+    checked    -> OtcTerms: everything that needs no chain
+
+What is at fault first in this order is what is said:
+
+     1  chain: served, with an RFQ contract (by the caller)
+     2  members and their types, then their form, in the order of spec 2.3: nonceAndMeta, makerAsset,
+        takerAsset, makerAmount, takerAmount, maker, taker
+     3  an order that is kept already is answered with what is kept, whatever else holds (by the caller)
+     4  assets: ERC-20 tokens, not the native one; two different ones
+     5  amounts: above 0
+     6  expiry: 0 for never, or a time to come
+     7  maker: an account
+     8  permit: its length, and whom it names
+     9  signature: its form, the maker's key
+    10  how many orders of the maker may still be filled (by the caller)
+    11  by the chain (`submission`): a contract at the maker whose key has not signed, the assets, what is
+        left of the order, the signature of that contract
+
+Source: spec 2.3; interop.md 1; choices.md#fees-and-partners, choices.md#otc-orders.
+Choice: Every uint256 is a nonceAndMeta, shown as a decimal number.
+Choice: An OTC order may be of any ERC-20 token, listed or not.
+Choice: An expiry lies after now and before the year 10000; 0 means never and sorts last. Zero and the native
+    placeholder make no order. Firm quotes refuse an expiry of 0.
+Choice: Amounts may be of any size, though a partial fill needs a product within the contract's words.
+Choice: A permit of another length than 224 or 256 bytes is refused: the contract would ignore it.
+Choice: The type of an OTC order depends on `taker` alone; `takerFromMeta` is only reported.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from ...codecs.amounts import parse_amount
+from ...codecs.contracts.permit import RFQ_FORMS
+from ...codecs.eip712_orders.nonce_and_meta import taker_from_meta
+from ...codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
+from ...codecs.eip712_orders.signing_names import NamedDomain, OrderDigests, rfq_others
+from ...codecs.iso_time import check_unix_seconds
+from ...codecs.messages.otc_messages import OtcOrderBody
+from ...codecs.messages.vocabulary import OtcType
+from ...codecs.trading_token import NATIVE_TOKEN, check_account
+from ...config.errors import InvalidInput, OrderExpired
+from ...crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
+from ...crypto.eip712 import signing_digest
+from ...crypto.hexadecimal import parse_hex
+from ...crypto.signatures import parse_signature, to_65
+from ..served.signed_by import OwnerSignature, read_signature
+from ..served.token_permits import check_named
+
+_PERMIT = "permitMakerAsset"
+_PERMIT_LENGTHS = frozenset(form.value for form in RFQ_FORMS)
+_COMPACT_BYTES = 64
+
+
+class OtcDomain(Struct, frozen=True):
+    """Where orders of one chain are signed for.
+
+    Attributes:
+        named: the RFQ contract's domain.
+        separator: 32 bytes, of `named`.
+        others: domains that it is mistaken for.
+    """
+
+    named: NamedDomain
+    separator: bytes
+    others: tuple[NamedDomain, ...]
+
+    @property
+    def contract(self) -> bytes:
+        """20 bytes."""
+        return self.named.contract
+
+
+OtcDomains = Mapping[int, OtcDomain]
+"""By chain id: the chains that are served."""
+
+
+class IdentifiedOtc(Struct, frozen=True):
+    """What a body holds.
+
+    Attributes:
+        order_hash: 32 bytes, what the maker signs.
+        signing: what it may have signed instead.
+    """
+
+    order: RfqOrder
+    order_hash: bytes
+    signing: OrderDigests
+
+
+class OtcTerms(Struct, frozen=True):
+    """An order against which nothing can be said without the chain.
+
+    Attributes:
+        type: P2P with a taker, else LIMIT.
+        taker_from_meta: 20 bytes, the intended receiver.
+        signature: held against the hash; `is_by_key`, or the chain is asked.
+        shown_signature: as it is kept and shown.
+        permit: bytes; None where there was none at all.
+    """
+
+    order: RfqOrder
+    order_hash: bytes
+    type: OtcType
+    taker_from_meta: bytes
+    signature: OwnerSignature
+    shown_signature: bytes
+    permit: bytes | None
+
+
+def otc_domain(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> OtcDomain:
+    """The domain of a chain's RFQ contract.
+
+    Args:
+        served: of the venue's other chains.
+    """
+    return OtcDomain(here, here.separator, rfq_others(here, served))
+
+
+def identify(body: OtcOrderBody, domain: OtcDomain, prefix: str = "") -> IdentifiedOtc:
+    """The signed struct of a body.
+
+    Args:
+        prefix: of the members in errors, for an order that stands in another document.
+
+    Raises:
+        InvalidInput: a member has not its form.
+    """
+    order = RfqOrder(
+        nonce_and_meta=parse_amount(body.nonce_and_meta, f"{prefix}nonceAndMeta"),
+        expiry=body.expiry,
+        maker_asset=parse_address(body.maker_asset, f"{prefix}makerAsset"),
+        taker_asset=parse_address(body.taker_asset, f"{prefix}takerAsset"),
+        maker_amount=parse_amount(body.maker_amount, f"{prefix}makerAmount"),
+        taker_amount=parse_amount(body.taker_amount, f"{prefix}takerAmount"),
+        maker=parse_address(body.maker, f"{prefix}maker"),
+        taker=parse_address(body.taker, f"{prefix}taker"),
+    )
+    struct_hash = RFQ_ORDER.compiled.hash_struct(order)
+    signing = OrderDigests(struct_hash, domain.named, domain.others)
+    return IdentifiedOtc(order, signing_digest(domain.separator, struct_hash), signing)
+
+
+def checked(
+    body: OtcOrderBody, found: IdentifiedOtc, domains: OtcDomains, chain_id: int, now_ms: int
+) -> OtcTerms:
+    """Hold an order against all rules that need no chain.
+
+    Args:
+        domains: of the chains that are served, `chain_id` among them.
+
+    Raises:
+        InvalidInput, OrderExpired, InvalidSignature: see the module.
+    """
+    order = found.order
+    _check_assets(order)
+    for field, amount in (("makerAmount", order.maker_amount), ("takerAmount", order.taker_amount)):
+        if not amount:
+            raise InvalidInput(field=field, expected="an amount above 0", got="0")
+    now_s = now_ms // 1_000
+    check_unix_seconds("expiry", order.expiry, "0 for never, or ")
+    if 0 < order.expiry <= now_s:
+        raise OrderExpired(field="expiry", expected=f"0 for never, or a time after {now_s}", got=order.expiry)
+    check_account(order.maker, "maker")
+    permit = _permit(body.permit_maker_asset, order.maker, domains[chain_id].contract)
+    signature = read_signature(
+        body.signature, found.order_hash, order.maker, is_awaited=True, signing=found.signing
+    )
+    return OtcTerms(
+        order=order,
+        order_hash=found.order_hash,
+        type=OtcType.LIMIT if order.taker == ZERO_ADDRESS else OtcType.P2P,
+        taker_from_meta=taker_from_meta(order.nonce_and_meta, order.maker, order.taker),
+        signature=signature,
+        shown_signature=_shown(parse_hex(body.signature, "signature"), signature),
+        permit=permit,
+    )
+
+
+def _check_assets(order: RfqOrder) -> None:
+    for field, asset in (("makerAsset", order.maker_asset), ("takerAsset", order.taker_asset)):
+        if asset in (ZERO_ADDRESS, NATIVE_TOKEN):
+            raise InvalidInput(
+                "native asset must be wrapped first",
+                field=field,
+                expected="an ERC-20 token",
+                got=to_checksum(asset),
+            )
+    if order.maker_asset == order.taker_asset:
+        raise InvalidInput(
+            field="takerAsset", expected="another token than makerAsset", got=to_checksum(order.taker_asset)
+        )
+
+
+def _permit(text: str | None, maker: bytes, rfq: bytes) -> bytes | None:
+    """The permit of a body; empty bytes, or None, stand for none."""
+    if text is None:
+        return None
+    permit = parse_hex(text, _PERMIT)
+    if not permit:
+        return permit
+    if len(permit) not in _PERMIT_LENGTHS:
+        lengths = " or ".join(str(length) for length in sorted(_PERMIT_LENGTHS))
+        raise InvalidInput(
+            field=_PERMIT, expected=f"null, 0x, or {lengths} bytes", got=f"{len(permit)} bytes"
+        )
+    check_named(permit, maker, rfq, "maker", _PERMIT)
+    return permit
+
+
+def _shown(raw: bytes, signature: OwnerSignature) -> bytes:
+    """As it was posted, but that v is 27 or 28."""
+    if not signature.is_by_key or len(raw) == _COMPACT_BYTES:
+        return raw
+    return to_65(*parse_signature(raw))

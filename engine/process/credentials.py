@@ -1,0 +1,105 @@
+"""From settings to what roles work with: addresses proven, keys behind their policies, request verifiers."""
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from ...codecs.amounts import parse_amount
+from ...config.chains import ADDRESS_SETTINGS
+from ...config.error_text import shown
+from ...config.errors import ConfigError, InvalidInput
+from ...config.settings import KeySettings, Settings
+from ...crypto.addresses import checked_address
+from ...crypto.custody.keys import signing_key
+from ...crypto.custody.signing_policy import PolicedKey, SigningPolicy
+from ...crypto.hmac_auth import ReplayWindow, RequestVerifier, decode_secret
+
+V = TypeVar("V")
+
+_CHAIN_ID = re.compile(r"[1-9][0-9]{0,17}\Z")
+
+
+def check_addresses(settings: Settings) -> None:
+    """Refuse any address of the settings whose EIP-55 checksum is wrong.
+
+    Raises:
+        ConfigError: names the setting.
+    """
+    named = [
+        (f"chains.{chain_id}.{name}", getattr(chain, name))
+        for chain_id, chain in settings.chains.items()
+        for name in ADDRESS_SETTINGS
+    ]
+    named += [(f"tokens[{at}].address", token.address) for at, token in enumerate(settings.tokens)]
+    named += [(f"partners.{name}.address", partner.address) for name, partner in settings.partners.items()]
+    for field, address in named:
+        if address:
+            _configured(checked_address, field, address)
+
+
+def policed_key(name: str, settings: KeySettings) -> PolicedKey:
+    """A configured key behind its policy.
+
+    Raises:
+        ConfigError: the key cannot be read, or its policy names no contract or a malformed one.
+    """
+    field = f"keys.{name}.policy"
+    policy = settings.policy
+    if not policy.contracts:
+        raise ConfigError(f"{field}.contracts", "names no contract: the key could sign nothing")
+    if policy.expiry_min_s > policy.expiry_max_s:
+        raise ConfigError(f"{field}.expiry_min_s", "is above expiry_max_s")
+    amounts = None
+    if policy.amounts_max is not None:
+        amounts = {
+            _chain_and_address(f"{field}.amounts_max", where): _configured(
+                parse_amount, f"{field}.amounts_max.{where}", most
+            )
+            for where, most in policy.amounts_max.items()
+        }
+        if len(amounts) != len(policy.amounts_max):
+            raise ConfigError(f"{field}.amounts_max", "names a token twice")
+    contracts = frozenset(_chain_and_address(f"{field}.contracts", where) for where in policy.contracts)
+    key = signing_key(settings.source, settings.password)
+    return PolicedKey(key, SigningPolicy(contracts, amounts, policy.expiry_min_s, policy.expiry_max_s))
+
+
+def request_verifier(settings: Settings, *, replay_window: bool | None = None) -> RequestVerifier:
+    """The verifier of the configured domains.
+
+    Args:
+        replay_window: refuse a repeated signature on POST, whatever the settings say; None leaves it to them.
+
+    Raises:
+        ConfigError: a secret is not of its encoding.
+    """
+    remember = settings.auth.replay_window if replay_window is None else replay_window
+    domains = {}
+    for name, domain in settings.auth.domains.items():
+        try:
+            domains[name] = [
+                (key.access_key, decode_secret(key.secret.reveal(), domain.secret_encoding))
+                for key in domain.keys
+            ]
+        except ConfigError as error:
+            raise ConfigError(f"auth.domains.{name}", error.detail) from None
+    return RequestVerifier(
+        domains,
+        strip_prefix=settings.auth.strip_prefix,
+        replay_window=ReplayWindow() if remember else None,
+    )
+
+
+def _configured(parse: Callable[[object, str], V], field: str, text: str) -> V:
+    """What `parse` makes of a setting; its refusal as the operator's error."""
+    try:
+        return parse(text, field)
+    except InvalidInput as error:
+        raise ConfigError(field, f"expected {error.expected}, got {shown(text)}") from None
+
+
+def _chain_and_address(field: str, text: str) -> tuple[int, bytes]:
+    chain_id, _, address = text.partition(":")
+    if not _CHAIN_ID.match(chain_id):
+        raise ConfigError(field, f"expected chainId:address, got {text!r}")
+    return int(chain_id), _configured(checked_address, field, address)

@@ -1,0 +1,128 @@
+"""What every role that serves does as a process: an address, signals, and a collector that rests."""
+
+import gc
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, ExitStack
+from typing import Protocol, TypeVar
+
+import structlog
+import trio
+
+from ...config.errors import ConfigError
+from ...config.sections.server import ServerSettings
+from ...config.timeouts import GC_FREEZE_AFTER_S
+from ...feeds.net.streams import listen
+from ..server.access_log import AccessLog, open_access_log
+
+App = TypeVar("App", bound="Served")
+
+_log = structlog.get_logger("cambist.server")
+
+
+class Draining(Protocol):
+    """A role that can end its work in order.
+
+    Attributes:
+        scheme: http or https.
+        drained: `run` came to its end.
+    """
+
+    scheme: str
+    drained: bool
+
+    def drain(self) -> None:
+        """Stop accepting, answer what is in flight, and end then."""
+        ...
+
+
+class Served(Draining, Protocol):
+    """A role that is one process with one listener, and maybe another for health."""
+
+    async def run(self, listener: socket.socket, health_listener: socket.socket | None) -> None:
+        """Serve until it is drained."""
+        ...
+
+
+async def serve_app(
+    server: ServerSettings,
+    open_app: Callable[[AccessLog | None], AbstractAsyncContextManager[App]],
+    announce: Callable[[App, str], None],
+) -> int:
+    """Serve one application until it is told to stop.
+
+    Args:
+        open_app: opens it, with its access log.
+        announce: says that it serves, and under which URL.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        ConfigError: it cannot be listened there; and what `open_app` raises.
+    """
+    with ExitStack() as owned:
+        access_log = None
+        if server.access_log:
+            access_log = AccessLog(owned.enter_context(open_access_log(server.access_log)))
+        listener = owned.enter_context(listening("server", server.host, server.port))
+        health_listener = None
+        if server.health:
+            health = server.health
+            health_listener = owned.enter_context(listening("server.health", health.host, health.port))
+            _log.info("serving health", url=url_of("http", health_listener))
+        async with open_app(access_log) as app, trio.open_nursery() as nursery:
+            await nursery.start(drain_on_signal, app, nursery.cancel_scope)
+            nursery.start_soon(freeze_collector)
+            announce(app, url_of(app.scheme, listener))
+            await app.run(listener, health_listener)
+            nursery.cancel_scope.cancel()
+        return 0 if app.drained else 1
+
+
+def listening(field: str, host: str, port: int) -> socket.socket:
+    """A listening socket.
+
+    Args:
+        field: the table of the settings that names host and port.
+
+    Raises:
+        ConfigError: it cannot be listened there.
+    """
+    try:
+        return listen(host, port)
+    except OSError as error:
+        raise ConfigError(
+            f"{field}.port", f"cannot listen on {host} port {port}: {error.strerror or error}"
+        ) from None
+
+
+def url_of(scheme: str, listener: socket.socket) -> str:
+    """What a listener is reached under."""
+    host, port = listener.getsockname()[:2]
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+async def drain_on_signal(
+    app: Draining,
+    everything: trio.CancelScope,
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """The first SIGTERM or SIGINT drains, the second ends at once; started once they are listened for."""
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        task_status.started()
+        async for received in signals:
+            _log.info("draining", signal=signal.Signals(received).name)
+            app.drain()
+            break
+        async for _ in signals:
+            everything.cancel()
+
+
+async def freeze_collector() -> None:
+    """What is there after the start is no longer walked by the collector."""
+    await trio.sleep(GC_FREEZE_AFTER_S)
+    gc.collect()
+    gc.freeze()

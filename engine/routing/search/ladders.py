@@ -1,0 +1,459 @@
+"""All makers' books between two tokens, in one direction, as one ladder. Pure.
+
+A level of a book is a segment: so much of one token against so much of the other. Sorted by price over all
+makers, with prefix sums, the segments are the best that all of them give together; what an amount brings is a
+bisect and one division, and how much of it is whose falls out of the same place.
+
+    SELL   `fixed` is the token given, `other` the token received; a fill rounds what is received down
+    BUY    `fixed` is the token received, `other` the token given; a fill rounds what is paid up
+
+Sums are integers: of the fixed token in 1 / fixed_unit raw units, of the other in 1 / other_unit, fine enough
+that no level is rounded. A share is in whole raw units, and is what `feeds.fill` gives for that maker's book
+alone; so a split is worse than the sums by less than a unit of each of the two tokens per maker, and never
+better. Where parts of units are moved to another maker, what is lost is that unit at the two makers' prices.
+A share that would bring nothing is given to others, or where they are full enlarged until it brings a unit:
+that unit costs what it does at the worst price, and is taken from shares at better ones.
+
+A maker with a book of the pair in both directions takes part with that of the greater `liquidityUSD`.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from heapq import heappop, heapreplace
+from itertools import islice
+from operator import itemgetter
+
+from msgspec import Struct
+
+from ....codecs.amounts import POWERS_OF_TEN
+from ....codecs.messages.vocabulary import Side
+from ....feeds.books.pair_index import LiveBook, PairIndex
+from .directed import FIXED, DirectedLadder, Units, fits, has_levels, units_of
+from .envelope import Envelope, weighed
+
+LADDERS_MAX = 512  # directions whose ladders are remembered: 50 MB at 20 makers of 20 levels
+
+LadderShare = tuple[int, int, int]  # maker's number, fixed amount, other amount
+LadderRate = tuple[int, int]  # raw units of the other token, for raw units of the fixed one
+LadderCut = tuple[
+    dict[int, int], int, int
+]  # maker -> the level it is taken up to; who has the rest, and how much
+_fixed_of, _other_of = itemgetter(1), itemgetter(2)  # of a share
+
+
+class MakerFilter(Struct, frozen=True):
+    """Who may take part.
+
+    Attributes:
+        only: names; None for anybody.
+        without: names that may not.
+    """
+
+    only: frozenset[str] | None = None
+    without: frozenset[str] = frozenset()
+
+    def lets(self, maker: str) -> bool:
+        """Whether a maker may."""
+        return maker not in self.without and (self.only is None or maker in self.only)
+
+
+ANYBODY = MakerFilter()
+
+
+class Order:
+    """Several makers' levels of one direction, by rate, for selling and for buying alike. They stand in order
+    as far as amounts reach.
+
+    Args:
+        ladders: each with a level, in the order of the makers' names, all of these units.
+        books: what they were chosen from.
+        firsts: (key, maker, 0) of each first level, sorted.
+
+    Attributes:
+        makers: by number, in the order of their names.
+        owners, levels: per segment, whose it is, and the level up to which that maker's are taken with it.
+        sums: of what is given and of what is received, over the segments before each, and of all that are in
+            order yet: the first at least.
+        depths: of all segments.
+    """
+
+    def __init__(
+        self,
+        ladders: Sequence[DirectedLadder],
+        units: Units,
+        books: Sequence[LiveBook],
+        makers: tuple[str, ...],
+        firsts: list[tuple[int, int, int]],
+        depths: tuple[int, int],
+    ) -> None:
+        self.ladders = ladders
+        self.units = units
+        self.books = books
+        self.makers = makers
+        self.firsts = firsts
+        self.depths = depths
+        self.owners: list[int] = []
+        self.levels: list[int] = []
+        self.sums: tuple[list[int], list[int]] = [0], [0]
+        self._next = firsts.copy()  # sorted, so a heap
+        self.reach(0, 1)
+
+    @classmethod
+    def of(cls, ladders: Sequence[DirectedLadder], units: Units, books: Sequence[LiveBook]) -> "Order":
+        """A new one."""
+        firsts = sorted([(ladder.keys[0], maker, 0) for maker, ladder in enumerate(ladders)])
+        given, received = (sum([ladder.sums[token][-1] for ladder in ladders]) for token in (0, 1))
+        return cls(
+            ladders, units, books, tuple([each.live.maker for each in ladders]), firsts, (given, received)
+        )
+
+    def with_books(self, books: Sequence[LiveBook], give: bytes) -> "Order | None":
+        """With those that are others now; None where it is not the same makers, each with levels."""
+        if not len(books) == len(self.books) == len(self.ladders):
+            return None
+        ladders, firsts, (given, received) = [*self.ladders], self.firsts, self.depths
+        for old, live in zip(self.books, books, strict=True):
+            if live is old:
+                continue
+            is_alike = (live.maker, live.base) == (old.maker, old.base)
+            if not is_alike or not has_levels(live, give) or not fits(live, give, self.units):
+                return None
+            maker = self.makers.index(live.maker)
+            before, after = ladders[maker], DirectedLadder(live, give, self.units)
+            ladders[maker] = after
+            given += after.sums[0][-1] - before.sums[0][-1]
+            received += after.sums[1][-1] - before.sums[1][-1]
+            firsts = sorted([first for first in firsts if first[1] != maker] + [(after.keys[0], maker, 0)])
+        return Order(ladders, self.units, books, self.makers, firsts, (given, received))
+
+    def reach(self, token: int, wanted: int) -> None:
+        """Put segments in order up to an amount of what is given (0) or received (1), which is there."""
+        upcoming, ladders, owners, levels = self._next, self.ladders, self.owners, self.levels
+        given_sums, received_sums = self.sums
+        given, received = given_sums[-1], received_sums[-1]
+        while (received if token else given) < wanted:
+            _, maker, level = upcoming[0]
+            ladder = ladders[maker]
+            after = level + 1
+            if after < len(ladder.keys):
+                heapreplace(upcoming, (ladder.keys[after], maker, after))
+            else:
+                heappop(upcoming)
+            gives, gets = ladder.sums
+            given += gives[after] - gives[level]
+            received += gets[after] - gets[level]
+            owners.append(maker)
+            levels.append(after)
+            given_sums.append(given)
+            received_sums.append(received)
+
+
+class MergedLadder:
+    """Several makers' ladders as one, to be sold to or bought from.
+
+    Attributes:
+        makers: by number, in the order of their names.
+        fixed_unit, other_unit: sums are in 1 / unit raw units.
+        depth: of all segments, in 1 / fixed_unit.
+        fixed_before, other_before: sums over the segments before each, and of all that are in order yet: the
+            first at least.
+        first_rate: of the best segment.
+    """
+
+    def __init__(self, order: Order, side: Side) -> None:
+        self.order = order
+        self.side = side
+        self.makers = order.makers
+        self._fixed = fixed = FIXED[side]
+        self._other = other = 1 - fixed
+        self.fixed_unit = POWERS_OF_TEN[order.units.scales[fixed]]
+        self.other_unit = POWERS_OF_TEN[order.units.scales[other]]
+        self.depth = order.depths[fixed]
+        self.fixed_before, self.other_before = order.sums[fixed], order.sums[other]
+        self.first_rate: LadderRate = (
+            self.other_before[1] * self.fixed_unit,
+            self.fixed_before[1] * self.other_unit,
+        )
+        self._by_first_rate = [maker for _, maker, _ in order.firsts]
+        self._filled: dict[
+            tuple[int, int], LadderShare
+        ] = {}  # maker, level -> a fill of all up to it, whole units
+        self._envelope: Envelope | None = None
+
+    def best_split(self, amount: int) -> list[LadderShare] | None:
+        """The split among all makers that is best before gas, in whole units; None beyond the depth."""
+        wanted = amount * self.fixed_unit
+        if wanted <= 0 or not self.reaches(wanted):
+            return None
+        segment = bisect_left(self.fixed_before, wanted) - 1
+        return self._in_units(amount, self._taken(segment), self.order.owners[segment])
+
+    def split_after_gas(self, amount: int, fill_cost: int) -> list[LadderShare] | None:
+        """The best split found where each fill costs gas; None beyond the depth.
+
+        The split is the best of all makers' subsets, or worse by less than one fill and rounding: the last
+        maker's worth is tried, and so is the best single maker where that is one of the first two.
+
+        Args:
+            fill_cost: of one fill, raw units of the other token.
+        """
+        wanted = amount * self.fixed_unit
+        if not 0 < wanted <= self.depth:
+            return None
+        cost = weighed(fill_cost) * self.other_unit
+        if self._envelope is None or self._envelope.fill_cost != cost:
+            self._envelope = Envelope(self.order.ladders, self._by_first_rate, self._fixed, cost)
+        taken, last = self._envelope.up_to(wanted)
+        if last in taken:
+            split = self._in_units(amount, taken, last)
+            if split is not None:
+                return split
+        cuts = [self._cut(wanted, taken.keys() | {last}), self._cut(wanted, taken.keys()) if taken else None]
+        choices = [(self._net_of(cut, fill_cost), cut) for cut in cuts if cut is not None]
+        single = self.best_single(amount) if len(taken) <= 1 else None
+        net = None if single is None else self._net(single[0][2], 1, fill_cost)
+        for reached, (others, rest, _) in sorted(choices, key=itemgetter(0), reverse=True):
+            if net is not None and net >= reached:
+                break
+            split = self._in_units(amount, others, rest)
+            if split is not None:
+                return split
+        return single or self.best_split(amount)
+
+    def split_among(self, amount: int, makers: AbstractSet[int]) -> list[LadderShare] | None:
+        """As `best_split`, among some makers."""
+        wanted = amount * self.fixed_unit
+        cut = self._cut(wanted, makers) if wanted > 0 else None
+        return None if cut is None else self._in_units(amount, *cut[:2])
+
+    def _cut(self, wanted: int, makers: AbstractSet[int]) -> LadderCut | None:
+        """Where some makers' levels, the best first, have so much, in 1 / fixed_unit; None beyond them."""
+        if not self.reaches(wanted):
+            return None
+        segment = bisect_left(self.fixed_before, wanted) - 1
+        order, fixed_before = self.order, self.fixed_before
+        owners = order.owners
+        taken = self._taken(segment)
+        left = wanted - fixed_before[segment]
+        for maker in taken.keys() - makers:
+            left += order.ladders[maker].sums[self._fixed][taken.pop(maker)]
+        while True:  # what was theirs comes from the segments after
+            if segment == len(owners):
+                self.reaches(min(fixed_before[-1] + left, self.depth))
+                if segment == len(owners):
+                    return None
+            maker = owners[segment]
+            if maker in makers:
+                size = fixed_before[segment + 1] - fixed_before[segment]
+                if size >= left:
+                    return taken, maker, left
+                taken[maker] = order.levels[segment]
+                left -= size
+            segment += 1
+
+    def best_single(self, amount: int) -> list[LadderShare] | None:
+        """The one maker that fills all of an amount best; None where none can."""
+        best = filled_best = 0
+        sells, unit, ladders = self.side is Side.SELL, self.other_unit, self.order.ladders
+        wanted = amount * self.fixed_unit
+        for maker in self._by_first_rate:
+            sums = ladders[maker].sums
+            fixeds, others = sums[self._fixed], sums[self._other]
+            if not 0 < wanted <= fixeds[-1]:
+                continue
+            if filled_best:
+                at_best, reached = wanted * others[1], filled_best * unit * fixeds[1]
+                if at_best < reached if sells else at_best > reached:
+                    break
+            level = bisect_left(fixeds, wanted) - 1
+            fixed, other = fixeds[level], others[level]
+            size = fixeds[level + 1] - fixed
+            exact = other * size + (others[level + 1] - other) * (wanted - fixed)
+            filled = exact // (size * unit) if sells else -(-exact // (size * unit))
+            if filled and (not filled_best or (filled > filled_best if sells else filled < filled_best)):
+                best, filled_best = maker, filled
+        return [(best, amount, filled_best)] if filled_best else None
+
+    def reaches(self, wanted: int) -> bool:
+        """Whether there is so much, in 1 / fixed_unit; then that much is in order."""
+        if wanted <= self.fixed_before[-1]:
+            return True
+        if wanted > self.depth:
+            return False
+        self.order.reach(self._fixed, wanted)
+        return True
+
+    def _walk(self, maker: int, amount: int) -> int | None:
+        """What an amount brings or costs by a maker's own book, exactly; None beyond its depth."""
+        return self.order.ladders[maker].walks[self._fixed](amount)
+
+    def _net(self, other: int, fills: int, fill_cost: int) -> int:
+        """What is received, or minus what is paid, less the cost of the fills."""
+        return (other if self.side is Side.SELL else -other) - fill_cost * fills
+
+    def _net_of(self, cut: LadderCut, fill_cost: int) -> int:
+        taken, last, left = cut
+        ladders, token = self.order.ladders, self._other
+        other = sum([ladders[maker].sums[token][level] for maker, level in taken.items()])
+        level = taken.get(last, 0)
+        fixeds, others = ladders[last].sums[self._fixed], ladders[last].sums[token]
+        other += left * (others[level + 1] - others[level]) // (fixeds[level + 1] - fixeds[level])
+        return self._net(other // self.other_unit, len(taken) + (last not in taken), fill_cost)
+
+    def _taken(self, segment: int) -> dict[int, int]:
+        """Maker -> the level up to which it is taken by the segments before one."""
+        return dict(zip(islice(self.order.owners, segment), self.order.levels, strict=False))
+
+    def _share(self, taken: tuple[int, int]) -> LadderShare:
+        """Of a maker, all levels up to one."""
+        share = self._filled.get(taken)
+        if share is None:
+            maker, level = taken
+            whole = self.order.ladders[maker].sums[self._fixed][level] // self.fixed_unit
+            share = self._filled[taken] = maker, whole, self._walk(maker, whole) or 0
+        return share
+
+    def _in_units(self, amount: int, taken: dict[int, int], last: int) -> list[LadderShare] | None:
+        """Whole units of each maker.
+
+        Args:
+            taken: maker -> the level up to which it is taken.
+            last: who has what the others leave.
+        """
+        taken.pop(last, None)
+        shares = [share for share in map(self._share, taken.items()) if share[1]]
+        fixed = amount - sum(map(_fixed_of, shares))
+        shares.append((last, fixed, self._walk(last, fixed) or 0))
+        if all(map(_other_of, shares)):
+            return _largest_first(shares)
+        whole = {share[0]: share[1] for share in map(self._share, taken.items())} | {last: fixed}
+        return self._rearranged(whole, last)
+
+    def _by_book(self, whole: dict[int, int]) -> list[LadderShare] | None:
+        """By each maker's own book; None where one of them cannot, or would give nothing."""
+        shares: list[LadderShare] = []
+        for maker, fixed in whole.items():
+            if fixed:
+                other = self._walk(maker, fixed)
+                if not other:
+                    return None
+                shares.append((maker, fixed, other))
+        return _largest_first(shares)
+
+    def _rearranged(self, whole: dict[int, int], last: int) -> list[LadderShare] | None:
+        """Move what brings nothing, and what is beyond somebody's depth, to makers that have room for it."""
+        ladders = self.order.ladders
+        rooms = {maker: ladders[maker].sums[self._fixed][-1] // self.fixed_unit for maker in whole}
+        kept = {maker: min(fixed, rooms[maker]) for maker, fixed in whole.items()}
+        kept = {maker: fixed if self._walk(maker, fixed) else 0 for maker, fixed in kept.items()}
+        moved = sum(whole.values()) - sum(kept.values())
+        for maker in sorted(kept, key=lambda maker: (-kept[maker], maker != last, maker)):
+            more = min(moved, rooms[maker] - kept[maker])
+            if self._walk(maker, kept[maker] + more):
+                kept[maker] += more
+                moved -= more
+        if moved:
+            kept = self._enlarged(kept, whole, moved)
+        return self._by_book(kept) if sum(kept.values()) == sum(whole.values()) else None
+
+    def _enlarged(self, kept: dict[int, int], whole: dict[int, int], moved: int) -> dict[int, int]:
+        """Give a maker whose share brought nothing what a unit costs there, taken from the worst prices."""
+        for maker in self._by_first_rate:
+            sums = self.order.ladders[maker].sums
+            fixed, other = sums[self._fixed][1] * self.other_unit, sums[self._other][1] * self.fixed_unit
+            least = -(-fixed // other)
+            if not whole.get(maker) or kept[maker] or not self._walk(maker, least):
+                continue
+            enlarged, short = {**kept, maker: least}, least - moved
+            for payer in reversed(self._by_first_rate):
+                if payer != maker and enlarged.get(payer):
+                    paid = min(short, enlarged[payer])
+                    enlarged[payer] -= paid
+                    short -= paid
+            if not short and self._by_book(enlarged) is not None:
+                return enlarged
+        return kept
+
+
+class Ladders:
+    """Merged ladders of one chain's books, remembered while the books are the same.
+
+    They are kept per direction and makers that may take part, and made anew when they are asked for after the
+    version of the two tokens has changed. Those that were asked for longest ago go first.
+    """
+
+    def __init__(self, index: PairIndex) -> None:
+        self._index = index
+        self._kept: dict[object, tuple[int, dict[Side, MergedLadder]]] = {}
+
+    def merged(self, give: bytes, get: bytes, side: Side, makers: MakerFilter) -> MergedLadder | None:
+        """The ladder of everybody who may take part; None where nobody has a level."""
+        key = give, get, makers
+        version = self._index.pair_version(give, get)
+        known = self._kept.pop(key, None)
+        if known is None or known[0] != version:
+            books: Iterable[LiveBook] = self._index.between(give, get).values()
+            if makers != ANYBODY:
+                books = (live for live in books if makers.lets(live.maker))
+            known = version, merge(books, give, None if known is None else known[1])
+            if len(self._kept) >= LADDERS_MAX:
+                del self._kept[next(iter(self._kept))]
+        self._kept[key] = known
+        return known[1].get(side)
+
+
+def merge(
+    books: Iterable[LiveBook], give: bytes, before: Mapping[Side, MergedLadder] | None = None
+) -> dict[Side, MergedLadder]:
+    """The ladders of several books of the same two tokens; none where they have no level that way.
+
+    Args:
+        before: of the same tokens and direction; what it has of books that are still there is taken over.
+    """
+    books = tuple(books)
+    order = before[Side.SELL].order.with_books(books, give) if before else None
+    if order is None:
+        of_maker: dict[str, LiveBook] = {}
+        for live in books:
+            other = of_maker.setdefault(live.maker, live)
+            if other is not live and (live.liquidity_usd, live.base) > (other.liquidity_usd, other.base):
+                of_maker[live.maker] = live
+        chosen = [of_maker[maker] for maker in sorted(of_maker)]
+        chosen = [live for live in chosen if has_levels(live, give)]
+        if not chosen:
+            return {}
+        units = units_of(chosen, give)
+        order = Order.of([DirectedLadder(live, give, units) for live in chosen], units, books)
+    return {side: MergedLadder(order, side) for side in Side}
+
+
+def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int] | None:
+    """What an amount comes to, ladder after ladder, when it may be split without rounding the shares.
+
+    Returns:
+        (the other amount, rounded at each ladder as one fill is; then the rate of the last unit: of the other
+        token, for so much of the fixed one); None beyond the depth. Nothing brings nothing, at the best rate.
+    """
+    numerator = denominator = 1
+    for ladder in ladders:
+        wanted = amount * ladder.fixed_unit
+        if not ladder.reaches(wanted):
+            return None
+        fixed_before, other_before = ladder.fixed_before, ladder.other_before
+        end = bisect_left(fixed_before, wanted) or 1
+        fixed, other = fixed_before[end - 1], other_before[end - 1]
+        size, brings = fixed_before[end] - fixed, other_before[end] - other
+        unit = size * ladder.other_unit
+        exact = other * size + (wanted - fixed) * brings
+        amount = exact // unit if ladder.side is Side.SELL else -(-exact // unit)
+        numerator *= brings * ladder.fixed_unit
+        denominator *= unit
+    return amount, numerator, denominator
+
+
+def _largest_first(shares: list[LadderShare]) -> list[LadderShare]:
+    """Of equal ones the one whose maker comes first."""
+    shares.sort()
+    shares.sort(key=_fixed_of, reverse=True)
+    return shares

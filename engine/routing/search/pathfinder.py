@@ -1,0 +1,533 @@
+"""The best way to swap one token for another over the live books of a chain. Pure.
+
+    1. Paths: those of `paths`, or the one that is forced. Each hop has its merged ladder.
+    2. What each path would come to, if shares were not rounded and each hop had one fill: a bound that no
+       plan on that path beats. Paths are filled in that order until no bound is above the best plan.
+    3. A path is filled in two ways, hop after hop, and the better is kept: the best split among makers who
+       are worth their gas, and the best single maker.
+    4. Two paths, where the next unit is cheaper on the other one: bounded again, the amount is divided where
+       both sell their last unit at the same price, and both are filled.
+
+SELL is worked out from the source on, BUY from the destination back; "other" is the amount that is not fixed.
+Gas is valued by the mid price of the wrapped native token against that token, see `feeds.mid_prices`.
+
+Guarantees: on one hop without gas the plan is the best there is but for a unit of each token per maker (see
+    `ladders`). It is never worse, net of gas, than the best of the paths with the best single maker on each
+    hop. Against all pairs of these paths and all splits it loses no more than the gas of a fill for each
+    further maker of a hop, a unit of each token per maker and hop, and the 2^-10 part of the amount, by which
+    a division may be off, at the two paths' difference in price. It never counts liquidity twice.
+Not guaranteed: beyond the paths that are looked at, beyond `PAIRS_SEARCHED_MAX` divisions, and for parts so
+    small that a unit of what they bring matters.
+
+Choice: A route has at most two paths, without a common pair, so that each fills independently.
+Choice: Gas does not decide between routes where no live books price the native token.
+"""
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from itertools import pairwise
+from math import prod
+
+import msgspec
+from msgspec import Struct
+
+from ....codecs.messages.vocabulary import Side
+from ....codecs.rounding import mul_div_down, mul_div_up
+from ....config import limits
+from ....feeds.books.mid_prices import MidPrices
+from ....feeds.books.pair_index import PairIndex
+from .gas import FILL, swap_gas
+from .ladders import ANYBODY, LadderRate, Ladders, LadderShare, MakerFilter, MergedLadder, through
+from .paths import Path, find_paths, pairs_apart
+from .plan import HopPlan, MakerShare, PathPlan, PlanTotal, RoutePlan, SwapRequest
+
+NETWORKS_MAX = 1_024  # ends and filters whose paths are remembered
+PAIRS_SEARCHED_MAX = 8  # of paths, for one plan
+DIVISION_BITS = 10  # to how fine a part of the amount two paths are divided
+
+
+class NoPlanReason(Enum):
+    """Why there is no plan."""
+
+    LEFT_OUT = "left out"  # makers or paths that the request excludes have one
+    BOOKS = "books"  # no books lead from one token to the other
+    SIDE = "side"  # books lead there without a level on this side
+    DEPTH = "depth"  # the amount is more than the books hold
+    AMOUNT = "amount"  # it buys not one unit
+
+
+class Lane(Struct, frozen=True):
+    """A path with its ladders, in the order in which amounts are worked out."""
+
+    tokens: Path
+    ladders: tuple[MergedLadder, ...]
+    first_rate: LadderRate
+
+
+class Network(Struct, frozen=True):
+    """Everything between two tokens that is priced."""
+
+    lanes: tuple[Lane, ...]
+    apart: tuple[tuple[int, int], ...]
+
+
+class FilledLane(Struct, frozen=True):
+    """A path whose every hop has its shares.
+
+    Attributes:
+        amounts: of each token, in the order in which they are worked out; one more than there are hops.
+        shares: in the order of the ladders.
+    """
+
+    lane: Lane
+    amounts: list[int]
+    fills: int
+    shares: list[list[LadderShare]]
+
+    @property
+    def amount(self) -> int:
+        """That is fixed."""
+        return self.amounts[0]
+
+    @property
+    def other(self) -> int:
+        """What it comes to."""
+        return self.amounts[-1]
+
+
+FilledAmount = tuple[int, tuple[FilledLane, ...]]  # score, one path or two
+Total = tuple[int, int, int]  # the other amount, the rate of the last unit
+Choose = Callable[[MergedLadder, int, bytes], list[LadderShare] | None]  # ladder, amount, the other token
+
+
+class Pathfinder:
+    """Routes over the books of one chain.
+
+    Args:
+        wrapped_native: the token that gas is paid in; empty where there is none: then gas is left out.
+    """
+
+    def __init__(self, index: PairIndex, wrapped_native: bytes) -> None:
+        self._index = index
+        self._ladders = Ladders(index)
+        self._in_wei = MidPrices(index, {wrapped_native: Fraction(1)} if wrapped_native else {})
+        self._paths: dict[object, tuple[Path, ...]] = {}
+        self._paths_topology = -1
+        self._networks: dict[object, Network] = {}
+        self._networks_version = -1
+
+    def find(self, wanted: SwapRequest) -> RoutePlan | None:
+        """The best plan; None where there is no liquidity for it, and for nothing."""
+        lanes = self._best(wanted)
+        total = _total(wanted, lanes)
+        if total is None:
+            return None
+        paths = tuple([_path_plan(filled, wanted.side) for filled in lanes])
+        return RoutePlan(total.side, total.src_amount, total.dest_amount, total.gas, paths)
+
+    def lack(self, wanted: SwapRequest) -> NoPlanReason:
+        """Why `find` has no plan for a swap."""
+        amount = _at_exchanges(wanted)
+        if amount <= 0:
+            return NoPlanReason.AMOUNT
+        anyhow = msgspec.structs.replace(wanted, only=None, without=frozenset(), route=())
+        if anyhow != wanted and self.total(anyhow) is not None:
+            return NoPlanReason.LEFT_OUT
+        lanes = self._network(wanted).lanes
+        if lanes:
+            is_deep = any(through(lane.ladders, amount) is not None for lane in lanes)
+            return NoPlanReason.AMOUNT if is_deep else NoPlanReason.DEPTH
+        return NoPlanReason.SIDE if self._has_books(wanted) else NoPlanReason.BOOKS
+
+    def _has_books(self, wanted: SwapRequest) -> bool:
+        """Whether a path has books all along, whichever way round."""
+        makers = MakerFilter(wanted.only, wanted.without)
+        return any(
+            all(
+                any(makers.lets(live.maker) for live in self._index.between(one, other).values())
+                for one, other in pairwise(path)
+            )
+            for path in self._paths_of(wanted, makers)
+        )
+
+    def total(self, wanted: SwapRequest) -> PlanTotal | None:
+        """What the best plan comes to."""
+        return _total(wanted, self._best(wanted))
+
+    def by_maker(self, wanted: SwapRequest) -> dict[str, RoutePlan]:
+        """The best plan of each maker alone, of those who may take part and have one."""
+        makers = MakerFilter(wanted.only, wanted.without)
+        names = sorted({live.maker for live in self._index.books() if makers.lets(live.maker)})
+        plans = {name: self.find(msgspec.structs.replace(wanted, only=frozenset({name}))) for name in names}
+        return {name: plan for name, plan in plans.items() if plan is not None}
+
+    def paths(self, src_token: bytes, dest_token: bytes) -> tuple[Path, ...]:
+        """All paths that are looked at between two tokens, with liquidity that way round or without.
+
+        They stay the same while the index's `topology` does.
+        """
+        if src_token == dest_token:
+            return ()
+        return self._paths_of(SwapRequest(src_token, dest_token, 0, Side.SELL), ANYBODY)
+
+    def best_rate(self, src_token: bytes, dest_token: bytes) -> LadderRate | None:
+        """Destination for source, in raw units, that no swap of any size is better than, before gas.
+
+        None where there is no liquidity.
+        """
+        if src_token == dest_token:
+            return None
+        best: LadderRate | None = None
+        for lane in self._network(SwapRequest(src_token, dest_token, 0, Side.SELL)).lanes:
+            if best is None or lane.first_rate[0] * best[1] > best[0] * lane.first_rate[1]:
+                best = lane.first_rate
+        return best
+
+    def _best(self, wanted: SwapRequest) -> tuple[FilledLane, ...]:
+        """The paths of the best plan; none where there is no plan."""
+        amount = _at_exchanges(wanted)
+        if amount <= 0 or wanted.src_token == wanted.dest_token:
+            return ()
+        best = Search(wanted, self._in_wei).best(self._network(wanted), amount)
+        return () if best is None else best[1]
+
+    def _network(self, wanted: SwapRequest) -> Network:
+        index = self._index
+        if self._networks_version != index.version or len(self._networks) >= NETWORKS_MAX:
+            self._networks.clear()
+            self._networks_version = index.version
+        key = wanted.src_token, wanted.dest_token, wanted.side, wanted.only, wanted.without, wanted.route
+        network = self._networks.get(key)
+        if network is None:
+            network = self._networks[key] = self._new_network(wanted)
+        return network
+
+    def _new_network(self, wanted: SwapRequest) -> Network:
+        makers = MakerFilter(wanted.only, wanted.without)
+        lanes: list[Lane] = []
+        for path in self._paths_of(wanted, makers):
+            hops = [*pairwise(path)]
+            if wanted.side is Side.BUY:
+                hops.reverse()
+            ladders = [self._ladders.merged(give, get, wanted.side, makers) for give, get in hops]
+            present = tuple(ladder for ladder in ladders if ladder is not None)
+            if len(present) == len(hops):
+                first = (
+                    prod(each.first_rate[0] for each in present),
+                    prod(each.first_rate[1] for each in present),
+                )
+                lanes.append(Lane(path, present, first))
+        return Network(tuple(lanes), pairs_apart(tuple(lane.tokens for lane in lanes)))
+
+    def _paths_of(self, wanted: SwapRequest, makers: MakerFilter) -> tuple[Path, ...]:
+        src, dest, route = wanted.src_token, wanted.dest_token, wanted.route
+        if route:
+            is_path = 2 <= len(route) <= limits.ROUTE_TOKENS_MAX and len({*route}) == len(route)
+            return (route,) if is_path and (route[0], route[-1]) == (src, dest) else ()
+        index = self._index
+        if self._paths_topology != index.topology or len(self._paths) >= NETWORKS_MAX:
+            self._paths.clear()
+            self._paths_topology = index.topology
+        key = src, dest, makers
+        paths = self._paths.get(key)
+        if paths is None:
+            around = self._around(makers)
+            paths = self._paths[key] = find_paths(src, dest, around)
+        return paths
+
+    def _around(self, makers: MakerFilter) -> Callable[[bytes], Mapping[bytes, Decimal]]:
+        """Neighbours by those who may take part."""
+        index = self._index
+        if makers == ANYBODY:
+            return index.neighbours
+
+        def around(token: bytes) -> Mapping[bytes, Decimal]:
+            found: dict[bytes, Decimal] = {}
+            for other in index.neighbours(token):
+                allowed = [
+                    live.liquidity_usd
+                    for live in index.between(token, other).values()
+                    if makers.lets(live.maker)
+                ]
+                if allowed:
+                    found[other] = sum(allowed, Decimal())
+            return found
+
+        return around
+
+
+class Search:
+    """The choice among the paths of one network for one amount.
+
+    A score is what is received, or minus what is paid, less the gas; all of it multiplied by what keeps it
+    whole, so that it is exact.
+    """
+
+    def __init__(self, wanted: SwapRequest, in_wei: MidPrices) -> None:
+        self._side = wanted.side
+        self._sells = wanted.side is Side.SELL
+        self._in_wei = in_wei
+        self._gas_price_wei = wanted.gas_price_wei
+        self._splits: dict[tuple[int, int], list[LadderShare] | None] = {}
+        worth = (
+            in_wei.worth(wanted.dest_token if self._sells else wanted.src_token)
+            if wanted.gas_price_wei
+            else None
+        )
+        self._factor, self._gas_factor = (
+            (1, 0) if worth is None else (worth.numerator, wanted.gas_price_wei * worth.denominator)
+        )
+        self._shared = swap_gas(self._side, 0, 0) * self._gas_factor  # what two paths pay once
+        self._weighs_gas = worth is not None
+
+    def best(self, network: Network, amount: int) -> FilledAmount | None:
+        """One path or two, with the highest score."""
+        if len(network.lanes) == 1:
+            return self._fill(network.lanes[0], amount, None)
+        totals = [through(lane.ladders, amount) for lane in network.lanes]
+        order = sorted(
+            (-self._bound(total[0], lane), number)
+            for number, (lane, total) in enumerate(zip(network.lanes, totals, strict=True))
+            if total is not None
+        )
+        best: FilledAmount | None = None
+        for bound, number in order:
+            if best is not None and -bound <= best[0]:
+                break
+            best = self._better(best, self._fill(network.lanes[number], amount, best and best[0]))
+        for lane, total in zip(network.lanes, totals, strict=True):
+            if total is None:  # what all makers bring may be too much for the hop after, and one's not
+                best = self._better(best, self._chain(lane, amount, _one_maker, best and best[0]))
+        for bound, one, other, part in self._divisions(network, totals, amount, best):
+            if best is not None and bound <= best[0]:
+                break
+            best = self._better(best, self._fill_two(one, other, part, amount, best and best[0]))
+        return best
+
+    # --- One path -----------------------------------------------------------------------------------
+
+    def _fill(self, lane: Lane, amount: int, than: int | None) -> FilledAmount | None:
+        """The best of the ways to fill a path; None where none is found whose score is above `than`."""
+        best: FilledAmount | None = None
+        for choose in (self._by_price, _one_maker):
+            filled = self._chain(lane, amount, choose, than)
+            if filled is None or (than is not None and filled[0] <= than):
+                continue
+            best, than = filled, filled[0]
+            if filled[1][0].fills == len(lane.ladders):
+                break
+        return best
+
+    def _chain(self, lane: Lane, amount: int, choose: Choose, than: int | None) -> FilledAmount | None:
+        """Hop after hop, each with what the one before came to; None once no score above `than` is left."""
+        others = lane.tokens[1:] if self._sells else lane.tokens[-2::-1]
+        reached, fills, amounts = amount, 0, [amount]
+        hops: list[list[LadderShare]] = []
+        for ladder, other in zip(lane.ladders, others, strict=True):
+            if hops and than is not None:
+                onward = lane.ladders[len(hops) :]
+                rest = through(onward, reached)
+                if rest is None:
+                    return None
+                if self._score(rest[0], len(lane.ladders) - 1, fills + len(onward)) <= than:
+                    return None
+            shares = choose(ladder, reached, other)
+            if not shares:
+                return None
+            reached = sum([share[2] for share in shares])
+            fills += len(shares)
+            hops.append(shares)
+            amounts.append(reached)
+        return self._score(reached, len(hops) - 1, fills), (FilledLane(lane, amounts, fills, hops),)
+
+    def _by_price(self, ladder: MergedLadder, amount: int, other: bytes) -> list[LadderShare] | None:
+        key = id(ladder), amount
+        if key not in self._splits:
+            worth = self._in_wei.worth(other) if self._weighs_gas else None
+            if worth is None:
+                self._splits[key] = ladder.best_split(amount)
+            else:
+                cost = FILL * self._gas_price_wei * worth.denominator // worth.numerator
+                self._splits[key] = ladder.split_after_gas(amount, cost)
+        return self._splits[key]
+
+    # --- Two paths ----------------------------------------------------------------------------------
+
+    def _promising(
+        self, network: Network, totals: list[Total | None], amount: int, best: FilledAmount | None
+    ) -> list[tuple[int | None, Lane, Lane]]:
+        """Pairs that may be better than the best path, the highest bound first, after those without one.
+
+        Of such a pair each path begins better than the other one ends, and one begins better than the best
+        path is on average.
+        """
+        average = None if best is None else (best[1][0].other, amount)
+        lanes = network.lanes
+        halves: dict[int, Total | None] = {}
+        found: list[tuple[int | None, Lane, Lane]] = []
+        for pair in network.apart:
+            one, other = (lanes[number] for number in pair)
+            if average is not None and not (
+                self._is_better(one.first_rate, average) or self._is_better(other.first_rate, average)
+            ):
+                continue
+            if not (self._continues(totals[pair[0]], other) and self._continues(totals[pair[1]], one)):
+                continue
+            for number in pair:
+                if number not in halves:
+                    halves[number] = through(lanes[number].ladders, (amount + 1) // 2)
+            found.append(
+                (self._bound_of_two(one, other, halves[pair[0]], halves[pair[1]], amount), one, other)
+            )
+        return sorted(found, key=lambda row: (row[0] is not None, -(row[0] or 0)))
+
+    def _continues(self, total: Total | None, other: Lane) -> bool:
+        """Whether the first unit on another path is better than the last one of everything on this one."""
+        return total is None or self._is_better(other.first_rate, total[1:])
+
+    def _bound_of_two(
+        self, one: Lane, other: Lane, here: Total | None, there: Total | None, amount: int
+    ) -> int | None:
+        """No division scores more; None where a half is beyond one path.
+
+        What a path comes to is concave in the amount (convex for BUY): it lies below its tangent at the half.
+        """
+        if here is None or there is None:
+            return None
+        half = (amount + 1) // 2
+        steeper = abs(here[1] * there[2] - there[1] * here[2]) * half // (here[2] * there[2]) + 1
+        reach = here[0] + there[0] + (steeper if self._sells else -steeper)
+        hops = len(one.ladders) + len(other.ladders)
+        return self._score(reach, hops - 2, hops)
+
+    def _divisions(
+        self, network: Network, totals: list[Total | None], amount: int, best: FilledAmount | None
+    ) -> list[tuple[int, Lane, Lane, int]]:
+        """(bound of the score, two paths, the part for the first), the highest bound first."""
+        found: list[tuple[int, Lane, Lane, int]] = []
+        for bound, one, other in self._promising(network, totals, amount, best)[:PAIRS_SEARCHED_MAX]:
+            if best is not None and bound is not None and bound <= best[0]:
+                continue
+            part = self._divide(one, other, amount)
+            here, there = through(one.ladders, part), through(other.ladders, amount - part)
+            if part and here is not None and there is not None:
+                hops = len(one.ladders) + len(other.ladders)
+                found.append((self._score(here[0] + there[0], hops - 2, hops), one, other, part))
+        return sorted(found, key=lambda row: -row[0])
+
+    def _fill_two(
+        self, one: Lane, other: Lane, part: int, amount: int, than: int | None
+    ) -> FilledAmount | None:
+        """Both paths; None where no score above `than` is found."""
+        there = through(other.ladders, amount - part)
+        if there is None:
+            return None
+        enough = None if than is None else than - self._shared
+        first = self._fill(one, part, None if enough is None else enough - self._bound(there[0], other))
+        if first is None:
+            return None
+        second = self._fill(other, amount - part, None if enough is None else enough - first[0])
+        if second is None:
+            return None
+        lanes = sorted((*first[1], *second[1]), key=lambda filled: -filled.amount)
+        return first[0] + second[0] + self._shared, tuple(lanes)
+
+    def _divide(self, one: Lane, other: Lane, amount: int) -> int:
+        """The part for `one` with which both paths sell their last unit at the same price, within
+        `DIVISION_BITS`; 0 where both together are not deep enough.
+        """
+        low, high, part = 0, amount, 0
+        finest = amount >> DIVISION_BITS
+        while high - low > 1 and (not part or high - low > finest):
+            middle = (low + high) // 2
+            here, there = through(one.ladders, middle), through(other.ladders, amount - middle)
+            if here is None and there is None:
+                return 0
+            if here is not None and there is not None:
+                part = middle
+            if here is None or (there is not None and self._is_better(there[1:], here[1:])):
+                high = middle
+            else:
+                low = middle
+        return part
+
+    # --- Scores -------------------------------------------------------------------------------------
+
+    def _is_better(self, rate: LadderRate, than: LadderRate) -> bool:
+        ours, theirs = rate[0] * than[1], than[0] * rate[1]
+        return ours > theirs if self._sells else ours < theirs
+
+    def _bound(self, other: int, lane: Lane) -> int:
+        return self._score(other, len(lane.ladders) - 1, len(lane.ladders))
+
+    def _score(self, other: int, hops_after_first: int, fills: int) -> int:
+        gas = swap_gas(self._side, hops_after_first, fills) * self._gas_factor
+        return (other if self._sells else -other) * self._factor - gas
+
+    def _better(self, one: FilledAmount | None, other: FilledAmount | None) -> FilledAmount | None:
+        """The higher score; the first of equals."""
+        if one is None or other is None:
+            return one or other
+        return other if other[0] > one[0] else one
+
+
+def _one_maker(ladder: MergedLadder, amount: int, _other: bytes) -> list[LadderShare] | None:
+    return ladder.best_single(amount)
+
+
+def _at_exchanges(wanted: SwapRequest) -> int:
+    """The fixed amount as makers see it, once transfers have been taxed; 0 where a tax leaves nothing."""
+    taxes = wanted.taxes
+    if wanted.side is Side.SELL:
+        return _taxed(_taxed(wanted.amount, taxes.src), taxes.src_dex)
+    return _untaxed(_untaxed(wanted.amount, taxes.dest), taxes.dest_dex)
+
+
+def _taxed(amount: int, tax_bps: int) -> int:
+    """What arrives of what is sent."""
+    return mul_div_down(amount, limits.BPS_ONE - tax_bps, limits.BPS_ONE)
+
+
+def _untaxed(amount: int, tax_bps: int) -> int:
+    """What must be sent for an amount to arrive; 0 where nothing ever does."""
+    return 0 if tax_bps >= limits.BPS_ONE else mul_div_up(amount, limits.BPS_ONE, limits.BPS_ONE - tax_bps)
+
+
+def _total(wanted: SwapRequest, lanes: tuple[FilledLane, ...]) -> PlanTotal | None:
+    """None of no paths, and where the taxes leave nothing or ask for more than there can be."""
+    other, taxes = sum([filled.other for filled in lanes]), wanted.taxes
+    if wanted.side is Side.SELL:
+        src_amount = wanted.amount
+        dest_amount = other = _taxed(_taxed(other, taxes.dest_dex), taxes.dest)
+    else:
+        src_amount = other = _untaxed(_untaxed(other, taxes.src_dex), taxes.src)
+        dest_amount = wanted.amount
+    if not 0 < other <= limits.UINT256_MAX:
+        return None
+    gas = swap_gas(
+        wanted.side,
+        sum([len(filled.shares) - 1 for filled in lanes]),
+        sum([filled.fills for filled in lanes]),
+    )
+    return PlanTotal(wanted.side, src_amount, dest_amount, gas)
+
+
+def _path_plan(filled: FilledLane, side: Side) -> PathPlan:
+    sells = side is Side.SELL
+    steps = [*zip(filled.lane.ladders, filled.shares, pairwise(filled.amounts), strict=True)]
+    if not sells:
+        steps.reverse()
+    hops = []
+    for (give, get), (ladder, shares, (fixed, other)) in zip(
+        pairwise(filled.lane.tokens), steps, strict=True
+    ):
+        makers = ladder.makers
+        if sells:
+            parts = [MakerShare(makers[maker], src, dest) for maker, src, dest in shares]
+            hops.append(HopPlan(give, get, fixed, other, tuple(parts)))
+        else:
+            parts = [MakerShare(makers[maker], src, dest) for maker, dest, src in shares]
+            hops.append(HopPlan(give, get, other, fixed, tuple(parts)))
+    return PathPlan(hops[0].src_amount, hops[-1].dest_amount, tuple(hops))

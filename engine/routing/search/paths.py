@@ -1,0 +1,58 @@
+"""The ways through the tokens of a chain that a route may take. Pure.
+
+A path is two to four tokens, none of them twice. Of each token only the neighbours with the most liquidity
+are followed, and of all paths those are kept whose thinnest pair has the most; the direct one always.
+
+Source: choices.md#quotes-and-routes; spec 1.13.17: at most four tokens.
+Choice: `liquidityUSD` of a pair is the sum over the makers that may take part. It orders and prunes the
+    candidates of route search, and never changes a route's worth.
+"""
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from itertools import combinations, pairwise
+
+from ....config import limits
+
+NEIGHBOURS_MAX = 12  # of a token that are followed, the destination aside
+PATHS_MAX = 10  # that are priced
+
+Path = tuple[bytes, ...]
+
+
+def find_paths(
+    src: bytes, dest: bytes, around: Callable[[bytes], Mapping[bytes, Decimal]]
+) -> tuple[Path, ...]:
+    """Paths from one token to another, the most liquid first.
+
+    Args:
+        around: token -> neighbour -> liquidity of the pair.
+    """
+    found: list[tuple[Decimal, int, Path]] = []
+    nearest: dict[bytes, Mapping[bytes, Decimal]] = {}
+
+    def follow(path: Path, thinnest: Decimal | None) -> None:
+        token = path[-1]
+        if token not in nearest:
+            nearest[token] = around(token)
+        near = nearest[token]
+        if dest in near:
+            bottleneck = near[dest] if thinnest is None else min(thinnest, near[dest])
+            found.append((-bottleneck, len(path), (*path, dest)))
+        if len(path) + 2 > limits.ROUTE_TOKENS_MAX:
+            return
+        onward = (other for other in near if other != dest and other not in path)
+        for other in sorted(onward, key=lambda other: (-near[other], other))[:NEIGHBOURS_MAX]:
+            follow((*path, other), near[other] if thinnest is None else min(thinnest, near[other]))
+
+    follow((src,), None)
+    found.sort(key=lambda row: (len(row[2]) > 2, row))
+    return tuple(path for _, _, path in found[:PATHS_MAX])
+
+
+def pairs_apart(paths: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
+    """Numbers of any two paths that have no pair of tokens in common, in whichever direction."""
+    steps = [{frozenset(step) for step in pairwise(path)} for path in paths]
+    return tuple(
+        (one, other) for one, other in combinations(range(len(paths)), 2) if not steps[one] & steps[other]
+    )

@@ -1,0 +1,218 @@
+"""Whether a contract may take somebody's source tokens: by approval, or by a permit. Pure.
+
+    permit            questions to the chain                        what may be taken
+    none              allowance                                     the allowance
+    224, 256          the permit shown, nonces, allowance           what it grants; refused: the allowance
+    1, of Permit2     Permit2's allowance, the token's for it       the smaller one
+    192, of Permit2   the same, and the permit shown                what it grants; refused: the allowance
+    96, of Permit2    the transfer itself, the allowance for it     all of it, or nothing
+
+A permit that was shown already is refused by the token, though its allowance is there: so a refusal counts
+only where the allowance falls short, as in the contract (contracts/lib/Permits.sol).
+
+Source: interop.md 2 (`permit` by byte length); spec 1.3.8 to 1.3.13, 1.25.34.
+Choice: A permit names owner and spender and stays within Permit2's bounds of amount and time; else it is 400
+    before the chain is asked.
+Choice: The length of a permit alone tells its form; any other length is refused on Delta and the Router. Its
+    spender is the contract that uses it. A permit beside `limitAmount`, or on a limit order or TWAP, is
+    refused.
+"""
+
+from msgspec import Struct
+
+from ...codecs.contracts.abi import WORD_BYTES, address_word, bytes_tail, encode, selector, uint_word
+from ...codecs.contracts.calldata import allowance
+from ...codecs.contracts.permit import PermitForm, permit_form
+from ...config.errors import InsufficientAllowance, InvalidInput, ServiceUnavailable
+from ...config.limits import VENUE_PERMIT_GAS_MAX
+from ...crypto.addresses import to_checksum
+from ..chain.port import EthCall
+from .token_permits import Answers, check_named, granted, permit_calls, refusal, word_of
+
+PERMIT2_OF = selector("permit2()")
+_PERMIT2_ALLOWANCE = selector("allowance(address,address,address)")
+_PERMIT2_PERMIT = selector("permit(address,((address,uint160,uint48,uint48),address,uint256),bytes)")
+_PERMIT2_TRANSFER = selector(
+    "permitTransferFrom(((address,uint256),uint256,uint256),(address,uint256),address,bytes)"
+)
+_UINT160_MAX, _UINT48_MAX = (1 << 160) - 1, (1 << 48) - 1
+_PERMIT2_FORMS = frozenset(
+    {PermitForm.PERMIT2_EXISTING, PermitForm.PERMIT2_TRANSFER, PermitForm.PERMIT2_ALLOWANCE}
+)
+
+
+class Taking(Struct, frozen=True):
+    """What is to be taken of whom.
+
+    Attributes:
+        token: of the source; not the native one.
+        spender, permit2: contracts; `permit2` is empty where the permit does not go there.
+        whole: raw units that are taken in all.
+        part: of them, at first.
+        deadline: which a Permit2 transfer is signed with.
+        role: what the spender is called.
+        owner_field, permit_field: of the request, for errors.
+    """
+
+    permit: bytes
+    token: bytes
+    owner: bytes
+    spender: bytes
+    permit2: bytes
+    whole: int
+    part: int
+    deadline: int
+    role: str = "the Delta contract"
+    owner_field: str = "order.owner"
+    permit_field: str = "order.permit"
+
+
+class _Granted(Struct, frozen=True):
+    """What Permit2, or a token, lets be taken, and why not more."""
+
+    amount: int
+    reason: str
+
+
+def needs_permit2(permit: bytes) -> bool:
+    """Whether a permit goes to Permit2."""
+    return permit_form(permit) in _PERMIT2_FORMS
+
+
+def check_words(permit: bytes, owner: bytes, spender: bytes, field: str = "order.permit") -> None:
+    """Pass if a permit names the owner and the spender, and says only what fits.
+
+    Raises:
+        InvalidInput: which word does not.
+    """
+    form = permit_form(permit, field)
+    if form in (PermitForm.EIP2612, PermitForm.DAI):
+        check_named(permit, owner, spender, "owner", field)
+    elif form is PermitForm.PERMIT2_ALLOWANCE:
+        bounds = ("amount", _UINT160_MAX), ("expiration", _UINT48_MAX), ("nonce", _UINT48_MAX)
+        for at, (name, most) in enumerate(bounds):
+            if word_of(permit, at) > most:
+                raise InvalidInput(field=field, expected=f"{name} of at most {most}", got=word_of(permit, at))
+
+
+def taking_calls(taking: Taking) -> dict[str, EthCall]:
+    """What the chain is asked, each by its name."""
+    token, owner, spender = taking.token, taking.owner, taking.spender
+    form = permit_form(taking.permit)
+    if form not in _PERMIT2_FORMS:
+        calls = {"allowance": EthCall(token, allowance(owner, spender))}
+        return (
+            calls if form is PermitForm.NONE else calls | permit_calls(taking.permit, token, owner, spender)
+        )
+    calls = {"allowance for Permit2": EthCall(token, allowance(owner, taking.permit2))}
+    if form is PermitForm.PERMIT2_TRANSFER:
+        data = _transfer(taking)
+        calls["permit"] = EthCall(taking.permit2, data, spender, gas_max=VENUE_PERMIT_GAS_MAX)
+        return calls
+    at_permit2 = b"".join(map(address_word, (owner, token, spender)))
+    calls["allowance at Permit2"] = EthCall(taking.permit2, _PERMIT2_ALLOWANCE + at_permit2)
+    if form is PermitForm.PERMIT2_ALLOWANCE:
+        data = _single(taking)
+        calls["permit"] = EthCall(taking.permit2, data, spender, gas_max=VENUE_PERMIT_GAS_MAX)
+    return calls
+
+
+def check_taking(taking: Taking, answers: Answers, *, now_s: int, has_part: bool) -> None:
+    """Pass if the order's tokens may be taken.
+
+    Args:
+        answers: to `taking_calls`.
+        now_s: time of the block that they are of.
+        has_part: the owner has what the first settlement takes. A transfer that fails without is not held
+            against the permit.
+
+    Raises:
+        InsufficientAllowance: they may not; where a permit came along, why it does not count.
+        ServiceUnavailable: the token or Permit2 does not answer.
+    """
+    form = permit_form(taking.permit)
+    if form in _PERMIT2_FORMS:
+        for_permit2 = f"for Permit2 {to_checksum(taking.permit2)}"
+        _check_at_least(_number(answers, "allowance for Permit2"), taking, for_permit2)
+        if form is PermitForm.PERMIT2_TRANSFER:
+            refused = refusal(answers["permit"])
+            if refused and has_part:
+                raise InsufficientAllowance(f"the permit is refused: {refused}", field=taking.permit_field)
+            return
+        granted = _at_permit2(taking, answers, now_s)
+        way = "by the permit" if form is PermitForm.PERMIT2_ALLOWANCE else "at Permit2"
+    else:
+        granted = _by_token(taking, form, answers)
+        way = "" if form is PermitForm.NONE else "by the permit"
+    if granted.amount < taking.whole:
+        for_spender = f"for {taking.role} {to_checksum(taking.spender)} {way}".strip()
+        _check_at_least(granted.amount, taking, for_spender, granted.reason)
+
+
+def _check_at_least(amount: int, taking: Taking, whom: str, reason: str = "") -> None:
+    if amount < taking.whole:
+        expected = f"at least {taking.whole} of srcToken {whom}"
+        raise InsufficientAllowance(reason, field=taking.owner_field, expected=expected, got=amount)
+
+
+def _by_token(taking: Taking, form: PermitForm, answers: Answers) -> _Granted:
+    """By the token's own allowance, once it was shown its permit."""
+    allowed = _number(answers, "allowance")
+    if form is PermitForm.NONE:
+        return _Granted(allowed, "")
+    found = granted(taking.permit, answers)
+    return _Granted(allowed if found.amount is None else found.amount, found.reason)
+
+
+def _at_permit2(taking: Taking, answers: Answers, now_s: int) -> _Granted:
+    """By an allowance at Permit2, once it was shown its permit."""
+    refused = ""
+    if permit_form(taking.permit) is PermitForm.PERMIT2_ALLOWANCE:
+        refused = refusal(answers["permit"])
+        if not refused:
+            amount, expiration = word_of(taking.permit, 0), word_of(taking.permit, 1) or now_s
+            return _within(amount, expiration, now_s, "")
+        refused = f"the permit is refused: {refused}"
+    answer = answers["allowance at Permit2"]
+    if isinstance(answer, Exception) or len(answer) < 2 * WORD_BYTES:
+        raise ServiceUnavailable("Permit2 does not say what it may take")
+    return _within(word_of(answer, 0), word_of(answer, 1), now_s, refused)
+
+
+def _within(amount: int, expiration: int, now_s: int, reason: str) -> _Granted:
+    if expiration < now_s:
+        return _Granted(0, reason or f"the allowance at Permit2 has expired at {expiration}")
+    return _Granted(amount, reason)
+
+
+def _transfer(taking: Taking) -> bytes:
+    """Calldata of Permit2's transfer as the spender makes it."""
+    words = (
+        address_word(taking.token),
+        uint_word(taking.whole),
+        taking.permit[:WORD_BYTES],
+        uint_word(taking.deadline),
+        address_word(taking.spender),
+        uint_word(taking.part),
+        address_word(taking.owner),
+    )
+    return _PERMIT2_TRANSFER + encode(*words, bytes_tail(taking.permit[WORD_BYTES:]))
+
+
+def _single(taking: Taking) -> bytes:
+    """Calldata with which the spender shows Permit2 a permit of 192 bytes."""
+    amount, expiration, nonce, deadline = (
+        taking.permit[at : at + WORD_BYTES] for at in range(0, 4 * WORD_BYTES, WORD_BYTES)
+    )
+    details = address_word(taking.token) + amount + expiration + nonce
+    single = details + address_word(taking.spender) + deadline
+    return _PERMIT2_PERMIT + encode(
+        address_word(taking.owner), single, bytes_tail(taking.permit[4 * WORD_BYTES :])
+    )
+
+
+def _number(answers: Answers, name: str) -> int:
+    answer = answers[name]
+    if isinstance(answer, Exception) or len(answer) < WORD_BYTES:
+        raise ServiceUnavailable("the source token does not say what it lets be taken")
+    return int.from_bytes(answer[:WORD_BYTES], "big")

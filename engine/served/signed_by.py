@@ -1,0 +1,192 @@
+"""Whether an owner has signed a digest: its key, its contract, or a call instead of a signature. Pure.
+
+    read_signature   text -> what the key alone proves, or what the chain has to be asked
+    check_signer     whether anybody is there to be asked: a contract, or who signs by a call
+    signature_call   that question: EIP-1271 at the owner, or its pre-signature at the settling contract
+    signature_state  the answer: SIGNED, AWAITED (a contract that may still sign), or a refusal
+
+A key's own signature counts first, also where the account has code, as the contracts have it
+(contracts/lib/Signatures.sol).
+
+                            empty                       other
+    Delta                   its pre-signature, AWAITED  EIP-1271, or refused
+    `is_awaited` (OTC)      EIP-1271, AWAITED           EIP-1271, AWAITED
+
+Source: spec 1.17.4, 1.23, 2.5.14; interop.md 1 and 2; choices.md#otc-orders,
+    choices.md#signatures-and-permits.
+Choice: A key's signature is stored in its compact form, a contract's as it came.
+Choice: An empty signature awaits the owner's call on chain and is refused of a key's account unless that call
+    is made.
+Choice: A key's signature has 65 or 64 bytes, a contract's any number, or none after a pre-signature on chain.
+    A wallet that is not deployed yet (EIP-6492) is refused with that reason.
+"""
+
+from enum import Enum
+
+from msgspec import Struct
+
+from ...codecs.contracts.delta_calldata import is_pre_signed
+from ...codecs.eip712_orders.signing_names import OrderDigests
+from ...config.errors import InvalidSignature
+from ...config.limits import VENUE_SIGNATURE_BYTES_MAX, VENUE_SIGNATURE_GAS_MAX
+from ...crypto.addresses import to_checksum
+from ...crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
+from ...crypto.secp256k1 import recover_address
+from ...crypto.signatures import parse_signature, parse_signature_text, to_compact64
+from ..chain.port import EthCall
+
+_KEY_LENGTHS = (64, 65)
+_WORD_BYTES = 32
+_NOT_DEPLOYED = "there is no contract at the owner; one that is not deployed yet cannot sign"
+
+
+class SignatureState(Enum):
+    """What a signature is worth. AWAITED: the owner's contract may still sign."""
+
+    SIGNED = "signed"
+    AWAITED = "awaited"
+
+
+class OwnerSignature(Struct, frozen=True):
+    """A signature, held against its digest.
+
+    Attributes:
+        owner: 20 bytes.
+        digest32: what was to be signed.
+        kept: as it is stored, and given to the contract.
+        is_by_key: the owner's key made it; else the chain is asked.
+        fault: why it is not the key's.
+        kind: the error that refuses it.
+        is_awaited: see `read_signature`.
+    """
+
+    owner: bytes
+    digest32: bytes
+    kept: bytes
+    is_by_key: bool
+    fault: str
+    kind: type[InvalidSignature]
+    is_awaited: bool
+
+    @property
+    def is_pre_signature(self) -> bool:
+        """It is empty, and stands for a call by which its owner signs."""
+        return not self.kept and not self.is_awaited
+
+
+def read_signature(
+    text: str,
+    digest32: bytes,
+    owner: bytes,
+    kind: type[InvalidSignature] = InvalidSignature,
+    *,
+    is_awaited: bool = False,
+    signing: OrderDigests | None = None,
+) -> OwnerSignature:
+    """A signature of a request.
+
+    Args:
+        text: `0x` and hexadecimal digits: 64 or 65 bytes of a key, any of a contract, none for a
+            pre-signature.
+        is_awaited: a contract that does not accept it yet may do so later, whatever it is; there are no
+            pre-signatures.
+        signing: what else the owner may have signed by mistake; looked at only where its key has not signed
+            `digest32`.
+
+    Raises:
+        InvalidSignature: `kind`; it is not hexadecimal, longer than any is taken, or the owner's over another
+            domain, which it names.
+    """
+    try:
+        raw = parse_signature_text(text)
+    except InvalidSignature as error:
+        raise kind(_reason(error)) from None
+    if len(raw) > VENUE_SIGNATURE_BYTES_MAX:
+        raise kind(
+            field="signature", expected=f"at most {VENUE_SIGNATURE_BYTES_MAX} bytes", got=f"{len(raw)} bytes"
+        )
+    kept, fault = _of_key(raw, digest32, owner)
+    if signing is not None and not kept and (other := signing.other_of(raw, owner)):
+        raise kind(f"the owner signed for the domain {other}; expected {signing.here}", field="signature")
+    return OwnerSignature(
+        owner, digest32, kept or raw, is_by_key=bool(kept), fault=fault, kind=kind, is_awaited=is_awaited
+    )
+
+
+def signature_call(signature: OwnerSignature, asker: bytes) -> EthCall | None:
+    """What the chain is asked; None where the key alone proves it.
+
+    Args:
+        asker: the contract that settles the order, 20 bytes: it asks the owner's.
+    """
+    if signature.is_by_key:
+        return None
+    owner, digest32 = signature.owner, signature.digest32
+    if signature.is_pre_signature:
+        return EthCall(asker, is_pre_signed(owner, digest32))
+    data = is_valid_signature_calldata(digest32, signature.kept)
+    return EthCall(owner, data, asker, gas_max=VENUE_SIGNATURE_GAS_MAX)
+
+
+def check_signer(signature: OwnerSignature, *, has_code: bool) -> None:
+    """Pass if the owner's key has signed, or the chain may know better.
+
+    Raises:
+        InvalidSignature: the owner is no contract and does not sign by a call.
+    """
+    if not (signature.is_by_key or signature.is_pre_signature or has_code):
+        raise _nobody(signature)
+
+
+def signature_state(
+    signature: OwnerSignature,
+    answer: bytes | Exception | None,
+    *,
+    has_code: bool,
+) -> SignatureState:
+    """What the chain's answer makes of a signature.
+
+    Args:
+        answer: to `signature_call`, at the block at which `has_code` says that the owner is a contract.
+
+    Raises:
+        InvalidSignature: it is nobody's, or not the owner's.
+    """
+    if signature.is_by_key or _is_yes(signature, answer, has_code=has_code):
+        return SignatureState.SIGNED
+    if not has_code:
+        raise _nobody(signature)
+    if signature.is_pre_signature or signature.is_awaited:
+        return SignatureState.AWAITED
+    raise signature.kind(f"{signature.fault}, and the owner's contract does not accept it")
+
+
+def _of_key(raw: bytes, digest32: bytes, owner: bytes) -> tuple[bytes, str]:
+    """(compact form, "") of the signature of the owner's key; (b"", why it is none)."""
+    if len(raw) not in _KEY_LENGTHS:
+        return b"", "it is empty" if not raw else f"a key's has 64 or 65 bytes, this one has {len(raw)}"
+    try:
+        rs64, recovery_id = parse_signature(raw)
+        signer = recover_address(digest32, rs64, recovery_id)
+    except InvalidSignature as error:
+        return b"", _reason(error)
+    if signer != owner:
+        return b"", f"{to_checksum(signer)} signed this, not the owner {to_checksum(owner)}"
+    return to_compact64(rs64, recovery_id), ""
+
+
+def _is_yes(signature: OwnerSignature, answer: bytes | Exception | None, *, has_code: bool) -> bool:
+    """Whether the chain says that the owner has signed."""
+    if not isinstance(answer, bytes):
+        return False
+    if signature.is_pre_signature:
+        return any(answer[:_WORD_BYTES])
+    return has_code and is_magic_answer(answer)
+
+
+def _nobody(signature: OwnerSignature) -> InvalidSignature:
+    return signature.kind(f"{signature.fault}; {_NOT_DEPLOYED}")
+
+
+def _reason(error: InvalidSignature) -> str:
+    return error.detail.removeprefix(f"{error.message}: ")

@@ -1,0 +1,112 @@
+"""Permits that a token takes itself, EIP-2612 or DAI-style, as a contract shows them to it. Pure.
+
+    check_named     a permit names this owner and this spender
+    permit_calls    what the token is asked: to be shown the permit by the spender, and whether it takes any
+    granted         what its answers say that the spender may take then
+    is_over         its own deadline has passed: the token would refuse it
+
+    EIP-2612  224 bytes   owner, spender, value, deadline, v, r, s
+    DAI       256 bytes   holder, spender, nonce, expiry (0 never), allowed, v, r, s
+
+Source: interop.md 1 and 2; contracts/lib/Permits.sol.
+Choice: A token without `nonces(owner)` takes no permits of its own: wrapped native tokens and others answer
+    any call and do nothing.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from ...codecs.contracts.abi import WORD_BYTES, address_word, selector
+from ...codecs.contracts.permit import PermitForm
+from ...config.errors import InvalidInput, Reverted
+from ...config.limits import UINT256_MAX, VENUE_PERMIT_GAS_MAX
+from ...crypto.addresses import ADDRESS_BYTES, to_checksum
+from ..chain.port import EthCall
+
+Answers = Mapping[str, bytes | Exception]
+"""By the names of the calls."""
+
+_EIP2612 = selector("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)")
+_DAI = selector("permit(address,address,uint256,uint256,bool,uint8,bytes32,bytes32)")
+_NONCES = selector("nonces(address)")
+
+
+class Granted(Struct, frozen=True):
+    """What a permit lets its spender take.
+
+    Attributes:
+        amount: raw units; None where the token refuses the permit.
+        reason: why it does; else empty.
+    """
+
+    amount: int | None
+    reason: str
+
+
+def check_named(permit: bytes, owner: bytes, spender: bytes, whose: str, field: str) -> None:
+    """Pass if a permit of 224 or 256 bytes names its owner and its spender.
+
+    Args:
+        whose: what the owner is called.
+
+    Raises:
+        InvalidInput: which word does not.
+    """
+    for at, role, wanted in ((0, whose, owner), (1, "spender", spender)):
+        word = word_of(permit, at)
+        if word != int.from_bytes(wanted, "big"):
+            got = word.to_bytes(WORD_BYTES, "big")[WORD_BYTES - ADDRESS_BYTES :]
+            raise InvalidInput(
+                field=field, expected=f"the {role} {to_checksum(wanted)}", got=to_checksum(got)
+            )
+
+
+def permit_calls(permit: bytes, token: bytes, owner: bytes, spender: bytes) -> dict[str, EthCall]:
+    """What the chain is asked, each by its name."""
+    shown = (_EIP2612 if _is_eip2612(permit) else _DAI) + permit
+    return {
+        "permit": EthCall(token, shown, spender, gas_max=VENUE_PERMIT_GAS_MAX),
+        "nonces": EthCall(token, _NONCES + address_word(owner)),
+    }
+
+
+def granted(permit: bytes, answers: Answers) -> Granted:
+    """What the answers to `permit_calls` say."""
+    nonces = answers["nonces"]
+    if isinstance(nonces, Exception) or len(nonces) < WORD_BYTES:
+        return Granted(None, "the permit is refused: the token takes none")
+    refused = refusal(answers["permit"])
+    if refused:
+        return Granted(None, f"the permit is refused: {refused}")
+    if _is_eip2612(permit):
+        return Granted(word_of(permit, 2), "")
+    return Granted(UINT256_MAX if word_of(permit, 4) else 0, "")
+
+
+def deadline_of(permit: bytes) -> int | None:
+    """The last second in which a permit counts, Unix seconds; None where there is none."""
+    deadline = word_of(permit, 3)
+    return deadline if deadline or _is_eip2612(permit) else None
+
+
+def is_over(permit: bytes, now_s: int) -> bool:
+    """Whether its deadline is before a block of that time, Unix seconds."""
+    deadline = deadline_of(permit)
+    return deadline is not None and deadline < now_s
+
+
+def refusal(answer: bytes | Exception) -> str:
+    """Why a permit is refused; empty where it is taken."""
+    if isinstance(answer, Reverted):
+        return answer.reason or "without a reason"
+    return str(answer) if isinstance(answer, Exception) else ""
+
+
+def word_of(permit: bytes, at: int) -> int:
+    """One of its words."""
+    return int.from_bytes(permit[at * WORD_BYTES : (at + 1) * WORD_BYTES], "big")
+
+
+def _is_eip2612(permit: bytes) -> bool:
+    return len(permit) == PermitForm.EIP2612.value

@@ -1,0 +1,139 @@
+"""Follows what happens to orders from a place in the log of events on, for as long as it is asked.
+
+    token -> page of events after it -> ... -> nothing new: wait until something was written here, or a look's
+             time has passed, for what others wrote
+
+A token stands for a place: 32 hexadecimal digits, opaque to clients. The order is that of the places, which
+is settled: an event never appears before one that was handed out, however many write at the same time. What
+retention has deleted is passed over.
+
+Source: ARCHITECTURE.md, "Push".
+"""
+
+import re
+from collections import deque
+from typing import Any, Self
+
+import trio
+from msgspec import Struct
+
+from ...config.errors import InvalidInput, StoreUnavailable
+from ...config.limits import FOLLOW_EVENTS_MAX
+from ...config.timeouts import FOLLOW_LOOK_S
+from .queries import events_after, last_event
+from .rows import OrderEvent
+from .store import Store
+from .tables import ORDER_EVENT
+from .units import row_of
+
+START = "0" * 32
+"""The place before the first event."""
+
+_TOKEN = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_HALF_MAX = 1 << 63
+
+
+def token_of(transaction: int, number: int) -> str:
+    """The token of an event's place."""
+    return f"{transaction:016x}{number:016x}"
+
+
+def place_of(token: str, field: str = "after") -> tuple[int, int]:
+    """(transaction, number) that a token stands for.
+
+    Args:
+        field: what it came in, for the error.
+
+    Raises:
+        InvalidInput: it is no token.
+    """
+    if _TOKEN.fullmatch(token):
+        place = int(token[:16], 16), int(token[16:], 16)
+        if max(place) < _HALF_MAX:
+            return place
+    raise InvalidInput(field=field, expected="the token of an event that was received", got=token)
+
+
+async def latest(store: Store) -> str:
+    """The token of now: what follows it is new."""
+    (rows,) = await store.read(last_event())
+    return token_of(*rows[0]) if rows else START
+
+
+class FollowerStatistics(Struct, frozen=True):
+    """What one follower has done.
+
+    Attributes:
+        token: where it is.
+        events, reads: handed out, and pages asked for.
+        away: how often the store could not be read.
+    """
+
+    token: str
+    events: int
+    reads: int
+    away: int
+
+
+class EventFollower:
+    """An endless iterator of (token, event). While the store is away it waits.
+
+    Args:
+        after: a token, START or `await latest(store)`.
+        owner: the account whose orders are followed; all of them without one.
+        page_max: events that are read at once.
+
+    Raises:
+        InvalidInput: `after` is no token.
+    """
+
+    def __init__(
+        self, store: Store, after: str, *, owner: bytes | None = None, page_max: int = FOLLOW_EVENTS_MAX
+    ) -> None:
+        self._store = store
+        self._place = place_of(after)
+        self._owner = owner
+        self._page_max = page_max
+        self._page: deque[Any] = deque()
+        self._events = self._reads = self._away = 0
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> tuple[str, OrderEvent]:
+        """The next event. Cancelling it loses none."""
+        while not self._page:
+            await self._read()
+        return self._next()
+
+    async def page(self) -> list[tuple[str, OrderEvent]]:
+        """The next ones, all that come without waiting; at least one. Cancelling it loses none."""
+        while not self._page:
+            await self._read()
+        return [self._next() for _ in range(len(self._page))]
+
+    def _next(self) -> tuple[str, OrderEvent]:
+        transaction, number, *columns = self._page.popleft()
+        self._place = transaction, number
+        self._events += 1
+        event: OrderEvent = row_of(ORDER_EVENT, columns)
+        return token_of(transaction, number), event
+
+    def statistics(self) -> FollowerStatistics:
+        """Counters and the present place."""
+        return FollowerStatistics(token_of(*self._place), self._events, self._reads, self._away)
+
+    async def _read(self) -> None:
+        """Read a page; where there is nothing new, wait before the next."""
+        changed = self._store.changed()
+        self._reads += 1
+        try:
+            (rows,) = await self._store.read(events_after(self._place, self._page_max, self._owner))
+        except StoreUnavailable:
+            self._away += 1
+            rows = []
+        if rows:
+            self._page.extend(rows)
+            return
+        with trio.move_on_after(FOLLOW_LOOK_S):
+            await changed.wait()

@@ -1,0 +1,104 @@
+"""Every table as lines of JSON, in a stable order, of one committed state.
+
+    {"cambist_export": 1, "schema": 2, "dialect": "sqlite"}            the first line
+    {"table": "delta_order", "row": {"order_hash": "0x...", ...}}      a line for each row
+    {"rows": 1234}                                                      the last line: all of it is there
+
+Amounts are decimal text, other bytes hexadecimal with 0x. Orders and events stand in the order of their
+arrival, everything else by its key: orders that are equal have equal lines on either dialect.
+"""
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from typing import Any, get_type_hints
+
+import msgspec
+
+from ....config.errors import ConfigError
+from ..migrate import migrations, pending
+from ..rows import amount_of
+from ..tables import DELTA_ORDER, ORDER_EVENT, OTC_ORDER, TABLES
+from .upkeep import Snapshot
+
+FORMAT = 1
+
+AMOUNTS = frozenset(
+    {
+        "amount",
+        "fee_max_wei",
+        "filled",
+        "maker_amount",
+        "maker_balance",
+        "received",
+        "remaining",
+        "reserved",
+        "spent",
+        "swappable",
+        "taker_amount",
+        "value_wei",
+    }
+)
+"""The columns, of whatever table, whose 32 bytes are an amount."""
+
+OTHERS = {
+    "schema_migration": ("number", "name", "checksum", "applied_ms"),
+    "shard": ("number", "holder", "epoch", "until_ms"),
+    "shard_holder": ("name", "until_ms"),
+    "writer": ("id", "batch", "outcomes", "at_ms"),
+}
+"""Tables that no unit writes: name -> columns, the key first."""
+
+_ARRIVAL = {DELTA_ORDER.name: "seq", OTC_ORDER.name: "seq"}
+
+_encode = msgspec.json.Encoder().encode
+
+
+def export_lines(snapshot: Snapshot) -> Generator[bytes, None, None]:
+    """The lines, each with its line break; a bounded number of rows is in memory at a time.
+
+    Raises:
+        ConfigError: the tables are not those of this program.
+        StoreError: reading failed; what came so far is not all.
+    """
+    there = snapshot.applied()
+    if pending(migrations(snapshot.dialect), there):
+        raise ConfigError("store", "the database lacks migrations; run cambist db migrate")
+    schema = max(row.number for row in there)
+    yield _line({"cambist_export": FORMAT, "schema": schema, "dialect": snapshot.dialect})
+    count = 0
+    for name, columns, order in _selections(snapshot.event_order):
+        texts = [_text_of(name, column) for column in columns]
+        with closing(snapshot.rows(f"SELECT {', '.join(columns)} FROM {name} ORDER BY {order}")) as rows:
+            for values in rows:
+                row = {
+                    column: None if value is None else text(value)
+                    for column, text, value in zip(columns, texts, values, strict=True)
+                }
+                yield _line({"table": name, "row": row})
+                count += 1
+    yield _line({"rows": count})
+
+
+def _selections(event_order: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """(table, its columns, what it is sorted by)."""
+    for name, columns in OTHERS.items():
+        yield name, columns, columns[0]
+    for name, table in TABLES.items():
+        if table is ORDER_EVENT:
+            yield name, table.columns, event_order
+        else:
+            yield name, table.columns, _ARRIVAL.get(name) or ", ".join(table.key)
+
+
+def _text_of(name: str, column: str) -> Callable[[Any], Any]:
+    """How a column's values are written."""
+    kind = get_type_hints(TABLES[name].row)[column] if name in TABLES else None
+    if column in AMOUNTS:
+        return lambda value: str(amount_of(bytes(value)))
+    if kind is bool:
+        return bool
+    return lambda value: f"0x{value.hex()}" if isinstance(value, bytes | memoryview) else value
+
+
+def _line(document: dict[str, Any]) -> bytes:
+    return _encode(document) + b"\n"

@@ -1,0 +1,141 @@
+"""What a store holds, for whoever looks after it."""
+
+import os
+import time
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryFile
+from typing import Any
+
+from msgspec import Struct
+
+from ..migrate import AppliedMigration, Dialect, Migration
+from ..tables import DELTA_ORDER, EFFECT, ORDER_EVENT, OTC_ORDER, TABLES
+from .upkeep import Snapshot
+
+_PROBES = 100
+_PROBE_BYTES = 4_096
+
+
+class Holder(Struct, frozen=True):
+    """Who runs the orders of some shards; nobody where `holder` is empty.
+
+    Attributes:
+        until_ms: when the first of its leases ends unless renewed, Unix milliseconds.
+    """
+
+    holder: str
+    shards: int
+    epoch_max: int
+    until_ms: int
+
+
+class Schema(Struct, frozen=True):
+    """Migrations by name, `0001_initial`.
+
+    Attributes:
+        applied: those that the database has.
+        pending: those that it lacks.
+        unknown: those of a newer program.
+        changed: those that were applied with another text.
+    """
+
+    applied: tuple[str, ...]
+    pending: tuple[str, ...]
+    unknown: tuple[str, ...]
+    changed: tuple[str, ...]
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the tables are those of this program."""
+        return not (self.pending or self.unknown or self.changed)
+
+
+class Contents(Struct, frozen=True):
+    """What is in the tables.
+
+    Attributes:
+        rows: of each table.
+        open_orders: of each surface, those that may still change.
+        unfinished_effects: side effects that are still to be done.
+        oldest_event_ms: Unix milliseconds; None where there is no event.
+    """
+
+    rows: dict[str, int]
+    open_orders: dict[str, int]
+    unfinished_effects: int
+    oldest_event_ms: int | None
+    holders: tuple[Holder, ...]
+
+
+class DatabaseStatus(Struct, frozen=True):
+    """One database.
+
+    Attributes:
+        database: where it is, without a password.
+        contents: None where the tables are not those of this program.
+        fdatasync_p50_ms: of the disk that a SQLite file lies on; None where it is another machine's, or
+            nothing can be written.
+    """
+
+    database: str
+    dialect: Dialect
+    size_bytes: int
+    schema: Schema
+    contents: Contents | None
+    fdatasync_p50_ms: float | None
+
+
+def schema_of(known: list[Migration], there: list[AppliedMigration]) -> Schema:
+    """Compare a program's migrations with a database's. Pure."""
+    ours = {migration.number: migration for migration in known}
+    theirs = {row.number: row for row in there}
+    return Schema(
+        applied=tuple(f"{row.number:04}_{row.name}" for row in there),
+        pending=tuple(f"{one.number:04}_{one.name}" for one in known if one.number not in theirs),
+        unknown=tuple(f"{row.number:04}_{row.name}" for row in there if row.number not in ours),
+        changed=tuple(
+            f"{row.number:04}_{row.name}"
+            for row in there
+            if row.number in ours and ours[row.number].checksum != row.checksum
+        ),
+    )
+
+
+def contents_of(snapshot: Snapshot) -> Contents:
+    """Count what is in the tables. StoreError, StoreUnavailable: they cannot be read."""
+
+    def one(sql: str) -> Any:
+        ((value,),) = snapshot.rows(sql)
+        return value
+
+    return Contents(
+        rows={name: one(f"SELECT count(*) FROM {name}") for name in TABLES},
+        open_orders={
+            surface: one(f"SELECT count(*) FROM {table.name} WHERE is_final = FALSE")
+            for surface, table in (("delta", DELTA_ORDER), ("otc", OTC_ORDER))
+        },
+        unfinished_effects=one(f"SELECT count(*) FROM {EFFECT.name} WHERE state = 'INTENDED'"),
+        oldest_event_ms=one(f"SELECT min(at_ms) FROM {ORDER_EVENT.name}"),
+        holders=tuple(
+            Holder(*values)
+            for values in snapshot.rows(
+                "SELECT holder, count(*), max(epoch), min(until_ms) FROM shard GROUP BY holder ORDER BY 1"
+            )
+        ),
+    )
+
+
+def fdatasync_p50_ms(folder: Path) -> float | None:
+    """How long the disk of a folder takes to keep a page; None where nothing can be written."""
+    took_ns = []
+    try:
+        with TemporaryFile(dir=folder, buffering=0) as file:
+            for _ in range(_PROBES):
+                file.write(bytes(_PROBE_BYTES))
+                began_ns = time.perf_counter_ns()
+                os.fdatasync(file.fileno())
+                took_ns.append(time.perf_counter_ns() - began_ns)
+    except OSError:
+        return None
+    return median(took_ns) / 1e6

@@ -1,0 +1,144 @@
+"""What an operator does to a database that the engine does not: look at all of it, migrate it, compact it.
+
+Nothing here needs a running engine. What changes a SQLite file takes the lock of its store process, so that
+neither happens beside the other.
+"""
+
+import sqlite3
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from ....config.errors import ConfigError, StoreError, StoreUnavailable
+from ..migrate import AppliedMigration, Dialect
+from ..process.file_lock import locked
+from ..process.place import SqlitePlace, StorePlace
+from ..sqlite.sqlite import applied, is_there, migrate, open_for_reading, open_for_writing, translated
+
+
+class Snapshot(Protocol):
+    """One committed state of a database, whatever is written meanwhile.
+
+    Attributes:
+        dialect: of the database.
+        event_order: what events are sorted by.
+    """
+
+    dialect: Dialect
+    event_order: str
+
+    def applied(self) -> list[AppliedMigration]:
+        """The migrations that it has."""
+        ...
+
+    def rows(self, sql: str) -> Generator[tuple[Any, ...], None, None]:
+        """The rows of a statement, a bounded number of them in memory; closed before the snapshot ends."""
+        ...
+
+    def size_bytes(self) -> int:
+        """Of the database on its disk."""
+        ...
+
+
+class Upkeep(Protocol):
+    """One database. What fails raises ConfigError, StoreUnavailable or StoreError."""
+
+    dialect: Dialect
+
+    def applied(self) -> list[AppliedMigration]:
+        """The migrations that it has; none where there is nothing yet."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        """Look at what is there; nothing is changed."""
+        ...
+
+    def migrate(self, now_ms: Callable[[], int]) -> list[str]:
+        """Apply what is missing; returns the names."""
+        ...
+
+    def vacuum(self) -> None:
+        """Give back what deleted rows left."""
+        ...
+
+
+def upkeep_of(place: StorePlace) -> Upkeep:
+    """Of the database at a place."""
+    if isinstance(place, SqlitePlace):
+        return SqliteUpkeep(place.path)
+    from .upkeep_postgres import PostgresUpkeep
+
+    return PostgresUpkeep(place.url)
+
+
+class SqliteUpkeep:
+    """`Upkeep` of a SQLite file."""
+
+    dialect: Dialect = "sqlite"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def applied(self) -> list[AppliedMigration]:
+        """See `Upkeep.applied`."""
+        if not is_there(self._path):
+            return []
+        with self.snapshot() as snapshot:
+            return snapshot.applied()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """See `Upkeep.snapshot`."""
+        self._check_there()
+        with self._named(), closing(open_for_reading(self._path)) as connection:
+            connection.execute("BEGIN")
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # as of now, not of the first row
+            yield _SqliteSnapshot(connection, self._path)
+
+    def migrate(self, now_ms: Callable[[], int]) -> list[str]:
+        """See `Upkeep.migrate`."""
+        with locked(self._path, 0), self._named(), closing(open_for_writing(self._path)) as connection:
+            return migrate(connection, now_ms)
+
+    def vacuum(self) -> None:
+        """See `Upkeep.vacuum`. It takes as much free disk again as the file has, for a while."""
+        self._check_there()
+        with locked(self._path, 0), self._named(), closing(open_for_writing(self._path)) as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Errors of the database as the store's, with the file's name."""
+        try:
+            with translated():
+                yield
+        except StoreUnavailable as error:
+            raise StoreUnavailable(f"{self._path}: {error.detail}", error.retry_after_s) from error
+        except StoreError as error:
+            raise StoreError(f"{self._path}: {error.detail}") from error
+
+    def _check_there(self) -> None:
+        if not is_there(self._path):
+            raise ConfigError("store.url", f"there is no {self._path}; cambist db migrate makes it")
+
+
+class _SqliteSnapshot:
+    dialect: Dialect = "sqlite"
+    event_order = "n"
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path.resolve()
+
+    def applied(self) -> list[AppliedMigration]:
+        return applied(self._connection)
+
+    def rows(self, sql: str) -> Generator[tuple[Any, ...], None, None]:
+        with closing(self._connection.execute(sql)) as cursor:
+            yield from iter(cursor.fetchone, None)
+
+    def size_bytes(self) -> int:
+        log = self._path.with_name(f"{self._path.name}-wal")
+        return sum(file.stat().st_size for file in (self._path, log) if file.exists())

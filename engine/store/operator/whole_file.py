@@ -1,0 +1,46 @@
+"""A file that is complete or not there: written in a folder beside it, then renamed."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ....config.errors import ConfigError
+
+
+@contextmanager
+def whole_file(path: Path, *, force: bool) -> Iterator[Path]:
+    """Give a path to write to, which becomes `path` on the disk when the block ends well.
+
+    Args:
+        force: replace what has the name.
+
+    Raises:
+        ConfigError: something has the name and `force` is not given, or the folder cannot be written to.
+            Whatever had the name is untouched.
+    """
+    try:
+        _refuse_to_replace(path, force=force)
+        with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+            beside = Path(folder) / path.name
+            yield beside
+            _sync(beside)
+            _refuse_to_replace(path, force=force)
+            beside.replace(path)
+        _sync(path.parent)
+    except OSError as error:
+        raise ConfigError(str(path), f"cannot be written: {error.strerror}") from None
+
+
+def _refuse_to_replace(path: Path, *, force: bool) -> None:
+    if os.path.lexists(path) and not force:
+        raise ConfigError(str(path), "exists; --force replaces it")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

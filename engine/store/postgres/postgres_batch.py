@@ -1,0 +1,267 @@
+"""A batch for PostgreSQL: which units go into one statement, the statements, and their arrays. Pure.
+
+    waves      units that touch no row or unique value in common, so that their order does not matter
+    Form       a table's statements, each over arrays of all rows at once
+    array      a column of values as the server's binary array
+
+What happens in a wave is as if its units were applied one after the other, with one exception that
+`Wave.changed` lets the caller find: a New that meets a row by another Unique than the key, after a Cas of
+that very row in the same batch.
+"""
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from operator import itemgetter
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin
+
+from msgspec import Struct
+from msgspec.structs import fields
+
+from ..tables import TABLES, Unique
+from ..units import Cas, Change, Drop, New, Put, Unit, values_of
+
+Values = tuple[Any, ...]
+
+# --- Arrays -------------------------------------------------------------------------------------------
+
+
+class Array(bytes):
+    """A column of values in the server's binary form; a class for each type."""
+
+    oid = 0
+    element_oid = 0
+
+
+class BoolArray(Array):
+    """boolean[]"""
+
+    oid, element_oid = 1000, 16
+
+
+class BytesArray(Array):
+    """bytea[]"""
+
+    oid, element_oid = 1001, 17
+
+
+class IntArray(Array):
+    """bigint[]"""
+
+    oid, element_oid = 1016, 20
+
+
+class TextArray(Array):
+    """text[]"""
+
+    oid, element_oid = 1009, 25
+
+
+_HEAD = struct.Struct("!iiIii")
+_NULL = b"\xff\xff\xff\xff"
+_BOOLS = (b"\0", b"\1")
+
+
+def array(kind: type[Array], values: Sequence[Any]) -> Array:
+    """A column as an array.
+
+    Raises:
+        TypeError, ValueError, AttributeError, OverflowError: a value is not of that kind.
+    """
+    if kind is IntArray:
+        elements: Sequence[bytes | None] = [
+            None if value is None else value.to_bytes(8, "big", signed=True) for value in values
+        ]
+    elif kind is TextArray:
+        elements = [None if value is None else value.encode() for value in values]
+    elif kind is BoolArray:
+        elements = [None if value is None else _BOOLS[bool(value)] for value in values]
+    else:
+        elements = values
+    has_null = None in elements
+    if not has_null and len(set(map(len, elements))) == 1:  # type: ignore[arg-type]
+        prefix = len(elements[0]).to_bytes(4, "big")  # type: ignore[arg-type]
+        body = prefix + prefix.join(elements)  # type: ignore[arg-type]
+    else:
+        body = b"".join(
+            _NULL if element is None else b"".join((len(element).to_bytes(4, "big"), element))
+            for element in elements
+        )
+    return kind(_HEAD.pack(1, has_null, kind.element_oid, len(elements), 1) + body)
+
+
+def _kind(annotation: Any) -> type[Array]:
+    """The array of a row's field."""
+    if get_origin(annotation) is UnionType:
+        (annotation,) = (one for one in get_args(annotation) if one is not NoneType)
+    if issubclass(annotation, bool):
+        return BoolArray
+    if issubclass(annotation, int):
+        return IntArray
+    return BytesArray if issubclass(annotation, bytes) else TextArray
+
+
+# --- Statements ---------------------------------------------------------------------------------------
+
+
+class Form:
+    """What is said to the server about one table; each statement takes arrays of equal length.
+
+    Attributes:
+        unique_places: (table, number of the Unique, its values of a row).
+        insert: rows; one that breaks a Unique fails, unless the table's rows are repeatable.
+        insert_new: rows; returns the keys of those that were inserted.
+        rewrite: mutable columns, keys, versions; returns the keys of those that were found.
+        delete: keys.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.table = table = TABLES[name]
+        self.kinds = {field.name: _kind(field.type) for field in fields(table.row)}
+        self._kinds = tuple(self.kinds.values())
+        self.unique_places = tuple(
+            (name, number, _getter(table.columns, unique.columns))
+            for number, unique in enumerate(table.unique)
+        )
+        columns = ", ".join(table.columns)
+        rows = f"INSERT INTO {name} ({columns}) SELECT * FROM {self._arrays(table.columns)}"
+        self.insert = f"{rows}{' ON CONFLICT DO NOTHING' * table.repeatable}".encode()
+        if not table.unique:
+            return
+        key = table.key
+        self.insert_new = f"{rows} ON CONFLICT DO NOTHING RETURNING {', '.join(key)}".encode()
+        self.delete = f"DELETE FROM {name} t USING {self._some(key)} WHERE {_same(key)}".encode()
+        if table.mutable:
+            assigned = ", ".join(f"{column} = u.{column}" for column in table.mutable)
+            given = (*table.mutable, *key, "version")
+            self.rewrite = (
+                f"UPDATE {name} t SET {assigned}, version = t.version + 1 FROM {self._some(given)} "
+                f"WHERE {_same((*key, 'version'))} RETURNING {', '.join(f't.{column}' for column in key)}"
+            ).encode()
+
+    def unique_of(self, number: int, row: Values) -> Values:
+        """A row's values of one Unique."""
+        return self.unique_places[number][2](row)
+
+    def found(self, unique: Unique) -> bytes:
+        """The rows with the given values of a Unique."""
+        columns = ", ".join(f"t.{column}" for column in self.table.columns)
+        where = f" AND {unique.where}" if unique.where else ""
+        return (
+            f"SELECT {columns} FROM {self.table.name} t JOIN {self._some(unique.columns)} "
+            f"ON {_same(unique.columns)}{where}"
+        ).encode()
+
+    def rows(self, rows: Sequence[Values]) -> list[Array]:
+        """Whole rows, column by column."""
+        return [
+            array(kind, column) for kind, column in zip(self._kinds, zip(*rows, strict=True), strict=True)
+        ]
+
+    def some(self, columns: Sequence[str], rows: Sequence[Values]) -> list[Array]:
+        """Values of a few columns, column by column."""
+        return [
+            array(self.kinds[name], column)
+            for name, column in zip(columns, zip(*rows, strict=True), strict=True)
+        ]
+
+    def _arrays(self, columns: Sequence[str]) -> str:
+        return f"unnest({', '.join(f'${number}' for number in range(1, len(columns) + 1))})"
+
+    def _some(self, columns: Sequence[str]) -> str:
+        return f"{self._arrays(columns)} AS u ({', '.join(columns)})"
+
+
+@cache
+def form(name: str) -> Form:
+    """The form of a table. KeyError where there is none."""
+    return Form(name)
+
+
+def _same(columns: Sequence[str]) -> str:
+    return " AND ".join(f"t.{column} = u.{column}" for column in columns)
+
+
+def _getter(columns: Sequence[str], wanted: Sequence[str]) -> Callable[[Values], Values]:
+    places = [columns.index(column) for column in wanted]
+    if len(places) > 1:
+        return itemgetter(*places)
+    return itemgetter(slice(places[0], places[0] + 1))
+
+
+# --- Waves --------------------------------------------------------------------------------------------
+
+RowPlace = tuple[str, int, Values]
+"""A value of a Unique that at most one row has: table, number of the Unique, values."""
+
+
+class Wave(Struct):
+    """Units that can be written in any order. By number.
+
+    Attributes:
+        together: their first change decides, and no other.
+        alone: need a savepoint each; they come after the others.
+    """
+
+    together: list[int]
+    alone: list[int]
+
+
+class Waves(Struct):
+    """A batch in order.
+
+    Attributes:
+        changed: place of a key -> the first unit that rewrites or deletes that row.
+    """
+
+    waves: list[Wave]
+    changed: dict[RowPlace, int]
+
+
+def waves_of(units: Sequence[Unit], numbers: Iterable[int]) -> Waves:
+    """Divide units into waves: one that touches what an earlier one touches comes in a later wave."""
+    waves: list[Wave] = []
+    changed: dict[RowPlace, int] = {}
+    next_wave: dict[RowPlace, int] = {}
+    after_new: dict[str, int] = {}  # a row that is rewritten may set the value free that a New before it met
+    for number in numbers:
+        unit = units[number]
+        touched: list[RowPlace] = []
+        news: list[str] = []
+        wave = 0
+        alone = not unit.is_decided_first
+        for change in unit.changes:
+            places = _places(change)
+            touched += places
+            if type(change) is Cas or type(change) is Drop:
+                changed.setdefault(places[0], number)
+                wave = max(wave, after_new.get(change.table, 0))
+            elif len(places) > 1:
+                news.append(change.table)
+                alone = alone or type(change) is Put
+        for place in touched:
+            if next_wave.get(place, 0) > wave:
+                wave = next_wave[place]
+        for place in touched:
+            next_wave[place] = wave + 1
+        if len(touched) > 1 and len(set(touched)) < len(touched):
+            alone = True
+        while len(waves) <= wave:
+            waves.append(Wave([], []))
+        (waves[wave].alone if alone else waves[wave].together).append(number)
+        for name in news:
+            after_new[name] = max(after_new.get(name, 0), wave + alone)
+    return Waves(waves, changed)
+
+
+def _places(change: Change) -> list[RowPlace]:
+    of = form(change.table)
+    if isinstance(change, New | Put):
+        if not of.unique_places:
+            return []
+        row = values_of(change.row)
+        return [(name, number, values(row)) for name, number, values in of.unique_places]
+    if not of.unique_places:
+        raise ValueError("a log is only added to")
+    return [(change.table, 0, tuple(change.key))]

@@ -1,0 +1,254 @@
+"""Connections to a PostgreSQL server: how they are opened, what their errors mean, the schema.
+
+psycopg is imported here, when it is needed: what does without PostgreSQL does without it.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+
+from ....config import timeouts
+from ....config.errors import ConfigError, StoreError, StoreUnavailable
+from ..migrate import AppliedMigration, migrations, pending
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Connection = psycopg.Connection[tuple[Any, ...]]
+
+VERSION_MIN = 14
+_COUNTED = ("order_event", "delta_order", "otc_order")
+_OLD_TX = 3  # the first ordinary transaction of any server
+_MIGRATE_LOCK = 0x63616D62697374  # "cambist"
+_XID8 = 5069
+_SETTINGS = f"""
+SELECT set_config('synchronous_commit', 'on', FALSE)
+    WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply');
+SET statement_timeout = {timeouts.STORE_STATEMENT_S * 1_000:.0f};
+SET idle_in_transaction_session_timeout = {timeouts.STORE_STUCK_S * 1_000:.0f};
+"""
+"""A role may ask for more than durable commits, for a synchronous standby, but not for less."""
+
+
+Meaning = Literal["lost", "again", "poison", "away", "bug"]
+"""lost: the connection; again: others were in the way; poison: one unit's fault; away: not now."""
+
+_BY_CLASS: dict[str, Meaning] = {
+    "08": "lost",  # connection
+    "21": "poison",  # cardinality
+    "22": "poison",  # data
+    "23": "poison",  # integrity
+    "40": "again",  # deadlock, serialisation
+    "53": "away",  # disk full, out of memory, too many connections
+    "54": "poison",  # too large for an index
+    "57": "lost",  # shut down, crashed, starting
+    "58": "away",  # input and output of the server
+}
+_BY_STATE: dict[str, Meaning] = {
+    "0A000": "lost",  # a standby: a new connection may reach the server that writes
+    "25006": "lost",  # read-only
+    "25P03": "lost",  # idle in a transaction
+    "55P03": "away",  # lock
+    "57014": "away",  # statement time-out
+}
+
+
+class Closable(Protocol):
+    """A connection, or what has one."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is, as far as is known."""
+        ...
+
+    def close(self) -> None:
+        """Close it."""
+        ...
+
+
+C = TypeVar("C", bound=Closable)
+
+
+class Reconnecting(Generic[C]):
+    """One connection that is opened when it is wanted, and again once it was lost.
+
+    Args:
+        wrapped: what it is used as.
+    """
+
+    def __init__(self, url: str, wrapped: Callable[[Connection], C]) -> None:
+        self._url = url
+        self._wrapped = wrapped
+        self._connection: C | None = None
+
+    def open(self) -> C:
+        """The connection. StoreUnavailable: there is none to be had."""
+        driver = load_driver()
+        if self._connection is None or self._connection.closed:
+            self.close()
+            try:
+                self._connection = self._wrapped(connect(self._url))
+            except driver.Error as error:
+                said = reason(self._url, error)
+                raise StoreUnavailable(f"the database cannot be reached: {said}", retry_after_s=5) from None
+        return self._connection
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a connection, as far as is known."""
+        return self._connection is not None and not self._connection.closed
+
+    def close(self) -> None:
+        """Drop the connection; what was not committed is not."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def load_driver() -> Any:
+    """psycopg. ConfigError where it is not installed."""
+    try:
+        import psycopg
+    except ImportError as error:
+        raise ConfigError(
+            "store.url", f'PostgreSQL needs psycopg: pip install "cambist[postgres]" ({error})'
+        ) from None
+    return psycopg
+
+
+def connect(url: str) -> Connection:
+    """A new connection in autocommit mode, whose commits are durable and whose waits are bounded."""
+    driver = load_driver()
+    logging.getLogger("psycopg").setLevel(logging.ERROR)  # its warnings repeat an error that is raised
+    given = driver.conninfo.conninfo_to_dict(url)
+    defaults = {
+        "connect_timeout": f"{timeouts.STORE_DIAL_S:.0f}",
+        "application_name": "cambist",
+        "tcp_user_timeout": f"{timeouts.STORE_STATEMENT_S * 1_000:.0f}",
+        "keepalives_idle": "5",
+        "keepalives_interval": "2",
+        "keepalives_count": "3",
+    }
+    missing = {name: value for name, value in defaults.items() if name not in given}
+    connection: Connection = driver.connect(url, autocommit=True, client_encoding="UTF8", **missing)
+    try:
+        _adapt(connection)
+        connection.execute(_SETTINGS.encode())
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def open_migrated(url: str, now_ms: Callable[[], int]) -> None:
+    """Look whether the database can be used, and bring it up to date.
+
+    Raises:
+        ConfigError: it cannot be reached, or its tables are not this program's.
+    """
+    driver = load_driver()
+    try:
+        with connect(url) as connection:
+            if connection.info.server_version < VERSION_MIN * 10_000:
+                found = connection.info.server_version // 10_000
+                raise ConfigError("store.url", f"PostgreSQL {VERSION_MIN} or newer is needed, got {found}")
+            migrate(connection, now_ms)
+            _take_over(connection)
+    except driver.Error as error:
+        raise ConfigError("store.url", f"the database cannot be used: {reason(url, error)}") from None
+
+
+def migrate(connection: Connection, now_ms: Callable[[], int]) -> list[str]:
+    """Apply what is missing, one transaction a file; returns the names. ConfigError as `migrate.pending`.
+
+    Whoever comes second waits and finds it done.
+    """
+    known = migrations("postgres")
+    names: list[str] = []
+    connection.execute("SET statement_timeout = 0")
+    while pending(known, applied(connection)):
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATE_LOCK,))
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS schema_migration (number bigint PRIMARY KEY, name text NOT NULL, "
+                "checksum text NOT NULL, applied_ms bigint NOT NULL)"
+            )
+            left = pending(known, applied(connection))
+            if left:
+                migration = left[0]
+                connection.execute(migration.sql.encode())
+                connection.execute(
+                    "INSERT INTO schema_migration VALUES (%s, %s, %s, %s)",
+                    (migration.number, migration.name, migration.checksum, now_ms()),
+                )
+                names.append(f"{migration.number:04}_{migration.name}")
+    return names
+
+
+def _take_over(connection: Connection) -> None:
+    """Rows that were restored from another server have transactions of its count, which may lie ahead here.
+
+    Followers would wait for this server to come so far; so they become old, and so do places of webhooks.
+    """
+    ahead = "tx >= pg_snapshot_xmax(pg_current_snapshot())"
+    if connection.execute(f"SELECT 1 FROM order_event WHERE {ahead} LIMIT 1".encode()).fetchone():
+        with connection.transaction():
+            for table in _COUNTED:
+                connection.execute(f"UPDATE {table} SET tx = '{_OLD_TX}'::xid8 WHERE {ahead}".encode())
+    here = "lpad(to_hex(pg_snapshot_xmax(pg_current_snapshot())::text::bigint), 16, '0')"
+    if connection.execute(f"SELECT 1 FROM webhook WHERE token > {here} LIMIT 1".encode()).fetchone():
+        old = f"'{_OLD_TX:016x}' || substr(token, 17)"
+        connection.execute(f"UPDATE webhook SET token = {old} WHERE token > {here}".encode())
+
+
+def applied(connection: Connection) -> list[AppliedMigration]:
+    """The migrations that the database has."""
+    there = connection.execute("SELECT to_regclass('schema_migration')").fetchone()
+    if there is None or there[0] is None:
+        return []
+    rows = connection.execute("SELECT number, name, checksum FROM schema_migration ORDER BY number")
+    return [AppliedMigration(number, name, checksum) for number, name, checksum in rows]
+
+
+def meaning(error: Exception) -> Meaning:
+    """What an error of psycopg says about the batch."""
+    driver = load_driver()
+    state: str | None = getattr(error, "sqlstate", None)
+    if state is not None:
+        return _BY_STATE.get(state) or _BY_CLASS.get(state[:2], "bug")
+    if isinstance(error, driver.OperationalError | driver.InterfaceError):
+        return "lost"
+    return "poison" if isinstance(error, driver.DataError) else "bug"
+
+
+def translated(url: str, error: Exception) -> StoreError:
+    """An error of psycopg as the store's."""
+    said = reason(url, error)
+    if meaning(error) in ("lost", "again", "away"):
+        return StoreUnavailable(f"the database cannot be used: {said}", retry_after_s=5)
+    return StoreError(f"the database failed: {said}")
+
+
+def reason(url: str, error: Exception) -> str:
+    """What an error says, on one line and without the password."""
+    driver = load_driver()
+    try:
+        password = driver.conninfo.conninfo_to_dict(url).get("password")
+    except driver.Error:
+        return "the URL is not one of PostgreSQL"
+    if 'for connection option "port"' in str(error):  # what it shows may be the start of a password
+        return "the port is not a number; a password's / : @ are written %2F %3A %40"
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    said = re.sub(r"\s+", " ", lines[0])
+    return said.replace(str(password), "***") if password else said
+
+
+def _adapt(connection: Connection) -> None:
+    """Transaction numbers as integers."""
+    from psycopg.types.numeric import Int8BinaryLoader, IntLoader
+
+    connection.adapters.register_loader(_XID8, IntLoader)
+    connection.adapters.register_loader(_XID8, Int8BinaryLoader)

@@ -1,0 +1,59 @@
+"""One writer of a SQLite file: a lock file beside it, which the system lets go of when its holder ends."""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from ....config.errors import ConfigError
+
+_LOOK_S = 0.01
+_HOLDER_BYTES_MAX = 32
+
+
+@contextmanager
+def locked(database: Path, patience_s: float) -> Iterator[None]:
+    """Keep every other writer off a database. The lock file stays, and names the process that holds it.
+
+    Args:
+        database: the SQLite file.
+        patience_s: how long the holder before may take to let go; it blocks meanwhile.
+
+    Raises:
+        ConfigError: another process holds it, or the lock file cannot be made.
+    """
+    real = database.resolve()
+    path = real.with_name(f"{real.name}.lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+b", buffering=0)
+    except OSError as error:
+        raise ConfigError("store.url", f"{path} cannot be written: {error.strerror}") from None
+    with file:
+        if not _taken(file, patience_s):
+            file.seek(0)
+            holder = file.read(_HOLDER_BYTES_MAX).decode(errors="replace").strip() or "another"
+            raise ConfigError(
+                "store.url",
+                f"process {holder} uses {database}: {path} is locked; one engine owns a SQLite file, several "
+                "need PostgreSQL",
+            )
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n".encode())
+        yield
+
+
+def _taken(file: BinaryIO, patience_s: float) -> bool:
+    until = time.monotonic() + patience_s
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_LOOK_S)
+        else:
+            return True

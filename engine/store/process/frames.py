@@ -1,0 +1,262 @@
+"""What the engine and its store process say to each other, and how it lies on a socket. Pure.
+
+    engine -> process   Open, then Apply (after any More), Attend, Claim, Release, Prune; on the second socket
+                        Read
+    process -> engine   an answer to each, in order: Opened, Applied, Attended, Claimed, Released, Pruned,
+                        Rows, Failed; on the second socket also Announce, unasked
+
+    frame = 4 bytes length, big-endian | msgpack: an array that says in its first element what it is
+
+Units are encoded when they are queued and go into the frame of a batch as they are. A large batch goes in
+parts: More, More, Apply.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ....config.errors import ConfigError, StoreError, StoreUnavailable
+from ....config.limits import STORE_FRAME_BYTES_MAX, STORE_PART_BYTES_MAX, STORE_UNIT_BYTES_MAX
+from ..backend import Lease
+from ..queries import Query
+from ..units import Unit, UnitOutcome
+from .place import PostgresPlace, SqlitePlace, StorePlace
+
+_LENGTH_BYTES = 4
+
+
+class Open(Struct, frozen=True, array_like=True, tag=0):
+    """The first question: which database.
+
+    Attributes:
+        where: a file's path, or a URL, maybe with its password.
+        password: what PGPASSWORD says.
+    """
+
+    engine: Literal["sqlite", "postgres"]
+    where: str
+    password: str
+
+    @property
+    def place(self) -> StorePlace:
+        """The database."""
+        return PostgresPlace(self.where) if self.engine == "postgres" else SqlitePlace(Path(self.where))
+
+
+def opening(place: StorePlace, password: str = "") -> Open:
+    """The question for a database."""
+    if isinstance(place, PostgresPlace):
+        return Open("postgres", place.url, password)
+    return Open("sqlite", str(place.path.absolute()), "")
+
+
+class Apply(Struct, frozen=True, array_like=True, tag=1):
+    """See `Backend.apply`; the units of any More before come first."""
+
+    writer: bytes
+    batch: int
+    units: list[Unit]
+
+
+class More(Struct, frozen=True, array_like=True, tag=2):
+    """The beginning of a batch; it has no answer of its own."""
+
+    units: list[Unit]
+
+
+class Claim(Struct, frozen=True, array_like=True, tag=3):
+    """See `Backend.lease`."""
+
+    holder: str
+    count: int
+    now_ms: int
+    life_ms: int
+
+
+class Release(Struct, frozen=True, array_like=True, tag=4):
+    """See `Backend.release`."""
+
+    holder: str
+    shards: list[int] | None = None
+
+
+class Prune(Struct, frozen=True, array_like=True, tag=5):
+    """See `Backend.prune`."""
+
+    before_ms: int
+    count_max: int
+
+
+class Read(Struct, frozen=True, array_like=True, tag=6):
+    """See `Backend.read`."""
+
+    queries: list[Query]
+
+
+class Attend(Struct, frozen=True, array_like=True, tag=7):
+    """See `Backend.attend`."""
+
+    holder: str
+    now_ms: int
+    life_ms: int
+
+
+class Opened(Struct, frozen=True, array_like=True, tag=0):
+    """The database is open and migrated."""
+
+
+class Applied(Struct, frozen=True, array_like=True, tag=1):
+    """The batch is durable."""
+
+    outcomes: list[UnitOutcome]
+
+
+class LeasesClaimed(Struct, frozen=True, array_like=True, tag=2):
+    """What the holder has now."""
+
+    leases: list[Lease]
+
+
+class Released(Struct, frozen=True, array_like=True, tag=3):
+    """It is done."""
+
+
+class Pruned(Struct, frozen=True, array_like=True, tag=4):
+    """How many rows."""
+
+    count: int
+
+
+class Rows(Struct, frozen=True, array_like=True, tag=5):
+    """The rows of each query."""
+
+    rows: list[list[tuple[Any, ...]]]
+
+
+class Failed(Struct, frozen=True, array_like=True, tag=6):
+    """An error instead of the answer, with its key or seconds; `value`: the question is at fault."""
+
+    kind: Literal["config", "unavailable", "error", "value"]
+    detail: str
+    key: str = ""
+    retry_after_s: int = 1
+
+
+class Announce(Struct, frozen=True, array_like=True, tag=7):
+    """Somebody wrote something."""
+
+
+class Attended(Struct, frozen=True, array_like=True, tag=8):
+    """The holders that live."""
+
+    holders: list[str]
+
+
+StoreQuestion = Open | Apply | More | Attend | Claim | Release | Prune | Read
+StoreAnswer = Opened | Applied | Attended | LeasesClaimed | Released | Pruned | Rows | Failed | Announce
+
+_encoder = msgspec.msgpack.Encoder()
+_decode_question = msgspec.msgpack.Decoder(StoreQuestion).decode
+_decode_answer = msgspec.msgpack.Decoder(StoreAnswer).decode
+
+
+def frame(message: Any) -> bytes:
+    """A message as it goes over the socket. StoreError if it is too large."""
+    framed = bytearray(_LENGTH_BYTES)
+    _encoder.encode_into(message, framed, _LENGTH_BYTES)
+    size = len(framed) - _LENGTH_BYTES
+    if size > STORE_FRAME_BYTES_MAX:
+        raise StoreError(_too_large("a message of the store", size, STORE_FRAME_BYTES_MAX))
+    framed[:_LENGTH_BYTES] = size.to_bytes(_LENGTH_BYTES, "big")
+    return bytes(framed)
+
+
+def prepared(unit: Unit) -> Raw:
+    """A unit as `batch_frames` wants it. StoreError if it is too large."""
+    encoded = _encoder.encode(unit)
+    if len(encoded) > STORE_UNIT_BYTES_MAX:
+        raise StoreError(_too_large("a write", len(encoded), STORE_UNIT_BYTES_MAX))
+    return Raw(encoded)
+
+
+def batch_frames(
+    writer: bytes, batch: int, units: Sequence[Raw], part_bytes: int = STORE_PART_BYTES_MAX
+) -> list[bytes]:
+    """The frames of a batch: an Apply, after a More for every `part_bytes` before."""
+    parts: list[list[Raw]] = [[]]
+    size = 0
+    for unit in units:
+        size += len(unit)
+        if size > part_bytes and parts[-1]:
+            parts.append([])
+            size = len(unit)
+        parts[-1].append(unit)
+    return [
+        *(frame((More.__struct_config__.tag, part)) for part in parts[:-1]),
+        frame((Apply.__struct_config__.tag, writer, batch, parts[-1])),
+    ]
+
+
+def question(body: bytes) -> StoreQuestion:
+    """The question of a frame; msgspec.DecodeError if it is none."""
+    asked: StoreQuestion = _decode_question(body)
+    return asked
+
+
+def answer(body: bytes) -> StoreAnswer:
+    """The answer of a frame; msgspec.DecodeError if it is none."""
+    said: StoreAnswer = _decode_answer(body)
+    return said
+
+
+def failed(error: StoreError | ConfigError | ValueError) -> Failed:
+    """An error as an answer."""
+    if isinstance(error, ValueError):
+        return Failed("value", str(error))
+    if isinstance(error, ConfigError):
+        return Failed("config", error.detail.removeprefix(f"{error.key}: "), error.key)
+    if isinstance(error, StoreUnavailable):
+        return Failed("unavailable", error.detail, "", error.retry_after_s)
+    return Failed("error", error.detail)
+
+
+def raised(said: Failed) -> StoreError | ConfigError | ValueError:
+    """The error of an answer."""
+    match said.kind:
+        case "value":
+            return ValueError(said.detail)
+        case "config":
+            return ConfigError(said.key, said.detail)
+        case "unavailable":
+            return StoreUnavailable(said.detail, said.retry_after_s)
+        case "error":
+            return StoreError(said.detail)
+
+
+class FrameReader:
+    """Bytes of a socket, in; the bodies of whole frames, out."""
+
+    def __init__(self) -> None:
+        self._kept = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The frames that are whole by now. StoreError if one says that it is too large."""
+        kept = self._kept
+        kept += data
+        while len(kept) >= _LENGTH_BYTES:
+            size = int.from_bytes(kept[:_LENGTH_BYTES], "big")
+            if size > STORE_FRAME_BYTES_MAX:
+                raise StoreError(_too_large("a message of the store", size, STORE_FRAME_BYTES_MAX))
+            end = _LENGTH_BYTES + size
+            if len(kept) < end:
+                return
+            body = bytes(kept[_LENGTH_BYTES:end])
+            del kept[:end]
+            yield body
+
+
+def _too_large(what: str, size: int, size_max: int) -> str:
+    return f"{what} has {size} bytes, at most {size_max} are taken"

@@ -1,0 +1,153 @@
+"""One socket to a store process, on the engine's side: questions go out, answers come back in their order.
+
+A question is on its way once it is asked: who asked may leave, its answer is then dropped. Nothing is sent by
+the task that asks once the socket is full, so that no cancellation leaves half a question.
+"""
+
+import socket
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+import structlog
+import trio
+
+from ....config.errors import StoreError, StoreFull
+from ....config.limits import STORE_READS_MAX
+from .frames import Announce, Failed, FrameReader, StoreAnswer, answer, raised
+
+_READ_BYTES = 256 << 10
+
+_log = structlog.get_logger("cambist.store")
+
+A = TypeVar("A", bound=StoreAnswer)
+
+
+class LineLost(Exception):
+    """The process went away before it answered."""
+
+
+class _PendingAnswer:
+    """Somebody who waits for an answer; None is that none will come."""
+
+    __slots__ = ("answered", "said")
+
+    def __init__(self) -> None:
+        self.answered = trio.Event()
+        self.said: StoreAnswer | None = None
+
+    def end(self, said: StoreAnswer | None) -> None:
+        self.said = said
+        self.answered.set()
+
+
+class ProcessLine:
+    """One socket. `run` is its task, and closes it.
+
+    Args:
+        connection: a stream socket that does not block.
+        announce: called for each Announce.
+    """
+
+    def __init__(self, connection: socket.socket, announce: Callable[[], None]) -> None:
+        self._socket = connection
+        self._announce = announce
+        self._frames = FrameReader()
+        self._asked: deque[_PendingAnswer] = deque()
+        self._unsent: deque[memoryview] = deque()
+        self._to_send = trio.lowlevel.ParkingLot()
+        self._lost = False
+
+    async def ask(self, kind: type[A], *frames: bytes) -> A:
+        """Ask; the answer.
+
+        Args:
+            kind: what the answer is.
+            frames: the question; those before the last have no answer of their own.
+
+        Raises:
+            StoreFull: too many questions wait; this one was not asked.
+            StoreError, ConfigError: as the process answered.
+            LineLost: it went away before.
+        """
+        if self._lost:
+            raise LineLost
+        if len(self._asked) >= STORE_READS_MAX:
+            raise StoreFull(f"{STORE_READS_MAX} questions wait for the store")
+        asked = _PendingAnswer()
+        self._asked.append(asked)
+        for framed in frames:
+            self._send(memoryview(framed))
+        await asked.answered.wait()
+        said = asked.said
+        if said is None:
+            raise LineLost
+        if isinstance(said, Failed):
+            raise raised(said)
+        if not isinstance(said, kind):
+            raise StoreError(f"the store process answered {type(said).__name__}, expected {kind.__name__}")
+        return said
+
+    async def run(self) -> None:
+        """Send and receive until the other side ends, or says what it cannot; who waits then is lost."""
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._write)
+                await self._listen()
+                nursery.cancel_scope.cancel()
+        finally:
+            self._lost = True
+            self._socket.close()
+            while self._asked:
+                self._asked.popleft().end(None)
+
+    def _send(self, data: memoryview) -> None:
+        """Send what the socket takes at once; `_write` does the rest."""
+        if not self._unsent:
+            data = data[self._sent(data) :]
+        if data:
+            self._unsent.append(data)
+            self._to_send.unpark()
+
+    def _sent(self, data: memoryview) -> int:
+        try:
+            return self._socket.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError:  # it has ended, as `_listen` is about to hear
+            return len(data)
+
+    async def _write(self) -> None:
+        while True:
+            while self._unsent:
+                await trio.lowlevel.wait_writable(self._socket)
+                data = self._unsent.popleft()
+                rest = data[self._sent(data) :]
+                if rest:
+                    self._unsent.appendleft(rest)
+            await self._to_send.park()
+
+    async def _listen(self) -> None:
+        while True:
+            await trio.lowlevel.wait_readable(self._socket)
+            try:
+                data = self._socket.recv(_READ_BYTES)
+            except BlockingIOError:
+                continue
+            except OSError:
+                return
+            if not data:
+                return
+            try:
+                for body in self._frames.feed(data):
+                    self._hear(answer(body))
+            except (msgspec.DecodeError, StoreError, IndexError) as error:
+                _log.error("the store process said what it cannot", error=str(error))
+                return
+
+    def _hear(self, said: Any) -> None:
+        if isinstance(said, Announce):
+            self._announce()
+        else:
+            self._asked.popleft().end(said)

@@ -1,0 +1,99 @@
+"""Opens the store that the settings name, keeps it running, and closes it with nothing lost.
+
+Closing: nothing new is taken, what is queued is written, then the store process ends.
+"""
+
+import random
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import structlog
+import trio
+
+from ....config.settings import Settings
+from ....config.timeouts import STORE_OUTCOME_S
+from ..store import InlineLink, Store
+from .place import place_of
+from .process import open_backend
+from .process_link import ProcessLink
+
+_WRITER_BYTES = 16
+
+_log = structlog.get_logger("cambist.store")
+
+
+@asynccontextmanager
+async def open_store(
+    settings: Settings,
+    environ: Mapping[str, str],
+    folder: Path,
+    now_ms: Callable[[], int],
+    *,
+    in_process: bool = False,
+) -> AsyncIterator[Store]:
+    """The store, which runs until the end of the block and has then written everything that was queued.
+
+    Args:
+        environ: of this process: what `env:NAME` is looked up in, and what a store process is given of.
+        folder: of the settings file; relative paths start from it.
+        now_ms: wall clock, Unix milliseconds.
+        in_process: no store process: it works while this one waits. For tests and commands.
+
+    Raises:
+        ConfigError: the settings name no store that can be used.
+        StoreUnavailable: it is away already.
+    """
+    place = place_of(settings, environ, folder)
+    writer = secrets.token_bytes(_WRITER_BYTES)
+    limits = {"queue_max": settings.store.queue_max, "batch_max": settings.store.batch_max}
+    if in_process:
+        with open_backend(place, now_ms, 0) as backend:
+            async with _running(Store(InlineLink(backend, writer), **limits), None) as store:
+                yield store
+    else:
+        link = ProcessLink(place, writer, random.SystemRandom().random, environ)
+        async with _running(Store(link, **limits), link) as store:
+            yield store
+
+
+@asynccontextmanager
+async def _running(store: Store, link: ProcessLink | None) -> AsyncIterator[Store]:
+    scope = trio.CancelScope()
+    with _one_error():
+        async with trio.open_nursery() as nursery:
+            await nursery.start(_run, store, link, scope)
+            scope.shield = True  # who cancels the block has it drained all the same
+            try:
+                yield store
+            finally:
+                store.close()
+                with trio.move_on_after(STORE_OUTCOME_S, shield=True) as waiting:
+                    await store.drained()
+                if waiting.cancelled_caught:
+                    _log.error("the store is closed with writes whose outcome is not known")
+                scope.cancel()
+
+
+async def _run(
+    store: Store, link: ProcessLink | None, scope: trio.CancelScope, *, task_status: trio.TaskStatus[None]
+) -> None:
+    with scope, _one_error():
+        async with trio.open_nursery() as nursery:
+            if link is not None:
+                await nursery.start(link.run, store)
+            await nursery.start(store.run)
+            task_status.started()
+
+
+@contextmanager
+def _one_error() -> Iterator[None]:
+    """An error of the block as it was raised, not in the group that a nursery makes of it."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error, *more = group.exceptions
+        if more:
+            raise
+        raise error from error.__cause__

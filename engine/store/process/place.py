@@ -1,0 +1,80 @@
+"""Which database the settings name. Nothing is opened here."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from ....config.errors import ConfigError
+from ....config.secret import read_secret
+from ....config.sections.store import POSTGRES, REFERENCES
+
+if TYPE_CHECKING:  # the store process does without all that settings are
+    from ....config.settings import Settings
+
+FILE_NAME = "cambist.sqlite3"
+_SQLITE = "sqlite:"
+
+
+class SqlitePlace(Struct, frozen=True):
+    """A file."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def files(self) -> frozenset[Path]:
+        """Every file of the database, and a link to it, absolute."""
+        real = self.path.resolve()
+        link = self.path.parent.resolve() / self.path.name
+        return frozenset(
+            {link, real, *(real.with_name(real.name + tail) for tail in ("-wal", "-shm", ".lock"))}
+        )
+
+
+class PostgresPlace(Struct, frozen=True):
+    """A server's database. `url` may hold a password; what is shown does not."""
+
+    url: str
+
+    def __str__(self) -> str:
+        url = urlsplit(self.url)
+        host = url.netloc.rpartition("@")[2]
+        return f"postgresql://{host}{url.path}"
+
+    def __repr__(self) -> str:
+        return f"PostgresPlace({self})"
+
+
+StorePlace = SqlitePlace | PostgresPlace
+
+
+def place_of(settings: "Settings", environ: Mapping[str, str], folder: Path) -> StorePlace:
+    """Where the store is.
+
+    Args:
+        environ: what `env:NAME` is looked up in.
+        folder: of the settings file; relative paths start from it.
+
+    Raises:
+        ConfigError: `store.url` names nothing that can be read, or is no URL of a database.
+    """
+    url = settings.store.url
+    if url.startswith(REFERENCES):
+        url = read_secret(url, environ, "store.url", folder).reveal()
+    if url.startswith(POSTGRES):
+        try:
+            urlsplit(url)
+        except ValueError as error:
+            raise ConfigError("store.url", f"is no URL: {error}") from None
+        return PostgresPlace(url)
+    if url and not url.startswith(_SQLITE):
+        raise ConfigError("store.url", f"{settings.store.url} holds neither postgresql://... nor sqlite:PATH")
+    name = url.removeprefix(_SQLITE) or f"{settings.state_dir}/{FILE_NAME}"
+    try:
+        return SqlitePlace(folder / Path(name).expanduser())
+    except RuntimeError as error:  # ~ of nobody
+        raise ConfigError("store.url", str(error)) from None

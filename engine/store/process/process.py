@@ -1,0 +1,224 @@
+"""The store process: `python -m cambist.engine.store.process.process DESCRIPTOR [DESCRIPTOR]`.
+
+It owns the database and answers its engine over inherited sockets (`frames`), blocking, one question after
+the other: the engine's loop, however busy, never waits for the disk, nor the disk for the loop.
+
+    first socket     Open, then batches and what else writes
+    second socket    PostgreSQL only: reads, and Announce whenever somebody wrote; threads of their own, so
+                     that a read never waits behind a batch
+
+It ends when the engine does, which is the end of its first socket: what it read whole by then it still
+writes. It ignores SIGINT, SIGTERM and SIGHUP, so that a signal to all processes at once lets the engine
+drain first. It never holds a secret in its arguments or environment: the URL comes over the socket.
+
+Source: ARCHITECTURE.md, "Store process".
+"""
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from threading import Event, Lock, Thread
+
+from ....config.errors import ConfigError, StoreError, StoreUnavailable
+from ....config.timeouts import STORE_END_S, STORE_LOCK_S
+from ...process.clock import WallClock
+from ..backend import Backend
+from ..postgres.postgres import PostgresBackend
+from ..sqlite.sqlite import SqliteBackend
+from ..units import Unit
+from .file_lock import locked
+from .frames import (
+    Announce,
+    Applied,
+    Apply,
+    Attend,
+    Attended,
+    Claim,
+    FrameReader,
+    LeasesClaimed,
+    More,
+    Open,
+    Opened,
+    Prune,
+    Pruned,
+    Read,
+    Release,
+    Released,
+    Rows,
+    StoreAnswer,
+    StoreQuestion,
+    failed,
+    frame,
+    question,
+)
+from .place import PostgresPlace, StorePlace
+
+IGNORED_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+
+_READ_BYTES = 256 << 10
+_LISTEN_S = 0.2  # between two looks whether the process ends
+
+
+@contextmanager
+def open_backend(place: StorePlace, now_ms: Callable[[], int], lock_s: float) -> Iterator[Backend]:
+    """The back end of a place, which is closed at the end.
+
+    Args:
+        now_ms: wall clock, Unix milliseconds.
+        lock_s: how long the process before may take to let go of a SQLite file.
+
+    Raises:
+        ConfigError: it cannot be used; says why.
+        StoreUnavailable: it is away.
+    """
+    if isinstance(place, PostgresPlace):
+        with closing(PostgresBackend(place.url, now_ms)) as backend:
+            yield backend
+    else:
+        with locked(place.path, lock_s), closing(SqliteBackend(place.path, now_ms)) as backend:
+            yield backend
+
+
+def main(descriptors: Sequence[str]) -> int:
+    """Serve one engine until it ends; the exit status."""
+    for number in IGNORED_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, IGNORED_SIGNALS)
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket(fileno=int(descriptor))) for descriptor in descriptors]
+        return _serve(sockets[0], sockets[1:], WallClock().now_ms)
+
+
+def _serve(work: socket.socket, reading: Sequence[socket.socket], now_ms: Callable[[], int]) -> int:
+    questions = _questions(work)
+    first = next(questions, None)
+    if not isinstance(first, Open):
+        return 2
+    if first.password:
+        os.environ["PGPASSWORD"] = first.password  # which nobody else sees
+    try:
+        with open_backend(first.place, now_ms, STORE_LOCK_S) as backend, ExitStack() as stack:
+            if isinstance(backend, PostgresBackend):
+                stack.enter_context(_beside(backend, reading[0], work))
+            _send(work, frame(Opened()))
+            held: list[Unit] = []
+            for asked in questions:
+                if isinstance(asked, More):
+                    held += asked.units
+                else:
+                    _send(work, _answer(backend, asked, held))
+                    held = []
+    except (ConfigError, StoreError) as error:  # of opening: the rest is answered
+        _send(work, frame(failed(error)))
+        return 1
+    return 0
+
+
+@contextmanager
+def _beside(backend: PostgresBackend, source: socket.socket, work: socket.socket) -> Iterator[None]:
+    """Threads that read and listen meanwhile. Should one of them fail, the process ends and is replaced."""
+    ending, one_speaks = Event(), Lock()
+
+    def say(framed: bytes) -> None:
+        with one_speaks:
+            _send(source, framed)
+
+    def read() -> None:
+        for asked in _questions(source):
+            say(_answer(backend, asked, []))
+
+    def listen() -> None:
+        while not ending.is_set():
+            try:
+                if backend.wait_for_events(_LISTEN_S):
+                    say(frame(Announce()))
+            except StoreUnavailable as error:
+                ending.wait(error.retry_after_s)
+
+    def guarded(task: Callable[[], None]) -> None:
+        try:
+            task()
+        except Exception:  # noqa: BLE001 - whatever it is
+            _log_exception("the store process failed")
+            work.shutdown(socket.SHUT_RD)
+
+    threads = [Thread(target=guarded, args=(task,), daemon=True) for task in (read, listen)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        with suppress(OSError):
+            source.shutdown(socket.SHUT_RDWR)
+        for thread in threads:
+            thread.join(STORE_END_S / 4)
+
+
+def _answer(backend: Backend, asked: StoreQuestion, held: list[Unit]) -> bytes:
+    """Do what is asked; the frame that says what came of it."""
+    try:
+        return frame(_done(backend, asked, held))
+    except StoreError as error:
+        return frame(failed(error))
+    except Exception as error:  # noqa: BLE001 - a bug: nothing was written, and the next may go well
+        if isinstance(asked, Read) and isinstance(error, ValueError):
+            return frame(failed(error))
+        _log_exception("the store failed")
+        return frame(failed(StoreError(f"{type(error).__name__}: {error}")))
+
+
+def _done(backend: Backend, asked: StoreQuestion, held: list[Unit]) -> StoreAnswer:
+    match asked:
+        case Apply():
+            return Applied(backend.apply(asked.writer, asked.batch, held + asked.units))
+        case Attend():
+            return Attended(backend.attend(asked.holder, asked.now_ms, asked.life_ms))
+        case Claim():
+            return LeasesClaimed(backend.lease(asked.holder, asked.count, asked.now_ms, asked.life_ms))
+        case Release():
+            backend.release(asked.holder, asked.shards)
+            return Released()
+        case Prune():
+            return Pruned(backend.prune(asked.before_ms, asked.count_max))
+        case Read():
+            return Rows(backend.read(asked.queries))
+        case _:
+            raise StoreError(f"{type(asked).__name__} is not asked here")
+
+
+def _questions(source: socket.socket) -> Iterator[StoreQuestion]:
+    """What is asked, until the other side has ended."""
+    frames = FrameReader()
+    while True:
+        try:
+            data = source.recv(_READ_BYTES)
+        except ConnectionError:
+            return
+        if not data:
+            return
+        for body in frames.feed(data):
+            yield question(body)
+
+
+def _send(target: socket.socket, framed: bytes) -> None:
+    """Send; who has ended does not hear it."""
+    with suppress(ConnectionError):
+        target.sendall(framed)
+
+
+def _log_exception(event: str) -> None:
+    """Log the exception that is being handled. A start without this import takes half the time."""
+    import structlog
+
+    from ...process.logs import configure_logs
+
+    configure_logs()
+    structlog.get_logger("cambist.store").exception(event)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

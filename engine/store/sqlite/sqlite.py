@@ -1,0 +1,425 @@
+"""The store's SQLite back end: one file, one writing connection, a transaction a batch.
+
+Write-ahead log with `synchronous=FULL`: a batch that is acknowledged is on the disk. Readers have connections
+of their own and see whole batches.
+
+The process that opens the file has its lock, so that every engine that held shards before has ended: their
+leases are overdue.
+
+Source: ARCHITECTURE.md, "Databases", "Transitions".
+"""
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ....config.errors import ConfigError, StoreError, StoreUnavailable
+from ..backend import Lease
+from ..migrate import AppliedMigration, migrations, pending
+from ..prune import PRUNES
+from ..queries import Query, by, render
+from ..tables import TABLES
+from ..units import (
+    DONE,
+    Cas,
+    Conflict,
+    Drop,
+    Duplicate,
+    Fenced,
+    New,
+    Put,
+    Refused,
+    Unit,
+    UnitOutcome,
+    values_of,
+)
+from .statements import compare_and_set, delete, insert
+
+_BUSY_MS = 5_000
+_CACHE_KIB = 16_384
+_WAL_PAGES = 4_000
+_WRITERS_KEPT_MS = 7 * 24 * 3_600_000
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_outcomes = msgspec.msgpack.Decoder(list[UnitOutcome]).decode
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is a file. ConfigError: a folder has the name, or it may not be looked at."""
+    try:
+        if path.is_dir():
+            raise ConfigError("store.url", f"{path} is a folder, expected a file")
+        return path.exists()
+    except OSError as error:
+        raise ConfigError("store.url", f"{path} cannot be opened: {error.strerror}") from None
+
+
+def open_for_reading(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write and sees what is committed."""
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, cached_statements=256
+    )
+    connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def read(connection: sqlite3.Connection, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
+    """The rows of each query, all of one committed state. Raises as `Backend.read`."""
+    with translated():
+        if len(queries) == 1:
+            return [_rows(connection, queries[0])]
+        connection.execute("BEGIN")
+        try:
+            return [_rows(connection, query) for query in queries]
+        finally:
+            _roll_back(connection)
+
+
+def migrate(connection: sqlite3.Connection, now_ms: Callable[[], int]) -> list[str]:
+    """Apply what is missing; returns the names. ConfigError as `migrate.pending`."""
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, "
+        "checksum TEXT NOT NULL, applied_ms INTEGER NOT NULL) STRICT"
+    )
+    left = pending(migrations("sqlite"), applied(connection))
+    for migration in left:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for statement in _statements(migration.sql):
+                connection.execute(statement)
+            connection.execute(
+                "INSERT INTO schema_migration VALUES (?, ?, ?, ?)",
+                (migration.number, migration.name, migration.checksum, now_ms()),
+            )
+            connection.execute("COMMIT")
+        except BaseException:
+            _roll_back(connection)
+            raise
+    return [f"{migration.number:04}_{migration.name}" for migration in left]
+
+
+def applied(connection: sqlite3.Connection) -> list[AppliedMigration]:
+    """The migrations that the file has."""
+    there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_migration'").fetchone()
+    if not there:
+        return []
+    rows = connection.execute("SELECT number, name, checksum FROM schema_migration")
+    return [AppliedMigration(number, name, checksum) for number, name, checksum in rows]
+
+
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    """The connection of the one process that writes; the file is made where there is none.
+
+    Raises:
+        ConfigError: it is no database, or cannot be opened.
+    """
+    connection = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(path, isolation_level=None, cached_statements=256)
+        connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
+    except (sqlite3.Error, OSError) as error:
+        if connection is not None:
+            connection.close()
+        raise ConfigError("store.url", f"{path} cannot be opened: {error}") from None
+    return connection
+
+
+class SqliteBackend:
+    """`Backend` on one SQLite file.
+
+    Args:
+        path: the file; made where there is none.
+        now_ms: wall clock, Unix milliseconds.
+
+    Raises:
+        ConfigError: the file cannot be used, or its tables are not this program's.
+    """
+
+    def __init__(self, path: Path, now_ms: Callable[[], int]) -> None:
+        self._connection = open_for_writing(path)
+        self._now_ms = now_ms
+        try:
+            migrate(self._connection, now_ms)
+        except sqlite3.Error as error:
+            self._connection.close()
+            raise ConfigError("store.url", f"{path} cannot be migrated: {error}") from None
+        except BaseException:
+            self._connection.close()
+            raise
+        self._execute = self._connection.execute
+        self._files = _files(path)
+        self._epochs: dict[int, int] = {}
+        self._has_others_leases = True  # of engines that had the file before
+
+    def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
+        """See `Backend.apply`."""
+        with translated():
+            before = self._execute("SELECT batch, outcomes FROM writer WHERE id = ?", (writer,)).fetchone()
+            if before is not None and before[0] >= batch:
+                if before[0] > batch:
+                    raise StoreError(f"batch {batch} is older than the last one applied, {before[0]}")
+                self._check_files()
+                return _decode_outcomes(before[1])
+            try:
+                with self._transaction():
+                    outcomes = [self._one(unit) for unit in units]
+                    self._remember(writer, batch, outcomes)
+            except _POISON:
+                with self._transaction():
+                    outcomes = [self._alone(unit) for unit in units]
+                    self._remember(writer, batch, outcomes)
+        return outcomes
+
+    def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
+        """See `Backend.read`."""
+        return read(self._connection, queries)
+
+    def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
+        """See `Backend.attend`."""
+        with translated():
+            with self._transaction():
+                if self._has_others_leases:
+                    self._execute("DELETE FROM shard_holder")
+                    self._execute("UPDATE shard SET until_ms = 0 WHERE until_ms > 0")
+                self._execute("DELETE FROM shard_holder WHERE until_ms < ?", (now_ms,))
+                self._execute("REPLACE INTO shard_holder VALUES (?, ?)", (holder, now_ms + life_ms))
+                living = [name for (name,) in self._execute("SELECT name FROM shard_holder ORDER BY name")]
+            self._has_others_leases = False
+        return living
+
+    def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
+        """See `Backend.lease`."""
+        with translated(), self._transaction():
+            self._execute("UPDATE shard SET until_ms = ? WHERE holder = ?", (now_ms + life_ms, holder))
+            (held,) = self._execute("SELECT count(*) FROM shard WHERE holder = ?", (holder,)).fetchone()
+            self._execute(
+                "UPDATE shard SET holder = ?, epoch = epoch + 1, until_ms = ? WHERE number IN (SELECT number "
+                "FROM shard WHERE holder <> ? AND (holder = '' OR until_ms < ?) ORDER BY number LIMIT ?)",
+                (holder, now_ms + life_ms, holder, now_ms, max(0, count - held)),
+            )
+            mine = self._execute(
+                "SELECT number, epoch FROM shard WHERE holder = ? ORDER BY number", (holder,)
+            )
+            return [Lease(number, epoch) for number, epoch in mine]
+
+    def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
+        """See `Backend.release`."""
+        free = "UPDATE shard SET holder = '', until_ms = 0 WHERE holder = ?"
+        with translated(), self._transaction():
+            if shards is None:
+                self._execute("DELETE FROM shard_holder WHERE name = ?", (holder,))
+                self._execute(free, (holder,))
+                return
+            for shard in shards:
+                self._execute(f"{free} AND number = ?", (holder, shard))
+
+    def prune(self, before_ms: int, count_max: int) -> int:
+        """See `Backend.prune`."""
+        with translated(), self._transaction():
+            values = {"before_ms": before_ms, "rows_max": count_max}
+            return sum(self._execute(sql, values).rowcount for sql in PRUNES)
+
+    def close(self) -> None:
+        """See `Backend.close`."""
+        self._connection.close()
+
+    # --- One unit -----------------------------------------------------------------------------------
+
+    def _one(self, unit: Unit) -> UnitOutcome:
+        """Make a unit's changes, in the transaction that is open. Decided first, it needs no savepoint."""
+        if unit.fence is not None and self._epoch(unit.fence.shard) != unit.fence.epoch:
+            return Fenced(unit.fence.shard)
+        if unit.is_decided_first:
+            return self._changes(unit)
+        self._execute("SAVEPOINT unit")
+        outcome = self._changes(unit)
+        if outcome is not DONE:
+            self._execute("ROLLBACK TO unit")
+        self._execute("RELEASE unit")
+        return outcome
+
+    def _alone(self, unit: Unit) -> UnitOutcome:
+        """As `_one`; a statement that fails refuses this unit only."""
+        self._execute("SAVEPOINT alone")
+        try:
+            outcome = self._one(unit)
+        except _POISON as error:
+            self._execute("ROLLBACK TO alone")
+            outcome = Refused(f"{type(error).__name__}: {error}")
+        self._execute("RELEASE alone")
+        return outcome
+
+    def _changes(self, unit: Unit) -> UnitOutcome:
+        execute = self._execute
+        for change in unit.changes:
+            name = change.table
+            match change:
+                case Put():
+                    execute(insert(name, unless_there=False), values_of(change.row))
+                case Cas():
+                    set_values = (*change.values, *change.key, change.version)
+                    if not execute(compare_and_set(name), set_values).rowcount:
+                        return Conflict(name, self._by(name, 0, change.key))
+                case New():
+                    values = values_of(change.row)
+                    if not execute(insert(name, unless_there=True), values).rowcount:
+                        return self._duplicate(name, values)
+                case Drop():
+                    execute(delete(name), change.key)
+        return DONE
+
+    def _duplicate(self, name: str, values: tuple[Any, ...]) -> Duplicate:
+        table = TABLES[name]
+        by_column = dict(zip(table.columns, values, strict=True))
+        for number, unique in enumerate(table.unique):
+            row = self._by(name, number, tuple(by_column[column] for column in unique.columns))
+            if row is not None:
+                return Duplicate(name, number, row)
+        raise StoreError(f"{name}: a row was not inserted and is not there")
+
+    def _by(self, name: str, unique: int, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        rows = _rows(self._connection, by(TABLES[name], *values, unique=unique))
+        return rows[0] if rows else None
+
+    def _epoch(self, shard: int) -> int | None:
+        """One look per shard and transaction."""
+        if shard not in self._epochs:
+            row = self._execute("SELECT epoch FROM shard WHERE number = ?", (shard,)).fetchone()
+            self._epochs[shard] = row[0] if row else -1
+        return self._epochs[shard]
+
+    def _remember(self, writer: bytes, batch: int, outcomes: list[UnitOutcome]) -> None:
+        """In the same transaction: the outcomes, for a writer that could not hear them."""
+        now_ms = self._now_ms()
+        self._execute(
+            "INSERT INTO writer (id, batch, outcomes, at_ms) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE "
+            "SET batch = excluded.batch, outcomes = excluded.outcomes, at_ms = excluded.at_ms",
+            (writer, batch, _encode(outcomes), now_ms),
+        )
+        if batch == 1:
+            self._execute("DELETE FROM writer WHERE at_ms < ?", (now_ms - _WRITERS_KEPT_MS,))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._epochs.clear()
+        self._execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._execute("COMMIT")
+        except BaseException:
+            _roll_back(self._connection)
+            raise
+        self._check_files()
+
+    def _check_files(self) -> None:
+        """What was written to a file that has lost its name is gone when this process ends."""
+        for path, inode in self._files:
+            if inode_of(path) != inode:
+                raise StoreUnavailable(
+                    f"{path.name} was removed or replaced while it was in use", retry_after_s=5
+                )
+
+
+# --- Words, rows, errors ------------------------------------------------------------------------------
+
+
+def _files(path: Path) -> list[tuple[Path, int]]:
+    """(path, inode) of the files that hold what was written; SQLite does not look again."""
+    path = path.resolve()
+    return [(file, inode_of(file)) for file in (path, path.with_name(f"{path.name}-wal"))]
+
+
+def inode_of(path: Path) -> int:
+    """What a file is known by, whatever its name; 0 where there is none."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    """Some errors have done so already."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+
+
+def _rows(connection: sqlite3.Connection, query: Query) -> list[tuple[Any, ...]]:
+    return connection.execute(*bound(query)).fetchall()
+
+
+_PARTS = {"part": "", "part_asc": "AND 0 <", "part_desc": "AND 0 <", "part_end": ""}
+"""Parts of a sorted UNION ALL are read in order as they stand; what would cut them is no condition."""
+
+_WORDS = {
+    "tx": "(0 + 0)",
+    "settled": "TRUE",
+    "by_place": "n",
+    "newest": "n DESC",
+    "after": "n > ?",
+    **_PARTS,
+    "now_delta_order": "CAST(coalesce(max(seq), 0) AS TEXT) FROM delta_order",
+    "now_otc_order": "CAST(coalesce(max(seq), 0) AS TEXT) FROM otc_order",
+}
+_MARK = re.compile(r"\?|\{after\}")
+
+
+def bound(query: Query) -> tuple[str, tuple[Any, ...]]:
+    """The SQL of a query, and the value of each of its marks.
+
+    The place that events are read after is a value, so that all pages are one statement: a connection keeps
+    its last statements, 8 KB each, and each new text is compiled.
+    """
+    if "{" not in query.sql:
+        return query.sql, query.values
+    given = iter(query.values)
+    values = tuple([next(given) if mark == "?" else query.after[1] for mark in _MARK.findall(query.sql)])
+    as_of = f"seq <= {int(query.as_of):d}" if query.as_of else "TRUE"
+    return render(query, _WORDS | {"as_of": as_of}), values
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of a script, which `executescript` would not keep in one transaction."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if statement.strip():
+        yield statement
+
+
+_POISON = (
+    sqlite3.IntegrityError,
+    sqlite3.InterfaceError,
+    sqlite3.ProgrammingError,
+    sqlite3.DataError,
+    OverflowError,
+    TypeError,
+    KeyError,
+    ValueError,
+)
+"""A unit's own fault: the others of its batch are as good as before."""
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Errors of the database as the store's: a full, read-only or locked one may pass, damage does not."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR:
+            raise StoreUnavailable(f"the database cannot be used: {error}", retry_after_s=5) from error
+        raise StoreError(f"the database failed: {error}") from error

@@ -1,1 +1,0 @@
-"""The venue's HTTP surface, a file per group of endpoints."""

@@ -1,1 +1,0 @@
-"""Delta: prices of intents."""

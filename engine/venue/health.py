@@ -1,0 +1,75 @@
+"""Whether the process lives, whether it can serve, and its metrics.
+
+    GET /healthz   200 while requests are answered at all
+    GET /readyz    200 while the store takes writes and some chain can be served, else 503; with reasons
+    GET /metrics   Prometheus; for this machine alone, unless the settings say otherwise
+
+A request with a proxy's headers never counts as local. /metrics is 404 to callers that may not read it.
+
+Source: ARCHITECTURE.md, "Telemetry".
+Choice: The venue is ready while some chain has an answering node, a known gas price and a live book, and the
+    store takes writes: a load balancer must not take good chains away with a bad one.
+"""
+
+from collections.abc import Callable
+
+import trio
+from msgspec import Struct
+
+from ...codecs.messages.wire import encode
+from ...config.errors import PathNotFound
+from ..admission.admission import is_local
+from ..server.routing import HttpCall, Reply
+from ..telemetry.metrics import CONTENT_TYPE, Metrics
+
+
+class Healthy(Struct, frozen=True):
+    """GET /healthz, response."""
+
+    status: str
+
+
+class Readiness(Struct, frozen=True):
+    """GET /readyz, response.
+
+    Attributes:
+        ready: whether something can be served.
+        reasons: what cannot, and why.
+    """
+
+    ready: bool
+    reasons: tuple[str, ...]
+
+
+class HealthEndpoints:
+    """The three handlers; `metrics` is a coroutine, the others are plain.
+
+    Args:
+        readiness: at this moment.
+        metrics: what /metrics tells.
+        open_to_all: whether it tells everybody.
+    """
+
+    def __init__(self, *, readiness: Callable[[], Readiness], metrics: Metrics, open_to_all: bool) -> None:
+        self._readiness = readiness
+        self._metrics = metrics
+        self._open_to_all = open_to_all
+
+    def healthy(self, _: HttpCall) -> Reply:
+        """GET /healthz."""
+        return Reply(200, encode(Healthy("ok")))
+
+    def ready(self, _: HttpCall) -> Reply:
+        """GET /readyz."""
+        readiness = self._readiness()
+        return Reply(200 if readiness.ready else 503, encode(readiness))
+
+    async def metrics(self, call: HttpCall) -> Reply:
+        """GET /metrics."""
+        if not self._open_to_all and not is_local(call):
+            raise PathNotFound
+        families = []
+        for family in self._metrics.render():
+            families.append(family)
+            await trio.lowlevel.checkpoint()
+        return Reply(200, b"".join(families), content_type=CONTENT_TYPE)

@@ -1,0 +1,133 @@
+"""GET /makers/scores: how the makers' firm quotes went, and who is left alone until when.
+
+    anybody                                counts, rests, bounds of sizes
+    the maker, by its own credentials      and its last faults, with what was expected and what came
+    this machine itself                    and those of all
+
+A maker's counts are public; its signed quotes and their users are not. Scores without `network` and `chainId`
+cover all served chains.
+
+Choice: A maker signs its request for scores as in spec 3.10, with the secret shared with the venue; a wrong
+    signature is 401.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from ...codecs.messages.resource_messages import (
+    AdaptersQuery,
+    MakerBound,
+    MakerScore,
+    MakerScores,
+    PairScore,
+    decode_adapters_query,
+)
+from ...codecs.messages.wire import encode
+from ...config.errors import AuthError
+from ...config.sections.venue import VenueMaker
+from ...crypto.addresses import to_checksum
+from ...crypto.hmac_auth import RequestVerifier, decode_secret
+from ...feeds.firm.maker_health import HealthReport
+from ..admission.admission import is_local
+from ..api.routes import Endpoint
+from ..routing.firm.fault_notices import fault_of
+from ..served.served_chain import ServedChains, served_chain_at
+from ..server.gate import Gate
+from ..server.routing import HttpCall, Reply
+from .resources import network_of
+
+
+class MakerScoreBoard:
+    """The endpoint.
+
+    Args:
+        places: by chain id.
+        makers: as configured, by name.
+    """
+
+    def __init__(self, places: ServedChains, makers: Mapping[str, VenueMaker]) -> None:
+        self._places = places
+        self._gates = dict(_gates(makers))
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The row of the table."""
+        return (
+            Endpoint(
+                method="GET",
+                path="/makers/scores",
+                plain=self._scores,
+                group="Resources",
+                summary="How the makers' last firm quotes went, why not, and who is left alone until when",
+                query=AdaptersQuery,
+                answer=MakerScores,
+            ),
+        )
+
+    def _scores(self, call: HttpCall) -> Reply:
+        network = network_of(decode_adapters_query(call.request.query or b""))
+        places = (
+            self._places.values() if network is None else (served_chain_at(self._places, network, "network"),)
+        )
+        shown = self._shown(call)
+        scores = [
+            maker_score(place.chain_id, name, maker.health.report(call.now_ms), has_faults=name in shown)
+            for place in places
+            for name, maker in sorted(place.desk.makers.items())
+        ]
+        return Reply(200, encode(scores))
+
+    def _shown(self, call: HttpCall) -> frozenset[str]:
+        """Makers whose faults the caller may see.
+
+        Raises:
+            AuthError: it signs, and wrongly.
+        """
+        if is_local(call):
+            return frozenset(name for place in self._places.values() for name in place.desk.makers)
+        failed = None
+        for name, gate in self._gates.items():
+            try:
+                if gate.admit(call.request, call.request.target, call.now_ms) is not None:
+                    return frozenset({name})
+            except AuthError as error:
+                failed = error
+        if failed is not None:
+            raise failed
+        return frozenset()
+
+
+def _gates(makers: Mapping[str, VenueMaker]) -> Iterator[tuple[str, Gate]]:
+    """One for each maker with credentials: two may have the same domain and key."""
+    for name, maker in makers.items():
+        known = maker.credentials
+        if known is not None:
+            secret = decode_secret(known.secret.reveal(), known.secret_encoding)
+            yield name, Gate(RequestVerifier({known.domain: [(known.access_key, secret)]}), "optional")
+
+
+def maker_score(network: int, maker: str, report: HealthReport, *, has_faults: bool) -> MakerScore:
+    """What is told of a maker."""
+    own = report.maker
+    return MakerScore(
+        network=network,
+        maker=maker,
+        score=own.score,
+        quotes=own.quotes,
+        reasons=own.reasons,
+        block_until=own.block_until_ms or None,
+        block_reason=own.block_reason,
+        pairs=tuple(
+            PairScore(
+                (to_checksum(pair.one), to_checksum(pair.other)),
+                pair.health.score,
+                pair.health.quotes,
+                pair.health.reasons,
+                pair.health.block_until_ms or None,
+            )
+            for pair in report.pairs
+        ),
+        bounds=tuple(
+            MakerBound(to_checksum(src), to_checksum(dest), str(bound.amount), bound.until_ms)
+            for (src, dest), bound in report.bounds.items()
+        ),
+        last_faults=tuple(map(fault_of, report.last_faults)) if has_faults else None,
+    )

@@ -1,1 +1,0 @@
-"""Market swaps: from a price route to a transaction."""

@@ -1,1 +1,0 @@
-"""OTC: orders between a maker and whoever fills them on chain."""

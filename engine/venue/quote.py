@@ -1,0 +1,254 @@
+"""GET /v2/quote and the Delta prices: from a query to an answer without an await.
+
+    query -> chain -> tokens -> fee -> plan over live books --+--> Delta block, digest kept
+                                                              +--> Market route, sealed
+
+Source: spec 1.12, 1.2, 1.22; interop.md 3; choices.md#chains-and-tokens, choices.md#quotes-and-routes.
+Choice: `mode=MARKET` on a chain without Market is `No route`, and so is `mode=DELTA` on one without Delta;
+    `mode=ALL` falls back to Market.
+Choice: Without either path the error is Market's, or Delta's on a chain without Market.
+Choice: `maxImpact` and `maxUSDImpact` apply to the Market route; a Delta price has no `maxImpactReached`.
+Choice: GET /v2/delta/prices accepts names of agents and bridges, which do not change a price on one chain.
+Choice: A `destChainId` other than `chainId` is 400 `No route (crosschain)`. bridge-routes, bridge-protocols
+    and strategies check their parameters and answer empty lists, since documented paths are never 404.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from uuid import UUID
+
+from msgspec import UNSET
+
+from ...codecs.messages.delta_messages import (
+    BridgeProtocols,
+    BridgeRoutes,
+    BridgeRoutesQuery,
+    DeltaBlock,
+    DeltaPricesQuery,
+    IsTokenSupported,
+    QuoteParameters,
+    Strategies,
+    TokenSupportQuery,
+    decode_bridge_routes_query,
+    decode_delta_prices_query,
+    decode_token_support_query,
+)
+from ...codecs.messages.market_messages import (
+    FallbackReason,
+    QuoteQuery,
+    QuoteResponse,
+    decode_quote_query,
+)
+from ...codecs.messages.vocabulary import Mode
+from ...codecs.messages.wire import encode
+from ...config.errors import InvalidToken, NoRoute, RequestError, TokenNotSupported
+from ...config.settings import Settings
+from ...crypto.addresses import parse_address, to_checksum
+from ..api.routes import Endpoint
+from ..delta.pricing.issued import IssuedRoutes, quoted_as
+from ..delta.pricing.price import DeltaAsk, canonical_route, delta_block
+from ..market.market_desk import MarketDesk
+from ..market.no_route import no_route
+from ..market.prices import FeeRules, ask_of_quote, with_partner
+from ..routing.search.gas import swap_gas
+from ..routing.search.plan import PlanTotal
+from ..served.served_chain import ServedChain, ServedChains, delta_chain_at, served_chain_at
+from ..server.routing import HttpCall, Reply
+from .resources import chain_in_path
+
+
+class Quotes:
+    """The endpoints of quotes.
+
+    Args:
+        places: by chain id.
+        settings: of the partners.
+        market: prices what Delta does not.
+        issued: keeps digests of the Delta routes that are given out.
+        delta_gas: of a Delta settlement, beside its fills.
+        random16: 16 random bytes, for the id of a price.
+        partner_of: the default partner of a request; empty for none.
+
+    Attributes:
+        outcomes: mode, and `delta`, `market` or an errorType -> how many quotes of GET /v2/quote.
+    """
+
+    def __init__(
+        self,
+        places: ServedChains,
+        settings: Settings,
+        market: MarketDesk,
+        issued: IssuedRoutes,
+        *,
+        delta_gas: int,
+        random16: Callable[[], bytes],
+        partner_of: Callable[[HttpCall], str],
+    ) -> None:
+        self.outcomes: Counter[tuple[str, str]] = Counter()
+        self._places = places
+        self._fees = FeeRules(settings.partners, settings.tiers)
+        self._market = market
+        self._issued = issued
+        self._delta_gas = delta_gas
+        self._random16 = random16
+        self._partner_of = partner_of
+        self._spenders = {
+            chain_id: to_checksum(place.delta) for chain_id, place in places.items() if place.delta
+        }
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The rows of the table."""
+        row = partial(Endpoint, method="GET", group="Quotes")
+        return (
+            row(
+                path="/v2/quote",
+                plain=self._quote,
+                cost=1,
+                summary="One price: Delta, or Market where Delta cannot price",
+                query=QuoteQuery,
+                answer=QuoteResponse,
+            ),
+            row(
+                path="/v2/delta/prices",
+                plain=self._delta_prices,
+                summary="The Delta price alone",
+                query=DeltaPricesQuery,
+                answer=DeltaBlock,
+            ),
+            row(
+                path="/v2/delta/prices/is-token-supported",
+                plain=self._is_supported,
+                summary="Whether a token can be traded with Delta orders",
+                query=TokenSupportQuery,
+                answer=IsTokenSupported,
+            ),
+            row(
+                path="/v2/delta/prices/bridge-routes",
+                plain=_bridge_routes,
+                summary="The lanes between chains that Delta orders can take; none yet",
+                query=BridgeRoutesQuery,
+                answer=BridgeRoutes,
+            ),
+            row(
+                path="/v2/delta/prices/bridge-protocols",
+                plain=_bridge_protocols,
+                summary="The bridges that Delta orders can take; none yet",
+                answer=BridgeProtocols,
+            ),
+            row(
+                path="/v2/delta/prices/strategies/{chainId}",
+                plain=self._strategies,
+                summary="The yield strategies of a chain, by underlying token; none yet",
+                answer=Strategies,
+            ),
+        )
+
+    def body(self, raw_query: bytes, now_ms: int, partner: str = "") -> bytes:
+        """The answer of GET /v2/quote.
+
+        Args:
+            raw_query: what follows the `?`.
+            partner: of a request that names none.
+
+        Raises:
+            RequestError: its row of the catalogue.
+        """
+        query = with_partner(decode_quote_query(raw_query), partner)
+        mode = query.mode.value
+        try:
+            response = self._response(query, now_ms)
+        except RequestError as error:
+            self.outcomes[mode, error.error_type] += 1
+            raise
+        self.outcomes[mode, "market" if response.delta is UNSET else "delta"] += 1
+        return encode(response)
+
+    def _response(self, query: QuoteQuery, now_ms: int) -> QuoteResponse:
+        place = served_chain_at(self._places, query.chain_id, "chainId")
+        _check_lane(query)
+        mode, has_market = query.mode, place.settings.market
+        if mode is Mode.MARKET:
+            if not has_market:
+                raise NoRoute("Market is not served on this chain")
+            return QuoteResponse(market=self._market.market_route(query, now_ms))
+        try:
+            block = self._delta(place, query, now_ms)
+        except RequestError as error:
+            if mode is Mode.DELTA or not has_market:
+                raise
+            reason = FallbackReason(error.error_type, error.detail)
+            market = self._market.market_route(query, now_ms)
+            return QuoteResponse(market=market, fallback_reason=reason)
+        return QuoteResponse(delta=block, delta_address=block.spender)
+
+    def _quote(self, call: HttpCall) -> Reply:
+        return Reply(200, self.body(call.request.query or b"", call.now_ms, self._partner_of(call)))
+
+    def _delta_prices(self, call: HttpCall) -> Reply:
+        query = decode_delta_prices_query(call.request.query or b"")
+        query = with_partner(query, self._partner_of(call))
+        place = delta_chain_at(self._places, query.chain_id, "chainId")
+        _check_lane(query)
+        return Reply(200, encode(self._delta(place, query, call.now_ms)))
+
+    def _is_supported(self, call: HttpCall) -> Reply:
+        query = decode_token_support_query(call.request.query or b"")
+        tokens = delta_chain_at(self._places, query.chain_id, "chainId").tokens
+        try:
+            tokens.find(query.token, "srcToken", None)
+        except InvalidToken:
+            parse_address(query.token, "token")  # what is no address at all is at fault
+            return Reply(200, encode(IsTokenSupported(supported=False)))
+        except TokenNotSupported:
+            return Reply(200, encode(IsTokenSupported(supported=False)))
+        return Reply(200, encode(IsTokenSupported(supported=True)))
+
+    def _strategies(self, call: HttpCall) -> Reply:
+        delta_chain_at(self._places, chain_in_path(call.parameters[0]), "chainId")
+        return Reply(200, encode(Strategies()))
+
+    def _delta(self, place: ServedChain, query: QuoteParameters, now_ms: int) -> DeltaBlock:
+        if place.no_delta:
+            raise NoRoute(place.no_delta)
+        ask = ask_of_quote(place, query, self._fees, now_ms)
+        plan = place.pathfinder.total(ask.among)
+        if plan is None:
+            raise no_route(place, ask.src, ask.dest, ask.among)
+        delta = DeltaAsk(
+            place.chain_id,
+            ask.wanted.side,
+            ask.src,
+            ask.dest,
+            place.tokens.wrapped_native,
+            self._gas(plan) * ask.wanted.gas_price_wei,
+            ask.fee,
+            self._spenders[place.chain_id],
+        )
+        block = delta_block(delta, plan, place.usd, str(UUID(bytes=self._random16(), version=4)))
+        self._issued.add(quoted_as(block.side, canonical_route(block.route)), place.chain_id, now_ms)
+        return block
+
+    def _gas(self, plan: PlanTotal) -> int:
+        """Of a settlement: that of the fills, and what it needs beside them."""
+        return plan.gas - swap_gas(plan.side, 0, 0) + self._delta_gas
+
+
+def _bridge_routes(call: HttpCall) -> Reply:
+    decode_bridge_routes_query(call.request.query or b"")
+    return Reply(200, encode(BridgeRoutes(())))
+
+
+def _bridge_protocols(_: HttpCall) -> Reply:
+    return Reply(200, encode(BridgeProtocols(())))
+
+
+def _check_lane(query: QuoteParameters) -> None:
+    """Pass for a swap on one chain (choices.md#quotes-and-routes)."""
+    if query.dest_chain_id not in (None, query.chain_id):
+        raise NoRoute(
+            field="destChainId",
+            expected=str(query.chain_id),
+            got=query.dest_chain_id,
+            message="No route (crosschain)",
+        )

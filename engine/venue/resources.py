@@ -1,0 +1,341 @@
+"""What there is: chains, tokens, balances, contracts, sources, partner fees, resources.
+
+Everything that the settings decide is encoded once, at the start.
+
+GET /fiat/tokens answers as GET /tokens; `all` covers all chains. `takeSurplus` of a partner fee is false: a
+request alone gives a partner a share of surplus.
+
+Source: interop.md 3; choices.md#requests-and-errors, choices.md#firm-quotes.
+Choice: `/adapters/...` without `network` and `chainId` covers chain 1, as GET /prices does; `version` changes
+    nothing.
+Choice: `tokens` starts with the native token where the chain has a wrapped form. A token whose contract gives
+    no balance is left out of a user's tokens.
+Choice: `allowance` of the native token is 2^256 - 1; it is 0 where the contract gives none, or the chain has
+    no Router.
+"""
+
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from functools import partial
+
+from ...codecs.contracts.calldata import allowance, balance_of
+from ...codecs.messages.delta_messages import ZERO_ADDRESS_TEXT
+from ...codecs.messages.resource_messages import (
+    AdaptersContracts,
+    AdaptersQuery,
+    ChainEntry,
+    ChainList,
+    ContractsDocument,
+    ContractTakers,
+    ErrorsDocument,
+    OneUserToken,
+    PartnerFee,
+    PartnerFeeQuery,
+    TokenEntry,
+    TokenList,
+    UserToken,
+    UserTokens,
+    decode_adapters_query,
+    decode_partner_fee_query,
+)
+from ...codecs.messages.wire import encode
+from ...codecs.trading_token import NATIVE_TOKEN
+from ...config.catalogue import contracts_document, errors_document
+from ...config.errors import BlockGone, InvalidInput, TokenNotSupported
+from ...config.limits import NETWORK_DEFAULT, UINT256_MAX
+from ...config.sections.partners import resolve_fee
+from ...config.settings import Settings
+from ...crypto.addresses import parse_address, to_checksum
+from ..api.routes import Endpoint
+from ..chain.port import EthCall
+from ..routing.tokens import ListedToken
+from ..served.served_chain import ServedChain, ServedChains, served_chain_at
+from ..server.routing import HttpCall, Reply
+
+_WORD_BYTES = 32
+_CHAIN_DIGITS_MAX = 16
+_row = partial(Endpoint, method="GET", group="Resources")
+
+
+def chain_in_path(text: str) -> int:
+    """A path's `{chainId}`.
+
+    Raises:
+        InvalidInput: no chain id.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) <= _CHAIN_DIGITS_MAX):
+        raise InvalidInput(field="chainId", expected="a chain id", got=text)
+    return int(text)
+
+
+def place_in_path(places: ServedChains, text: str) -> ServedChain:
+    """As `served_chain_at`, of a path's `{chainId}`."""
+    return served_chain_at(places, chain_in_path(text), "chainId")
+
+
+class Resources:
+    """The endpoints that tell what there is.
+
+    Args:
+        places: by chain id.
+        settings: of the partners.
+    """
+
+    def __init__(self, places: ServedChains, settings: Settings) -> None:
+        self._places = places
+        self._partners, self._tiers = settings.partners, settings.tiers
+        self._tokens = {chain_id: encode(_token_list([place])) for chain_id, place in places.items()}
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The rows of the table."""
+        return (*self._of_tokens(), *self._of_sources(), *self._documents())
+
+    def _of_tokens(self) -> tuple[Endpoint, ...]:
+        return (
+            _row(
+                path="/tokens/{chainId}",
+                plain=self._list_tokens,
+                summary="The tokens that may be traded on a chain",
+                answer=TokenList,
+            ),
+            _row(
+                path="/users/tokens/{chainId}/{user}",
+                coroutine=self._user_tokens,
+                cost=5,
+                summary="A user's balances of the listed tokens, and allowances for the Router, at one block",
+                answer=UserTokens,
+            ),
+            _row(
+                path="/users/tokens/{chainId}/{user}/{token}",
+                coroutine=self._user_token,
+                cost=5,
+                summary="One of them, by address or symbol",
+                answer=OneUserToken,
+            ),
+            _row(
+                path="/fiat/tokens/{chainId}",
+                plain=self._list_tokens,
+                summary="The same as GET /tokens/{chainId}, for clients that ask here",
+                answer=TokenList,
+            ),
+            _row(
+                path="/fiat/tokens/all",
+                plain=_fixed(encode(_token_list(self._places.values()))),
+                summary="The tokens of all chains",
+                answer=TokenList,
+            ),
+            _row(
+                path="/prices/partnerfee/{chainId}",
+                plain=self._partner_fee,
+                summary="What a partner's requests pay",
+                query=PartnerFeeQuery,
+                answer=PartnerFee,
+            ),
+        )
+
+    def _of_sources(self) -> tuple[Endpoint, ...]:
+        asked = partial(_row, query=AdaptersQuery)
+        return (
+            asked(
+                path="/adapters/contracts",
+                plain=self._contracts,
+                summary="The contracts of a chain, under the names that clients know",
+                answer=AdaptersContracts,
+            ),
+            asked(
+                path="/adapters/list",
+                plain=self._sources,
+                summary="The names of the sources of a chain: what includeDEXS and excludeDEXS may hold",
+                answer=tuple[str, ...],
+            ),
+            asked(
+                path="/adapters/contract-takers",
+                plain=self._takers,
+                cost=0,
+                summary="Who fills firm quotes: the takers that makers sign for",
+                answer=ContractTakers,
+            ),
+        )
+
+    def _documents(self) -> tuple[Endpoint, ...]:
+        places = self._places
+        contracts = contracts_document(
+            {chain_id: at.settings for chain_id, at in places.items()},
+            {chain_id: _roles(at) for chain_id, at in places.items()},
+        )
+        fixed = partial(_row, cost=0)
+        return (
+            fixed(
+                path="/chains",
+                plain=_fixed(encode(_chain_list(places))),
+                summary="The chains that are served, and as what",
+                answer=ChainList,
+            ),
+            fixed(
+                path="/resources/contracts.json",
+                plain=_fixed(encode(contracts)),
+                summary="Contract addresses by chain, and what is served there",
+                answer=ContractsDocument,
+            ),
+            fixed(
+                path="/resources/errors.json",
+                plain=_fixed(encode(errors_document())),
+                summary="Every error: what it means and what to do",
+                answer=ErrorsDocument,
+            ),
+        )
+
+    def _list_tokens(self, call: HttpCall) -> Reply:
+        place = place_in_path(self._places, call.parameters[0])
+        return Reply(200, self._tokens[place.chain_id])
+
+    async def _user_tokens(self, call: HttpCall) -> Reply:
+        place = place_in_path(self._places, call.parameters[0])
+        user = parse_address(call.parameters[1], "user")
+        return Reply(
+            200, encode(UserTokens(await user_tokens(place, user, place.tokens.by_address.values())))
+        )
+
+    async def _user_token(self, call: HttpCall) -> Reply:
+        chain, named, text = call.parameters
+        place = place_in_path(self._places, chain)
+        user, token = parse_address(named, "user"), place.tokens.listed(text, "token")
+        found = await user_tokens(place, user, [token])
+        if not found:
+            raise TokenNotSupported("its contract answers balanceOf with no number", field="token", got=text)
+        return Reply(200, encode(OneUserToken(*found)))
+
+    def _contracts(self, call: HttpCall) -> Reply:
+        place = self._asked(call)
+        return Reply(
+            200,
+            encode(
+                AdaptersContracts(
+                    router=_text(place.router),
+                    token_transfer_proxy=_text(place.router),
+                    rfq=_text(place.rfq),
+                    delta=_text(place.delta),
+                    executors={"RfqExecutor": _text(place.executor)},
+                )
+            ),
+        )
+
+    def _sources(self, call: HttpCall) -> Reply:
+        return Reply(200, encode(sorted(self._asked(call).feeds)))
+
+    def _takers(self, call: HttpCall) -> Reply:
+        place = self._asked(call)
+        return Reply(200, encode([to_checksum(place.executor)] if place.executor else []))
+
+    def _partner_fee(self, call: HttpCall) -> Reply:
+        place_in_path(self._places, call.parameters[0])
+        query = decode_partner_fee_query(call.request.query or b"")
+        fee = resolve_fee(query.partner, None, self._partners, self._tiers)
+        return Reply(
+            200,
+            encode(
+                PartnerFee(
+                    Decimal(fee.fee_bps) / 100,
+                    _text(parse_address(fee.address)) if fee.address else ZERO_ADDRESS_TEXT,
+                    take_surplus=False,
+                )
+            ),
+        )
+
+    def _asked(self, call: HttpCall) -> ServedChain:
+        network = network_of(decode_adapters_query(call.request.query or b""))
+        return served_chain_at(self._places, network or NETWORK_DEFAULT, "network")
+
+
+def network_of(query: AdaptersQuery) -> int | None:
+    """The chain that a query names; None for none.
+
+    Raises:
+        InvalidInput: it names two.
+    """
+    if None not in (query.network, query.chain_id) and query.network != query.chain_id:
+        raise InvalidInput(
+            field="chainId", expected=f"the same as network, {query.network}", got=query.chain_id
+        )
+    return query.network or query.chain_id
+
+
+async def user_tokens(
+    place: ServedChain, user: bytes, tokens: Iterable[ListedToken]
+) -> tuple[UserToken, ...]:
+    """A user's balances of tokens and allowances for the Router, all at one block.
+
+    Returns:
+        The native token first; tokens whose contract answers with no balance are left out.
+
+    Raises:
+        ChainError: no node answers.
+    """
+    header = await place.chain.block()
+    if header is None:
+        raise BlockGone("the latest block is not in the chain")
+    listed = sorted(tokens, key=lambda token: token.address != NATIVE_TOKEN)
+    others = [token for token in listed if token.address != NATIVE_TOKEN]
+    found = [
+        _user_token(place, token, await place.chain.balance(user, header.hash), UINT256_MAX)
+        for token in listed[: len(listed) - len(others)]
+    ]
+    calls = [EthCall(token.address, balance_of(user)) for token in others]
+    if place.router:
+        calls += [EthCall(token.address, allowance(user, place.router)) for token in others]
+    answers = [_amount(answer) for answer in await place.chain.call_many(calls, header.hash)] if calls else []
+    balances, allowed = answers[: len(others)], answers[len(others) :] or [None] * len(others)
+    found += [
+        _user_token(place, token, balance, taken or 0)
+        for token, balance, taken in zip(others, balances, allowed, strict=True)
+        if balance is not None
+    ]
+    return tuple(found)
+
+
+def _amount(answer: bytes | Exception) -> int | None:
+    """The number in a contract's answer; None without one."""
+    if isinstance(answer, bytes) and len(answer) >= _WORD_BYTES:
+        return int.from_bytes(answer[:_WORD_BYTES], "big")
+    return None
+
+
+def _user_token(place: ServedChain, token: ListedToken, balance: int, allowed: int) -> UserToken:
+    return UserToken(token.symbol, token.text, token.decimals, place.chain_id, str(balance), str(allowed))
+
+
+def _fixed(body: bytes) -> Callable[[HttpCall], Reply]:
+    return lambda _: Reply(200, body)
+
+
+def _chain_list(places: ServedChains) -> ChainList:
+    return tuple(
+        ChainEntry(chain_id=chain_id, name=place.settings.name, **_roles(place))
+        for chain_id, place in sorted(places.items())
+    )
+
+
+def _roles(place: ServedChain) -> dict[str, bool]:
+    """Surface -> whether it is served on a chain."""
+    return {
+        "delta": not place.no_delta,
+        "market": place.settings.market,
+        "rfq": place.settings.rfq and bool(place.rfq),
+    }
+
+
+def _token_list(places: Iterable[ServedChain]) -> TokenList:
+    """The tokens of chains, each chain's native token first."""
+    return TokenList(
+        tuple(
+            TokenEntry(token.symbol, token.text, token.decimals, place.chain_id)
+            for place in sorted(places, key=lambda place: place.chain_id)
+            for token in sorted(
+                place.tokens.by_address.values(), key=lambda token: token.address != NATIVE_TOKEN
+            )
+        )
+    )
+
+
+def _text(address: bytes) -> str:
+    return to_checksum(address) if address else ZERO_ADDRESS_TEXT

@@ -1,0 +1,369 @@
+"""GET /v2/quote/stream: the quote of GET /v2/quote, and again whenever a book that matters changes it.
+
+    event: quote    data: the answer of GET /v2/quote   at once, when its amounts have changed, and every beat
+    event: error    data: the error body                it cannot be priced now; the stream goes on
+    : beat                                              it still cannot
+
+A change of the books marks streams, at most every QUOTE_STREAM_LOOK_S; a marked stream is priced when its
+client has taken what was sent before. So what is sent is the newest quote, and a slow client has no queue.
+Streams are priced one at a time, with a turn for everybody else in between: many of them grow slower, and
+nothing else does.
+
+A changed book matters to a quote stream if its pair can lie on a path of at most 4 tokens between both ends.
+A quote stream has one chain: `destChainId`, if given, equals `chainId`.
+
+Source: ARCHITECTURE.md, "Push"; WHATWG HTML, "Server-sent events".
+Choice: A wrong parameter of a quote stream is answered as by GET /v2/quote; a missing route is an event, not
+    a 400.
+Choice: An unchanged quote is sent anew every QUOTE_STREAM_BEAT_S with a fresh seal, so that a client's newest
+    quote can always be built.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+
+import msgspec
+import trio
+from msgspec import UNSET, Struct, UnsetType
+
+from ...codecs.messages.market_messages import QuoteQuery, decode_quote_query
+from ...config.errors import CambistError, ChainError, NoRoute, ServiceUnavailable, UnsupportedChain
+from ...config.timeouts import QUOTE_STREAM_BEAT_S, QUOTE_STREAM_LOOK_S
+from ...feeds.books.pair_index import PairIndex
+from ..admission.open_streams import OpenStreams
+from ..api.routes import encode_trading_error
+from ..routing.tokens import TokenTable
+from ..server.routing import HttpCall, StreamReply
+
+# raw query, now_ms, default partner -> the body of GET /v2/quote; raises its errors
+Quote = Callable[[bytes, int, str], bytes]
+
+CONTENT_TYPE = b"text/event-stream"
+HEADERS = ((b"cache-control", b"no-store"), (b"x-accel-buffering", b"no"))
+_BEAT = b": beat\n\n"
+_MARKED_AT_ONCE = 32  # streams that are looked at between two checkpoints
+
+
+class StreamedChain(Struct, frozen=True):
+    """A chain whose quotes are streamed."""
+
+    index: PairIndex
+    tokens: TokenTable
+
+
+class QuoteStreamStatistics(Struct, frozen=True):
+    """What was streamed.
+
+    Attributes:
+        streams: open now.
+        opened, refused: streams; refused for being too many.
+        quotes, errors, beats: what was sent.
+    """
+
+    streams: int
+    opened: int
+    refused: int
+    quotes: int
+    errors: int
+    beats: int
+
+
+class _Amount(Struct):
+    amount: str
+
+
+class _Leg(Struct):
+    input: _Amount
+    output: _Amount
+
+
+class _Route(Struct):
+    origin: _Leg
+    destination: _Leg
+
+
+class _Delta(Struct):
+    route: _Route
+
+
+class _Market(Struct, rename="camel"):
+    src_amount: str
+    dest_amount: str
+
+
+class _QuotedAmounts(Struct):
+    """What of a quote is compared with the one before."""
+
+    delta: _Delta | UnsetType = UNSET
+    market: _Market | UnsetType = UNSET
+
+
+_decode_amounts = msgspec.json.Decoder(_QuotedAmounts).decode
+
+
+class _Changes:
+    """One chain: what has changed since the last look, and whom that may concern."""
+
+    def __init__(self, index: PairIndex, woken: Callable[[], None]) -> None:
+        self.streams: set[_Stream] = set()
+        self._index = index
+        self._woken = woken
+        self._pairs: set[tuple[bytes, bytes]] = set()
+        index.watch(self._note)
+
+    async def mark(self) -> None:
+        """Mark the streams that what has changed may concern."""
+        pairs, self._pairs = self._pairs, set()
+        partners: defaultdict[bytes, set[bytes]] = defaultdict(set)
+        for base, quote in pairs:
+            partners[base].add(quote)
+            partners[quote].add(base)
+        for number, stream in enumerate(tuple(self.streams), 1):
+            if not stream.is_marked and self._concerns(stream.src, stream.dest, partners):
+                stream.mark()
+            if not number % _MARKED_AT_ONCE:
+                await trio.lowlevel.checkpoint()
+
+    def _note(self, base: bytes, quote: bytes) -> None:
+        """Two tokens whose books have changed."""
+        if self.streams:
+            self._pairs.add((base, quote))
+            self._woken()
+
+    def _concerns(self, src: bytes, dest: bytes, partners: Mapping[bytes, set[bytes]]) -> bool:
+        if src in partners or dest in partners:
+            return True
+        near_src, near_dest = self._index.neighbours(src), self._index.neighbours(dest)
+        tokens = near_src if len(near_src) < len(partners) else partners
+        return any(
+            not partners[token].isdisjoint(near_dest)
+            for token in tokens
+            if token in near_src and token in partners
+        )
+
+
+class QuoteStreams:
+    """All quote streams of a venue. `run` is its task.
+
+    Args:
+        quote: what GET /v2/quote answers.
+        chains: by chain id.
+        caller: whom a request counts for.
+        partner_of: the default partner of a request; empty for none.
+        streams_max: at a time.
+        wall_ms: wall clock, Unix milliseconds.
+    """
+
+    def __init__(
+        self,
+        quote: Quote,
+        chains: Mapping[int, StreamedChain],
+        *,
+        caller: Callable[[HttpCall], str],
+        partner_of: Callable[[HttpCall], str],
+        streams_max: int,
+        wall_ms: Callable[[], int],
+    ) -> None:
+        self._quote = quote
+        self._chains = chains
+        self._caller = caller
+        self._partner_of = partner_of
+        self._wall_ms = wall_ms
+        self._changed = trio.Event()
+        self._changes = {chain_id: _Changes(chain.index, self._wake) for chain_id, chain in chains.items()}
+        self._open = OpenStreams("quote streams", streams_max)
+        self._pricing = trio.Lock()
+        self._sent: Counter[str] = Counter()
+
+    async def run(self) -> None:
+        """Mark streams as books change, until cancelled."""
+        while True:
+            await self._changed.wait()
+            self._changed = trio.Event()
+            for changes in self._changes.values():
+                await changes.mark()
+            await trio.sleep(QUOTE_STREAM_LOOK_S)
+
+    async def open(self, call: HttpCall) -> StreamReply:
+        """GET /v2/quote/stream.
+
+        Raises:
+            RateLimited, ServiceUnavailable: too many streams, of the caller or of all.
+            RequestError: a parameter is at fault.
+        """
+        query = decode_quote_query(call.request.query or b"")
+        src, dest = self._ends(query)
+        caller = self._caller(call)
+        self._open.check(caller)
+        stream = _Stream(self, self._changes[query.chain_id], call, src, dest, caller, self._partner_of(call))
+        try:
+            await stream.begin()
+        except BaseException:
+            await stream.aclose()
+            raise
+        self._open.opened += 1
+        return StreamReply(content_type=CONTENT_TYPE, headers=HEADERS, pieces=stream, endless=True)
+
+    def statistics(self) -> QuoteStreamStatistics:
+        """Counters."""
+        return QuoteStreamStatistics(
+            len(self._open),
+            self._open.opened,
+            self._open.refused,
+            self._sent["quote"],
+            self._sent["error"],
+            self._sent["beat"],
+        )
+
+    def enter(self, caller: str) -> None:
+        """A stream begins."""
+        self._open.enter(caller)
+
+    def leave(self, caller: str) -> None:
+        """A stream has ended."""
+        self._open.leave(caller)
+
+    def count(self, kind: str) -> None:
+        """Something was sent."""
+        self._sent[kind] += 1
+
+    async def price(self, stream: "_Stream") -> bytes:
+        """A stream's quote, of the time when it has its turn.
+
+        Raises:
+            CambistError: it cannot be priced.
+        """
+        async with self._pricing:
+            stream.unmark()
+            return self._quote(stream.raw_query, self._wall_ms(), stream.partner)
+
+    def _wake(self) -> None:
+        self._changed.set()
+
+    def _ends(self, query: QuoteQuery) -> tuple[bytes, bytes]:
+        """The two tokens, as books name them."""
+        chain = self._chains.get(query.chain_id)
+        if chain is None:
+            raise UnsupportedChain(field="chainId", expected="a chain of GET /chains", got=query.chain_id)
+        if query.dest_chain_id not in (None, query.chain_id):
+            raise NoRoute(
+                field="destChainId",
+                expected=str(query.chain_id),
+                got=query.dest_chain_id,
+                message="No route (crosschain)",
+            )
+        src = chain.tokens.find(query.src_token, "srcToken", query.src_decimals)
+        dest = chain.tokens.find(query.dest_token, "destToken", query.dest_decimals)
+        return src.routed, dest.routed
+
+
+class _Stream:
+    """One stream: an iterator of its pieces. It counts from its making to `aclose`.
+
+    Attributes:
+        raw_query: the parameters of GET /v2/quote.
+        partner: where they name none.
+        src, dest: its tokens, as books name them.
+        is_marked: its quote may have changed since it was priced last.
+    """
+
+    def __init__(
+        self,
+        streams: QuoteStreams,
+        changes: _Changes,
+        call: HttpCall,
+        src: bytes,
+        dest: bytes,
+        caller: str,
+        partner: str,
+    ) -> None:
+        self.raw_query = call.request.query or b""
+        self.partner = partner
+        self.src, self.dest = src, dest
+        self.is_marked = False
+        self._streams = streams
+        self._changes = changes
+        self._request_id = call.request_id
+        self._caller = caller
+        self._marked = trio.Event()
+        self._first: bytes | None = None
+        self._told: tuple[str, ...] = ()
+        self._is_open = True
+        changes.streams.add(self)
+        streams.enter(caller)
+
+    def __aiter__(self) -> "_Stream":
+        return self
+
+    async def __anext__(self) -> bytes:
+        """The next piece: an event, or a comment where there has been nothing to tell for a while."""
+        if self._first is not None:
+            piece, self._first = self._first, None
+            return piece
+        beat_at = trio.current_time() + QUOTE_STREAM_BEAT_S
+        while True:
+            with trio.move_on_at(beat_at) as waiting:
+                await self._marked.wait()
+            event = await self._event(anew=waiting.cancelled_caught)
+            if event is not None:
+                return event
+            if waiting.cancelled_caught:
+                self._streams.count("beat")
+                return _BEAT
+
+    async def begin(self) -> None:
+        """Price for the first time.
+
+        Raises:
+            RequestError: what is asked for is at fault, whatever the books say.
+        """
+        self._first = await self._event(refuse=True)
+
+    def mark(self) -> None:
+        """Its quote may have changed."""
+        self.is_marked = True
+        self._marked.set()
+
+    def unmark(self) -> None:
+        """It is priced in this step."""
+        self.is_marked, self._marked = False, trio.Event()
+
+    async def aclose(self) -> None:
+        """It has ended, for whatever reason."""
+        if self._is_open:
+            self._is_open = False
+            self._changes.streams.discard(self)
+            self._streams.leave(self._caller)
+
+    async def _event(self, *, refuse: bool = False, anew: bool = False) -> bytes | None:
+        """What is to be told now; None where it was told last.
+
+        Args:
+            refuse: raise what is wrong with the request itself.
+            anew: a quote is told though its amounts are those that were told last.
+        """
+        try:
+            body = await self._streams.price(self)
+            kind, told = "quote", _amounts(body)
+        except CambistError as error:
+            if refuse and not isinstance(error, NoRoute | ServiceUnavailable | ChainError):
+                raise
+            kind, told = "error", (type(error).__name__,)  # its text may change all the time
+            body = encode_trading_error(error, self._request_id)
+        if told == self._told and not (anew and kind == "quote"):
+            return None
+        self._told = told
+        self._streams.count(kind)
+        return b"event: %b\ndata: %b\n\n" % (kind.encode(), body)
+
+
+def _amounts(body: bytes) -> tuple[str, ...]:
+    """What of a quote a change is a change of."""
+    quote = _decode_amounts(body)
+    market, delta = quote.market, quote.delta
+    if market is not UNSET:
+        return "market", market.src_amount, market.dest_amount
+    if delta is not UNSET:
+        route = delta.route
+        return "delta", route.origin.input.amount, route.destination.output.amount
+    return ()

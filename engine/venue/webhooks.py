@@ -1,0 +1,187 @@
+"""The endpoints of webhooks: how they stand, what they have not taken, and delivering that anew.
+
+A webhook is managed with one API key, which the settings name; to every other caller it does not exist.
+
+A listing shows the last tries known to this engine; of several engines one delivers.
+
+Source: ARCHITECTURE.md, "Push".
+Choice: A listed webhook's URL lacks its query, which may hold a password.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from ...codecs.iso_time import iso_ms
+from ...codecs.messages.vocabulary import DeliveryState
+from ...codecs.messages.webhook_messages import (
+    DeliveriesQuery,
+    DeliveryEntry,
+    DeliveryPage,
+    ReplayBody,
+    ReplayResponse,
+    WebhookEntry,
+    WebhookList,
+    decode_deliveries_query,
+    decode_replay_body,
+)
+from ...codecs.messages.wire import encode
+from ...config.errors import StoreUnavailable, WebhookNotFound
+from ...config.limits import WEBHOOK_PAGE_MAX
+from ..api.routes import Endpoint
+from ..events.deliveries import Hook, replayed
+from ..events.webhooks import Webhooks
+from ..server.routing import HttpCall, Reply
+from ..store.follower import place_of
+from ..store.queries import by, deliveries, delivery_counts
+from ..store.rows import Delivery, Webhook
+from ..store.store import Store
+from ..store.tables import DELIVERY, WEBHOOK
+from ..store.units import Conflict, Done, Unit, cas, row_of
+
+_GROUP = "Webhooks"
+_COST = 5  # of what reads or writes many rows
+
+
+class WebhookDesk:
+    """See the module.
+
+    Args:
+        key_of: name of the API key of a request; raises UnknownApiKey where there is none.
+        now_ms: wall clock, Unix milliseconds.
+    """
+
+    def __init__(
+        self,
+        webhooks: Webhooks,
+        store: Store,
+        *,
+        key_of: Callable[[HttpCall], str],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._webhooks = webhooks
+        self._store = store
+        self._key_of = key_of
+        self._now_ms = now_ms
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The rows of the table."""
+        return (
+            Endpoint(
+                method="GET",
+                path="/v2/webhooks",
+                coroutine=self._list,
+                cost=_COST,
+                needs_key=True,
+                group=_GROUP,
+                summary="The webhooks that the caller's key manages, and how they stand",
+                answer=WebhookList,
+            ),
+            Endpoint(
+                method="GET",
+                path="/v2/webhooks/{name}/deliveries",
+                coroutine=self._deliveries,
+                needs_key=True,
+                group=_GROUP,
+                summary="What a webhook has not taken: dead deliveries, or those that wait",
+                query=DeliveriesQuery,
+                answer=DeliveryPage,
+            ),
+            Endpoint(
+                method="POST",
+                path="/v2/webhooks/{name}/replay",
+                coroutine=self._replay,
+                cost=_COST,
+                needs_key=True,
+                group=_GROUP,
+                summary="Deliver dead deliveries anew",
+                detail=f"Those that are named, or else the first {WEBHOOK_PAGE_MAX} of all.",
+                body=ReplayBody,
+                answer=ReplayResponse,
+            ),
+        )
+
+    async def _list(self, call: HttpCall) -> Reply:
+        key = self._key_of(call)
+        hooks = [hook for hook in self._webhooks.hooks.values() if hook.manager == key]
+        return Reply(200, encode(WebhookList(tuple([await self._entry(hook) for hook in hooks]))))
+
+    async def _entry(self, hook: Hook) -> WebhookEntry:
+        rows, counted = await self._store.read(by(WEBHOOK, hook.name), delivery_counts(hook.name))
+        kept: Webhook | None = row_of(WEBHOOK, rows[0]) if rows else None
+        counts = dict(counted)
+        told = self._webhooks.statistics()[hook.name]
+        return WebhookEntry(
+            name=hook.name,
+            url=hook.url.partition("?")[0],
+            partner=hook.partner,
+            chains=tuple(sorted(hook.chains)),
+            statuses=tuple(sorted(hook.statuses)),
+            place="" if kept is None else kept.token,
+            waiting=counts.get(DeliveryState.WAITING.value, 0),
+            dead=counts.get(DeliveryState.DEAD.value, 0),
+            failures=told.failures,
+            reason=told.reason,
+            surfaces=tuple(sorted(hook.surfaces)),
+        )
+
+    async def _deliveries(self, call: HttpCall) -> Reply:
+        hook = self._hook(call)
+        query = decode_deliveries_query(call.request.query or b"")
+        after = query.after or ""
+        if after:
+            place_of(after)
+        found = await self._found(hook, query.status, after, query.limit + 1)
+        page = DeliveryPage(
+            tuple([_entry(one) for one in found[: query.limit]]), has_more=len(found) > query.limit
+        )
+        return Reply(200, encode(page))
+
+    async def _replay(self, call: HttpCall) -> Reply:
+        hook = self._hook(call)
+        tokens = decode_replay_body(call.request.body).tokens
+        if tokens:
+            dead = [one for token in dict.fromkeys(tokens) for one in await self._dead(hook, token)]
+            more = False
+        else:
+            dead = await self._found(hook, DeliveryState.DEAD, "", WEBHOOK_PAGE_MAX + 1)
+            more = len(dead) > WEBHOOK_PAGE_MAX
+        anew: list[str] = []
+        for one in dead[:WEBHOOK_PAGE_MAX]:
+            outcome = await self._store.write(Unit((cas(DELIVERY, replayed(one, self._now_ms())),)))
+            if isinstance(outcome, Done):
+                anew.append(one.token)
+            elif not isinstance(outcome, Conflict):
+                raise StoreUnavailable(f"a delivery was not changed: {outcome}")
+        self._webhooks.rouse(hook.name)
+        return Reply(200, encode(ReplayResponse(tuple(anew), more)))
+
+    async def _found(self, hook: Hook, state: DeliveryState, after: str, limit: int) -> list[Delivery]:
+        (rows,) = await self._store.read(deliveries(hook.name, state.value, after, limit))
+        return [row_of(DELIVERY, values) for values in rows]
+
+    async def _dead(self, hook: Hook, token: str) -> list[Delivery]:
+        """The dead delivery of a token, if there is one."""
+        (rows,) = await self._store.read(by(DELIVERY, hook.name, token))
+        found: list[Delivery] = [row_of(DELIVERY, values) for values in rows]
+        return [one for one in found if one.state is DeliveryState.DEAD]
+
+    def _hook(self, call: HttpCall) -> Hook:
+        """The webhook of the path, if the caller may manage it."""
+        key, name = self._key_of(call), call.parameters[0]
+        hook = self._webhooks.hooks.get(name)
+        if hook is None or hook.manager != key:
+            raise WebhookNotFound(field="name", expected="a webhook that the key manages", got=name)
+        return hook
+
+
+def _entry(one: Delivery) -> DeliveryEntry:
+    return DeliveryEntry(
+        token=one.token,
+        status=one.state,
+        tries=one.tries,
+        reason=one.reason,
+        created_at=iso_ms(one.created_ms),
+        due_at=iso_ms(one.due_ms),
+        body=msgspec.Raw(one.body),
+    )

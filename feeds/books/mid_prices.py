@@ -1,0 +1,203 @@
+"""What a unit of any token is worth in units of an anchor, by the mid prices of live books. Pure.
+
+    anchor        what it is said to be worth
+    one hop       the median over makers of mid price x worth of the anchor
+    two hops      the median over makers of the mid price against a token that is one hop away, x that token's
+                  worth; of several such tokens the one with the most liquidity against this one
+    beyond        nothing
+
+The mid price of a book is half of its best bid and its best ask, so a book with an empty side has none; a
+level of no amount is no level. Every maker counts once, with the median of its own books: one that is far off
+moves the price no further than to the next maker's.
+
+Choice: A book whose best ask exceeds twice its best bid gives no mid price: its maker could move the price
+    without a risk.
+Choice: A mid price is the median of the books, not weighted by `liquidityUSD`, which a maker states itself.
+    Of an even number it is the mean of the middle two.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from itertools import chain
+
+from msgspec import Struct
+
+from ...codecs.amounts import POWERS_OF_TEN
+from .book import Ladder
+from .pair_index import BookKey, LiveBook, PairIndex
+
+WIDEST = 2  # times the best bid: a best ask above it makes a book tell no price
+PRICES_MAX = 4_096  # tokens whose price is remembered
+PAIRS_MAX = 4_096  # pairs whose books' mid prices are remembered, each for either token
+_FLOOR_BITS = 512
+
+SeenPair = tuple[bytes, bytes, int]  # two tokens, the version of what lies between them
+Ranked = tuple[int, int, int]  # a value's floor in 2^-_FLOOR_BITS, which sorts as it does; it as a fraction
+
+
+class _Remembered(Struct, frozen=True):
+    """A price and what it was made of; it holds while none of that has changed."""
+
+    worth: Fraction | None
+    topology: int
+    seen: tuple[SeenPair, ...]
+
+
+class _PairPrices(Struct, frozen=True):
+    """What the books of a pair tell of one of its tokens, at a version of the pair.
+
+    Attributes:
+        rows: per book, its price; None of one that tells none.
+        prices: those there are, with their makers.
+    """
+
+    version: int
+    rows: dict[BookKey, tuple[LiveBook, Ranked | None]]
+    prices: list[tuple[str, Ranked]]
+
+
+class MidPrices:
+    """Prices of the tokens of one chain, in units of one anchor or of several that are alike.
+
+    Args:
+        anchors: token -> what one raw unit of it is worth.
+    """
+
+    def __init__(self, index: PairIndex, anchors: Mapping[bytes, Fraction]) -> None:
+        self._index = index
+        self._anchors = anchors
+        self._remembered: dict[bytes, _Remembered] = {}
+        self._pairs: dict[tuple[bytes, bytes], _PairPrices] = {}
+        self._current: dict[bytes, Fraction | None] = {}
+        self._current_near: dict[bytes, Fraction | None] = {}
+        self._current_version = -1
+
+    def worth(self, token: bytes) -> Fraction | None:
+        """Of one raw unit of a token; None where no live books say so."""
+        if self._current_version != self._index.version or len(self._current) >= PRICES_MAX:
+            self._current.clear()
+            self._current_near.clear()
+            self._current_version = self._index.version
+        if token in self._current:
+            return self._current[token]
+        worth = self._current[token] = self._lasting(token)
+        return worth
+
+    def _lasting(self, token: bytes) -> Fraction | None:
+        index = self._index
+        known = self._remembered.get(token)
+        if (
+            known is not None
+            and known.topology == index.topology
+            and all(index.pair_version(one, other) == version for one, other, version in known.seen)
+        ):
+            return known.worth
+        seen: list[SeenPair] = []
+        worth = self._find(token, seen)
+        if len(self._remembered) >= PRICES_MAX:
+            self._remembered.clear()
+        self._remembered[token] = _Remembered(worth, index.topology, tuple(seen))
+        return worth
+
+    def _find(self, token: bytes, seen: list[SeenPair]) -> Fraction | None:
+        direct = self._near(token, seen)
+        if direct is not None:
+            return direct
+        around = self._index.neighbours(token)
+        for between in sorted(around, key=lambda other: (-around[other], other)):
+            worth = self._near(between, seen)
+            if worth is None:
+                continue
+            self._note(token, between, seen)
+            mid = _median_of_makers(self._by_maker(token, between))
+            if mid is not None:
+                return mid * worth
+        return None
+
+    def _near(self, token: bytes, seen: list[SeenPair]) -> Fraction | None:
+        """An anchor's own worth, or that of a token with books against anchors."""
+        if token in self._anchors:
+            return self._anchors[token]
+        for anchor in self._anchors:
+            self._note(token, anchor, seen)
+        near = self._current_near
+        if token not in near:
+            prices = [self._by_maker(token, anchor) for anchor in self._anchors]
+            near[token] = _median_of_makers([*chain.from_iterable(prices)])
+        return near[token]
+
+    def _by_maker(self, token: bytes, other: bytes) -> list[tuple[str, Ranked]]:
+        """Of each book with two sides: its maker, mid price x worth of the other token if it is an anchor."""
+        version = self._index.pair_version(token, other)
+        pair = self._pairs.get((token, other))
+        if pair is None or pair.version != version:
+            rows = {} if pair is None else pair.rows
+            rows = {
+                key: self._row(live, token, other, rows.get(key))
+                for key, live in self._index.between(token, other).items()
+            }
+            prices = [(key[0], ranked) for key, (_, ranked) in rows.items() if ranked is not None]
+            if len(self._pairs) >= PAIRS_MAX:
+                self._pairs.clear()
+            pair = self._pairs[token, other] = _PairPrices(version, rows, prices)
+        return pair.prices
+
+    def _row(
+        self, live: LiveBook, token: bytes, other: bytes, known: tuple[LiveBook, Ranked | None] | None
+    ) -> tuple[LiveBook, Ranked | None]:
+        if known is not None and known[0] is live:
+            return known
+        mid = mid_price(live, token)
+        return live, None if mid is None else ranked(mid * self._anchors.get(other, 1))
+
+    def _note(self, one: bytes, other: bytes, seen: list[SeenPair]) -> None:
+        seen.append((one, other, self._index.pair_version(one, other)))
+
+
+def mid_price(live: LiveBook, token: bytes) -> Fraction | None:
+    """Raw units of the other token for one raw unit of `token`; None of a book that tells no price."""
+    bids, asks = live.book.bids, live.book.asks
+    bid, ask = _best_price(bids), _best_price(asks)
+    if not bid or not ask:
+        return None
+    bid_unit, ask_unit = POWERS_OF_TEN[bids.quote_scale], POWERS_OF_TEN[asks.quote_scale]
+    bid, ask, unit = bid * ask_unit, ask * bid_unit, 2 * bid_unit * ask_unit
+    if ask > WIDEST * bid:
+        return None
+    return Fraction(bid + ask, unit) if live.base == token else Fraction(unit, bid + ask)
+
+
+def _best_price(side: Ladder) -> int:
+    """Of the first level that has an amount, as the ladder has it; 0 if there is none."""
+    level = bisect_right(side.base_before, 0) - 1
+    return side.prices[level] if level < len(side.prices) else 0
+
+
+def ranked(value: Fraction) -> Ranked:
+    """What a value sorts by, and the value."""
+    numerator, denominator = value.as_integer_ratio()
+    return (numerator << _FLOOR_BITS) // denominator, numerator, denominator
+
+
+def median(values: Iterable[Ranked]) -> Fraction | None:
+    """The value in the middle, or the mean of the two there; None of nothing."""
+    ordered = sorted(values)
+    if not ordered:
+        return None
+    middle = len(ordered) // 2
+    _, numerator, denominator = ordered[middle]
+    if len(ordered) % 2 or ordered[middle - 1] == ordered[middle]:
+        return Fraction(numerator, denominator)
+    return (Fraction(*ordered[middle - 1][1:]) + Fraction(numerator, denominator)) / 2
+
+
+def _median_of_makers(prices: Sequence[tuple[str, Ranked]]) -> Fraction | None:
+    """Each maker's own median first, so that many books are no more than one."""
+    of_maker: dict[str, list[Ranked]] = {}
+    for maker, price in prices:
+        of_maker.setdefault(maker, []).append(price)
+    if len(of_maker) == len(prices):
+        return median([price for _, price in prices])
+    owns = [median(own) for own in of_maker.values()]
+    return median([ranked(own) for own in owns if own is not None])

@@ -1,0 +1,48 @@
+"""What amounts of tokens are worth in US dollars, by live books against configured stable coins. Pure.
+
+A stable coin is worth one dollar; for the rest see `mid_prices`: the median mid price of all makers' books
+against stable coins, or against one token between.
+
+Source: ARCHITECTURE.md, "Routing"; spec 1.4.6, 1.8.10, 1.8.17 and 1.8.18.
+Choice: Values in US dollars have ten decimals; further digits are cut off.
+"""
+
+from collections.abc import Mapping
+from decimal import Context, Decimal
+from fractions import Fraction
+from math import ceil
+
+from ...codecs.amounts import POWERS_OF_TEN
+from ...codecs.rounding import mul_div_down
+from .mid_prices import MidPrices
+from .pair_index import PairIndex
+
+USD_DECIMALS = 10
+_EXACT = Context(prec=400)  # of values of 2^256 units at 72 digits a unit
+
+
+class UsdPrices:
+    """Dollars for the tokens of one chain.
+
+    Args:
+        decimals: of tokens, the stable coins at least.
+        stables: tokens that are worth one dollar.
+    """
+
+    def __init__(self, index: PairIndex, decimals: Mapping[bytes, int], stables: frozenset[bytes]) -> None:
+        anchors = {token: Fraction(1, POWERS_OF_TEN[decimals[token]]) for token in sorted(stables)}
+        self._prices = MidPrices(index, anchors)
+
+    def value(self, token: bytes, amount: int) -> Decimal | None:
+        """Of raw units of a token, floored to ten decimals; None where live books do not say."""
+        worth = self._prices.worth(token)
+        if worth is None:
+            return None
+        numerator, denominator = worth.as_integer_ratio()
+        units = mul_div_down(amount, numerator * POWERS_OF_TEN[USD_DECIMALS], denominator)
+        return Decimal(units).scaleb(-USD_DECIMALS, _EXACT)
+
+    def least_worth(self, token: bytes, usd: Decimal) -> int | None:
+        """The least raw units of a token that are worth so much; None where live books do not say."""
+        worth = self._prices.worth(token)
+        return ceil(Fraction(usd) / worth) if worth else None

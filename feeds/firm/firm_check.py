@@ -1,0 +1,224 @@
+"""A maker's firm quote against what was asked of it; and how asking for one can fail. Pure.
+
+    asked --> the answer's texts are read --> terms --> digest --> signature: the maker's own key,
+                                                                   or for its contract to say (EIP-1271)
+
+Of the two amounts one was asked for, to the unit; the other is the maker's to say, above zero. Whether that
+price is good enough is decided where the user's limit is known. How far it is from the maker's own book is
+told here, because a maker that shows one price and signs another is scored for it.
+
+One raw unit of rounding is no drift.
+
+Source: spec 3.9, 3.5; interop.md sections 1 and 4; ARCHITECTURE.md, "Firm quotes".
+Choice: A firm quote's expiry may fall short of two minutes by MAKER_FIRM_EXPIRY_GRACE_S, for clocks and
+    transit.
+Choice: A quote that the user requests for the maker's own account is not used and is no fault of the maker.
+Choice: A firm quote's expiry more than a day ahead is refused, as it is probably in milliseconds.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+
+from msgspec import Struct
+
+from ...codecs.amounts import parse_amount
+from ...codecs.eip712_orders.nonce_and_meta import firm_user
+from ...codecs.eip712_orders.rfq import RfqOrder
+from ...codecs.messages.maker_messages import FirmOrder
+from ...codecs.messages.vocabulary import Side
+from ...config import limits
+from ...config.errors import InvalidInput, InvalidSignature, MakerError
+from ...crypto.addresses import ZERO_ADDRESS, parse_address
+from ...crypto.hexadecimal import parse_hex
+from ...crypto.signatures import signer
+from ..books.fill import base_paid, base_received, quote_paid, quote_received
+from ..books.pair_index import LiveBook
+
+
+class FirmFault(StrEnum):
+    """What can come of asking for a firm quote, other than one that can be used."""
+
+    REFUSED = "refused"  # an error answer, whatever its status (choices.md#firm-quotes)
+    LATE = "late"
+    UNAVAILABLE = "unavailable"  # no connection, or no whole HTTP answer on it
+    INVALID = "invalid"  # no body of spec 3.7.4, or not what was asked for
+    UNFUNDED = "unfunded"  # signed for more than the maker has, or has allowed
+    DRIFTED = "drifted"  # much worse than the maker's own book
+    BLACKLISTED = "blacklisted"  # a success without `order`: the user is not served there
+    TOO_STRICT = "too strict"  # a fair price, beyond the user's limit all the same
+    OUT_OF_TIME = "out of time"  # it was asked when too little time was left
+    OVERDRAWN = "overdrawn"  # the maker could pay for each of its quotes of the swap, not for all of them
+    SELF_DEALT = "self-dealt"  # the user is the maker's own account
+
+
+AGAINST_MAKER = frozenset(
+    (
+        FirmFault.LATE,
+        FirmFault.UNAVAILABLE,
+        FirmFault.INVALID,
+        FirmFault.UNFUNDED,
+        FirmFault.DRIFTED,
+    )
+)
+"""What a maker is scored for. A refusal bounds what it is asked for; the rest is not its doing."""
+
+
+class FirmFailure(MakerError):
+    """There is no firm quote, or none that can be used.
+
+    Attributes:
+        fault: what kind of failure.
+    """
+
+    def __init__(self, fault: FirmFault, detail: str = "") -> None:
+        super().__init__(f"{fault.value}: {detail}" if detail else fault.value)
+        self.fault = fault
+
+
+class FirmAsked(Struct, frozen=True):
+    """What a maker is asked for. Addresses of 20 bytes.
+
+    Attributes:
+        src_token, dest_token: the order's takerAsset and makerAsset.
+        side: SELL gives the amount of `src_token`, BUY that of `dest_token`.
+        amount: raw units.
+        user: for whom.
+        taker: the contract that will fill it.
+    """
+
+    src_token: bytes
+    dest_token: bytes
+    side: Side
+    amount: int
+    user: bytes
+    taker: bytes
+
+
+class CheckedQuote(Struct, frozen=True):
+    """A firm quote that is what was asked for.
+
+    Attributes:
+        digest32: what was signed.
+        is_proven: the maker's own key signed it; else its contract has to be asked (EIP-1271).
+    """
+
+    order: RfqOrder
+    signature: bytes
+    digest32: bytes
+    is_proven: bool
+
+
+def check_firm(
+    answer: FirmOrder, asked: FirmAsked, digest_of: Callable[[RfqOrder], bytes], now_s: int
+) -> CheckedQuote:
+    """Hold an answer against the question.
+
+    Args:
+        digest_of: order -> digest32, in the domain of the chain's RFQ contract.
+        now_s: Unix seconds.
+
+    Returns:
+        The quote, its signature proven or for the chain to judge.
+
+    Raises:
+        FirmFailure: INVALID; says which field, what was expected and what came. SELF_DEALT.
+
+    Not guaranteed: that the maker has the tokens, nor that the order is unfilled.
+    """
+    try:
+        order, signature = _read(answer)
+    except InvalidInput as error:
+        raise FirmFailure(FirmFault.INVALID, f"{error.field}: expected {error.expected}") from None
+    _check_terms(order, asked)
+    earliest_s = now_s + limits.FIRM_EXPIRY_MIN_S - limits.MAKER_FIRM_EXPIRY_GRACE_S
+    if not earliest_s <= order.expiry <= now_s + limits.MAKER_FIRM_EXPIRY_MAX_S:
+        raise _wrong(
+            "expiry",
+            f"{limits.FIRM_EXPIRY_MIN_S} to {limits.MAKER_FIRM_EXPIRY_MAX_S} s ahead",
+            f"{order.expiry - now_s}" if order.expiry else "none at all",
+        )
+    digest32 = digest_of(order)
+    return CheckedQuote(order, signature, digest32, _signed_by_key(order.maker, digest32, signature))
+
+
+def book_amount(live: LiveBook, asked: FirmAsked) -> int | None:
+    """What a maker's book says to the same question: raw units received (SELL) or paid (BUY).
+
+    Returns:
+        None where the book is not that deep.
+    """
+    book, amount = live.book, asked.amount
+    if asked.side is Side.SELL:
+        if asked.src_token == live.base:
+            return quote_received(book.bids, amount)
+        return base_received(book.asks, amount)
+    if asked.src_token == live.base:
+        return base_paid(book.bids, amount)
+    return quote_paid(book.asks, amount)
+
+
+def is_drifted(order: RfqOrder, side: Side, shown: int | None, drift_bps: int) -> bool:
+    """Whether a quote is worse than what the maker's book showed, by more than `drift_bps` and a unit.
+
+    Args:
+        shown: of `book_amount`, when it was asked.
+    """
+    if shown is None:
+        return False
+    if side is Side.SELL:
+        return (order.maker_amount + 1) * limits.BPS_ONE < shown * (limits.BPS_ONE - drift_bps)
+    return (order.taker_amount - 1) * limits.BPS_ONE > shown * (limits.BPS_ONE + drift_bps)
+
+
+def _read(answer: FirmOrder) -> tuple[RfqOrder, bytes]:
+    order = RfqOrder(
+        parse_amount(answer.nonce_and_meta, "nonceAndMeta"),
+        answer.expiry,
+        parse_address(answer.maker_asset, "makerAsset"),
+        parse_address(answer.taker_asset, "takerAsset"),
+        parse_address(answer.maker, "maker"),
+        parse_address(answer.taker, "taker"),
+        parse_amount(answer.maker_amount, "makerAmount"),
+        parse_amount(answer.taker_amount, "takerAmount"),
+    )
+    signature = parse_hex(answer.signature, "signature")
+    if len(signature) > limits.MAKER_SIGNATURE_BYTES_MAX:
+        most = limits.MAKER_SIGNATURE_BYTES_MAX
+        raise InvalidInput(field="signature", expected=f"at most {most} bytes")
+    return order, signature
+
+
+def _check_terms(order: RfqOrder, asked: FirmAsked) -> None:
+    echoes = (
+        ("makerAsset", order.maker_asset, asked.dest_token),
+        ("takerAsset", order.taker_asset, asked.src_token),
+        ("taker", order.taker, asked.taker),
+        ("user in nonceAndMeta", firm_user(order.nonce_and_meta), asked.user),
+    )
+    for name, got, wanted in echoes:
+        if got != wanted:
+            raise _wrong(name, f"0x{wanted.hex()}", f"0x{got.hex()}")
+    if order.maker == asked.user:
+        raise FirmFailure(FirmFault.SELF_DEALT)
+    if order.maker in (ZERO_ADDRESS, asked.taker):
+        raise _wrong("maker", "an account of the maker's", f"0x{order.maker.hex()}")
+    sells = asked.side is Side.SELL
+    fixed, other = ("takerAmount", "makerAmount") if sells else ("makerAmount", "takerAmount")
+    amounts = {"takerAmount": order.taker_amount, "makerAmount": order.maker_amount}
+    if amounts[fixed] != asked.amount:
+        raise _wrong(fixed, str(asked.amount), str(amounts[fixed]))
+    if not amounts[other]:
+        raise _wrong(other, "above 0", "0")
+    if (order.taker_amount + 1) * order.maker_amount > limits.UINT256_MAX:
+        raise _wrong(other, "what the RFQ contract can multiply by the other amount", str(amounts[other]))
+
+
+def _signed_by_key(maker: bytes, digest32: bytes, signature: bytes) -> bool:
+    try:
+        return signer(digest32, signature) == maker
+    except InvalidSignature:
+        return False
+
+
+def _wrong(name: str, expected: str, got: str) -> FirmFailure:
+    return FirmFailure(FirmFault.INVALID, f"{name}: expected {expected}, got {got}")

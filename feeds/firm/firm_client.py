@@ -1,0 +1,128 @@
+"""Asks one maker on one chain for firm quotes: POST {url}/firm, on pooled connections.
+
+A request that a reused connection lost before a byte of its answer is sent once more: two quotes for the same
+question do no harm, since only one is executed. Nothing is asked twice after an answer, whatever it is.
+
+    success with `order`       --> the order, as it was written
+    success without it         --> BLACKLISTED: the maker does not serve this user
+    any other status           --> REFUSED, 403 as well, with the `error` of the body
+    deadline                   --> LATE; OUT_OF_TIME where all connections were taken by requests of our own
+    no whole HTTP answer       --> UNAVAILABLE: no connection, it broke, or what came is no HTTP, or too much
+    a body that is none        --> INVALID
+
+Source: spec 3.9, 3.10, 3.12; interop.md section 4; ARCHITECTURE.md, "HTTP client".
+Choice: 403 on /firm is a maker failure like any other; only a success without `order` blacklists the user at
+    that maker.
+"""
+
+from collections.abc import Callable
+from ssl import SSLContext
+
+from msgspec import UNSET
+
+from ...codecs.http1 import Http1Limits, Response
+from ...codecs.messages.maker_messages import FirmOrder, FirmRequest, decode_error_body, decode_firm_response
+from ...codecs.messages.vocabulary import Side
+from ...codecs.messages.wire import encode
+from ...config.error_text import shown
+from ...config.errors import InvalidInput
+from ...config.limits import MAKER_FIRM_ANSWER_BYTES_MAX
+from ...crypto.hmac_auth import RequestSigner
+from ..net.http_client import HttpFailure, RequestStage
+from ..net.signed_client import SignedClient
+from ..net.streams import Dial, dial
+from .firm_check import FirmAsked, FirmFailure, FirmFault
+
+_LIMITS = Http1Limits(body_bytes_max=MAKER_FIRM_ANSWER_BYTES_MAX)
+
+
+class FirmClient(SignedClient):
+    """One maker on one chain. Use it as an async context manager: leaving it closes the connections.
+
+    Args:
+        maker: its name.
+        url: base of its endpoints, http or https, prefix included.
+        signer: None where requests are not signed.
+        connections_max: at a time; further requests wait within their deadline.
+        wall_ms: Unix milliseconds, for the signature.
+        tls: for https; the system's authorities unless given.
+        dial: what connects.
+    """
+
+    def __init__(
+        self,
+        maker: str,
+        url: str,
+        *,
+        signer: RequestSigner | None,
+        connections_max: int,
+        wall_ms: Callable[[], int],
+        tls: SSLContext | None = None,
+        dial: Dial = dial,
+    ) -> None:
+        super().__init__(
+            url,
+            signer=signer,
+            wall_ms=wall_ms,
+            connections_max=connections_max,
+            limits=_LIMITS,
+            tls=tls,
+            dial=dial,
+        )
+        self.maker = maker
+
+    async def ask(self, asked: FirmAsked, *, deadline_s: float) -> FirmOrder:
+        """Ask and wait for the answer.
+
+        Args:
+            deadline_s: seconds from now, for everything.
+
+        Returns:
+            What the maker wrote; `firm_check` holds it against the question.
+
+        Raises:
+            FirmFailure: see the module. Its text names no host, key or header.
+        """
+        try:
+            answer = await self.post("/firm", encode(_request(asked)), deadline_s)
+        except HttpFailure as failure:
+            raise _failure_of(failure) from None
+        return _order_of(answer)
+
+
+def _request(asked: FirmAsked) -> FirmRequest:
+    sells = asked.side is Side.SELL
+    return FirmRequest(
+        maker_asset=f"0x{asked.dest_token.hex()}",
+        taker_asset=f"0x{asked.src_token.hex()}",
+        maker_amount=None if sells else str(asked.amount),
+        taker_amount=str(asked.amount) if sells else None,
+        user_address=f"0x{asked.user.hex()}",
+        taker_address=f"0x{asked.taker.hex()}",
+    )
+
+
+def _order_of(answer: Response) -> FirmOrder:
+    if not 200 <= answer.status < 300:
+        raise FirmFailure(FirmFault.REFUSED, f"status {answer.status}{_reason(answer.body)}")
+    try:
+        decoded = decode_firm_response(answer.body)
+    except InvalidInput as error:
+        raise FirmFailure(FirmFault.INVALID, error.detail) from None
+    if decoded.order is UNSET:
+        raise FirmFailure(FirmFault.BLACKLISTED)
+    return decoded.order
+
+
+def _reason(body: bytes) -> str:
+    try:
+        return f": {shown(decode_error_body(body).error)}"
+    except InvalidInput:
+        return " without an error text"
+
+
+def _failure_of(failure: HttpFailure) -> FirmFailure:
+    if not failure.is_late:
+        return FirmFailure(FirmFault.UNAVAILABLE, failure.stage.value)
+    is_ours = failure.stage is RequestStage.TURN
+    return FirmFailure(FirmFault.OUT_OF_TIME if is_ours else FirmFault.LATE, failure.stage.value)

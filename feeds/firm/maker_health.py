@@ -1,0 +1,287 @@
+"""How reliable a maker's firm quotes are, and when it is left alone for a while. Pure.
+
+    clean or a fault of the maker's --> the pair's last quotes --> too many faults --> the pair rests
+                                    \\-> the maker's last quotes --> too many faults, of several pairs
+                                                                                      --> the maker rests
+    most of the last askers are blacklisted, of MAKER_ASKERS_MAX / 2 at least --> the maker rests
+    a refusal                       --> told, and no fault: it bounds the size that is asked for (size_bounds)
+
+Of the last MAKER_HEALTH_QUOTES_MAX quotes, none older than MAKER_HEALTH_MEMORY_S, some may go wrong without
+consequence:
+
+    faults tolerated = max(least, quotes * percent / 100)                         see PAIR and MAKER
+    rest             = rest_s * 2^(faults above that - 1), at most rest_s_max
+
+So the rest doubles with each further fault, and clean quotes and time take it back. Of one pair no more than
+MAKER_FAULTS_A_PAIR faults count against the whole maker: one pair's faults do not rest another. A fault that
+comes while it rests already, of a quote that was asked for before, is counted and lengthens nothing. A probe
+that a maker answers well ends its rest; what it did stays counted, so that the next rest is the longer.
+
+What lies with the user or with us never counts: a limit too strict, a user whom the maker has blacklisted, a
+swap that was cancelled, a deadline that others had used up or our own event loop had overslept
+(`firm_check.AGAINST_MAKER`).
+
+Source: ARCHITECTURE.md, "Firm quotes"; interop.md sections 4 and 5.
+Choice: A maker that blacklists most users that ask does not quote, and rests. Users blacklisted in advance
+    are not asked for and do not count.
+Choice: Every kind of fault weighs the same in a maker's score: the share of clean quotes in percent, rounded
+    down.
+"""
+
+from collections import Counter, OrderedDict, deque
+
+from msgspec import Struct
+
+from ...config import limits
+from .firm_check import AGAINST_MAKER, FirmFault
+from .size_bounds import Direction, SizeBound, SizeBounds
+
+_QUOTES_MAX = limits.MAKER_HEALTH_QUOTES_MAX
+_UNSERVING_MS = limits.MAKER_UNSERVING_S * 1_000
+_MEMORY_MS = limits.MAKER_HEALTH_MEMORY_S * 1_000
+
+TokenPair = tuple[bytes, bytes]
+
+
+class Tolerance(Struct, frozen=True):
+    """How many of the last quotes may go wrong: the larger of the two."""
+
+    least: int
+    percent: int
+
+
+FAULTY, UNSERVING = "too many faults", "it blacklists most of its askers"
+PAIR = Tolerance(2, 10)
+MAKER = Tolerance(5, 20)
+
+
+class QuoteHealth(Struct, frozen=True):
+    """What is known of the last quotes.
+
+    Attributes:
+        quotes: how many, refusals left out.
+        score: part of them that was clean, percent; 100 where there are none.
+        reasons: kind of fault, or `refused` -> how many.
+        block_until_ms: Unix milliseconds; 0 where it does not rest.
+        block_reason: why it rests; empty where it does not.
+    """
+
+    quotes: int
+    score: int
+    reasons: dict[str, int]
+    block_until_ms: int
+    block_reason: str = ""
+
+
+class PairHealth(Struct, frozen=True):
+    """The same of a pair, whose tokens stand in the order of their addresses."""
+
+    one: bytes
+    other: bytes
+    health: QuoteHealth
+
+
+class FaultTold(Struct, frozen=True):
+    """One fault, or refusal, as it happened.
+
+    Attributes:
+        src, dest: what the user gives, and gets; 20 bytes.
+        detail: what was expected and what came, in words.
+    """
+
+    at_ms: int
+    fault: FirmFault
+    src: bytes
+    dest: bytes
+    detail: str
+
+
+class HealthReport(Struct, frozen=True):
+    """What a maker may read about itself on one chain.
+
+    Attributes:
+        pairs: with a fault, or at rest; the worst first.
+        last_faults: the latest first.
+        bounds: of what it is asked for, by direction.
+    """
+
+    maker: QuoteHealth
+    pairs: tuple[PairHealth, ...]
+    last_faults: tuple[FaultTold, ...] = ()
+    bounds: dict[Direction, SizeBound] = {}
+
+
+class Rests(Struct, frozen=True):
+    """What a fault led to: Unix milliseconds until which the pair and the maker rest; 0 for no rest."""
+
+    pair_until_ms: int = 0
+    maker_until_ms: int = 0
+
+
+NO_RESTS = Rests()
+
+
+class _Quote(Struct, frozen=True):
+    at_ms: int
+    pair: TokenPair
+    fault: FirmFault | None
+
+
+class _Record:
+    """The last quotes of a pair or of a maker."""
+
+    __slots__ = ("_tolerance", "quotes", "reason", "refusals", "until_ms")
+
+    def __init__(self, tolerance: Tolerance) -> None:
+        self._tolerance = tolerance
+        self.quotes: deque[_Quote] = deque(maxlen=_QUOTES_MAX)
+        self.refusals: deque[int] = deque(maxlen=_QUOTES_MAX)
+        self.until_ms = 0
+        self.reason = ""
+
+    def add(self, quote: _Quote, counted: int, rest_ms: int, rest_ms_max: int) -> int:
+        """Remember a quote. Returns until when it rests because of this one; 0 for not at all.
+
+        Args:
+            counted: of one pair's faults, most that count.
+        """
+        now_ms = quote.at_ms
+        self.quotes.append(quote)
+        self.forget(now_ms)
+        if quote.fault is None or now_ms < self.until_ms:
+            return 0
+        of_pairs = Counter(one.pair for one in self.quotes if one.fault is not None)
+        faults = sum(min(number, counted) for number in of_pairs.values())
+        tolerated = max(self._tolerance.least, len(self.quotes) * self._tolerance.percent // 100)
+        if faults <= tolerated:
+            return 0
+        self.until_ms = now_ms + min(rest_ms << (faults - tolerated - 1), rest_ms_max)
+        self.reason = FAULTY
+        return self.until_ms
+
+    def forget(self, now_ms: int) -> None:
+        """Drop what is too old."""
+        while self.quotes and self.quotes[0].at_ms <= now_ms - _MEMORY_MS:
+            self.quotes.popleft()
+        while self.refusals and self.refusals[0] <= now_ms - _MEMORY_MS:
+            self.refusals.popleft()
+
+    def told(self, now_ms: int) -> QuoteHealth:
+        """What is known now."""
+        self.forget(now_ms)
+        reasons = Counter(quote.fault.value for quote in self.quotes if quote.fault is not None)
+        quotes = len(self.quotes)
+        score = 100 * (quotes - reasons.total()) // quotes if quotes else 100
+        if self.refusals:
+            reasons[FirmFault.REFUSED.value] = len(self.refusals)
+        is_resting = self.until_ms > now_ms
+        return QuoteHealth(
+            quotes,
+            score,
+            dict(reasons),
+            self.until_ms if is_resting else 0,
+            self.reason if is_resting else "",
+        )
+
+
+class MakerHealth:
+    """One maker on one chain.
+
+    Args:
+        rest_ms: of the first fault above what is tolerated, and of the first bound.
+        rest_ms_max: the longest rest.
+
+    Attributes:
+        outcomes: `clean`, or the fault -> how many quotes, since the start.
+        bounds: of what it is asked for.
+    """
+
+    def __init__(self, rest_ms: int, rest_ms_max: int) -> None:
+        self._rest_ms = rest_ms
+        self._rest_ms_max = rest_ms_max
+        self.outcomes: Counter[str] = Counter()
+        self.bounds = SizeBounds(rest_ms, rest_ms_max)
+        self._last: deque[FaultTold] = deque(maxlen=limits.MAKER_LAST_FAULTS_MAX)
+        self._askers: OrderedDict[bytes, bool] = OrderedDict()
+        self._maker = _Record(MAKER)
+        self._pairs: OrderedDict[TokenPair, _Record] = OrderedDict()
+
+    def record(self, one: bytes, other: bytes, fault: FirmFault | None, now_ms: int) -> Rests:
+        """Take note of a quote of two tokens, in either order.
+
+        Args:
+            fault: None for a clean one; what does not lie with the maker changes nothing.
+
+        Returns:
+            The rests that begin with it.
+        """
+        self.outcomes["clean" if fault is None else fault.value] += 1
+        if fault is FirmFault.REFUSED:
+            for told in (self._maker, self._record(one, other)):
+                told.refusals.append(now_ms)
+            return NO_RESTS
+        if fault is not None and fault not in AGAINST_MAKER:
+            return NO_RESTS
+        quote = _Quote(now_ms, _pair(one, other), fault)
+        return Rests(
+            self._record(one, other).add(quote, _QUOTES_MAX, self._rest_ms, self._rest_ms_max),
+            self._maker.add(quote, limits.MAKER_FAULTS_A_PAIR, self._rest_ms, self._rest_ms_max),
+        )
+
+    def served(self, user: bytes, now_ms: int, *, is_served: bool) -> int:
+        """Take note whether a user was served, or is blacklisted.
+
+        Returns:
+            Until when all of the maker rests because it blacklists most of its askers; 0 for not at all.
+        """
+        self._askers[user] = is_served
+        self._askers.move_to_end(user)
+        if len(self._askers) > limits.MAKER_ASKERS_MAX:
+            self._askers.popitem(last=False)
+        unserved = sum(not served for served in self._askers.values())
+        if len(self._askers) < limits.MAKER_ASKERS_MAX // 2 or 2 * unserved <= len(self._askers):
+            return 0
+        self._askers.clear()
+        self._maker.until_ms, self._maker.reason = now_ms + _UNSERVING_MS, UNSERVING
+        return self._maker.until_ms
+
+    def remember(self, told: FaultTold) -> None:
+        """Keep a fault as it happened, in place of the oldest."""
+        self._last.appendleft(told)
+
+    def end_rest(self, one: bytes, other: bytes, now_ms: int) -> None:
+        """The pair answers again: it rests no more, nor does the maker."""
+        for record in (self._maker, self._pairs.get(_pair(one, other))):
+            if record is not None:
+                record.until_ms = min(record.until_ms, now_ms)
+
+    def release(self) -> None:
+        """Forget all that it did; nothing of it rests any more."""
+        self._maker = _Record(MAKER)
+        self._pairs.clear()
+        self._askers.clear()
+        self.bounds.release()
+
+    def report(self, now_ms: int) -> HealthReport:
+        """What the maker may know of it."""
+        pairs = [PairHealth(*pair, record.told(now_ms)) for pair, record in self._pairs.items()]
+        shown = [pair for pair in pairs if pair.health.reasons or pair.health.block_until_ms]
+        shown.sort(key=lambda pair: (pair.health.score, pair.one, pair.other))
+        return HealthReport(
+            self._maker.told(now_ms), tuple(shown), tuple(self._last), self.bounds.told(now_ms)
+        )
+
+    def _record(self, one: bytes, other: bytes) -> _Record:
+        """Of a pair, which is the last to be forgotten now."""
+        pair = _pair(one, other)
+        record = self._pairs.get(pair)
+        if record is None:
+            record = self._pairs[pair] = _Record(PAIR)
+            if len(self._pairs) > limits.MAKER_ENTRIES_MAX:
+                self._pairs.popitem(last=False)
+        self._pairs.move_to_end(pair)
+        return record
+
+
+def _pair(one: bytes, other: bytes) -> TokenPair:
+    return (one, other) if one < other else (other, one)

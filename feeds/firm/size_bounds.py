@@ -1,0 +1,81 @@
+"""How much a maker is asked for at most, after it refused more. Pure.
+
+    a refusal of an amount     the bound of that direction is half of it, for rest_ms * 2^(refusals before)
+    a quote near the bound     the bound doubles, and one refusal is forgotten
+    its time is over           no bound; a refusal within rest_ms_max counts on
+
+Levels that a maker shows and does not sign so shrink, and the rest of its pair is routed as before. What it
+signs again comes back in steps, and all of it when the bound's time is over.
+
+Source: ARCHITECTURE.md, "Firm quotes".
+Choice: A refusal of /firm tells no reason that a program could rely on, so it bounds the requested size and
+    never takes the whole pair out of routing.
+"""
+
+from collections import OrderedDict
+
+from msgspec import Struct
+
+from ...config import limits
+
+Direction = tuple[bytes, bytes]
+"""What a user gives, and gets."""
+
+
+class SizeBound(Struct, frozen=True):
+    """Of one direction of a pair.
+
+    Attributes:
+        amount: most raw units of the pair's base token in one quote.
+        until_ms: Unix milliseconds.
+        refusals: that its time is reckoned from.
+    """
+
+    amount: int
+    until_ms: int
+    refusals: int
+
+
+class SizeBounds:
+    """One maker's on one chain.
+
+    Args:
+        rest_ms: of the first refusal; rest_ms_max: the longest.
+    """
+
+    def __init__(self, rest_ms: int, rest_ms_max: int) -> None:
+        self._rest_ms = rest_ms
+        self._rest_ms_max = rest_ms_max
+        self._bounds: OrderedDict[Direction, SizeBound] = OrderedDict()
+
+    def refused(self, src: bytes, dest: bytes, amount: int, now_ms: int) -> SizeBound:
+        """It did not sign for so many raw units of the base token. Returns the bound from now on."""
+        before = self._bounds.pop((src, dest), None)
+        refusals = 0
+        if before is not None and now_ms < before.until_ms + self._rest_ms_max:
+            refusals = before.refusals
+            if now_ms < before.until_ms:
+                amount = min(amount, before.amount)
+        rest_ms = min(self._rest_ms << refusals, self._rest_ms_max)
+        bound = SizeBound(amount // 2, now_ms + rest_ms, min(refusals + 1, limits.MAKER_REFUSALS_MAX))
+        self._bounds[src, dest] = bound
+        if len(self._bounds) > limits.MAKER_ENTRIES_MAX:
+            self._bounds.popitem(last=False)
+        return bound
+
+    def signed(self, src: bytes, dest: bytes, amount: int, now_ms: int) -> SizeBound | None:
+        """It did. Returns the bound from now on, or None where it stays as it was."""
+        before = self._bounds.get((src, dest))
+        if before is None or now_ms >= before.until_ms or 2 * amount < before.amount:
+            return None
+        bound = SizeBound(2 * before.amount, before.until_ms, max(before.refusals - 1, 0))
+        self._bounds[src, dest] = bound
+        return bound
+
+    def release(self) -> None:
+        """Forget all of them."""
+        self._bounds.clear()
+
+    def told(self, now_ms: int) -> dict[Direction, SizeBound]:
+        """Those that hold now."""
+        return {direction: bound for direction, bound in self._bounds.items() if now_ms < bound.until_ms}
