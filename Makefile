@@ -116,7 +116,7 @@ contracts: setup-node ## Compile the contracts anew into engine/chain/contracts/
 catalogue: setup ## Write the generated files anew: errors, contracts, life cycles, choices and their pages.
 	$(PY) -m cambist.config.catalogue
 	$(PY) -m cambist.engine.dev.choices_page
-	$(PY) -m cambist.engine.lifecycle
+	$(PY) -m cambist.engine.dev.lifecycle_page
 
 lock: setup ## Resolve .ci/locks anew within the ranges of pyproject.toml.
 	$(PY) -m venv $(VENV)-lock && $(VENV)-lock/bin/python $(PIP) -r .ci/locks/uv.in

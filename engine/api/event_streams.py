@@ -18,9 +18,10 @@ Choice: An event stream names an owner, a taker or orders, or has a key: the ope
 Choice: `Last-Event-ID` precedes `after`: a reconnecting browser sends its first URL again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
+from uuid import UUID
 
 import trio
 from msgspec import Struct
@@ -28,20 +29,24 @@ from msgspec import Struct
 from ...codecs.messages.event_messages import BeatMessage, OpenMessage
 from ...codecs.messages.wire import encode
 from ...config.errors import CambistError, InvalidInput, WebSocketClosed
+from ...config.limits import VENUE_ORDER_IDS_MAX
 from ...config.timeouts import EVENT_BEAT_S, EVENT_STALL_S
+from ...crypto.hexadecimal import parse_hex
 from ...feeds.net.websocket import WebSocket
 from ..admission.open_streams import OpenStreams
 from ..events.filters import EventFilter
 from ..events.hub import EventHub
 from ..events.ring import RingEntry
 from ..events.subscription import Subscription
-from ..orders.order_units import DELTA, OTC
+from ..orders.order_units import DELTA, OTC, order_id
 from ..server.routing import HttpCall, StreamReply
 from ..store.follower import place_of
-from ..venue.streams import CONTENT_TYPE, HEADERS
 from .routes import Endpoint, Socket
 
+CONTENT_TYPE = b"text/event-stream"
+HEADERS = ((b"cache-control", b"no-store"), (b"x-accel-buffering", b"no"))
 _COST = 5
+_HASH_BYTES = 32
 _EVENTS_AT_ONCE = 16  # of one piece, or between two looks at whether a WebSocket takes them
 _HEARD_MAX = 1_000  # messages of a client, which mean nothing
 _POLICY_VIOLATION, _TRY_AGAIN_LATER = 1008, 1013
@@ -312,3 +317,31 @@ def _asked(asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
         after, field = last.decode("latin-1"), _LAST_EVENT_ID.decode()
         place_of(after, field)
     return _StreamRequest(wanted, after, field)
+
+
+def ids_of_hashes(texts: Sequence[str]) -> list[UUID]:
+    """What orders that are named by the parameter `orderHash` are found by.
+
+    Raises:
+        InvalidInput: too many, or one that is no hash.
+    """
+    check_count("orderHash", texts)
+    return [order_id(_hash(text)) for text in texts]
+
+
+def check_count(field: str, texts: Sequence[str]) -> None:
+    """Refuse a parameter that names more orders than a stream may be of.
+
+    Raises:
+        InvalidInput: more than VENUE_ORDER_IDS_MAX.
+    """
+    if len(texts) > VENUE_ORDER_IDS_MAX:
+        raise InvalidInput(field=field, expected=f"at most {VENUE_ORDER_IDS_MAX}", got=len(texts))
+
+
+def _hash(text: str) -> bytes:
+    expected = f"0x and {2 * _HASH_BYTES} hexadecimal digits"
+    order_hash = parse_hex(text, "orderHash", expected)
+    if len(order_hash) != _HASH_BYTES:
+        raise InvalidInput(field="orderHash", expected=expected, got=text)
+    return order_hash

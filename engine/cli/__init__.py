@@ -19,20 +19,20 @@ _COMMANDS = {
     "devnet": "devnet",
     "serve": "serve",
     "swap": "swap",
-    "order": "order",
-    "otc": "otc",
+    "order": "order.order",
+    "otc": "otc.otc",
     "webhooks": "webhooks",
     "makers": "makers",
     "maker": "maker",
     "agent": "agent",
-    "contracts": "contracts",
+    "contracts": "contracts.contracts",
     "db": "db",
-    "typed-data": "typed_data",
-    "hmac": "hmac_headers.hmac",
-    "keys": "keys",
-    "config": "config_check.config",
+    "typed-data": "offline.typed_data",
+    "hmac": "offline.hmac_headers:hmac",
+    "keys": "offline.keys",
+    "config": "offline.config_check:config",
 }
-"""Command -> its file, and its name there where that is another; in the order of a first reading."""
+"""Command -> its module, and its name there where the two differ; in the order of a first reading."""
 
 
 def _leave_rich_out() -> None:
@@ -65,8 +65,10 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         _leave_rich_out()
-        file, _, name = _COMMANDS[cmd_name].partition(".")
-        command: click.Command = getattr(import_module(f".{file}", __name__), name or file)
+        module, _, name = _COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(
+            import_module(f".{module}", __name__), name or module.rpartition(".")[2]
+        )
         return command
 
 

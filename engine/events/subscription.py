@@ -10,7 +10,7 @@ Source: ARCHITECTURE.md, "Push".
 """
 
 from collections import deque
-from typing import TYPE_CHECKING, Self
+from typing import Any, Protocol, Self
 
 import trio
 
@@ -18,15 +18,34 @@ from ...config.errors import StoreUnavailable
 from ...config.limits import FOLLOW_EVENTS_MAX, FOLLOW_REPLAY_EVENTS_MAX
 from ...config.timeouts import FOLLOW_LOOK_S
 from ..store.follower import token_of
-from ..store.queries import events_after
+from ..store.queries import Query, events_after
 from ..store.rows import OrderEvent
 from ..store.tables import ORDER_EVENT
 from ..store.units import row_of
 from .filters import EventFilter
-from .ring import RingEntry, RingPosition
+from .ring import EventRing, RingEntry, RingPosition
 
-if TYPE_CHECKING:
-    from .hub import EventHub
+
+class SubscribedHub(Protocol):
+    """The hub, as a subscription uses it."""
+
+    @property
+    def ring(self) -> EventRing:
+        """The last events."""
+        ...
+
+    @property
+    def told(self) -> RingPosition:
+        """Place up to which every subscription has noted the ring's events."""
+        ...
+
+    async def read(self, query: Query) -> list[tuple[Any, ...]]:
+        """A page of the store. Raises StoreUnavailable."""
+        ...
+
+    def leave(self, subscription: "Subscription") -> None:
+        """End a subscription; may be called again."""
+        ...
 
 
 class Subscription:
@@ -39,7 +58,7 @@ class Subscription:
         wanted: what concerns it.
     """
 
-    def __init__(self, hub: "EventHub", wanted: EventFilter, place: RingPosition) -> None:
+    def __init__(self, hub: SubscribedHub, wanted: EventFilter, place: RingPosition) -> None:
         self.wanted = wanted
         self._hub = hub
         self._place = place  # everything up to it was told, or is not wanted

@@ -17,9 +17,9 @@ from ...codecs.messages.market_messages import (
 )
 from ...codecs.messages.wire import encode
 from ..admission.signatures import SignatureBudget
+from ..api.chain_parameter import chain_in_path
 from ..api.routes import Endpoint
 from ..server.routing import HttpCall, Reply
-from ..venue.resources import chain_in_path
 from .market_desk import MarketDesk
 from .unfilled import Asker
 

@@ -24,7 +24,7 @@ from ...codecs.messages.wire import encode
 from ...config.errors import StoreError
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
-from ..lifecycle import DELTA_LIFECYCLE, OTC_LIFECYCLE, Lifecycle
+from ..lifecycle import Lifecycle
 from ..store.rows import DeltaOrderRow, Effect, OrderDocument, OrderEvent, OtcOrderRow, amount_of
 from ..store.tables import (
     DELTA_DOCUMENT,
@@ -44,6 +44,7 @@ from ..store.units import (
     put,
     row_of,
 )
+from .lifecycles import DELTA_LIFECYCLE, OTC_LIFECYCLE
 
 _address_text = lru_cache(maxsize=1_024)(to_checksum)  # a taker's orders change together
 

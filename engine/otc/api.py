@@ -33,6 +33,7 @@ from ...config.limits import OTC_LIVE_TOKENS_SHOWN_MAX
 from ...crypto.addresses import parse_address
 from ...crypto.hexadecimal import parse_hex, to_hex
 from ..admission.signatures import SignatureBudget
+from ..api.chain_parameter import chain_in_path
 from ..api.routes import OTC_PREFIX, Endpoint
 from ..chain.holdings import HoldingQuestion, holdings
 from ..served.asking import in_time
@@ -41,7 +42,6 @@ from ..server.routing import HttpCall, Reply
 from ..store.queries import OtcFilter
 from ..store.rows import amount32
 from ..store.store import Store
-from ..venue.resources import chain_in_path
 from .fillable import fillable, promised
 from .live_orders import OtcOrders
 from .order_desk import OtcDesk

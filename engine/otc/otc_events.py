@@ -7,9 +7,8 @@ Source: ARCHITECTURE.md, "Push"; spec 2.13.3.
 
 from ...codecs.messages.event_messages import OtcEventsQuery, decode_otc_events_query
 from ...crypto.addresses import parse_address
-from ..api.event_streams import EventStreams
+from ..api.event_streams import EventStreams, ids_of_hashes
 from ..api.routes import OTC_PREFIX, Endpoint
-from ..delta.api.order_events import ids_of_hashes
 from ..events.filters import EventFilter
 from ..orders.order_units import OTC
 

@@ -28,12 +28,12 @@ from ...crypto.addresses import to_checksum
 from ...crypto.hmac_auth import RequestVerifier, decode_secret
 from ...feeds.firm.maker_health import HealthReport
 from ..admission.admission import is_local
+from ..api.chain_parameter import network_of
 from ..api.routes import Endpoint
 from ..routing.firm.fault_notices import fault_of
 from ..served.served_chain import ServedChains, served_chain_at
 from ..server.gate import Gate
 from ..server.routing import HttpCall, Reply
-from .resources import network_of
 
 
 class MakerScoreBoard:

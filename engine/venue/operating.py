@@ -1,10 +1,10 @@
 """The rows of what operators watch, and of quotes that are streamed."""
 
 from ...codecs.messages.market_messages import QuoteQuery
+from ..api.event_streams import CONTENT_TYPE as EVENTS
 from ..api.routes import Endpoint
 from ..telemetry.metrics import CONTENT_TYPE as METRICS
 from .health import HealthEndpoints, Healthy, Readiness
-from .streams import CONTENT_TYPE as EVENTS
 from .streams import QuoteStreams
 
 _STREAM_COST = 5  # it is priced again and again

@@ -45,6 +45,7 @@ from ...codecs.messages.wire import encode
 from ...config.errors import InvalidToken, NoRoute, RequestError, TokenNotSupported
 from ...config.settings import Settings
 from ...crypto.addresses import parse_address, to_checksum
+from ..api.chain_parameter import chain_in_path
 from ..api.routes import Endpoint
 from ..delta.pricing.issued import IssuedRoutes, quoted_as
 from ..delta.pricing.price import DeltaAsk, canonical_route, delta_block
@@ -55,7 +56,6 @@ from ..routing.search.gas import swap_gas
 from ..routing.search.plan import PlanTotal
 from ..served.served_chain import ServedChain, ServedChains, delta_chain_at, served_chain_at
 from ..server.routing import HttpCall, Reply
-from .resources import chain_in_path
 
 
 class Quotes:

@@ -41,11 +41,12 @@ from ...codecs.messages.resource_messages import (
 from ...codecs.messages.wire import encode
 from ...codecs.trading_token import NATIVE_TOKEN
 from ...config.catalogue import contracts_document, errors_document
-from ...config.errors import BlockGone, InvalidInput, TokenNotSupported
+from ...config.errors import BlockGone, TokenNotSupported
 from ...config.limits import NETWORK_DEFAULT, UINT256_MAX
 from ...config.sections.partners import resolve_fee
 from ...config.settings import Settings
 from ...crypto.addresses import parse_address, to_checksum
+from ..api.chain_parameter import chain_in_path, network_of
 from ..api.routes import Endpoint
 from ..chain.port import EthCall
 from ..routing.tokens import ListedToken
@@ -53,19 +54,7 @@ from ..served.served_chain import ServedChain, ServedChains, served_chain_at
 from ..server.routing import HttpCall, Reply
 
 _WORD_BYTES = 32
-_CHAIN_DIGITS_MAX = 16
 _row = partial(Endpoint, method="GET", group="Resources")
-
-
-def chain_in_path(text: str) -> int:
-    """A path's `{chainId}`.
-
-    Raises:
-        InvalidInput: no chain id.
-    """
-    if not (text.isascii() and text.isdigit() and len(text) <= _CHAIN_DIGITS_MAX):
-        raise InvalidInput(field="chainId", expected="a chain id", got=text)
-    return int(text)
 
 
 def place_in_path(places: ServedChains, text: str) -> ServedChain:
@@ -245,19 +234,6 @@ class Resources:
     def _asked(self, call: HttpCall) -> ServedChain:
         network = network_of(decode_adapters_query(call.request.query or b""))
         return served_chain_at(self._places, network or NETWORK_DEFAULT, "network")
-
-
-def network_of(query: AdaptersQuery) -> int | None:
-    """The chain that a query names; None for none.
-
-    Raises:
-        InvalidInput: it names two.
-    """
-    if None not in (query.network, query.chain_id) and query.network != query.chain_id:
-        raise InvalidInput(
-            field="chainId", expected=f"the same as network, {query.network}", got=query.chain_id
-        )
-    return query.network or query.chain_id
 
 
 async def user_tokens(

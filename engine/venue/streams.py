@@ -31,6 +31,7 @@ from ...config.errors import CambistError, ChainError, NoRoute, ServiceUnavailab
 from ...config.timeouts import QUOTE_STREAM_BEAT_S, QUOTE_STREAM_LOOK_S
 from ...feeds.books.pair_index import PairIndex
 from ..admission.open_streams import OpenStreams
+from ..api.event_streams import CONTENT_TYPE, HEADERS
 from ..api.routes import encode_trading_error
 from ..routing.tokens import TokenTable
 from ..server.routing import HttpCall, StreamReply
@@ -38,8 +39,6 @@ from ..server.routing import HttpCall, StreamReply
 # raw query, now_ms, default partner -> the body of GET /v2/quote; raises its errors
 Quote = Callable[[bytes, int, str], bytes]
 
-CONTENT_TYPE = b"text/event-stream"
-HEADERS = ((b"cache-control", b"no-store"), (b"x-accel-buffering", b"no"))
 _BEAT = b": beat\n\n"
 _MARKED_AT_ONCE = 32  # streams that are looked at between two checkpoints
 

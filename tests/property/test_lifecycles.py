@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from cambist.codecs.messages.vocabulary import OrderStatus, OtcState
 from cambist.config.errors import TransitionError
-from cambist.engine.lifecycle import DELTA_LIFECYCLE, OTC_LIFECYCLE, Lifecycle
+from cambist.engine.lifecycle import Lifecycle
+from cambist.engine.orders.lifecycles import DELTA_LIFECYCLE, OTC_LIFECYCLE
 from cambist.engine.orders.order_units import Intent, finished, postponed
 from cambist.engine.store.queries import Query, events_after
 from cambist.engine.store.rows import ChainCursor, DeltaOrderRow, Effect, OtcOrderRow, amount32

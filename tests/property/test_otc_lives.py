@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from cambist.codecs.messages.vocabulary import OtcState
 from cambist.engine.chain.holdings import Holding
-from cambist.engine.lifecycle import OTC_LIFECYCLE
+from cambist.engine.orders.lifecycles import OTC_LIFECYCLE
 from cambist.engine.orders.step import OrderStep
 from cambist.engine.otc import life
 from cambist.engine.otc.balances import Backed, is_backed, standings

@@ -17,7 +17,7 @@ from trio.testing import MockClock
 
 from cambist.codecs.messages.vocabulary import OtcState
 from cambist.engine.chain.holdings import Holding
-from cambist.engine.lifecycle import OTC_LIFECYCLE
+from cambist.engine.orders.lifecycles import OTC_LIFECYCLE
 from cambist.engine.otc.balances import Backed, standings
 from cambist.engine.otc.life import ENDED, LIVE
 from cambist.engine.store.queries import Query

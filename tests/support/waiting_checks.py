@@ -10,7 +10,7 @@ from typing import Any
 
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.lifecycle import DELTA_LIFECYCLE
+from cambist.engine.orders.lifecycles import DELTA_LIFECYCLE
 from support.waiting_chain import Settlement
 from support.waiting_model import INTERVAL_S, Known, left_of
 

@@ -23,12 +23,12 @@ from ....codecs import rlp
 from ....config.errors import RefusalKind
 from ....config.sections.relayer import RelayerSettings
 from ....config.timeouts import RELAY_AGAIN_S, RELAY_TAKEN_S
-from ...lifecycle import RELAY_INTENT_LIFECYCLE, RELAY_TRANSACTION_LIFECYCLE
 from ...store.rows import ChainIntent, ChainTx, IntentState, TxStatus, amount_of
 from ...store.tables import CHAIN_INTENT, CHAIN_TX
 from ...store.units import Change, cas
 from ..port import GasFees, Header, Receipt
 from .fee_policy import FeePolicy, GasPrice, first_price, replacement_price
+from .relay_lifecycles import RELAY_INTENT_LIFECYCLE, RELAY_TRANSACTION_LIFECYCLE
 
 ENDED = RELAY_INTENT_LIFECYCLE.terminal()
 

@@ -18,6 +18,7 @@ from ....codecs.messages.wire import encode
 from ....config.errors import AuctionNotFound, OrderNotFound
 from ....config.limits import JSON_INT_MAX, VENUE_EXPLAINED_ROUNDS_MAX
 from ....crypto.addresses import to_checksum
+from ...api.chain_parameter import chain_in_path
 from ...api.routes import Endpoint
 from ...served.served_chain import ServedChains, delta_chain_at
 from ...server.routing import HttpCall, Reply
@@ -26,7 +27,6 @@ from ...store.rows import AuctionRound
 from ...store.store import Store
 from ...store.tables import AUCTION_ROUND
 from ...store.units import row_of
-from ...venue.resources import chain_in_path
 from ..auction.auction_record import round_of
 from ..bids.agent_caller import caller_of
 from ..bids.agent_rest import AgentReport

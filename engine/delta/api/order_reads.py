@@ -22,13 +22,13 @@ from ....config.errors import InvalidInput, OrderNotFound
 from ....config.limits import VENUE_ORDER_IDS_MAX
 from ....crypto.addresses import parse_address
 from ....crypto.hexadecimal import parse_hex, to_hex
+from ...api.chain_parameter import chain_in_path
 from ...api.routes import Endpoint
 from ...served.asking import in_time
 from ...served.served_chain import ServedChain, ServedChains, delta_chain_at
 from ...server.routing import HttpCall, Reply
 from ...store.queries import DeltaFilter
 from ...store.store import Store
-from ...venue.resources import chain_in_path
 from ..intake.stored_orders import Page, StoredOrders
 from ..intake.usable_funds import usable_of
 from ..orders.fillable import MAY_BE_SETTLED, fillable, promised

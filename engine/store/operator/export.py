@@ -18,7 +18,7 @@ from ....config.errors import ConfigError
 from ..migrate import migrations, pending
 from ..rows import amount_of
 from ..tables import DELTA_ORDER, ORDER_EVENT, OTC_ORDER, TABLES
-from .upkeep import Snapshot
+from .upkeep_port import Snapshot
 
 FORMAT = 1
 

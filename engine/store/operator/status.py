@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ..migrate import AppliedMigration, Dialect, Migration
 from ..tables import DELTA_ORDER, EFFECT, ORDER_EVENT, OTC_ORDER, TABLES
-from .upkeep import Snapshot
+from .upkeep_port import Snapshot
 
 _PROBES = 100
 _PROBE_BYTES = 4_096

@@ -6,68 +6,23 @@ neither happens beside the other.
 
 import sqlite3
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ....config.errors import ConfigError, StoreError, StoreUnavailable
 from ..migrate import AppliedMigration, Dialect
 from ..process.file_lock import locked
 from ..process.place import SqlitePlace, StorePlace
 from ..sqlite.sqlite import applied, is_there, migrate, open_for_reading, open_for_writing, translated
-
-
-class Snapshot(Protocol):
-    """One committed state of a database, whatever is written meanwhile.
-
-    Attributes:
-        dialect: of the database.
-        event_order: what events are sorted by.
-    """
-
-    dialect: Dialect
-    event_order: str
-
-    def applied(self) -> list[AppliedMigration]:
-        """The migrations that it has."""
-        ...
-
-    def rows(self, sql: str) -> Generator[tuple[Any, ...], None, None]:
-        """The rows of a statement, a bounded number of them in memory; closed before the snapshot ends."""
-        ...
-
-    def size_bytes(self) -> int:
-        """Of the database on its disk."""
-        ...
-
-
-class Upkeep(Protocol):
-    """One database. What fails raises ConfigError, StoreUnavailable or StoreError."""
-
-    dialect: Dialect
-
-    def applied(self) -> list[AppliedMigration]:
-        """The migrations that it has; none where there is nothing yet."""
-        ...
-
-    def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """Look at what is there; nothing is changed."""
-        ...
-
-    def migrate(self, now_ms: Callable[[], int]) -> list[str]:
-        """Apply what is missing; returns the names."""
-        ...
-
-    def vacuum(self) -> None:
-        """Give back what deleted rows left."""
-        ...
+from .upkeep_port import Snapshot, Upkeep
 
 
 def upkeep_of(place: StorePlace) -> Upkeep:
     """Of the database at a place."""
     if isinstance(place, SqlitePlace):
         return SqliteUpkeep(place.path)
-    from .upkeep_postgres import PostgresUpkeep
+    from .upkeep_postgres import PostgresUpkeep  # psycopg is optional
 
     return PostgresUpkeep(place.url)
 

@@ -12,7 +12,7 @@ from ..tables import TABLES
 
 if TYPE_CHECKING:
     from ..postgres.postgres_connection import Connection
-    from .upkeep import Snapshot
+    from .upkeep_port import Snapshot
 
 _ROWS_AT_ONCE = 100
 _OTHERS = ("shard", "shard_holder", "writer", "schema_migration")

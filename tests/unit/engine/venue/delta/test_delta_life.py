@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType
 from cambist.engine.delta.orders import life
 from cambist.engine.delta.orders.life import DeltaFacts, DeltaStep
-from cambist.engine.lifecycle import DELTA_LIFECYCLE
+from cambist.engine.orders.lifecycles import DELTA_LIFECYCLE
 from cambist.engine.orders.order_units import DELTA, DONE, FAILED, INTENDED, effect_key
 from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, Effect, UsedNonce, amount32
 from cambist.engine.store.units import Cas, Put

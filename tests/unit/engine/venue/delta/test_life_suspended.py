@@ -6,7 +6,7 @@ import pytest
 
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType
 from cambist.engine.delta.orders import life
-from cambist.engine.lifecycle import DELTA_LIFECYCLE
+from cambist.engine.orders.lifecycles import DELTA_LIFECYCLE
 from cambist.engine.orders.order_units import FAILED, INTENDED, effect_key
 from cambist.engine.store.rows import DeltaOrderRow, Effect, amount32
 from cambist.engine.store.units import Cas

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cambist.codecs.messages.vocabulary import OtcState
-from cambist.engine.lifecycle import OTC_LIFECYCLE
+from cambist.engine.orders.lifecycles import OTC_LIFECYCLE
 from cambist.engine.orders.step import OrderStep
 from cambist.engine.otc import life
 from cambist.engine.otc.balances import OrderBacking

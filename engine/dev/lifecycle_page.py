@@ -1,0 +1,47 @@
+"""docs/lifecycles.md, made from the tables of life cycles: `make catalogue` writes it."""
+
+from pathlib import Path
+
+from ..chain.relay.relay_lifecycles import RELAY_INTENT_LIFECYCLE, RELAY_TRANSACTION_LIFECYCLE
+from ..orders.lifecycles import DELTA_LIFECYCLE, OTC_LIFECYCLE
+
+PAGE = "docs/lifecycles.md"
+
+
+def page() -> str:
+    """docs/lifecycles.md: the tables as diagrams."""
+    return f"""# Life cycles
+
+Which state may follow which, and why. Every change that is stored is checked against these
+tables (`engine/orders/lifecycles.py`, `engine/chain/relay/relay_lifecycles.py`), from which `make catalogue` generates this page. *Undone* is what a
+re-organisation of the chain takes back, or what the chain tells late; it is possible until the state is deep
+enough in the chain to be final.
+
+## Delta orders
+
+```mermaid
+{DELTA_LIFECYCLE.diagram()}```
+
+## OTC orders
+
+```mermaid
+{OTC_LIFECYCLE.diagram()}```
+
+## What a relayer is to get mined
+
+```mermaid
+{RELAY_INTENT_LIFECYCLE.diagram()}```
+
+## The transactions that it signs
+
+```mermaid
+{RELAY_TRANSACTION_LIFECYCLE.diagram()}```
+"""
+
+
+def _write() -> None:
+    (Path(__file__).resolve().parents[2] / PAGE).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    _write()
