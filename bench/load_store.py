@@ -38,7 +38,7 @@ from cambist.engine.store.postgres.postgres_batch import BoolArray, BytesArray, 
 from cambist.engine.store.postgres.postgres_connection import connect
 from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.sqlite import sqlite
-from cambist.engine.store.sqlite.statements import insert
+from cambist.engine.store.sqlite.sqlite import insert
 from cambist.engine.store.store import Store
 
 BATCH = 64

@@ -36,7 +36,7 @@ from bench.maker_work import (
 from cambist.codecs.http1 import Request
 from cambist.config.errors import CambistError, PathNotFound
 from cambist.config.settings import Settings, parse_settings
-from cambist.engine.maker.entropy import random96_source
+from cambist.engine.maker.app import random96_source
 from cambist.engine.maker.role import ChainRole, build_chain
 from cambist.engine.maker.surface import ChainSurface
 from cambist.engine.process.credentials import policed_key, request_verifier

@@ -32,7 +32,7 @@ from cambist.engine.otc.stored_orders import StoredOtcOrders, StoredOtcPage
 from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.queries import OtcFilter
 from cambist.engine.store.rows import NEVER_S, OtcOrderRow, amount32
-from cambist.engine.store.sqlite.statements import insert
+from cambist.engine.store.sqlite.sqlite import insert
 from cambist.engine.store.tables import OTC_ORDER
 from cambist.engine.store.units import values_of
 

@@ -1,16 +1,49 @@
-"""`cambist agent`: bid for the orders of a venue's auctions."""
+"""`cambist agent`: bid for the orders of a venue's auctions.
+
+`cambist agent serve`: the agent as one process, until SIGTERM or SIGINT.
+"""
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
+import structlog
 import trio
 
 from ...config.errors import ConfigError
-from ...config.settings import read_settings
-from ..agent.serve import serve_agent
+from ...config.settings import Settings, read_settings
+from ..agent.app import AgentApp, opened_agent
+from ..process.clock import WallClock
 from ..process.logs import configure_logs
+from ..process.running import serve_app
+
+_log = structlog.get_logger("cambist.agent")
+
+
+async def serve_agent(settings: Settings, environ: Mapping[str, str], folder: Path) -> int:
+    """Serve until told to stop.
+
+    Args:
+        folder: what relative paths of the settings start from.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        ConfigError: names the setting that is wrong; an address that cannot be listened on is one.
+    """
+    clock = WallClock()
+    return await serve_app(
+        settings.server,
+        lambda log: opened_agent(settings, environ=environ, folder=folder, clock=clock, access_log=log),
+        _announce,
+    )
+
+
+def _announce(app: AgentApp, url: str) -> None:
+    _log.info("serving", agent=app.name, url=url, chains=sorted(app.places))
 
 
 @click.group()

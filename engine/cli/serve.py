@@ -1,18 +1,56 @@
-"""`cambist serve`: run a venue."""
+"""`cambist serve`: run a venue.
+
+`cambist serve`: the venue as one process, until SIGTERM or SIGINT.
+"""
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
+import structlog
 import trio
 
 from ...config.errors import ConfigError
-from ...config.settings import read_settings
+from ...config.settings import Settings, read_settings
+from ..process.clock import WallClock
 from ..process.logs import configure_logs
+from ..process.running import serve_app
 from ..safety.private_state import keep_private
 from ..store.process.place import SqlitePlace, place_of
-from ..venue.serve import serve_venue
+from ..venue.app import VenueApp, opened_venue
+
+_log = structlog.get_logger("cambist.venue")
+
+
+async def serve_venue(settings: Settings, environ: Mapping[str, str], folder: Path) -> int:
+    """Serve until told to stop.
+
+    Args:
+        folder: what relative paths of the settings start from.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        ConfigError: names the setting that is wrong; an address that cannot be listened on is one.
+        StoreUnavailable: there is no store to begin with.
+    """
+    clock = WallClock()
+    return await serve_app(
+        settings.server,
+        lambda log: opened_venue(settings, environ=environ, folder=folder, clock=clock, access_log=log),
+        _begin,
+    )
+
+
+def _begin(app: VenueApp, url: str) -> None:
+    app.reference.make()
+    _log.info("serving", url=url, chains=sorted(app.places))
+    for place in app.places.values():
+        if place.settings.delta and place.no_delta:
+            _log.warning(place.no_delta, missing=f"[relayers.{place.chain_id}]")
 
 
 @click.command("serve")

@@ -3,10 +3,13 @@
     nursery    server(s) · price sources · freshness · node reader · takers reader · kill switch
 
 Shut-down: listeners close, answers in flight go out, then everything else is cancelled.
+
+The random part of nonceAndMeta, from the operating system, read in blocks.
 """
 
+import os
 import socket
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from functools import partial
@@ -20,6 +23,7 @@ import trio
 from msgspec.structs import replace
 
 from ...codecs.http1 import Http1Limits
+from ...config import limits
 from ...config.errors import ConfigError
 from ...config.limits import MAKER_JSON_BYTES_MAX
 from ...config.secret import read_secret
@@ -38,7 +42,6 @@ from ..safety.kill_switch import KillSwitch
 from ..server import AccessLog, Router, Server
 from ..server.gate import Gate, encode_maker_error
 from .admin import admin_surface
-from .entropy import random96_source
 from .feed import Feed
 from .prices.source import SourceContext, SourcePair, load_source
 from .quoting.funds import FundsSettings, MakerFunds
@@ -48,6 +51,28 @@ from .quoting.takers import follow_takers
 from .role import ChainRole, build_chain
 from .stream import STOPPED
 from .surface import ChainSurface
+
+_BYTES = limits.FIRM_RANDOM_BITS // 8
+_NUMBERS_PER_READ = 1_024
+
+
+def random96_source(read: Callable[[int], bytes] = os.urandom) -> Callable[[], bytes]:
+    """A function that gives 12 unpredictable bytes each time, none twice.
+
+    Args:
+        read: count of bytes -> so many unpredictable bytes.
+    """
+    waiting: list[bytes] = []
+    take = waiting.pop
+
+    def random96() -> bytes:
+        if not waiting:
+            block = read(_BYTES * _NUMBERS_PER_READ)
+            waiting.extend(block[at : at + _BYTES] for at in range(0, len(block), _BYTES))
+        return take()
+
+    return random96
+
 
 ALONE = ProcessNumber(0, 1)
 _CONNECTIONS_MAX = 4

@@ -3,7 +3,15 @@
 GET /prices, GET /swap and the Market path of GET /v2/quote come down to one `MarketAsk`, which is priced on
 the live books of a place.
 
-Source: spec 1.13, 1.12; interop.md 3; choices.md#chains-and-tokens, choices.md#quotes-and-routes.
+How much worse than the mid price a plan is, in percent.
+
+    (USD value of what is given - USD value of what is received) / USD value of what is given x 100
+
+Both values are by mid prices of live books, so what remains is the spread, the depth that the amount takes,
+and taxes; gas and fees are not in it. Below zero where a plan beats the mid prices.
+
+Source: spec 1.13, 1.12; interop.md 3; choices.md#chains-and-tokens, choices.md#quotes-and-routes; spec
+    1.13.19, 1.13.26, 1.26.8.
 Choice: Decimals may be absent, since those of listed tokens are known.
 Choice: A token for itself, and the native token for its wrapped form, is `No route`.
 Choice: includeDEXS and excludeDEXS name makers letter by letter; excludeRFQ leaves no source. Unknown names
@@ -16,6 +24,8 @@ Choice: `route` names all tokens of the only permitted path, both ends included,
     token equals its wrapped form.
 Choice: `receiver` is checked and changes no price; makers that have blacklisted `userAddress` or `txOrigin`
     are left out.
+Choice: `maxImpact` replaces the ceiling of 15 % and never makes an error: a route says `maxImpactReached`. A
+    missing price in US dollars counts as reached unless `ignoreBadUsdPrice`.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -33,7 +43,6 @@ from ...config.errors import InvalidInput, InvalidToken, NoRoute, TokenNotSuppor
 from ...config.limits import BPS_ONE, MAX_IMPACT_PERCENT_DEFAULT, ROUTE_TOKENS_MAX
 from ...config.sections.partners import RegisteredPartner, ResolvedFee, Tier, resolve_fee
 from ...crypto.addresses import parse_address
-from ..routing.search.impact import impact, max_impact_reached
 from ..routing.search.plan import SwapRequest, Taxes
 from ..routing.tokens import ListedToken, TokenTable
 from .no_route import no_route
@@ -41,6 +50,32 @@ from .price_route import METHODS, Offered, UnsealedRoute, price_route
 
 if TYPE_CHECKING:
     from ..served.served_chain import ServedChain
+from decimal import ROUND_HALF_EVEN, Context
+
+from ...feeds.books.usd_prices import UsdPrices
+from ..routing.search.plan import RoutePlan
+
+_PERCENT = Context(prec=28, rounding=ROUND_HALF_EVEN)
+
+
+def impact(plan: RoutePlan, usd: UsdPrices) -> Decimal | None:
+    """Percent; None where a price in dollars is missing, or what is given is worth none."""
+    hops = plan.paths[0].hops
+    given = usd.value(hops[0].src_token, plan.src_amount)
+    received = usd.value(hops[-1].dest_token, plan.dest_amount)
+    if not given or received is None:
+        return None
+    return _PERCENT.divide(_PERCENT.multiply(_PERCENT.subtract(given, received), Decimal(100)), given)
+
+
+def max_impact_reached(
+    impact_percent: Decimal | None, max_percent: Decimal, *, ignores_bad_price: bool
+) -> bool:
+    """Whether a route is marked `maxImpactReached`: above the ceiling, or unknown unless that is ignored."""
+    if impact_percent is None:
+        return not ignores_bad_price
+    return impact_percent > max_percent
+
 
 _METHODS_ELSEWHERE = {METHODS[Side.SELL]: "swapExactAmountIn", METHODS[Side.BUY]: "swapExactAmountOut"}
 _RFQ_METHOD = "swapOnAugustusRFQTryBatchFill"

@@ -1,18 +1,30 @@
 """The endpoints of OTC orders: a maker posts, everybody reads.
 
+How much of a token an account can still give with new OTC orders.
+
+    min(balance, allowance to the RFQ contract) - what is left of its PENDING orders of the token, at least 0
+
+GET /ft/events: which events of OTC orders a stream is asked for.
+
+Events of OTC orders use the log, messages, tokens and bounds of Delta's events.
+
 Source: spec 2.6 to 2.10; interop.md 1; choices.md#requests-and-errors, choices.md#fees-and-partners,
-    choices.md#otc-orders.
+    choices.md#otc-orders; spec 2.10; interop.md 1; ARCHITECTURE.md, "Push"; spec 2.13.3.
 Choice: The token of a fillable balance is a path member or `token`; both have to agree.
 Choice: Fillable balances without a token cover the venue's listed ERC-20 tokens and at most 100 tokens of the
     account's live orders. An unlisted token may be named.
+Choice: A fillable balance is the lesser of balance and allowance less the unfilled amounts of PENDING orders,
+    at least 0; a DRAFT or SUSPENDED order reserves nothing.
+Choice: A permit beyond the allowance is not in the fillable balance: it counts for its own order alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from functools import partial
 from itertools import islice
 from typing import Literal
 
+from ...codecs.messages.event_messages import OtcEventsQuery, decode_otc_events_query
 from ...codecs.messages.otc_messages import (
     OtcBalanceQuery,
     OtcFillableBalance,
@@ -25,7 +37,7 @@ from ...codecs.messages.otc_messages import (
     decode_otc_listing_query,
     decode_otc_order,
 )
-from ...codecs.messages.vocabulary import OtcOrderBy
+from ...codecs.messages.vocabulary import OtcOrderBy, OtcState
 from ...codecs.messages.wire import encode
 from ...codecs.trading_token import NATIVE_TOKEN
 from ...config.errors import InvalidInput, OrderNotFound
@@ -34,18 +46,71 @@ from ...crypto.addresses import parse_address
 from ...crypto.hexadecimal import parse_hex, to_hex
 from ..admission.signatures import SignatureBudget
 from ..api.chain_parameter import chain_in_path
+from ..api.event_streams import EventStreams, ids_of_hashes
 from ..api.routes import OTC_PREFIX, Endpoint
 from ..chain.holdings import HoldingQuestion, holdings
+from ..events.filters import EventFilter
+from ..orders.order_units import OTC
 from ..served.asking import in_time
 from ..served.served_chain import ServedChain, ServedChains, otc_chain_at
 from ..server.routing import HttpCall, Reply
 from ..store.queries import OtcFilter
-from ..store.rows import amount32
+from ..store.rows import OtcOrderRow, amount32, amount_of
 from ..store.store import Store
-from .fillable import fillable, promised
 from .live_orders import OtcOrders
 from .order_desk import OtcDesk
 from .stored_orders import StoredOtcOrders
+
+
+def otc_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
+    """The rows of the table."""
+    return (
+        streams.endpoint(
+            f"{OTC_PREFIX}/events",
+            _asked,
+            query=OtcEventsQuery,
+            group="OTC orders",
+            summary="What happens to OTC orders, as it happens",
+            detail="Every change of an OTC order.",
+        ),
+    )
+
+
+def _asked(query: bytes) -> tuple[EventFilter, str | None]:
+    """What is wanted, and the token to begin behind.
+
+    Raises:
+        InvalidInput: a parameter is at fault.
+    """
+    asked = decode_otc_events_query(query)
+    wanted = EventFilter(
+        surface=OTC.name,
+        owner=None if asked.maker is None else parse_address(asked.maker, "maker"),
+        taker=None if asked.taker is None else parse_address(asked.taker, "taker"),
+        orders=frozenset(ids_of_hashes(asked.order_hash or ())),
+        chain_ids=frozenset(asked.chain_id or ()),
+    )
+    return wanted, asked.after
+
+
+def promised(orders: Iterable[OtcOrderRow]) -> dict[bytes, int]:
+    """Maker's asset -> what is left of the PENDING orders that give it; 0 where other orders alone do."""
+    left: dict[bytes, int] = {}
+    for order in orders:
+        of_order = amount_of(order.remaining) if order.status is OtcState.PENDING else 0
+        left[order.maker_asset] = left.get(order.maker_asset, 0) + of_order
+    return left
+
+
+def fillable(usable: Mapping[bytes, int], taken: Mapping[bytes, int], token: bytes) -> int:
+    """What is left of a token.
+
+    Args:
+        usable: the smaller of balance and allowance; a token that tells neither is not there.
+        taken: see `promised`.
+    """
+    return max(0, usable.get(token, 0) - taken.get(token, 0))
+
 
 _HASH_BYTES = 32
 _P2P = f"{OTC_PREFIX}/p2p/{{chainId}}"

@@ -1,13 +1,31 @@
 """What is kept of an OTC order for good, beside its row: what was signed and what came with it. Pure.
 
-Source: spec 2.3; ARCHITECTURE.md, "Databases" (the signed document is a row of its own).
+What is known of an OTC order beside its row: what was signed, and what the chain's logs say of it.
+
+The stored order, as a post and every read answer it.
+
+    row + document -> StoredOrder
+
+Source: spec 2.3; ARCHITECTURE.md, "Databases" (the signed document is a row of its own);
+    choices.md#otc-orders; spec 2.4.
+Choice: Addresses of a record have checksums; the signature is as posted, with v of 27 or 28.
 """
+
+from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 from msgspec import Struct
 
 from ...codecs.eip712_orders.rfq import RfqOrder
-from ..store.rows import OtcOrderRow, amount_of
+from ...codecs.messages.otc_messages import StoredOrder
+from ...codecs.messages.vocabulary import OtcState
+from ...config.errors import InvalidSignature
+from ...crypto.addresses import to_checksum
+from ...crypto.hexadecimal import to_hex
+from ...crypto.signatures import signer
+from ..store.rows import OtcCancel, OtcFill, OtcOrderRow, amount_of
+from .life import OtcFacts
 
 
 class OtcDocument(Struct, frozen=True, array_like=True):
@@ -44,4 +62,72 @@ def order_of(row: OtcOrderRow, document: OtcDocument) -> RfqOrder:
         taker=row.taker,
         maker_amount=amount_of(row.maker_amount),
         taker_amount=amount_of(row.taker_amount),
+    )
+
+
+_MAY_OPEN = frozenset({OtcState.FULFILLED, OtcState.CANCELLED})
+
+
+def facts_of(
+    row: OtcOrderRow,
+    document: OtcDocument,
+    fills: Sequence[OtcFill],
+    cancels: Sequence[OtcCancel],
+    *,
+    settled_below: int = 0,
+    ended_at: int | None = None,
+    is_short: bool = False,
+) -> OtcFacts:
+    """What `life.told_by_chain` is asked with; see `OtcFacts`.
+
+    Args:
+        settled_below: 0 where nobody asks whether its end is final.
+    """
+    return OtcFacts(
+        fills,
+        cancels,
+        amount_of(document.filled_before),
+        settled_below,
+        ended_at,
+        row.status in _MAY_OPEN and not is_by_key(row, document),
+        is_short,
+    )
+
+
+def is_by_key(row: OtcOrderRow, document: OtcDocument) -> bool:
+    """Whether the maker's key made the signature; else the maker is a contract."""
+    try:
+        return signer(row.order_hash, document.signature) == row.maker
+    except InvalidSignature:
+        return False
+
+
+_address_text = lru_cache(maxsize=4_096)(to_checksum)  # a listing is of one account, and of few tokens
+
+
+def stored_order(row: OtcOrderRow, document: OtcDocument) -> StoredOrder:
+    """What everybody may know of an order."""
+    return StoredOrder(
+        nonce_and_meta=str(amount_of(document.nonce_and_meta)),
+        expiry=document.expiry,
+        maker_asset=_address_text(row.maker_asset),
+        taker_asset=_address_text(row.taker_asset),
+        maker_amount=str(amount_of(row.maker_amount)),
+        taker_amount=str(amount_of(row.taker_amount)),
+        maker=_address_text(row.maker),
+        taker=_address_text(row.taker),
+        signature=to_hex(document.signature),
+        permit_maker_asset=None if document.permit is None else to_hex(document.permit),
+        order_hash=to_hex(row.order_hash),
+        chain_id=row.chain_id,
+        state=row.status,
+        type=row.type,
+        taker_from_meta=_address_text(row.taker_from_meta),
+        maker_balance=str(amount_of(row.maker_balance)),
+        fillable_balance=str(amount_of(row.remaining)),
+        reserved_balance=str(amount_of(row.reserved)),
+        swappable_balance=str(amount_of(row.swappable)),
+        transaction_hash=None if row.transaction_hash is None else to_hex(row.transaction_hash),
+        created_at=row.created_ms // 1_000,
+        updated_at=row.updated_ms // 1_000,
     )

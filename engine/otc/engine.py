@@ -15,7 +15,10 @@ What it shares with other kinds of orders is run by `order_engines`: the shards 
 the chains' indexers. An order that is overdue expires only once the chain is read up to the head: a fill that
 nobody has seen yet comes first.
 
+Opens what runs the OTC orders of a venue: the engine, and on each chain its watches and its projection.
+
 Source: spec 2.5; ARCHITECTURE.md, "Orders", "Transitions", "Start".
+Choice: OTC orders need `rfq` on the chain and no relayer.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -31,10 +34,11 @@ from ..orders.boot import TakenUp
 from ..orders.followed_chain import FollowedChain
 from ..orders.live_rows import LiveRowsStatistics
 from ..orders.order_acts import OrderActs
-from ..orders.order_engines import ExpiryTimer
+from ..orders.order_engines import ExpiryTimer, Footing
 from ..orders.order_units import OTC
 from ..orders.scheduler import Scheduler
 from ..orders.step import OrderStep
+from ..served.served_chain import ServedChain, ServedChains
 from ..served.token_permits import deadline_of
 from ..store.leases import Leases
 from ..store.rows import NEVER_S, OrderEvent, OtcOrderRow
@@ -42,6 +46,7 @@ from .drafts import Drafts, DraftsStatistics
 from .funds_watch import OtcFundsWatch
 from .life import LIVE, expired
 from .live_orders import LiveOtc, OtcOrders
+from .projection import OtcProjection
 
 _LOOK_MS = 1_000
 
@@ -229,3 +234,48 @@ class OtcEngine:
 def _is_begun_draft(row: OtcOrderRow) -> bool:
     """Whether something was filled of it, so that its maker's contract has accepted the signature."""
     return row.status is OtcState.DRAFT and row.remaining != row.maker_amount
+
+
+def open_otc(footing: Footing, places: ServedChains) -> OtcEngine:
+    """The engine of the chains that have an RFQ contract.
+
+    Args:
+        footing: what it shares with other engines.
+    """
+    orders = OtcOrders(footing.store, footing.leases)
+    chains = {
+        chain_id: _chain(footing, place, orders)
+        for chain_id, place in places.items()
+        if place.settings.rfq and place.rfq
+    }
+    return OtcEngine(footing.leases, footing.scheduler, orders=orders, chains=chains, wall_ms=footing.wall_ms)
+
+
+def _chain(footing: Footing, place: ServedChain, orders: OtcOrders) -> OtcChain:
+    followed = footing.chains.of(place.chain_id)
+    funds = OtcFundsWatch(
+        place.chain,
+        footing.store,
+        orders,
+        followed.watch,
+        rfq=place.rfq,
+        read_to=followed.read_to,
+        wall_ms=footing.wall_ms,
+    )
+    drafts = Drafts(
+        place.chain,
+        orders,
+        rfq=place.rfq,
+        read_to=followed.read_to,
+        is_short=funds.is_short,
+        wall_ms=footing.wall_ms,
+    )
+    projection = OtcProjection(
+        footing.store,
+        orders,
+        confirmations=place.settings.confirmations,
+        is_short=funds.is_short,
+        now_ms=footing.wall_ms,
+    )
+    followed.join(projection, funds.touched)
+    return OtcChain(followed, funds, drafts)

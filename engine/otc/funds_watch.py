@@ -49,11 +49,10 @@ from ..store.rows import OrderDocument, OtcOrderRow, amount_of
 from ..store.store import Store
 from ..store.tables import OTC_DOCUMENT
 from ..store.units import row_of
-from .balances import Backed, OrderBacking, standings
+from .balances import Backed, OrderBacking, is_wanted, standings, trial_calls, trial_results
 from .document import decode_document
 from .life import BACKED, LIVE, stood
 from .live_orders import LiveOtc, OtcOrders
-from .permits import is_wanted, trial_calls, trial_results
 
 _log = structlog.get_logger("cambist.venue")
 

@@ -28,8 +28,7 @@ from ..store.rows import NEVER_S, OrderDocument, OtcCancel, OtcCancelUntil, OtcF
 from ..store.store import Store
 from ..store.tables import OTC_CANCEL, OTC_CANCEL_UNTIL, OTC_DOCUMENT, OTC_FILL, OTC_ORDER
 from ..store.units import Conflict, Done, Duplicate, Put, Unit, drop, put, row_of
-from .chain_facts import facts_of
-from .document import OtcDocument, decode_document, encode_document
+from .document import OtcDocument, decode_document, encode_document, facts_of
 from .life import told_by_chain
 
 

@@ -34,10 +34,9 @@ from ..served.asking import in_time, latest_block, signer_has_code
 from ..served.served_chain import ServedChain, ServedChains, otc_chain_at
 from ..store.rows import OtcOrderRow, amount_of
 from .balances import Backed, is_backed
-from .document import OtcDocument
+from .document import OtcDocument, stored_order
 from .life import signed
 from .live_orders import OtcOrders
-from .record import stored_order
 from .stored_orders import StoredOtcOrders
 from .submission import Answered, Begun, answered, begun, left_of, new_document, new_row, submission_calls
 from .terms import IdentifiedOtc, OtcTerms, checked, identify, otc_domain

@@ -24,8 +24,7 @@ from ..store.rows import OrderDocument, OtcCancel, OtcCancelUntil, OtcFill, OtcO
 from ..store.store import Store
 from ..store.tables import OTC_DOCUMENT, OTC_ORDER
 from ..store.units import Change, row_of
-from .chain_facts import facts_of
-from .document import decode_document
+from .document import decode_document, facts_of
 from .life import told_by_chain
 from .live_orders import OtcLogs, OtcOrders, cancel_by, log_queries, logs_of
 

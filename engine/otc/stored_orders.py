@@ -22,8 +22,7 @@ from ..store.rows import ChainCursor, OrderDocument, OtcFill, OtcOrderRow
 from ..store.store import Store
 from ..store.tables import CHAIN_CURSOR, OTC_DOCUMENT, OTC_FILL, OTC_ORDER
 from ..store.units import row_of
-from .document import decode_document
-from .record import stored_order
+from .document import decode_document, stored_order
 
 _FAR = 1_000  # orders to be passed over, from which on it pays to count first
 _COUNTS_MAX = 1_000  # listings whose counts are remembered for their far pages

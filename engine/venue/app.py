@@ -54,10 +54,8 @@ from ..market.api import MarketEndpoints
 from ..market.market_desk import MarketDesk
 from ..market.unfilled import Asker
 from ..orders.order_engines import OrderEngines, open_footing
-from ..otc.api import OtcEndpoints
-from ..otc.engine import OtcEngine
-from ..otc.opening import open_otc
-from ..otc.otc_events import otc_event_endpoints
+from ..otc.api import OtcEndpoints, otc_event_endpoints
+from ..otc.engine import OtcEngine, open_otc
 from ..process.clock import WallClock
 from ..process.credentials import check_addresses
 from ..routing.makers import MakersOpening, nodes_of, open_chains, open_makers
@@ -72,14 +70,13 @@ from ..telemetry.delta_metrics import DeltaCollector, FollowedCollector
 from ..telemetry.loop_lag import LoopLag
 from ..telemetry.metrics import Metrics
 from ..telemetry.otc_metrics import OtcCollector
-from .health import HealthEndpoints, Readiness
+from .health import HealthEndpoints, Readiness, health_endpoints
 from .maker_scores import MakerScoreBoard
 from .maker_watch import MakerWatch, rules_file
-from .operating import health_endpoints, stream_endpoints
 from .quote import Quotes
 from .reference import Reference
 from .resources import Resources
-from .streams import QuoteStreams, StreamedChain
+from .streams import QuoteStreams, StreamedChain, stream_endpoints
 from .venue_metrics import tell_events, tell_readiness, tell_venue
 from .webhooks import WebhookDesk
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 from ...codecs.messages.wire import encode
 from ...config.errors import PathNotFound
 from ..admission.admission import is_local
+from ..api.routes import Endpoint
 from ..server.routing import HttpCall, Reply
 from ..telemetry.metrics import CONTENT_TYPE, Metrics
 
@@ -73,3 +74,36 @@ class HealthEndpoints:
             families.append(family)
             await trio.lowlevel.checkpoint()
         return Reply(200, b"".join(families), content_type=CONTENT_TYPE)
+
+
+def health_endpoints(health: HealthEndpoints) -> tuple[Endpoint, ...]:
+    """The rows of what operators watch."""
+    return (
+        Endpoint(
+            method="GET",
+            path="/healthz",
+            plain=health.healthy,
+            cost=0,
+            group="Operation",
+            summary="Whether the process answers",
+            answer=Healthy,
+        ),
+        Endpoint(
+            method="GET",
+            path="/readyz",
+            plain=health.ready,
+            cost=0,
+            group="Operation",
+            summary="Whether it can quote: 503 with reasons where it cannot",
+            answer=Readiness,
+        ),
+        Endpoint(
+            method="GET",
+            path="/metrics",
+            coroutine=health.metrics,
+            cost=0,
+            group="Operation",
+            summary="Prometheus metrics, for this machine alone unless the settings say otherwise",
+            content_type=CONTENT_TYPE,
+        ),
+    )

@@ -32,7 +32,7 @@ from ...config.timeouts import QUOTE_STREAM_BEAT_S, QUOTE_STREAM_LOOK_S
 from ...feeds.books.pair_index import PairIndex
 from ..admission.open_streams import OpenStreams
 from ..api.event_streams import CONTENT_TYPE, HEADERS
-from ..api.routes import encode_trading_error
+from ..api.routes import Endpoint, encode_trading_error
 from ..routing.tokens import TokenTable
 from ..server.routing import HttpCall, StreamReply
 
@@ -40,6 +40,7 @@ from ..server.routing import HttpCall, StreamReply
 Quote = Callable[[bytes, int, str], bytes]
 
 _BEAT = b": beat\n\n"
+_COST = 5  # it is priced again and again
 _MARKED_AT_ONCE = 32  # streams that are looked at between two checkpoints
 
 
@@ -366,3 +367,21 @@ def _amounts(body: bytes) -> tuple[str, ...]:
         route = delta.route
         return "delta", route.origin.input.amount, route.destination.output.amount
     return ()
+
+
+def stream_endpoints(streams: QuoteStreams) -> tuple[Endpoint, ...]:
+    """The rows of quotes that are streamed."""
+    return (
+        Endpoint(
+            method="GET",
+            path="/v2/quote/stream",
+            coroutine=streams.open,
+            cost=_COST,
+            group="Quotes",
+            summary="The quote, and again whenever the books change it",
+            detail="Server-sent events: `quote` with the answer of GET /v2/quote, every 15 seconds where "
+            "nothing changes, and `error` with an error body while it cannot be priced.",
+            query=QuoteQuery,
+            content_type=CONTENT_TYPE,
+        ),
+    )

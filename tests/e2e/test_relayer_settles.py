@@ -11,7 +11,7 @@ from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.relay.relayer import IntentOutcome, Relayer
-from cambist.engine.chain.relay.relaying import relayer_of
+from cambist.engine.delta.opening import relayer_of
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.rows import IntentState
 from support.anvil import KEYS

@@ -18,7 +18,7 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.api.openapi import openapi_document
 from cambist.engine.client.client import VenueClient
 from cambist.engine.client.events import OrderEvents, OtcEventsWanted
-from cambist.engine.otc.otc_events import otc_event_endpoints
+from cambist.engine.otc.api import otc_event_endpoints
 from cambist.engine.store.follower import START
 from cambist.engine.store.rows import amount32
 from cambist.feeds.net.websocket import HandshakeRefused, WebSocketClosed

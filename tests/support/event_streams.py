@@ -28,7 +28,7 @@ from cambist.engine.api.event_streams import EventStreams, Sees
 from cambist.engine.api.routes import encode_trading_error, mount_endpoints
 from cambist.engine.delta.api.order_events import order_event_endpoints
 from cambist.engine.events.hub import EventHub
-from cambist.engine.otc.otc_events import otc_event_endpoints
+from cambist.engine.otc.api import otc_event_endpoints
 from cambist.engine.server import Router
 from cambist.engine.store.store import Store
 from cambist.feeds.net.websocket import WebSocket, connect_websocket

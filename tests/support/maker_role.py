@@ -8,7 +8,7 @@ import msgspec
 
 from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.config.settings import Settings, parse_settings
-from cambist.engine.maker.entropy import random96_source
+from cambist.engine.maker.app import random96_source
 from cambist.engine.maker.role import ChainRole, build_chain
 from cambist.engine.process.credentials import policed_key
 

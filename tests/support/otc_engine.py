@@ -22,8 +22,8 @@ from cambist.engine.orders.order_engines import Footing, OrderEngines
 from cambist.engine.orders.order_units import OTC
 from cambist.engine.orders.scheduler import Scheduler
 from cambist.engine.otc.document import OtcDocument
+from cambist.engine.otc.engine import open_otc
 from cambist.engine.otc.live_orders import LiveOtc
-from cambist.engine.otc.opening import open_otc
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.queries import by
 from cambist.engine.store.rows import OtcOrderRow, amount32, amount_of

@@ -43,8 +43,7 @@ from cambist.engine.orders.order_engines import OrderEngines, open_footing
 from cambist.engine.orders.order_units import OTC
 from cambist.engine.orders.scheduler import Scheduler
 from cambist.engine.otc.api import OtcEndpoints
-from cambist.engine.otc.engine import OtcEngine
-from cambist.engine.otc.opening import open_otc
+from cambist.engine.otc.engine import OtcEngine, open_otc
 from cambist.engine.process.clock import WallClock
 from cambist.engine.routing.tokens import TokenTable
 from cambist.engine.served.served_chain import ServedChain

@@ -1,12 +1,14 @@
 """The endpoints that read Delta orders, and the balances that orders commit or leave.
 
-Source: spec 1.19 to 1.21; interop.md 3.
+What the Delta contract could take of an account now: of each token the smaller of balance and allowance.
+
+Source: spec 1.19 to 1.21; interop.md 3; interop.md 3, fillablebalance; engine/chain/holdings.
 Choice: A malformed hash is 400; a malformed id is an unknown one: 404.
 Choice: A listing needs an owner, named orders or the operator's key; the record of one order needs its id or
     hash alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from ....codecs.messages.delta_messages import (
@@ -18,21 +20,42 @@ from ....codecs.messages.delta_messages import (
 )
 from ....codecs.messages.vocabulary import OrderType
 from ....codecs.messages.wire import encode
+from ....codecs.trading_token import NATIVE_TOKEN
 from ....config.errors import InvalidInput, OrderNotFound
 from ....config.limits import VENUE_ORDER_IDS_MAX
 from ....crypto.addresses import parse_address
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ...api.chain_parameter import chain_in_path
 from ...api.routes import Endpoint
+from ...chain.holdings import HoldingQuestion, holdings
 from ...served.asking import in_time
 from ...served.served_chain import ServedChain, ServedChains, delta_chain_at
 from ...server.routing import HttpCall, Reply
 from ...store.queries import DeltaFilter
 from ...store.store import Store
 from ..intake.stored_orders import Page, StoredOrders
-from ..intake.usable_funds import usable_of
 from ..orders.fillable import MAY_BE_SETTLED, fillable, promised
 from ..orders.life import OPEN
+
+
+async def usable_of(place: ServedChain, user: bytes, tokens: Sequence[bytes]) -> dict[bytes, int]:
+    """Token -> raw units, all of one block; 0 of a token whose contract does not tell.
+
+    Args:
+        tokens: 20 bytes each; of the native one the balance counts alone.
+
+    Raises:
+        ChainError: nobody answers.
+    """
+    others = [token for token in tokens if token != NATIVE_TOKEN]
+    told = await holdings(place.chain, [HoldingQuestion(token, user, place.delta) for token in others])
+    usable = {
+        token: 0 if found is None else found.usable for token, found in zip(others, told.found, strict=True)
+    }
+    if NATIVE_TOKEN in tokens:
+        usable[NATIVE_TOKEN] = await place.chain.balance(user, told.block_hash)
+    return usable
+
 
 _HASH_BYTES = 32
 _COMMITTED = "/v2/delta/orders/fillablebalance/{chainId}/{user}"

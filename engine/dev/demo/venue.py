@@ -2,9 +2,12 @@
 
 `place_settings` says who they are. Each has secrets, a state directory and a listener of its own; makers have
 keys and funds, which they read from the chain, and the venue has the relayer's key. All go by one clock.
+
+The demo's clock: everybody's, so that it can be put forward for all of them at once.
 """
 
 import secrets
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -25,10 +28,29 @@ from ...agent.app import AgentApp, opened_agent
 from ...chain.deploy.address_book import write_entries
 from ...chain.transact import transact
 from ...maker.app import MakerApp
+from ...process.clock import WallClock
 from ...venue.app import VenueApp, opened_venue
-from .passing_clock import PassingClock
 from .place_settings import AGENTS, GRIDS, QUOTED, TOKENS, agent_text, maker_text, shared_secrets, venue_text
 from .settlement import CHAIN_ID, DemoChain
+
+_NS = 10**9
+
+
+class PassingClock(WallClock):
+    """A wall clock that goes as time does, and further where it is told to."""
+
+    __slots__ = ("_ahead_ns",)
+
+    def __init__(self) -> None:
+        self._ahead_ns = 0
+        super().__init__(
+            lambda: time.time_ns() + self._ahead_ns, lambda: time.monotonic_ns() + self._ahead_ns
+        )
+
+    def put_forward(self, to_s: int) -> None:
+        """To a time, Unix seconds; nothing where that has passed."""
+        self._ahead_ns += max(to_s * _NS - self.now_ms() * 1_000_000, 0)
+
 
 _RELAYER = 1  # account of the devnet that may settle
 _READY_S = 20.0

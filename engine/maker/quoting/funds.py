@@ -20,9 +20,8 @@ import trio
 from ....codecs.contracts import calldata
 from ....config.errors import ChainError
 from ...chain.nodes.json_rpc import RpcNode
-from .ledger import MakerHolding
+from .ledger import MakerHolding, Share
 from .quotes import Desk
-from .shares import Share
 
 QUOTES_PER_CALL = 500
 QUOTES_PER_ROUND = 2_000

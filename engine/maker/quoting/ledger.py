@@ -7,6 +7,15 @@ A promise holds its maker amount back from the token's funds and its notional fr
 grace is for chains whose clock is behind ours: a quote can be filled until a block is later than its expiry.
 A filled promise is remembered until then too, so that a fill that is undone is reserved again.
 
+How several processes divide funds without telling one another what they promised.
+
+Each of N processes may promise up to its share, floor(funds / N). When funds fall, by a fill or a withdrawal,
+promises made under a larger share are still alive; so a process assumes the worst of the others, that each
+has promised the largest share of the time that a promise lives:
+
+    mine = min(floor(funds / N), funds - (N - 1) x largest share of that time)
+
+Source: spec 3.1.20 to 3.1.24; interop.md 1 (`remaining`), 4 (funds strictly above makerAmount).
 Guarantees: a promise is only taken if all live ones of its token together stay below the funds; memory is
 bounded by `live_max` and UNUSED_REMEMBERED_MAX; no call does more than its `count_max` of releases.
 
@@ -14,7 +23,8 @@ A quote counts as unused from its signature until it fills or its window passes.
 UNUSED_REMEMBERED_MAX unused quotes and forgets the oldest first.
 
 Choice: A quote that the maker cancels on chain counts as filled: the contract does not distinguish them.
-Source: spec 3.1.20 to 3.1.24; interop.md 1 (`remaining`), 4 (funds strictly above makerAmount).
+Guarantees: what all processes may promise is never more than the funds, as long as all of them read the
+chain more often than funds go up and down again.
 """
 
 from collections import deque
@@ -24,6 +34,34 @@ from msgspec import Struct
 
 from ....codecs.rounding import div_down
 from ....config.errors import FirmRefused
+
+
+class Share:
+    """One process's part of one token's funds.
+
+    Args:
+        count: how many processes there are.
+        lifetime_s: how long a promise lives at most.
+    """
+
+    __slots__ = ("_count", "_largest", "_lifetime_s")
+
+    def __init__(self, count: int, lifetime_s: int) -> None:
+        self._count = count
+        self._lifetime_s = lifetime_s
+        self._largest: deque[tuple[int, int]] = deque()  # (until, share): shares fall from left to right
+
+    def of(self, funds: int, now_s: int) -> int:
+        """What this process may promise, given what all of them have; raw units."""
+        share = funds // self._count
+        largest = self._largest
+        while largest and largest[-1][1] <= share:
+            largest.pop()
+        largest.append((now_s + self._lifetime_s, share))
+        while largest[0][0] < now_s:
+            largest.popleft()
+        return max(0, min(share, funds - (self._count - 1) * largest[0][1]))
+
 
 EXPIRY_GRACE_S = 15
 RELEASED_AT_ONCE = 64

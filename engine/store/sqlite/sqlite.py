@@ -6,6 +6,8 @@ of their own and see whole batches.
 The process that opens the file has its lock, so that every engine that held shards before has ended: their
 leases are overdue.
 
+The statements that follow from a table, in the form of DB-API drivers with `?`; made once.
+
 Source: ARCHITECTURE.md, "Databases", "Transitions".
 """
 
@@ -13,6 +15,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +41,35 @@ from ..units import (
     UnitOutcome,
     values_of,
 )
-from .statements import compare_and_set, delete, insert
+
+
+@cache
+def insert(name: str, *, unless_there: bool) -> str:
+    """Insert a row: a value for each column."""
+    table = TABLES[name]
+    marks = ", ".join("?" * len(table.columns))
+    tail = " ON CONFLICT DO NOTHING" if unless_there or table.repeatable else ""
+    return f"INSERT INTO {name} ({', '.join(table.columns)}) VALUES ({marks}){tail}"
+
+
+@cache
+def compare_and_set(name: str) -> str:
+    """Rewrite: the mutable columns, then the key, then the version that is expected."""
+    table = TABLES[name]
+    if not table.mutable:
+        raise ValueError(f"{name} has nothing that changes")
+    assigned = ", ".join(f"{column} = ?" for column in table.mutable)
+    found = " AND ".join(f"{column} = ?" for column in table.key)
+    return f"UPDATE {name} SET {assigned}, version = version + 1 WHERE {found} AND version = ?"
+
+
+@cache
+def delete(name: str) -> str:
+    """Delete by key."""
+    if not TABLES[name].unique:
+        raise ValueError("a log is only added to")
+    return f"DELETE FROM {name} WHERE " + " AND ".join(f"{column} = ?" for column in TABLES[name].key)
+
 
 _BUSY_MS = 5_000
 _CACHE_KIB = 16_384

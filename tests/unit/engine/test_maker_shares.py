@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.engine.maker.quoting.shares import Share
+from cambist.engine.maker.quoting.ledger import Share
 
 LIFETIME_S = 165
 

@@ -8,7 +8,7 @@ import pytest
 from cambist.config.errors import ConfigError, PolicyError
 from cambist.config.settings import parse_settings
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.relay.relaying import relay_key, relayer_of
+from cambist.engine.delta.opening import relay_key, relayer_of
 
 KEY = SigningKey(b"\x01" * 32)
 DELTA = "0x" + "d1" * 20

@@ -20,7 +20,7 @@ from cambist.engine.orders.order_units import (
 )
 from cambist.engine.store.queries import IDS_MAX, Query, among, by, render
 from cambist.engine.store.rows import Effect, amount32, amount_of
-from cambist.engine.store.sqlite.statements import compare_and_set, delete, insert
+from cambist.engine.store.sqlite.sqlite import compare_and_set, delete, insert
 from cambist.engine.store.tables import DELTA_FILL, DELTA_ORDER, EFFECT, ORDER_EVENT, TABLES
 from cambist.engine.store.units import (
     Cas,

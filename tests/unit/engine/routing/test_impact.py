@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from cambist.codecs.messages.vocabulary import Side
 from cambist.config import limits
-from cambist.engine.routing.search.impact import impact, max_impact_reached
+from cambist.engine.market.prices import impact, max_impact_reached
 from cambist.engine.routing.search.pathfinder import Pathfinder
 from cambist.engine.routing.search.plan import RoutePlan, SwapRequest
 from cambist.feeds.books.pair_index import PairIndex

@@ -6,7 +6,7 @@ from cambist.codecs.contracts.abi import address_word, selector, uint_word
 from cambist.config.errors import InvalidInput, Reverted
 from cambist.config.limits import UINT256_MAX
 from cambist.engine.chain.holdings import Holding
-from cambist.engine.otc.permits import is_wanted, trial_calls, trial_results
+from cambist.engine.otc.balances import is_wanted, trial_calls, trial_results
 from cambist.engine.served.token_permits import check_named, is_over
 
 MAKER, RFQ, TOKEN, OTHER = (bytes([byte]) * 20 for byte in (1, 2, 3, 4))

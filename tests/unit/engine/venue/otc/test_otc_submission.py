@@ -27,9 +27,8 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65, to_compact64
 from cambist.engine.chain.holdings import Holding
-from cambist.engine.otc.document import decode_document, encode_document, order_of
-from cambist.engine.otc.fillable import fillable, promised
-from cambist.engine.otc.record import stored_order
+from cambist.engine.otc.api import fillable, promised
+from cambist.engine.otc.document import decode_document, encode_document, order_of, stored_order
 from cambist.engine.otc.submission import (
     Answered,
     Begun,
