@@ -1,1 +1,7 @@
-"""What travels: wire messages, amounts, typed orders, calldata and HTTP framing. No I/O."""
+"""Encodings: wire messages, amounts, signed orders, calldata, HTTP framing. No I/O.
+
+In: bytes from outside, or structs from the engine. Out: the other of the two, or an error that names the
+    field.
+Read: `amounts`, `rounding`, `trading_token`, `iso_time`, `messages/`, `canonical_json`, `eip712_orders/`,
+    `contracts/`, `rlp`, `transactions`, `http1/`.
+"""

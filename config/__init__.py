@@ -1,1 +1,7 @@
-"""Settings of the operator and facts of the specification: chains, tokens, partners, limits, errors."""
+"""Settings and fixed facts: chains, tokens, partners, limits, time-outs, and the error tree.
+
+In: a TOML file, environment variables, secret files. Out: one frozen `Settings` tree, and the classes of
+    all errors.
+Read: `settings`, `sections/`, `chains`, `tokens`, `secret`, `errors`, `error_root`, `request_errors`,
+    `error_text`, `catalogue`, `limits`, `timeouts`, `version`.
+"""

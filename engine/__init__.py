@@ -1,1 +1,7 @@
-"""The roles and the capabilities they share; the composition root."""
+"""The roles and the capabilities that they share.
+
+In: settings. Out: a running venue, maker, agent, devnet or command.
+Read: `lifecycle`, `process/`, `server/`, `admission/`, `safety/`, `store/`, `events/`, `chain/`,
+    `routing/`, `served/`, `api/`, `orders/`, `market/`, `otc/`, `delta/`, `telemetry/`, `venue/`, `maker/`,
+    `agent/`, `client/`, `conformance/`, `dev/`, `cli/`.
+"""

@@ -1,1 +1,6 @@
-"""Market makers' books: pure book-keeping, and the drivers that keep it current."""
+"""Market makers' books: pure book-keeping, and the drivers that keep it current.
+
+In: a maker's four HTTP resources and its WebSocket. Out: live books in the pair index, firm quotes, health.
+Read: `supervisor`, `poll`, `stream`, `backoff`, `slices`, `remarks`, `maker_cache`, `blacklist`,
+    `standing`, `books/`, `firm/`, `net/`.
+"""

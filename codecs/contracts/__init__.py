@@ -1,1 +1,6 @@
-"""NO DOCSTRING YET."""
+"""Calldata, return data and logs of the contracts, written by hand for the hot paths.
+
+In: orders and amounts, or the bytes that a chain returns. Out: calldata, or typed results and events.
+Read: `abi`, `calldata`, `router_calldata`, `router_decoding`, `delta_calldata`, `delta_results`,
+    `owner_calldata`, `agent_desk`, `permit`, `contract_events`.
+"""

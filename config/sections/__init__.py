@@ -1,1 +1,6 @@
-"""NO DOCSTRING YET."""
+"""The sections of a settings file, a module each: names, units, defaults and bounds.
+
+In: values as TOML gives them. Out: frozen structs that `config/settings.py` joins into one tree.
+Read: `venue`, `partners`, `maker`, `agent`, `relayer`, `nodes`, `endpoint_url`, `server`, `store`,
+    `webhooks`.
+"""

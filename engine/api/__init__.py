@@ -1,1 +1,6 @@
-"""NO DOCSTRING YET."""
+"""The table of endpoints and all that endpoints share.
+
+In: rows with a path, a cost, a handler, structs. Out: the served routes, the OpenAPI document, event
+    streams.
+Read: `routes`, `chain_parameter`, `openapi`, `event_streams`.
+"""

@@ -1,6 +1,9 @@
-"""The `cambist` command. Each file of this folder is one command or one group of them.
+"""The `cambist` command: a module or a folder for each command or group.
 
-Errors of ours end a command with one line on standard error and exit status 1; wrong usage with 2.
+In: arguments. Out: exit status 0; 1 with one line on standard error for an error of ours; 2 for wrong
+    usage.
+Read: `demo`, `devnet`, `serve`, `maker`, `maker_check`, `agent`, `makers`, `swap`, `order/`, `otc/`,
+    `webhooks`, `contracts/`, `db`, `offline/`, `parameters`, `sources`.
 """
 
 import os

@@ -1,1 +1,6 @@
-"""NO DOCSTRING YET."""
+"""Delta orders: priced, signed, auctioned among agents, settled by the relayer.
+
+In: signed orders. Out: settlements on chain, records, and the reason why an order waits.
+Read: `orders/`, `pricing/`, `intake/`, `resting/`, `bids/`, `auction/`, `settlement/`, `engine`, `opening`,
+    `explain`, `api/`.
+"""

@@ -1,1 +1,5 @@
-"""The market maker: its prices shown and streamed, its firm quotes signed, its promises kept."""
+"""The market maker's role: prices shown and streamed, firm quotes signed, promises kept.
+
+In: a price source, requests of the service. Out: grids, signed firm quotes.
+Read: `serve`, `app`, `role`, `surface`, `admin`, `feed`, `stream`, `quoting/`, `prices/`.
+"""

@@ -1,1 +1,6 @@
-"""NO DOCSTRING YET."""
+"""Market swaps: from a priced route, or from signed orders, to a transaction.
+
+In: GET /prices, GET /swap, POST /transactions. Out: a sealed route; calldata for the Router.
+Read: `api`, `market_desk`, `prices`, `price_route`, `no_route`, `ticket`, `funds`, `transaction`,
+    `signed_orders`, `order_fills`, `unfilled`.
+"""

@@ -1,1 +1,6 @@
-"""NO DOCSTRING YET."""
+"""OTC orders: posted by a maker, backed by its funds, filled or cancelled on chain.
+
+In: signed RFQ orders, logs, balances. Out: stored orders with their state and swappable balance.
+Read: `api`, `terms`, `submission`, `order_desk`, `document`, `life`, `live_orders`, `balances`,
+    `funds_watch`, `drafts`, `projection`, `stored_orders`, `engine`.
+"""

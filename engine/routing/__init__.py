@@ -1,1 +1,5 @@
-"""Routes and prices over live books."""
+"""The makers of one chain, opened: routes over their live books, and firm quotes for a route.
+
+In: settings of makers, a pair and an amount. Out: a plan with prices, and signed fills for it.
+Read: `served`, `tokens`, `makers`, `gas_watch`, `search/`, `firm/`.
+"""

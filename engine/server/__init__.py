@@ -1,4 +1,10 @@
-"""The HTTP/1.1 server: routing, the drivers of connections, the access log, several processes."""
+"""The HTTP/1.1 server: routes, the two drivers of connections, the access log.
+
+In: accepted sockets and a table of routes. Out: answers, streams, WebSockets, a line of the access log
+    each.
+Read: `routing`, `exchange`, `gate`, `listener`, `reactor`, `connection`, `turns`, `streaming`,
+    `access_log`.
+"""
 
 from .access_log import AccessLog, open_access_log
 from .exchange import Counters

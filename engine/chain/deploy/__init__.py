@@ -1,1 +1,6 @@
-"""NO DOCSTRING YET."""
+"""Contracts on a chain: deployment, verification, addresses, and the acts of owners and pausers.
+
+In: artifacts, settings, keys. Out: transactions or calldata, and contracts.json.
+Read: `deploy`, `create2_factory`, `rollout`, `verification`, `address_book`, `contract_acts`,
+    `contract_roles`.
+"""

@@ -1,1 +1,5 @@
-"""NO DOCSTRING YET."""
+"""The relayer: each transaction signed once, stored, broadcast, followed until it is final.
+
+In: relay intents of the store. Out: mined transactions, and the intents' states.
+Read: `relay_lifecycles`, `relay_plan`, `fee_policy`, `relayer`.
+"""

@@ -1,1 +1,5 @@
-"""NO DOCSTRING YET."""
+"""Commands without a network: keys, typed data, request signatures, settings.
+
+In: arguments, files. Out: text on standard output.
+Read: `keys`, `typed_data`, `hmac_headers`, `config_check`.
+"""

@@ -1,1 +1,5 @@
-"""NO DOCSTRING YET."""
+"""`cambist otc`: OTC orders, from the signature to the fill on chain.
+
+In: arguments. Out: posted orders, fills, cancellations, tables.
+Read: `otc`, `otc_options`, `otc_post`, `otc_fill`, `otc_watch`, `otc_list`, `otc_cancel`.
+"""

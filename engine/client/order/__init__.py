@@ -1,1 +1,6 @@
-"""NO DOCSTRING YET."""
+"""Delta orders of a trader: placed, followed, listed, cancelled.
+
+In: a wish: swap, limit or TWAP. Out: a submitted order and its end.
+Read: `order_terms`, `order_safety`, `order_placing`, `order_following`, `order_view`, `order_listing`,
+    `order_cancelling`.
+"""

@@ -1,1 +1,5 @@
-"""NO DOCSTRING YET."""
+"""The endpoints of Delta orders.
+
+In: HTTP requests. Out: built orders, records, cancellations, auctions, events.
+Read: `build_orders`, `order_submit`, `order_reads`, `auctions`, `order_events`.
+"""

@@ -1,1 +1,5 @@
-"""NO DOCSTRING YET."""
+"""From a plan to signed fills: makers asked at once, checked, replaced, and scored.
+
+In: a plan, a user, a deadline. Out: signed fills within the user's bound, or no route; scores of makers.
+Read: `firm_desk`, `firm_parts`, `legs`, `firm_route`, `firm_proof`, `firm_scores`, `fault_notices`.
+"""

@@ -1,1 +1,5 @@
-"""NO DOCSTRING YET."""
+"""The operator's side of the store, `cambist db`: status, migration, export, backup, compaction.
+
+In: the place of a database. Out: reports, files, a migrated schema.
+Read: `upkeep_port`, `upkeep`, `upkeep_postgres`, `status`, `export`, `backup`, `whole_file`.
+"""
