@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 # Where the embedded chain cannot be installed, an anvil stands in for it; these are about it alone.
 if not IS_INSTALLED:
     collect_ignore = [
-        "unit/engine/chain/test_evm.py",
-        "unit/engine/test_trader_sending.py",
+        "unit/engine/dev/test_evm.py",
+        "unit/engine/client/test_trader_sending.py",
         "conformance/test_cancel_rules.py",
         "conformance/test_order_reads.py",
         "conformance/test_submit_funds.py",

@@ -9,7 +9,7 @@ from cambist.engine.telemetry.otc_metrics import OtcCollector
 from support.otc_engine import MAKER, an_order, otc_venue
 from support.stores import BOB
 
-PAGE = Path(__file__).parents[5] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[4] / "docs" / "operations.md"
 
 
 async def test_orders_funds_and_drafts_are_counted(tmp_path: Path, autojump_clock: object) -> None:

@@ -11,7 +11,7 @@ from cambist.engine.conformance.check_table import CHECKS, TOPICS
 from cambist.engine.conformance.report import markdown_table
 from support.faulty_table import ADVISED, PLANTED
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "maker-check.md").read_text(encoding="utf-8")
 
 
