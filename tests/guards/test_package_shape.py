@@ -4,15 +4,40 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from support.tracked_files import ROOT, tracked_files
 
 LAYERS = ("config", "crypto", "codecs", "feeds", "engine")
-ROLES = frozenset({"venue", "maker", "conformance", "agent", "trader", "devnet"})
-MAY_COMPOSE = frozenset({"app", "demo", "cli"})
+ENGINE_FOLDERS = (
+    "server",
+    "process",
+    "safety",
+    "admission",
+    "store",
+    "chain",
+    "routing",
+    "served",
+    "orders",
+    "events",
+    "api",
+    "otc",
+    "market",
+    "delta",
+    "telemetry",
+    "venue",
+    "maker",
+    "agent",
+    "client",
+    "conformance",
+    "dev",
+    "cli",
+)
+"""Each folder of the engine imports only folders that stand before it."""
+ROLES = frozenset({"venue", "maker", "agent", "client", "conformance"})
+FOLDER_FILES_MAX = 14
 
 MAY_DO_IO: frozenset[str] = frozenset(
     {
@@ -242,18 +267,85 @@ def test_imports_run_one_way() -> None:
     assert not wrong
 
 
-def test_roles_do_not_import_each_other_and_capabilities_import_no_role() -> None:
+def test_folders_of_the_engine_import_in_one_direction() -> None:
+    folders = {path.name for path in (ROOT / "engine").iterdir() if (path / "__init__.py").is_file()}
+    assert folders == set(ENGINE_FOLDERS)
     wrong = []
-    for path in python_files("engine"):
-        parts = path.relative_to(ROOT / "engine").parts
-        home = parts[0].removesuffix(".py")
-        if home in MAY_COMPOSE:
-            continue
-        for name, line in imported_modules(path):
-            target = name.split(".")
-            if target[:2] == ["cambist", "engine"] and len(target) > 2 and target[2] in ROLES - {home}:
-                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    for depth, folder in enumerate(ENGINE_FOLDERS):
+        later = set(ENGINE_FOLDERS[depth + 1 :]) | (ROLES - {folder} if folder in ROLES else set())
+        for path in python_files(f"engine/{folder}"):
+            for name, line in imported_modules(path):
+                target = name.split(".")
+                if target[:2] == ["cambist", "engine"] and len(target) > 2 and target[2] in later:
+                    wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
     assert not wrong
+
+
+def test_no_modules_and_no_neighbouring_folders_import_each_other_in_a_circle() -> None:
+    modules = imports_of_ours()
+    assert not circles(modules)
+    for parent in {name.rpartition(".")[0] for name in modules}:
+        beside: dict[str, set[str]] = {}
+        for module, targets in modules.items():
+            if folder := folder_within(parent, module, modules):
+                found = {folder_within(parent, target, modules) for target in targets}
+                beside.setdefault(folder, set()).update(found - {folder, ""})
+        assert not circles(beside), parent
+
+
+def imports_of_ours() -> dict[str, set[str]]:
+    """Module -> modules of ours that it imports, for typing alone included."""
+    names = {module_name(path): path for path in python_files(*LAYERS)}
+    return {
+        name: {target for target, _ in imported_modules(path) if target in names} - {name}
+        for name, path in names.items()
+    }
+
+
+def module_name(path: Path) -> str:
+    """Dotted name of a source file; of a folder, for its `__init__.py`."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(["cambist", *(parts[:-1] if parts[-1] == "__init__" else parts)])
+
+
+def folder_within(parent: str, module: str, modules: Mapping[str, object]) -> str:
+    """The folder directly in `parent` that a module stands in; empty for none."""
+    if not module.startswith(f"{parent}."):
+        return ""
+    folder = ".".join(module.split(".")[: parent.count(".") + 2])
+    return folder if any(name.startswith(f"{folder}.") for name in modules) else ""
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[str]:
+    """Nodes that lead back to themselves."""
+    found = []
+    for start in graph:
+        reached: set[str] = set()
+        left = [*graph[start]]
+        while left:
+            node = left.pop()
+            if node not in reached:
+                reached.add(node)
+                left += graph.get(node, ())
+        if start in reached:
+            found.append(start)
+    return found
+
+
+def test_each_folder_names_its_files_in_reading_order() -> None:
+    for path in python_files(*LAYERS):
+        if path.name != "__init__.py":
+            continue
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        reading = re.search(r"^Read: (.*?)\.$", text, re.MULTILINE | re.DOTALL)
+        assert reading, f"{path.relative_to(ROOT)} has no line that begins with `Read:`"
+        assert "\nIn: " in text, path.relative_to(ROOT)
+        assert " Out: " in text, path.relative_to(ROOT)
+        listed = re.findall(r"`([a-z0-9_/]+)`", reading[1])
+        files = {file.stem for file in path.parent.glob("*.py")} - {"__init__"}
+        folders = {f"{folder.parent.name}/" for folder in path.parent.glob("*/__init__.py")}
+        assert sorted(listed) == sorted(files | folders), path.relative_to(ROOT)
+        assert len(files) <= FOLDER_FILES_MAX, path.relative_to(ROOT)
 
 
 def test_only_listed_files_do_input_and_output() -> None:
