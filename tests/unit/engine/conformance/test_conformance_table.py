@@ -44,7 +44,7 @@ def test_the_page_shows_every_option() -> None:
 def test_what_the_code_judges_is_in_the_table() -> None:
     folder = ROOT / "engine" / "conformance"
     text = "\n".join(
-        path.read_text(encoding="utf-8") for path in folder.glob("*.py") if path.name != "check_table.py"
+        path.read_text(encoding="utf-8") for path in folder.rglob("*.py") if path.name != "check_table.py"
     )
     judged = set(re.findall(rf'"((?:{"|".join(TOPICS)})\.[a-z0-9-]+)"', text))
     assert len(judged) > 50
