@@ -411,3 +411,20 @@ def test_nothing_is_left_to_do_and_no_host_or_machine_is_named() -> None:
         if words.search(line)
     ]
     assert not found
+
+
+def test_the_flows_of_the_architecture_name_functions_that_exist() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z_/0-9]+\.py)` \| (`[^|]+`) \|", page, re.MULTILINE)
+    assert len(rows) > 40
+    for path, names in rows:
+        there = set()
+        for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                there.add(node.name)
+            elif isinstance(node, ast.ClassDef):
+                methods = (
+                    one for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+                )
+                there.update(f"{node.name}.{one.name}" for one in methods)
+        assert set(re.findall("`([^`]+)`", names)) <= there, path
