@@ -1,65 +1,55 @@
-"""What Prometheus is told of the makers' feeds: their books, polls and sockets, and how old it all is."""
+"""Metrics of makers' feeds: their books, polls and sockets, and the age of all that. Pure."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
+from prometheus_client.core import Metric
 
 from ...feeds.standing import PairStanding
 from ...feeds.supervisor import WATCHDOG, FeedStatistics
-from .metrics import METRICS_PREFIX
+from .families import Numbers, counter, gauge
 
 FeedReading = tuple[str, int, FeedStatistics]  # maker, chain id, what its feed says
 _PLACE = ("maker", "chain")
 
 
-class FeedCollector(Collector):
+def feed_families(feeds: Iterable[FeedReading], now_ms: int) -> Iterator[Metric]:
     """All feeds of a venue.
 
     Args:
-        read: what each feed says.
-        wall_ms: wall clock, Unix milliseconds.
+        now_ms: wall clock, Unix milliseconds.
     """
-
-    def __init__(self, read: Callable[[], Iterable[FeedReading]], wall_ms: Callable[[], int]) -> None:
-        self._read = read
-        self._wall_ms = wall_ms
-
-    def collect(self) -> Iterable[Metric]:
-        """The families, of one moment."""
-        readings = [((maker, str(chain_id)), found) for maker, chain_id, found in self._read()]
-        now_ms = self._wall_ms()
-        yield _gauge("pairs", "Pairs by what keeps them out of routing", (
-            ((*place, str(standing.value)), count)
-            for place, found in readings
-            for standing, count in {PairStanding.LIVE: 0, **found.cache.pairs}.items()
-        ), "standing")  # fmt: skip
-        yield _gauge("withheld", "1 while the whole maker is out of routing", (
-            (place, int(bool(found.cache.withheld))) for place, found in readings
-        ))  # fmt: skip
-        yield _gauge("age_seconds", "Since the maker last said anything that was applied", (
-            (place, (now_ms - found.cache.updated_ms) / 1_000)
-            for place, found in readings if found.cache.updated_ms
-        ))  # fmt: skip
-        yield _gauge("blacklisted", "Addresses that the maker does not serve", (
-            (place, found.cache.blacklisted) for place, found in readings
-        ))  # fmt: skip
-        yield _counter("refused", "Entries of the maker's messages that were refused", (
-            ((*place, resource), count)
-            for place, found in readings for resource, count in found.cache.refused.items()
-        ), "resource")  # fmt: skip
-        yield _counter("poll_answers", "Polls that were answered and applied", (
-            ((*place, resource), poll.answers)
-            for place, found in readings for resource, poll in found.polls.items()
-        ), "resource")  # fmt: skip
-        yield _counter("poll_failures", "Polls that failed", (
-            ((*place, resource), poll.failures)
-            for place, found in readings for resource, poll in found.polls.items()
-        ), "resource")  # fmt: skip
-        yield _counter("restarts", "Unexpected failures of a feed's tasks", (
-            ((*place, task), count) for place, found in readings for task, count in _restarts(found).items()
-        ), "task")  # fmt: skip
-        yield from _sockets(readings)
+    readings = [((maker, str(chain_id)), found) for maker, chain_id, found in feeds]
+    yield _gauge("pairs", "Pairs by what keeps them out of routing", (
+        ((*place, str(standing.value)), count)
+        for place, found in readings
+        for standing, count in {PairStanding.LIVE: 0, **found.cache.pairs}.items()
+    ), "standing")  # fmt: skip
+    yield _gauge("withheld", "1 while the whole maker is out of routing", (
+        (place, int(bool(found.cache.withheld))) for place, found in readings
+    ))  # fmt: skip
+    yield _gauge("age_seconds", "Since the maker last said anything that was applied", (
+        (place, (now_ms - found.cache.updated_ms) / 1_000)
+        for place, found in readings if found.cache.updated_ms
+    ))  # fmt: skip
+    yield _gauge("blacklisted", "Addresses that the maker does not serve", (
+        (place, found.cache.blacklisted) for place, found in readings
+    ))  # fmt: skip
+    yield _counter("refused", "Entries of the maker's messages that were refused", (
+        ((*place, resource), count)
+        for place, found in readings for resource, count in found.cache.refused.items()
+    ), "resource")  # fmt: skip
+    yield _counter("poll_answers", "Polls that were answered and applied", (
+        ((*place, resource), poll.answers)
+        for place, found in readings for resource, poll in found.polls.items()
+    ), "resource")  # fmt: skip
+    yield _counter("poll_failures", "Polls that failed", (
+        ((*place, resource), poll.failures)
+        for place, found in readings for resource, poll in found.polls.items()
+    ), "resource")  # fmt: skip
+    yield _counter("restarts", "Unexpected failures of a feed's tasks", (
+        ((*place, task), count) for place, found in readings for task, count in _restarts(found).items()
+    ), "task")  # fmt: skip
+    yield from _sockets(readings)
 
 
 def _restarts(found: FeedStatistics) -> dict[str, int]:
@@ -81,19 +71,9 @@ def _sockets(readings: Iterable[tuple[tuple[str, str], FeedStatistics]]) -> Iter
     ))  # fmt: skip
 
 
-def _gauge(
-    name: str, help_text: str, numbers: Iterable[tuple[tuple[str, ...], float]], *labels: str
-) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(f"{METRICS_PREFIX}feed_{name}", help_text, labels=(*_PLACE, *labels))
-    for values, number in numbers:
-        family.add_metric(values, number)
-    return family
+def _gauge(name: str, help_text: str, numbers: Numbers, *labels: str) -> Metric:
+    return gauge(f"feed_{name}", help_text, numbers, *_PLACE, *labels)
 
 
-def _counter(
-    name: str, help_text: str, numbers: Iterable[tuple[tuple[str, ...], float]], *labels: str
-) -> CounterMetricFamily:
-    family = CounterMetricFamily(f"{METRICS_PREFIX}feed_{name}", help_text, labels=(*_PLACE, *labels))
-    for values, number in numbers:
-        family.add_metric(values, number)
-    return family
+def _counter(name: str, help_text: str, numbers: Numbers, *labels: str) -> Metric:
+    return counter(f"feed_{name}", help_text, numbers, *_PLACE, *labels)

@@ -1,42 +1,30 @@
-"""What Prometheus is told: read from the counters that each part keeps anyway, when it asks.
+"""The registry of one process: metrics are read from the counters that each part keeps anyway.
 
-A part counts in plain integers and shows them as statistics; a table here says which of them is told under
-which name. Nothing is counted twice, and nobody pays for a metric until it is asked for.
+    metrics.add(server_families, server.statistics)      families of a part's statistics, at each request
+    metrics.add(admission_families, admission.statistics)
 
-    metrics.server(lambda: server.statistics())       tables of this file
-    metrics.counts("quotes", "...", ("mode", "outcome"), counter.items)   values of the labels, number
+A part counts in plain integers and shows them as statistics; a pure function makes families of them. A metric
+costs nothing until Prometheus asks for it.
 
 Source: ARCHITECTURE.md, "Telemetry"; Prometheus text exposition format.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar, cast
 
-from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, ProcessCollector, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from ..admission.admission import AdmissionStatistics
 from ..server.exchange import Counters
 from ..store.store import COMMIT_BOUNDS_S, StoreStatistics
+from .families import MetricRow, counter, families_of, gauge, histogram
 from .loop_lag import LAG_BOUNDS_S, LagStatistics
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST.encode()
-METRICS_PREFIX = "cambist_"
 
-FamilyType = type[CounterMetricFamily] | type[GaugeMetricFamily]
-ReadNumbers = Callable[[], Iterable[tuple[tuple[str, ...], float]]]
-"""(values of the labels, number) of each member of a family."""
-
-
-class MetricRow(Struct, frozen=True):
-    """A metric: which number it is of its statistics, `.` leading into them."""
-
-    field: str
-    kind: Literal["counter", "gauge"]
-    help: str
-
+Statistics = TypeVar("Statistics")
 
 SERVER = (
     MetricRow("connections", "gauge", "Connections that are open"),
@@ -62,49 +50,25 @@ STORE = (
 
 
 class Metrics:
-    """The registry of one process."""
+    """All metrics of a process, those of the operating system included."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        ProcessCollector(registry=self._registry)
+        self._reads: list[Callable[[], Iterable[Metric]]] = [ProcessCollector(registry=None).collect]
 
     def render(self) -> Iterator[bytes]:
         """The exposition, a family at a time: other tasks may run in between."""
-        for family in self._registry.collect():
-            yield generate_latest(_One(family))
+        for read in self._reads:
+            for family in read():
+                yield generate_latest(cast("CollectorRegistry", _One(family)))
 
-    def statistics(self, part: str, rows: Sequence[MetricRow], read: Callable[[], object]) -> None:
-        """Tell the numbers of `rows` of what `read` gives; `part` is the second word of their names."""
-        self.add(_Statistics(part, rows, read))
+    def add(self, families: Callable[[Statistics], Iterable[Metric]], read: Callable[[], Statistics]) -> None:
+        """Show a part.
 
-    def counts(self, name: str, help_text: str, labels: tuple[str, ...], read: ReadNumbers) -> None:
-        """Tell numbers that are counted by the values of labels."""
-        self.add(_Numbers(CounterMetricFamily, name, help_text, labels, read))
-
-    def gauges(self, name: str, help_text: str, labels: tuple[str, ...], read: ReadNumbers) -> None:
-        """Tell numbers of this moment by the values of labels."""
-        self.add(_Numbers(GaugeMetricFamily, name, help_text, labels, read))
-
-    def add(self, collector: Collector) -> None:
-        """Tell what a collector of one's own collects."""
-        self._registry.register(collector)
-
-    def server(self, read: Callable[[], Counters]) -> None:
-        """Tell what the HTTP server counts."""
-        self.statistics("server", SERVER, read)
-
-    def store(self, read: Callable[[], StoreStatistics]) -> None:
-        """Tell what the store counts, and how long its commits take."""
-        self.statistics("store", STORE, read)
-        self.add(_Store(read))
-
-    def admission(self, read: Callable[[], AdmissionStatistics]) -> None:
-        """Tell who was let in and who was not."""
-        self.add(_Admission(read))
-
-    def loop_lag(self, read: Callable[[], LagStatistics]) -> None:
-        """Tell how late tasks get their turn."""
-        self.add(_LoopLag(read))
+        Args:
+            families: the families of the part's statistics.
+            read: the statistics of one moment.
+        """
+        self._reads.append(lambda: families(read()))
 
 
 class _One(Collector):
@@ -117,125 +81,55 @@ class _One(Collector):
         return (self._family,)
 
 
-class _Statistics(Collector):
-    def __init__(self, part: str, rows: Sequence[MetricRow], read: Callable[[], object]) -> None:
-        self._part, self._rows, self._read = part, rows, read
-
-    def collect(self) -> Iterable[Metric]:
-        statistics = self._read()
-        for row in self._rows:
-            family = _FAMILIES[row.kind](
-                f"{METRICS_PREFIX}{self._part}_{row.field.rpartition('.')[2]}", row.help
-            )
-            family.add_metric((), _number(statistics, row.field))
-            yield family
+def server_families(statistics: Counters) -> Iterator[Metric]:
+    """Counters of the HTTP server."""
+    return families_of("server", SERVER, statistics)
 
 
-class _Numbers(Collector):
-    def __init__(
-        self, family: FamilyType, name: str, help_text: str, labels: tuple[str, ...], read: ReadNumbers
-    ) -> None:
-        self._family, self._name, self._help, self._labels, self._read = family, name, help_text, labels, read
-
-    def collect(self) -> Iterable[Metric]:
-        family = self._family(METRICS_PREFIX + self._name, self._help, labels=self._labels)
-        for values, number in self._read():
-            family.add_metric(values, number)
-        return (family,)
-
-
-class _Store(Collector):
-    def __init__(self, read: Callable[[], StoreStatistics]) -> None:
-        self._read = read
-
-    def collect(self) -> Iterable[Metric]:
-        statistics = self._read()
-        away = GaugeMetricFamily(f"{METRICS_PREFIX}store_away", "1 while the store takes nothing")
-        away.add_metric((), int(bool(statistics.away)))
-        return away, _histogram(
-            "store_commit_seconds",
-            "Commits by how long they took",
-            COMMIT_BOUNDS_S,
-            statistics.commits,
-            statistics.commit_s,
-        )
+def store_families(statistics: StoreStatistics) -> Iterator[Metric]:
+    """Counters of the store, and the duration of its commits."""
+    yield from families_of("store", STORE, statistics)
+    yield gauge("store_away", "1 while the store takes nothing", [((), int(bool(statistics.away)))])
+    yield histogram(
+        "store_commit_seconds",
+        "Commits by how long they took",
+        COMMIT_BOUNDS_S,
+        statistics.commits,
+        statistics.commit_s,
+    )
 
 
-class _Admission(Collector):
-    def __init__(self, read: Callable[[], AdmissionStatistics]) -> None:
-        self._read = read
-
-    def collect(self) -> Iterable[Metric]:
-        statistics = self._read()
-        admitted = CounterMetricFamily(
-            f"{METRICS_PREFIX}admitted", "Requests that had tokens", labels=("tier",)
-        )
-        refused = CounterMetricFamily(
-            f"{METRICS_PREFIX}rate_limited", "Requests refused for lack of tokens", labels=("tier",)
-        )
-        callers = GaugeMetricFamily(f"{METRICS_PREFIX}callers", "Buckets that are kept", labels=("tier",))
-        wrong = CounterMetricFamily(
-            f"{METRICS_PREFIX}wrong_signatures", "Wrong signatures that were looked at", labels=("tier",)
-        )
-        unseen = CounterMetricFamily(
-            f"{METRICS_PREFIX}signatures_refused",
+def admission_families(statistics: AdmissionStatistics) -> Iterator[Metric]:
+    """Admitted and refused requests, by tier."""
+    for make, name, help_text, numbers in (
+        (counter, "admitted", "Requests that had tokens", statistics.admitted),
+        (counter, "rate_limited", "Requests refused for lack of tokens", statistics.refused),
+        (gauge, "callers", "Buckets that are kept", statistics.callers),
+        (
+            counter,
+            "wrong_signatures",
+            "Wrong signatures that were looked at",
+            statistics.wrong_signatures,
+        ),
+        (
+            counter,
+            "signatures_refused",
             "Requests refused for wrong signatures of their caller before",
-            labels=("tier",),
-        )
-        for family, numbers in (
-            (admitted, statistics.admitted),
-            (refused, statistics.refused),
-            (callers, statistics.callers),
-            (wrong, statistics.wrong_signatures),
-            (unseen, statistics.signatures_refused),
-        ):
-            for tier, number in numbers.items():
-                family.add_metric((tier,), number)
-        unknown = CounterMetricFamily(f"{METRICS_PREFIX}unknown_keys", "Requests whose key is nobody's")
-        unknown.add_metric((), statistics.unknown_keys)
-        return admitted, refused, callers, wrong, unseen, unknown
+            statistics.signatures_refused,
+        ),
+    ):
+        yield make(name, help_text, (((tier,), number) for tier, number in numbers.items()), "tier")
+    yield counter("unknown_keys", "Requests whose key is nobody's", [((), statistics.unknown_keys)])
 
 
-class _LoopLag(Collector):
-    def __init__(self, read: Callable[[], LagStatistics]) -> None:
-        self._read = read
-
-    def collect(self) -> Iterable[Metric]:
-        statistics = self._read()
-        worst = GaugeMetricFamily(f"{METRICS_PREFIX}loop_lag_max_seconds", "The worst since the start")
-        worst.add_metric((), statistics.lag_s_max)
-        tasks = GaugeMetricFamily(f"{METRICS_PREFIX}tasks", "Tasks of the event loop")
-        tasks.add_metric((), statistics.tasks)
-        histogram = _histogram(
-            "loop_lag_seconds",
-            "How late a task gets its turn",
-            LAG_BOUNDS_S,
-            statistics.counts,
-            statistics.lag_s,
-        )
-        return worst, tasks, histogram
-
-
-_FAMILIES: dict[str, FamilyType] = {
-    "counter": CounterMetricFamily,
-    "gauge": GaugeMetricFamily,
-}
-
-
-def _number(statistics: Any, field: str) -> float:
-    for name in field.split("."):
-        statistics = getattr(statistics, name)
-    return float(statistics)
-
-
-def _histogram(
-    name: str, help_text: str, bounds: Sequence[float], counts: Sequence[int], total: float
-) -> Metric:
-    """A family of a histogram whose counts are each of its own bound; the last is beyond all bounds."""
-    family = HistogramMetricFamily(METRICS_PREFIX + name, help_text)
-    so_far, buckets = 0, []
-    for bound, count in zip((*map(str, bounds), "+Inf"), counts, strict=True):
-        so_far += count
-        buckets.append((bound, float(so_far)))
-    family.add_metric((), buckets, total)
-    return family
+def loop_lag_families(statistics: LagStatistics) -> Iterator[Metric]:
+    """Delay of this process's tasks."""
+    yield gauge("loop_lag_max_seconds", "The worst since the start", [((), statistics.lag_s_max)])
+    yield gauge("tasks", "Tasks of the event loop", [((), statistics.tasks)])
+    yield histogram(
+        "loop_lag_seconds",
+        "How late a task gets its turn",
+        LAG_BOUNDS_S,
+        statistics.counts,
+        statistics.lag_s,
+    )

@@ -1,64 +1,183 @@
-"""Families of metrics of one kind of orders, and those that every kind has.
+"""Metrics of orders: Delta, OTC, auctions, agents, settlements, relayers; shards and indexers. Pure.
 
-families = Families("otc")
-families.gauge("drafts", "...", [(("1",), 3)], "chain")        cambist_otc_drafts{chain="1"} 3
+Metrics shared by both kinds keep the names that they had as Delta's alone.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 
+from ...codecs.messages.vocabulary import OrderStatus, OtcState
+from ..delta.engine import DeltaChainStatistics, DeltaStatistics
 from ..orders.accounts_watch import FundsStatistics
-from .metrics import METRICS_PREFIX
+from ..orders.order_engines import OrderEnginesStatistics
+from ..orders.order_units import DELTA, OTC
+from ..otc.engine import OtcStatistics
+from .families import Numbers, counter, gauge
 
-Numbers = Iterable[tuple[tuple[str, ...], float]]
-"""(values of the labels, number)."""
-
-
-class Families:
-    """Those of one kind of orders.
-
-    Args:
-        surface: the kind; the names begin with it.
-    """
-
-    def __init__(self, surface: str) -> None:
-        self._prefix = f"{METRICS_PREFIX}{surface}_"
-
-    def gauge(self, name: str, help_text: str, numbers: Numbers, *labels: str) -> GaugeMetricFamily:
-        """What is so now."""
-        family = GaugeMetricFamily(f"{self._prefix}{name}", help_text, labels=labels)
-        for values, number in numbers:
-            family.add_metric(values, number)
-        return family
-
-    def counter(self, name: str, help_text: str, numbers: Numbers, *labels: str) -> CounterMetricFamily:
-        """What has happened so far."""
-        family = CounterMetricFamily(f"{self._prefix}{name}", help_text, labels=labels)
-        for values, number in numbers:
-            family.add_metric(values, number)
-        return family
-
-    def orders(self, by_status: Mapping[str, int]) -> Metric:
-        """How many are in memory."""
-        numbers = (((str(status),), count) for status, count in by_status.items())
-        return self.gauge("orders", "Orders that may still change", numbers, "status")
-
-    def funds(self, chains: Sequence[tuple[tuple[str], FundsStatistics]]) -> Iterator[Metric]:
-        """What is followed of accounts, by chain."""
-        for name, help_text in (
-            ("accounts", "Accounts and deposits of live orders that are followed"),
-            ("waiting", "Of them, those that are to be read"),
-        ):
-            yield self.gauge(f"funds_{name}", help_text, _each(chains, name), "chain")
-        for name, help_text in (
-            ("read", "Accounts that were read, each time counted"),
-            ("failed", "Reads of accounts that came to nothing"),
-            ("suspended", "Orders that were suspended"),
-            ("restored", "Orders whose funds came back"),
-        ):
-            yield self.counter(f"funds_{name}", help_text, _each(chains, name), "chain")
+_Of = list[tuple[tuple[str], DeltaChainStatistics]]
 
 
-def _each(chains: Sequence[tuple[tuple[str], FundsStatistics]], name: str) -> Numbers:
-    return ((at, float(getattr(told, name))) for at, told in chains)
+def delta_families(statistics: DeltaStatistics) -> Iterator[Metric]:
+    """The engine of Delta orders."""
+    chains = [((name,), chain) for name, chain in statistics.chains.items()]
+    yield _orders(DELTA.name, statistics.orders.orders)
+    yield from _auctions(chains)
+    yield from _funds(DELTA.name, [(at, chain.funds) for at, chain in chains])
+    yield from _relayers(chains)
+
+
+def otc_families(statistics: OtcStatistics) -> Iterator[Metric]:
+    """The engine of OTC orders."""
+    yield _orders(OTC.name, statistics.orders.orders)
+    yield from _funds(OTC.name, [((name,), chain.funds) for name, chain in statistics.chains.items()])
+    drafts = [((name,), chain.drafts) for name, chain in statistics.chains.items()]
+    yield gauge(
+        "otc_drafts", "Orders that wait for the signature of their maker's contract",
+        ((at, one.waiting) for at, one in drafts), "chain",
+    )  # fmt: skip
+    yield counter(
+        "otc_draft_questions", "Questions to makers' contracts whether they have signed",
+        ((at, one.asked) for at, one in drafts), "chain",
+    )  # fmt: skip
+    yield counter(
+        "otc_drafts_signed", "Orders whose signature was accepted",
+        ((at, one.signed) for at, one in drafts), "chain",
+    )  # fmt: skip
+    yield counter(
+        "otc_drafts_failed", "Looks at drafts that came to nothing",
+        ((at, one.failed) for at, one in drafts), "chain",
+    )  # fmt: skip
+
+
+def engine_families(statistics: OrderEnginesStatistics) -> Iterator[Metric]:
+    """Shards whose orders this engine runs, and the chains that it follows for them."""
+    indexers = [((name,), indexer) for name, indexer in statistics.indexers.items()]
+    yield _gauge("shards", "Shards of orders that this engine runs, of 256", [((), statistics.shards)])
+    yield _gauge("engines", "Engines that share the shards", [((), statistics.engines)])
+    yield _gauge(
+        "indexed_block", "Height that the chain is read to",
+        ((at, indexer.block_number) for at, indexer in indexers), "chain",
+    )  # fmt: skip
+    yield _counter(
+        "reorganisations", "Times that blocks were taken back",
+        ((at, indexer.reorganisations) for at, indexer in indexers), "chain",
+    )  # fmt: skip
+
+
+def _orders(kind: str, by_status: Mapping[OrderStatus | OtcState, int]) -> Metric:
+    numbers = (((str(status),), count) for status, count in by_status.items())
+    return gauge(f"{kind}_orders", "Orders that may still change", numbers, "status")
+
+
+def _funds(kind: str, chains: Sequence[tuple[tuple[str], FundsStatistics]]) -> Iterator[Metric]:
+    for make, name, help_text in (
+        (gauge, "accounts", "Accounts and deposits of live orders that are followed"),
+        (gauge, "waiting", "Of them, those that are to be read"),
+        (counter, "read", "Accounts that were read, each time counted"),
+        (counter, "failed", "Reads of accounts that came to nothing"),
+        (counter, "suspended", "Orders that were suspended"),
+        (counter, "restored", "Orders whose funds came back"),
+    ):
+        numbers = ((at, float(getattr(funds, name))) for at, funds in chains)
+        yield make(f"{kind}_funds_{name}", help_text, numbers, "chain")
+
+
+def _auctions(chains: _Of) -> Iterator[Metric]:
+    yield _counter(
+        "rounds", "Rounds of auctions", ((at, chain.auctions.rounds) for at, chain in chains), "chain"
+    )
+    yield _counter(
+        "rounds_void", "Rounds that came to nothing",
+        ((at, chain.auctions.void) for at, chain in chains), "chain",
+    )  # fmt: skip
+    yield _gauge(
+        "orders_waiting", "Orders that wait for their next round",
+        ((at, chain.auctions.waiting + chain.auctions.ready) for at, chain in chains), "chain",
+    )  # fmt: skip
+    yield _gauge(
+        "orders_resting", "Limit orders that wait for their price, those that are auctioned among them",
+        ((at, chain.resting.orders) for at, chain in chains), "chain",
+    )  # fmt: skip
+    yield _gauge(
+        "resting_pairs", "End pairs that such orders, or market orders, are of",
+        ((at, chain.resting.pairs) for at, chain in chains), "chain",
+    )  # fmt: skip
+    yield _counter(
+        "resting_steps", "What was done about limit orders that wait for their price",
+        (
+            ((*at, what), getattr(chain.resting, what))
+            for at, chain in chains
+            for what in ("looks", "touched", "priced", "offered", "exhausted")
+        ),
+        "chain", "what",
+    )  # fmt: skip
+    agents = [((*at, agent), told) for at, chain in chains for agent, told in chain.auctions.agents.items()]
+    yield _counter(
+        "agent_questions", "Rounds that an agent was asked in",
+        ((at, told.asked) for at, told in agents), "chain", "agent",
+    )  # fmt: skip
+    yield _counter(
+        "agent_questions_failed", "Of them, those without an answer, by whose fault",
+        (
+            ((*at, why), count)
+            for at, told in agents
+            for why, count in (("agent", told.failed - told.unasked), ("venue", told.unasked))
+        ),
+        "chain", "agent", "whose",
+    )  # fmt: skip
+    yield _counter(
+        "agent_notices", "What became of the notices to an agent",
+        (
+            ((*at, what), getattr(told, what))
+            for at, told in agents
+            for what in ("notified", "lost", "dropped")
+        ),
+        "chain", "agent", "what",
+    )  # fmt: skip
+    yield _gauge(
+        "agent_notices_waiting", "Notices that are not sent yet",
+        ((at, told.waiting) for at, told in agents), "chain", "agent",
+    )  # fmt: skip
+    yield _counter(
+        "settlements", "Settlements that have ended",
+        (
+            ((*at, outcome), count)
+            for at, chain in chains
+            for outcome, count in (("settled", chain.settling.settled), ("failed", chain.settling.failed))
+        ),
+        "chain", "outcome",
+    )  # fmt: skip
+    yield _gauge(
+        "settlements_under_way", "Settlements that have not ended",
+        ((at, chain.settling.under_way) for at, chain in chains), "chain",
+    )  # fmt: skip
+
+
+def _relayers(chains: _Of) -> Iterator[Metric]:
+    yield _counter(
+        "relayer_transactions", "What became of a relayer's transactions",
+        (((*at, what), count) for at, chain in chains for what, count in chain.relayer.counts.items()),
+        "chain", "what",
+    )  # fmt: skip
+    for name, help_text in (
+        ("holds", "1 while this engine relays for the chain"),
+        ("waiting", "Intents without a transaction"),
+        ("pending", "Nonces that wait to be mined"),
+        ("stuck", "Of them, those that are to be replaced"),
+        ("at_cap", "What would have to cost more than the cap"),
+        ("starved", "1 while the account has too little"),
+        ("balance_wei", "Of the account"),
+    ):
+        yield _gauge(
+            f"relayer_{name}", help_text,
+            ((at, float(getattr(chain.relayer, name))) for at, chain in chains), "chain",
+        )  # fmt: skip
+
+
+def _gauge(name: str, help_text: str, numbers: Numbers, *labels: str) -> Metric:
+    return gauge(f"{DELTA.name}_{name}", help_text, numbers, *labels)
+
+
+def _counter(name: str, help_text: str, numbers: Numbers, *labels: str) -> Metric:
+    return counter(f"{DELTA.name}_{name}", help_text, numbers, *labels)

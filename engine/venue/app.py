@@ -15,8 +15,9 @@ Source: ARCHITECTURE.md, "Time and chance" (order of a shutdown), "Keys".
 
 import secrets
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from random import Random, SystemRandom
 from typing import Any
@@ -25,6 +26,7 @@ import msgspec
 import structlog
 import trio
 from msgspec import Struct
+from prometheus_client.core import Metric
 
 from ...config.errors import ConfigError, StoreError
 from ...config.sections.venue import VenueSettings
@@ -66,10 +68,15 @@ from ..server.routing import HttpCall
 from ..store.process.opening import open_store
 from ..store.retention import Retention
 from ..store.store import Store
-from ..telemetry.delta_metrics import DeltaCollector, FollowedCollector
 from ..telemetry.loop_lag import LoopLag
-from ..telemetry.metrics import Metrics
-from ..telemetry.otc_metrics import OtcCollector
+from ..telemetry.metrics import (
+    Metrics,
+    admission_families,
+    loop_lag_families,
+    server_families,
+    store_families,
+)
+from ..telemetry.order_metrics import delta_families, engine_families, otc_families
 from .health import HealthEndpoints, Readiness, health_endpoints
 from .maker_scores import MakerScoreBoard
 from .maker_watch import MakerWatch, rules_file
@@ -77,7 +84,7 @@ from .quote import Quotes
 from .reference import Reference
 from .resources import Resources
 from .streams import QuoteStreams, StreamedChain, stream_endpoints
-from .venue_metrics import tell_events, tell_readiness, tell_venue
+from .venue_metrics import event_families, readiness_families, venue_families
 from .webhooks import WebhookDesk
 
 _SEAL_KEY_CHARS_MIN = 16
@@ -200,7 +207,7 @@ class VenueApp:
         )
         health_router = self._router(settings, health_rows)
         self._health = Server(health_router, settings.server.of_health(), wall_ms=clock.now_ms)
-        self._tell_metrics()
+        self._add_metrics()
 
     def _router(self, settings: Settings, rows: tuple[Endpoint, ...]) -> Router:
         router = Router(encode_trading_error)
@@ -371,17 +378,21 @@ class VenueApp:
             waiting = self.issued.statistics().waiting
             _log.error("issued routes are not in the store", routes=waiting, reason=str(error))
 
-    def _tell_metrics(self) -> None:
-        self._metrics.server(self.server.statistics)
-        self._metrics.store(self._store.statistics)
-        self._metrics.admission(self.admission.statistics)
-        self._metrics.loop_lag(self._lag.statistics)
-        tell_readiness(self._metrics, self.places, lambda: self.readiness().ready, self._clock_off_s)
-        tell_venue(self._metrics, self.places, self.quotes, self._streams, self._wall_ms)
-        tell_events(self._metrics, self._hub, self._events, self._webhooks)
-        self._metrics.add(DeltaCollector(self.delta.statistics))
-        self._metrics.add(OtcCollector(self.otc.statistics))
-        self._metrics.add(FollowedCollector(self._engines.statistics))
+    def _add_metrics(self) -> None:
+        metrics = self._metrics
+        metrics.add(server_families, self.server.statistics)
+        metrics.add(store_families, self._store.statistics)
+        metrics.add(admission_families, self.admission.statistics)
+        metrics.add(loop_lag_families, self._lag.statistics)
+        metrics.add(self._readiness_families, self.readiness)
+        metrics.add(partial(venue_families, self.places, self.quotes, self._streams), self._wall_ms)
+        metrics.add(partial(event_families, self._hub, self._events), lambda: self._webhooks)
+        metrics.add(delta_families, self.delta.statistics)
+        metrics.add(otc_families, self.otc.statistics)
+        metrics.add(engine_families, self._engines.statistics)
+
+    def _readiness_families(self, readiness: Readiness) -> Iterable[Metric]:
+        return readiness_families(self.places, is_ready=readiness.ready, clock_off_s=self._clock_off_s())
 
 
 @asynccontextmanager

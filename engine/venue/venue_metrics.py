@@ -1,13 +1,15 @@
-"""What Prometheus is told of a venue: its makers' books and firm quotes, its quotes, its streams."""
+"""Metrics of a venue: its readiness, its makers' books and firm quotes, its quotes, its streams."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+
+from prometheus_client.core import Metric
 
 from ..api.event_streams import EventStreams
 from ..events.hub import EventHub
 from ..events.webhooks import Webhooks
 from ..served.served_chain import ServedChain
-from ..telemetry.feed_metrics import FeedCollector, FeedReading
-from ..telemetry.metrics import MetricRow, Metrics
+from ..telemetry.families import MetricRow, counter, families_of, gauge
+from ..telemetry.feed_metrics import feed_families
 from .quote import Quotes
 from .streams import QuoteStreams
 
@@ -33,87 +35,82 @@ HUB = (
 )
 
 
-def tell_venue(
-    metrics: Metrics,
-    places: Mapping[int, ServedChain],
-    quotes: Quotes,
-    streams: QuoteStreams,
-    wall_ms: Callable[[], int],
-) -> None:
-    """Have all of it told.
+def readiness_families(
+    chains: Mapping[int, ServedChain], *, is_ready: bool, clock_off_s: float
+) -> Iterator[Metric]:
+    """Readiness of the venue, its chains and its clock.
 
     Args:
-        places: by chain id.
-        wall_ms: wall clock, Unix milliseconds.
-    """
-
-    def feeds() -> Iterator[FeedReading]:
-        for chain_id, place in places.items():
-            for maker, feed in place.feeds.items():
-                yield maker, chain_id, feed.statistics()
-
-    def firm_quotes() -> Iterator[tuple[tuple[str, ...], int]]:
-        for chain_id, place in places.items():
-            for name, maker in place.desk.makers.items():
-                for outcome, number in maker.health.outcomes.items():
-                    yield (name, str(chain_id), outcome), number
-
-    def swaps() -> Iterator[tuple[tuple[str, ...], int]]:
-        for chain_id, place in places.items():
-            desk = place.desk.statistics()
-            yield (str(chain_id), "filled"), desk.filled
-            yield (str(chain_id), "unfilled"), desk.unfilled
-
-    metrics.add(FeedCollector(feeds, wall_ms))
-    metrics.counts("firm_quotes", "Firm quotes asked for", ("maker", "chain", "outcome"), firm_quotes)
-    metrics.counts("firm_swaps", "Swaps that firm quotes were asked for", ("chain", "outcome"), swaps)
-    metrics.counts("quotes", "Quotes of GET /v2/quote", ("mode", "outcome"), quotes.outcomes.items)
-    metrics.statistics("quote_streams", STREAMS, streams.statistics)
-
-
-def tell_readiness(
-    metrics: Metrics,
-    places: Mapping[int, ServedChain],
-    is_ready: Callable[[], bool],
-    clock_off_s: Callable[[], float],
-) -> None:
-    """Add metrics of the venue's readiness, and of its chains and clock.
-
-    Args:
-        places: by chain id.
+        chains: by chain id.
         clock_off_s: seconds by which the system's clock was moved since the start.
     """
+    yield gauge("ready", "1 while /readyz answers 200", [((), float(is_ready))])
+    yield gauge("clock_off_seconds", "By how much the system's clock was moved", [((), clock_off_s)])
+    yield gauge(
+        "chain_away", "1 while no node of the chain answers",
+        (((str(key),), float(bool(chain.pulse.fault))) for key, chain in chains.items()), "chain",
+    )  # fmt: skip
+    yield gauge(
+        "chain_head", "Height of the latest block that a node showed",
+        (((str(key),), chain.pulse.head_number) for key, chain in chains.items()), "chain",
+    )  # fmt: skip
 
-    def away() -> Iterator[tuple[tuple[str, ...], float]]:
-        for chain_id, place in places.items():
-            yield (str(chain_id),), float(bool(place.pulse.fault))
 
-    def heads() -> Iterator[tuple[tuple[str, ...], float]]:
-        for chain_id, place in places.items():
-            yield (str(chain_id),), place.pulse.head_number
+def venue_families(
+    chains: Mapping[int, ServedChain], quotes: Quotes, streams: QuoteStreams, now_ms: int
+) -> Iterator[Metric]:
+    """Makers' books and firm quotes, quotes and their streams.
 
-    metrics.gauges("ready", "1 while /readyz answers 200", (), lambda: [((), float(is_ready()))])
-    metrics.gauges(
-        "clock_off_seconds", "By how much the system's clock was moved", (), lambda: [((), clock_off_s())]
+    Args:
+        chains: by chain id.
+        now_ms: wall clock, Unix milliseconds.
+    """
+    feeds = (
+        (maker, chain_id, feed.statistics())
+        for chain_id, chain in chains.items()
+        for maker, feed in chain.feeds.items()
     )
-    metrics.gauges("chain_away", "1 while no node of the chain answers", ("chain",), away)
-    metrics.gauges("chain_head", "Height of the latest block that a node showed", ("chain",), heads)
+    yield from feed_families(feeds, now_ms)
+    desks = [(str(chain_id), chain.desk) for chain_id, chain in chains.items()]
+    yield counter(
+        "firm_quotes", "Firm quotes asked for",
+        (
+            ((name, chain, outcome), number)
+            for chain, desk in desks
+            for name, maker in desk.makers.items()
+            for outcome, number in maker.health.outcomes.items()
+        ),
+        "maker", "chain", "outcome",
+    )  # fmt: skip
+    swaps = [(chain, desk.statistics()) for chain, desk in desks]
+    yield counter(
+        "firm_swaps", "Swaps that firm quotes were asked for",
+        (
+            ((chain, outcome), number)
+            for chain, desk in swaps
+            for outcome, number in (("filled", desk.filled), ("unfilled", desk.unfilled))
+        ),
+        "chain", "outcome",
+    )  # fmt: skip
+    yield counter("quotes", "Quotes of GET /v2/quote", quotes.outcomes.items(), "mode", "outcome")
+    yield from families_of("quote_streams", STREAMS, streams.statistics())
 
 
-def tell_events(metrics: Metrics, hub: EventHub, events: EventStreams, webhooks: Webhooks) -> None:
-    """Have told what is streamed of orders, and what webhooks take."""
-
-    def deliveries() -> Iterator[tuple[tuple[str, ...], int]]:
-        for name, told in webhooks.statistics().items():
-            yield (name, "taken"), told.taken
-            yield (name, "failed"), told.failed
-            yield (name, "dead"), told.dead
-
-    def failures() -> Iterator[tuple[tuple[str, ...], float]]:
-        for name, told in webhooks.statistics().items():
-            yield (name,), told.failures
-
-    metrics.counts("webhook_deliveries", "Deliveries tried", ("webhook", "outcome"), deliveries)
-    metrics.gauges("webhook_failures", "Tries in a row that failed", ("webhook",), failures)
-    metrics.statistics("order_events", EVENTS, events.statistics)
-    metrics.statistics("event_log", HUB, hub.statistics)
+def event_families(hub: EventHub, events: EventStreams, webhooks: Webhooks) -> Iterator[Metric]:
+    """Streams of order events, and deliveries to webhooks."""
+    hooks = webhooks.statistics()
+    yield counter(
+        "webhook_deliveries", "Deliveries tried",
+        (
+            ((name, outcome), getattr(hook, outcome))
+            for name, hook in hooks.items()
+            for outcome in ("taken", "failed", "dead")
+        ),
+        "webhook", "outcome",
+    )  # fmt: skip
+    yield gauge(
+        "webhook_failures", "Tries in a row that failed",
+        (((name,), hook.failures) for name, hook in hooks.items()), "webhook",
+    )  # fmt: skip
+    yield from families_of("order_events", EVENTS, events.statistics())
+    yield from families_of("event_log", HUB, hub.statistics())

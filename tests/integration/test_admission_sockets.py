@@ -9,7 +9,7 @@ from cambist.config.sections.venue import RateTier
 from cambist.engine.admission.admission import Admission
 from cambist.engine.api.routes import encode_trading_error
 from cambist.engine.server import RouteGroup, Router
-from cambist.engine.telemetry.metrics import Metrics
+from cambist.engine.telemetry.metrics import Metrics, admission_families
 from cambist.engine.venue.health import HealthEndpoints, Readiness
 from support.admitting import ALICE_KEY, an_admission
 from support.server_harness import answers, field, hello, serving, slow_echo
@@ -22,7 +22,7 @@ def a_venue(
 ) -> tuple[Router, Metrics]:
     """One plain and one coroutine route behind admission, and the health endpoints, which are not."""
     metrics = Metrics()
-    metrics.admission(admission.statistics)
+    metrics.add(admission_families, admission.statistics)
     health = HealthEndpoints(
         readiness=lambda: Readiness(not reasons, reasons), metrics=metrics, open_to_all=metrics_open
     )

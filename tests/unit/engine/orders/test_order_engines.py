@@ -19,8 +19,8 @@ from cambist.engine.store.leases import SHARDS, Leases
 from cambist.engine.store.rows import OrderEvent
 from cambist.engine.store.store import Store
 from cambist.engine.store.units import Fence
-from cambist.engine.telemetry.delta_metrics import FollowedCollector
 from cambist.engine.telemetry.metrics import Metrics
+from cambist.engine.telemetry.order_metrics import engine_families
 from support.indexing import sqlite_engine
 from support.patience import until
 from support.scripted_chain import ScriptedChain
@@ -155,7 +155,7 @@ async def test_whoever_boots_begins_after_what_it_needs(store: Store, nursery: t
     assert statistics.shards == SHARDS
     assert statistics.indexers[str(chain.chain_id)].block_hash == chain.head.hash
     metrics = Metrics()
-    metrics.add(FollowedCollector(running.statistics))
+    metrics.add(engine_families, running.statistics)
     page = b"".join(metrics.render()).decode()
     assert f"cambist_delta_shards {SHARDS}.0" in page
     assert f'cambist_delta_indexed_block{{chain="{chain.chain_id}"}} {chain.head.number}.0' in page

@@ -1,6 +1,7 @@
 """What Prometheus reads is what the parts counted."""
 
 from collections import Counter
+from functools import partial
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -9,9 +10,18 @@ from cambist.config.errors import RateLimited
 from cambist.engine.server import Counters
 from cambist.engine.store.batcher import BatcherStatistics
 from cambist.engine.store.store import COMMIT_BOUNDS_S, StoreStatistics
-from cambist.engine.telemetry.feed_metrics import FeedCollector
+from cambist.engine.telemetry.families import counter
+from cambist.engine.telemetry.feed_metrics import feed_families
 from cambist.engine.telemetry.loop_lag import LAG_BOUNDS_S, LagStatistics
-from cambist.engine.telemetry.metrics import SERVER, STORE, Metrics
+from cambist.engine.telemetry.metrics import (
+    SERVER,
+    STORE,
+    Metrics,
+    admission_families,
+    loop_lag_families,
+    server_families,
+    store_families,
+)
 from cambist.feeds.firm.firm_check import FirmFault
 from cambist.feeds.firm.maker_health import MakerHealth
 from cambist.feeds.poll import PollStatistics
@@ -42,7 +52,7 @@ def test_the_process_is_told_of() -> None:
 def test_each_counter_of_the_server_is_told_as_it_is_then() -> None:
     counters = Counters(**{name: number for number, name in enumerate(Counters.__struct_fields__, 1)})
     metrics = Metrics()
-    metrics.server(lambda: counters)
+    metrics.add(server_families, lambda: counters)
     found = samples(metrics)
     assert {row.field for row in SERVER} == set(Counters.__struct_fields__)
     for row in SERVER:
@@ -57,7 +67,7 @@ def test_the_store_is_told_of_with_its_commits(away: str, told: int) -> None:
     batcher = BatcherStatistics(1, 2, 3, 4, 5, 6, ())
     commits = tuple(range(len(COMMIT_BOUNDS_S) + 1))
     metrics = Metrics()
-    metrics.store(lambda: StoreStatistics(batcher, commits, 1.5, away))
+    metrics.add(store_families, lambda: StoreStatistics(batcher, commits, 1.5, away))
     found = samples(metrics)
     assert [row.field for row in STORE] == [f"batcher.{name}" for name in batcher.__struct_fields__[:-1]]
     assert found["cambist_store_queued", ()] == 1
@@ -72,7 +82,7 @@ def test_the_store_is_told_of_with_its_commits(away: str, told: int) -> None:
 
 def test_admission_is_told_of_by_tier() -> None:
     admission, metrics = an_admission(), Metrics()
-    metrics.admission(admission.statistics)
+    metrics.add(admission_families, admission.statistics)
     admission.admit(a_call(), 2)
     with pytest.raises(RateLimited):
         admission.admit(a_call(), 1)
@@ -87,7 +97,7 @@ def test_admission_is_told_of_by_tier() -> None:
 def test_the_lag_is_a_histogram() -> None:
     metrics = Metrics()
     counts = (1,) * (len(LAG_BOUNDS_S) + 1)
-    metrics.loop_lag(lambda: LagStatistics(counts, 2.5, 0.7, 42))
+    metrics.add(loop_lag_families, lambda: LagStatistics(counts, 2.5, 0.7, 42))
     found = samples(metrics)
     assert found["cambist_loop_lag_seconds_bucket", (("le", "5.0"),)] == len(LAG_BOUNDS_S)
     assert found["cambist_loop_lag_seconds_bucket", (("le", "+Inf"),)] == len(counts)
@@ -98,7 +108,7 @@ def test_the_lag_is_a_histogram() -> None:
 
 def test_counts_are_told_by_their_labels_whatever_these_hold() -> None:
     counts, metrics = Counter[tuple[str, ...]](), Metrics()
-    metrics.counts("firm_quotes", "Firm quotes", ("maker", "outcome"), counts.items)
+    metrics.add(lambda it: [counter("firm_quotes", "Firm quotes", it, "maker", "outcome")], counts.items)
     assert not [name for name, _ in samples(metrics) if "firm_quotes" in name]
     counts['al"pha\\ \n', "filled"] += 2
     counts["beta", "late"] += 1
@@ -119,7 +129,7 @@ def test_each_feed_is_told_of_by_maker_and_chain() -> None:
         ("beta", 10, FeedStatistics(silent, {}, None, {}, 0)),
     ]
     metrics = Metrics()
-    metrics.add(FeedCollector(lambda: readings, lambda: NOW_MS))
+    metrics.add(partial(feed_families, readings), lambda: NOW_MS)
     found = {
         (name.removeprefix("cambist_feed_"), *dict(labels).values()): value
         for (name, labels), value in samples(metrics).items()
@@ -149,10 +159,8 @@ def test_each_feed_is_told_of_by_maker_and_chain() -> None:
 
 def test_firm_quotes_are_counted_whether_or_not_they_are_scored() -> None:
     health, metrics = MakerHealth(5_000, 900_000), Metrics()
-    metrics.counts(
-        "firm_quotes",
-        "Firm quotes",
-        ("maker", "outcome"),
+    metrics.add(
+        lambda it: [counter("firm_quotes", "Firm quotes", it, "maker", "outcome")],
         lambda: ((("alpha", outcome), number) for outcome, number in health.outcomes.items()),
     )
     for fault in (None, None, FirmFault.LATE, FirmFault.BLACKLISTED):

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, generate_latest
-
 from cambist.codecs.messages.vocabulary import OtcState
-from cambist.engine.telemetry.otc_metrics import OtcCollector
+from cambist.engine.telemetry.metrics import Metrics
+from cambist.engine.telemetry.order_metrics import otc_families
 from support.otc_engine import MAKER, an_order, otc_venue
 from support.stores import BOB
 
@@ -23,9 +22,9 @@ async def test_orders_funds_and_drafts_are_counted(tmp_path: Path, autojump_cloc
         venue.chain.mine()
         for row in rows:
             await venue.becomes(row, OtcState.SUSPENDED)
-        registry = CollectorRegistry()
-        registry.register(OtcCollector(venue.engine.statistics))
-        told = generate_latest(registry).decode()
+        metrics = Metrics()
+        metrics.add(otc_families, venue.engine.statistics)
+        told = b"".join(metrics.render()).decode()
         for line in (
             'cambist_otc_orders{status="SUSPENDED"} 2.0',
             'cambist_otc_orders{status="DRAFT"} 1.0',
@@ -38,8 +37,8 @@ async def test_orders_funds_and_drafts_are_counted(tmp_path: Path, autojump_cloc
         venue.chain.accepts(draft)
         venue.chain.mine()
         await venue.becomes(draft, OtcState.SUSPENDED)
-        told = generate_latest(registry).decode()
+        told = b"".join(metrics.render()).decode()
         assert 'cambist_otc_drafts_signed_total{chain="1"} 1.0' in told
         page = PAGE.read_text(encoding="utf-8")
-        names = {line.split("{")[0] for line in told.splitlines() if not line.startswith("#")}
+        names = {line.split("{")[0] for line in told.splitlines() if line.startswith("cambist_")}
         assert not [name for name in names if not name.endswith("_created") and f"`{name}`" not in page]

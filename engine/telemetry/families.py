@@ -1,0 +1,78 @@
+"""Families of metrics: a name, a help text, labels, and the numbers of one moment. Pure.
+
+gauge("otc_drafts", "...", [(("1",), 3)], "chain")        cambist_otc_drafts{chain="1"} 3
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+
+METRICS_PREFIX = "cambist_"
+
+Numbers = Iterable[tuple[tuple[str, ...], float]]
+"""(values of the labels, number) of each member of a family."""
+
+
+class MetricRow(Struct, frozen=True):
+    """A metric without labels: a field of a part's statistics, `.` leading into them."""
+
+    field: str
+    kind: Literal["counter", "gauge"]
+    help: str
+
+
+def gauge(name: str, help_text: str, numbers: Numbers, *labels: str) -> Metric:
+    """Family of numbers as they are now."""
+    return _family(GaugeMetricFamily, name, help_text, numbers, labels)
+
+
+def counter(name: str, help_text: str, numbers: Numbers, *labels: str) -> Metric:
+    """Family of counts since the start."""
+    return _family(CounterMetricFamily, name, help_text, numbers, labels)
+
+
+def histogram(
+    name: str, help_text: str, bounds: Sequence[float], counts: Sequence[int], total: float
+) -> Metric:
+    """Family of one histogram.
+
+    Args:
+        counts: of each bound alone, and last of all that lies beyond the bounds.
+        total: sum of the observed values.
+    """
+    family = HistogramMetricFamily(METRICS_PREFIX + name, help_text)
+    so_far, buckets = 0, []
+    for bound, count in zip((*map(str, bounds), "+Inf"), counts, strict=True):
+        so_far += count
+        buckets.append((bound, float(so_far)))
+    family.add_metric((), buckets, total)
+    return family
+
+
+def families_of(part: str, rows: Sequence[MetricRow], statistics: object) -> Iterator[Metric]:
+    """A family for each row; `part` is the second word of their names."""
+    for row in rows:
+        make = counter if row.kind == "counter" else gauge
+        name = f"{part}_{row.field.rpartition('.')[2]}"
+        yield make(name, row.help, [((), _number(statistics, row.field))])
+
+
+def _family(
+    kind: type[CounterMetricFamily] | type[GaugeMetricFamily],
+    name: str,
+    help_text: str,
+    numbers: Numbers,
+    labels: Sequence[str],
+) -> Metric:
+    family = kind(METRICS_PREFIX + name, help_text, labels=labels)
+    for values, number in numbers:
+        family.add_metric(values, number)
+    return family
+
+
+def _number(statistics: Any, field: str) -> float:
+    for name in field.split("."):
+        statistics = getattr(statistics, name)
+    return float(statistics)
