@@ -51,7 +51,7 @@ async def test_a_step_that_does_not_hold_raises(tmp_path: Path, monkeypatch: pyt
     grids["alpha"]["WBTC/USDC"] = {"bids": [["59950", "2"]], "asks": [["60000", "2"]]}
     grids["beta"] = grids["alpha"]
     for module in ("venue", "place_settings"):
-        monkeypatch.setattr(f"cambist.engine.demo.{module}.GRIDS", grids)
+        monkeypatch.setattr(f"cambist.engine.dev.demo.{module}.GRIDS", grids)
     async with a_stage(tmp_path) as stage:
         with pytest.RaisesGroup(pytest.RaisesExc(AssertionError, match="2 hops by"), flatten_subgroups=True):
             await shown(tmp_path, stage)

@@ -28,13 +28,13 @@ from support.scripted_orders import OrderVenue, scripted_orders
 from support.world import HOUR_S, NATIVE, ONE, USDC, World
 
 ETH = TradedToken(NATIVE, "ETH", 18)
-TRADER = "cambist.engine.trader"
+TRADER = "cambist.engine.client"
 PAUSES = tuple(
     f"{TRADER}.{pause}"
     for pause in (
         "client.TRADER_PAUSE_S",
         "submitting.TRADER_PAUSE_S",
-        "order_following.TRADER_ORDER_LOOK_S",
+        "order.order_following.TRADER_ORDER_LOOK_S",
     )
 )
 """What a test shortens."""
