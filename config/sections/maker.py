@@ -70,7 +70,7 @@ class MakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         auth: see AuthMode; the domains are those of `[auth.domains]`.
         key: name of the signing key in `[keys]`.
         maker: the address that holds the funds, if it is a contract (EIP-1271) and not the key's own.
-        price_source: `static`, `random_walk`, `replay`, `mirror`, or `module:Class`.
+        price_source: `static`, `random_walk`, `replay`, or `module:Class`.
         price_options: the source's own settings.
         price_life_ms: a price older than this is neither shown nor signed.
         refresh_ms: an unchanged price is sent again over the socket after this.

@@ -87,7 +87,6 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/maker/app.py",
         "engine/maker/feed.py",
         "engine/maker/quoting/funds.py",
-        "engine/maker/prices/mirror.py",
         "engine/maker/prices/random_walk.py",
         "engine/maker/prices/replay.py",
         "engine/maker/prices/static.py",

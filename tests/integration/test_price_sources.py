@@ -15,7 +15,6 @@ from cambist.codecs.messages.maker_messages import PriceGrid, PricesBody
 from cambist.codecs.messages.wire import encode
 from cambist.config.errors import ConfigError
 from cambist.config.settings import read_settings
-from cambist.engine.maker.prices.mirror import Mirror
 from cambist.engine.maker.prices.random_walk import RandomWalk
 from cambist.engine.maker.prices.replay import encode_record
 from cambist.engine.maker.prices.source import load_source, normalise_grid
@@ -105,7 +104,7 @@ def test_the_maker_kits_settings_load_with_their_source() -> None:
 
 def test_the_samples_of_the_page_work() -> None:
     page = (KIT / "README.md").read_text(encoding="utf-8")
-    static, walk, mirror = re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    static, walk = re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     grids = {
         pair_id: normalise_grid(pair_id, grid) for pair_id, grid in tomllib.loads(static)["prices"].items()
     }
@@ -113,9 +112,6 @@ def test_the_samples_of_the_page_work() -> None:
     chain = tomllib.loads(f"[maker.chains.1]\n{walk}")["maker"]["chains"]["1"]
     source = load_source(chain["price_source"], chain["price_options"], Surroundings().context, FIELD)
     assert isinstance(source, RandomWalk)
-    chain = tomllib.loads(f"[maker.chains.1]\n{mirror}")["maker"]["chains"]["1"]
-    source = load_source(chain["price_source"], chain["price_options"], Surroundings().context, FIELD)
-    assert isinstance(source, Mirror)
     (program,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     names: dict[str, Any] = {}
     exec(program, names)

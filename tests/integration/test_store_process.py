@@ -74,7 +74,9 @@ def test_it_starts_without_what_logs_and_without_settings() -> None:
 
 
 def test_what_goes_wrong_in_it_is_logged_as_elsewhere(tmp_path: Path) -> None:
-    program = "from cambist.engine.store.process import process\nprocess._answer(None, process.Release('a'), [])"
+    program = (
+        "from cambist.engine.store.process import process\nprocess._answer(None, process.Release('a'), [])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path
     )

@@ -1,5 +1,5 @@
-"""Price sources: a file, a random walk, a recording, another maker, or the operator's own class.
+"""Price sources: a file, a random walk, a recording, or the operator's own class.
 
 In: settings of a pair. Out: grids, whenever they change.
-Read: `source`, `static`, `random_walk`, `replay`, `mirror`.
+Read: `source`, `static`, `random_walk`, `replay`.
 """

@@ -44,7 +44,6 @@ SHIPPED = {
     "static": "static:StaticPrices",
     "random_walk": "random_walk:RandomWalk",
     "replay": "replay:Replay",
-    "mirror": "mirror:Mirror",
 }
 _SIDES = frozenset({"bids", "asks"})
 _UNKNOWN_KEY = "Object contains unknown field `"
@@ -103,7 +102,7 @@ def load_source(
     """A new source, of the class that the settings name.
 
     Args:
-        name: `static`, `random_walk`, `replay`, `mirror`, or `module:Class`.
+        name: `static`, `random_walk`, `replay`, or `module:Class`.
         options: the source's own settings.
         field: dotted name of the options; that of `price_source` stands beside it.
 

@@ -56,7 +56,7 @@ def test_a_source_may_stand_in_a_package(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("statik", None, "one of static, random_walk, replay, mirror, or module:Class, got 'statik'"),
+        ("statik", None, "one of static, random_walk, replay, or module:Class, got 'statik'"),
         ("a b:C", None, "or module:Class, got 'a b:C'"),
         ("../x:C", None, "or module:Class"),
         ("module:", None, "or module:Class"),
