@@ -24,7 +24,7 @@ from cambist.engine.chain.port import DevChain, EthCall
 from cambist.engine.chain.transact import mined
 from cambist.engine.dev.devnet.anvil import AnvilChain, anvil_command, find_anvil, running_anvil
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from support.world import ONE, USDC, World, a_world
+from support.chain.world import ONE, USDC, World, a_world
 
 SENT = 20  # transactions in one lap
 CALLS = 200

@@ -19,10 +19,10 @@ from rich.console import Console
 from rich.table import Table
 
 from support.patience import STORY_S
-from support.postgres import PostgresServer, running_postgres
-from support.process_story import Story, a_story
-from support.store_work import store_processes
-from support.venue_processes import Running, venue_processes
+from support.store.postgres import PostgresServer, running_postgres
+from support.store.store_work import store_processes
+from support.venue.process_story import Story, a_story
+from support.venue.venue_processes import Running, venue_processes
 
 SALES = 400
 SENT_AT_ONCE = 16

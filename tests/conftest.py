@@ -16,14 +16,14 @@ from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.dev.embedded.evm import IS_INSTALLED
 from cambist.engine.store.sqlite import sqlite
 from cambist.engine.store.store import Store
-from support.anvil import OTHER_CHAIN_ID, Anvil, opened
+from support.chain.anvil import OTHER_CHAIN_ID, Anvil, opened
 from support.examples import IS_LONG, USUAL
 from support.oracles import Oracle, Stories, eth_account_oracle, javascript_oracle, running_stories
-from support.stores import ENGINES, Engine, engine_for
-from support.warm_store import migrate_from_copy
+from support.store.stores import ENGINES, Engine, engine_for
+from support.store.warm_store import migrate_from_copy
 
 if TYPE_CHECKING:
-    from support.postgres import PostgresServer
+    from support.store.postgres import PostgresServer
 
 # Where the embedded chain cannot be installed, an anvil stands in for it; these are about it alone.
 if not IS_INSTALLED:
@@ -188,7 +188,7 @@ async def other_anvil_chain(other_anvil: Anvil) -> AsyncIterator[AnvilChain]:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator["PostgresServer"]:
-    from support.postgres import running_postgres
+    from support.store.postgres import running_postgres
 
     with running_postgres() as server:
         yield server

@@ -27,12 +27,12 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.tables import AUCTION_ROUND
 from cambist.engine.store.units import Done, Unit, put
 from cambist.feeds.net.http_client import HttpClient
-from support.admitting import an_admission
-from support.bidding import ONE, USDC_ONE, a_proven, a_round_order
+from support.delta.bidding import ONE, USDC_ONE, a_proven, a_round_order
 from support.patience import PATIENCE_S
-from support.server_harness import NOW_MS, serving
-from support.stores import Engine, kept
-from support.stores import a_delta_order as a_row
+from support.server.server_harness import NOW_MS, serving
+from support.store.stores import Engine, kept
+from support.store.stores import a_delta_order as a_row
+from support.venue.admitting import an_admission
 
 AUCTIONS = "/v2/delta/auctions"
 FAIR = 2_500 * USDC_ONE

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from cambist.crypto.typed_data import hash_typed_data
-from support.building import HOUR_S, OTHER, ZERO, asked_to_build, fault, order, routed
 from support.oracles import javascript_oracle
-from support.quiet_venue import (
+from support.venue.building import HOUR_S, OTHER, ZERO, asked_to_build, fault, order, routed
+from support.venue.quiet_venue import (
     A_PURCHASE,
     CHAIN_ID,
     DAI,

@@ -9,8 +9,8 @@ import pytest
 
 from cambist.codecs.contracts.abi import address_word
 from cambist.crypto.addresses import parse_address
-from support.building import BUILD, OTHER, ZERO, fault, fee_of, order, routed
-from support.quiet_venue import (
+from support.venue.building import BUILD, OTHER, ZERO, fault, fee_of, order, routed
+from support.venue.quiet_venue import (
     A_PURCHASE,
     A_SALE,
     CHAIN_ID,

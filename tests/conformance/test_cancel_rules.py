@@ -25,11 +25,11 @@ from cambist.engine.store.queries import among, by
 from cambist.engine.store.rows import DeltaOrderRow
 from cambist.engine.store.tables import DELTA_ORDER, EFFECT
 from cambist.engine.store.units import row_of
+from support.chain.world import ONE
+from support.contracts.rfq_stories import execute
+from support.delta.order_front import BUILD_CANCEL, CANCEL, ORDERS, OrderFront, an_order_front, told
 from support.oracles import Oracle
-from support.order_front import BUILD_CANCEL, CANCEL, ORDERS, OrderFront, an_order_front, told
-from support.rfq_stories import execute
-from support.stores import moved
-from support.world import ONE
+from support.store.stores import moved
 
 INVALID = 400, "InvalidInput"
 SIGNATURE = 400, "InvalidSignature"

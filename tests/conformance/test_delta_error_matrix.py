@@ -12,7 +12,7 @@ import trio
 
 from cambist.codecs.http1 import Response
 from cambist.crypto.hexadecimal import to_hex
-from support.delta_refusals import (
+from support.delta.delta_refusals import (
     BUILD,
     BUILD_CANCEL,
     CANCEL,
@@ -25,10 +25,10 @@ from support.delta_refusals import (
     Wire,
     now_s,
 )
-from support.error_rows import SPEC_ROWS
+from support.delta.error_rows import SPEC_ROWS
 from support.patience import PATIENCE_S
-from support.trading_requests import API_KEY, NATIVE, NOBODY
-from support.venue_role import STRANGER, USER
+from support.venue.trading_requests import API_KEY, NATIVE, NOBODY
+from support.venue.venue_role import STRANGER, USER
 
 NOBODYS_ID = "00000000-0000-4000-8000-000000000000"
 ONE, USDC = 10**18, 10**6

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from support.quiet_venue import (
+from support.venue.quiet_venue import (
     A_PURCHASE,
     A_SALE,
     CHAIN_ID,

@@ -6,7 +6,7 @@ from cambist.codecs.messages.resource_messages import trading_error_body
 from cambist.config import errors
 from cambist.config.catalogue import errors_document
 from cambist.config.errors import RequestError, catalogue_rows
-from support.error_rows import SPEC_ROWS
+from support.delta.error_rows import SPEC_ROWS
 
 CASES = [
     pytest.param(int(cell[:3]), message, kind, id=f"{cell[:3]} {message} {kind.__name__}")

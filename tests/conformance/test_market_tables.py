@@ -30,8 +30,9 @@ from cambist.config.errors import (
     UnsupportedChain,
 )
 from cambist.crypto.addresses import to_checksum
-from support.admitting import signatures
-from support.market_place import (
+from support.otc.swap_orders import an_order, sent
+from support.venue.admitting import signatures
+from support.venue.market_place import (
     CHAIN_ID,
     KEYED,
     NOW_MS,
@@ -43,7 +44,6 @@ from support.market_place import (
     Shop,
     a_shop,
 )
-from support.swap_orders import an_order, sent
 
 NOW_S = NOW_MS // 1_000
 

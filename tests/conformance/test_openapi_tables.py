@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from support.oracles import Oracle, openapi_oracle
-from support.quiet_venue import a_quiet_venue
-from support.trading_requests import OPTIONS, TRADER, a_sale, plain, posted
-from support.venue_role import CHAIN_ID, USER, RunningVenue, running_venue
+from support.venue.quiet_venue import a_quiet_venue
+from support.venue.trading_requests import OPTIONS, TRADER, a_sale, plain, posted
+from support.venue.venue_role import CHAIN_ID, USER, RunningVenue, running_venue
 
 YES, NO = True, False
 TEXT = {"type": "string"}

@@ -12,7 +12,7 @@ from cambist.engine.orders.order_units import DELTA, order_id
 from cambist.engine.store.queries import by
 from cambist.engine.store.tables import DELTA_DOCUMENT, DELTA_ORDER
 from cambist.engine.store.units import Done, row_of
-from support.order_front import BUILD_CANCEL, CANCEL, OrderFront, an_order_front, told
+from support.delta.order_front import BUILD_CANCEL, CANCEL, OrderFront, an_order_front, told
 
 
 @pytest.fixture

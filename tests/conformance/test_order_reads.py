@@ -19,8 +19,9 @@ from cambist.engine.store.queries import by
 from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, DeltaRefund, amount32
 from cambist.engine.store.tables import DELTA_FILL, DELTA_ORDER, DELTA_REFUND
 from cambist.engine.store.units import put
-from support.oracles import Oracle, openapi_oracle
-from support.order_front import (
+from support.chain.world import NATIVE, ONE, USDC
+from support.contracts.settling import Market
+from support.delta.order_front import (
     API_KEY,
     BUILD_CANCEL,
     CANCEL,
@@ -31,9 +32,8 @@ from support.order_front import (
     an_order_front,
     told,
 )
-from support.settling import Market
-from support.stores import moved
-from support.world import NATIVE, ONE, USDC
+from support.oracles import Oracle, openapi_oracle
+from support.store.stores import moved
 
 COMMITTED = f"{ORDERS}/fillablebalance"
 AVAILABLE = f"{ORDERS}/availablebalance"

@@ -21,10 +21,10 @@ from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.chain.transact import transact
-from support.swap_orders import an_order, hash_of, sent
-from support.trading_requests import API_KEY, NATIVE, NOBODY, OPTIONS, TRADER, posted
-from support.venue_role import CHAIN_ID, MAKER_KEYS, STRANGER, USER, RunningVenue, running_venue
-from support.world import ONE
+from support.chain.world import ONE
+from support.otc.swap_orders import an_order, hash_of, sent
+from support.venue.trading_requests import API_KEY, NATIVE, NOBODY, OPTIONS, TRADER, posted
+from support.venue.venue_role import CHAIN_ID, MAKER_KEYS, STRANGER, USER, RunningVenue, running_venue
 
 Body = dict[str, Any]
 SHAPE = {"errorType", "details", "description", "error", "requestId"}

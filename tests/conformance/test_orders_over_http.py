@@ -15,8 +15,8 @@ import pytest
 
 from support.oracles import Oracle
 from support.patience import PATIENCE_S
-from support.trading_requests import API_KEY, NOBODY, PARTNER, PARTNERS, TRADER
-from support.venue_role import CHAIN_ID, USER, RunningVenue, running_venue
+from support.venue.trading_requests import API_KEY, NOBODY, PARTNER, PARTNERS, TRADER
+from support.venue.venue_role import CHAIN_ID, USER, RunningVenue, running_venue
 
 pytestmark = pytest.mark.oracle
 

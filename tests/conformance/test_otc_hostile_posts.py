@@ -12,11 +12,11 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.engine.chain.holdings import HoldingQuestion, holdings
 from cambist.engine.otc import api as otc
+from support.chain.evm_programs import assembled, deploys
+from support.chain.world import USDC, World
+from support.contracts.rfq_stories import a_wallet
 from support.counted_signatures import CountedChain, counted_recoveries
-from support.evm_programs import assembled, deploys
-from support.otc_front import FILLABLE, an_otc_front
-from support.rfq_stories import a_wallet
-from support.world import USDC, World
+from support.otc.otc_front import FILLABLE, an_otc_front
 
 GARBAGE = b"\x01" * 100
 GAS_LEFT = "GAS 0x40 MSTORE 32 0x40 RETURN"

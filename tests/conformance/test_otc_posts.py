@@ -17,7 +17,10 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import CURVE_ORDER
 from cambist.crypto.signatures import to_65, to_compact64
-from support.otc_front import (
+from support.chain.world import HOUR_S, NOBODY, ONE, RFQ_NAME, USDC
+from support.contracts.permits import dai_permit, eip2612_permit, shown, token_domain
+from support.contracts.rfq_stories import a_wallet
+from support.otc.otc_front import (
     CHAIN_ID,
     MARKET_ONLY,
     OTHER_CONTRACT,
@@ -27,9 +30,6 @@ from support.otc_front import (
     an_otc_front,
     told,
 )
-from support.permits import dai_permit, eip2612_permit, shown, token_domain
-from support.rfq_stories import a_wallet
-from support.world import HOUR_S, NOBODY, ONE, RFQ_NAME, USDC
 
 INVALID = 400, "InvalidInput"
 ZERO = "0x" + "00" * 20

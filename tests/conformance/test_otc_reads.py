@@ -16,8 +16,10 @@ from cambist.config.sections.venue import RateTier
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.store.rows import amount32
+from support.chain.world import NOBODY, ONE, USDC
+from support.contracts.rfq_stories import a_wallet
 from support.oracles import Oracle, openapi_oracle
-from support.otc_front import (
+from support.otc.otc_front import (
     CHAIN_ID,
     FILLABLE,
     MARKET_ONLY,
@@ -27,9 +29,7 @@ from support.otc_front import (
     an_otc_front,
     told,
 )
-from support.rfq_stories import a_wallet
-from support.stores import moved
-from support.world import NOBODY, ONE, USDC
+from support.store.stores import moved
 
 INVALID = 400, "InvalidInput"
 HASH = "0x" + "5a" * 32

@@ -10,10 +10,10 @@ from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import selector
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.port import Receipt
-from support.otc_front import P2P, OtcFront, an_otc_front
-from support.permits import eip2612_permit, token_domain
-from support.rfq_stories import a_wallet
-from support.world import HOUR_S, NOBODY, ONE, USDC
+from support.chain.world import HOUR_S, NOBODY, ONE, USDC
+from support.contracts.permits import eip2612_permit, token_domain
+from support.contracts.rfq_stories import a_wallet
+from support.otc.otc_front import P2P, OtcFront, an_otc_front
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 
 from support.patience import PATIENCE_S
-from support.trading_requests import NATIVE, OPTIONS, PARTNER, TRADER, plain
-from support.venue_role import CHAIN_ID, running_venue
+from support.venue.trading_requests import NATIVE, OPTIONS, PARTNER, TRADER, plain
+from support.venue.venue_role import CHAIN_ID, running_venue
 
 ONE = 10**18
 GROSS = 2_500 * 10**6

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from cambist.crypto.hexadecimal import parse_hex
-from support.quiet_venue import (
+from support.venue.quiet_venue import (
     A_PURCHASE,
     A_SALE,
     CHAIN_ID,

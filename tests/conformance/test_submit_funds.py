@@ -18,9 +18,9 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.port import EthCall
 from cambist.engine.served import asking
-from support.order_front import OrderFront, an_order_front
-from support.settling import AnyOrder, Market, a_market
-from support.world import NATIVE, ONE, USDC
+from support.chain.world import NATIVE, ONE, USDC
+from support.contracts.settling import AnyOrder, Market, a_market
+from support.delta.order_front import OrderFront, an_order_front
 
 ALLOWANCE = 400, "InsufficientAllowance"
 BALANCE = 400, "InsufficientBalance"

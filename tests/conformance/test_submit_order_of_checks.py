@@ -10,9 +10,9 @@ import pytest
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.delta_calldata import invalidate_nonces
 from cambist.config.limits import VENUE_METADATA_BYTES_MAX, VENUE_SIGNATURE_BYTES_MAX
-from support.order_front import ORDERS, OrderFront, an_order_front, told, wire_of
-from support.settling import AnyOrder
-from support.world import ONE
+from support.chain.world import ONE
+from support.contracts.settling import AnyOrder
+from support.delta.order_front import ORDERS, OrderFront, an_order_front, told, wire_of
 
 NONCE = 77
 

@@ -11,11 +11,11 @@ from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import uint_word
 from cambist.codecs.eip712_orders.delta import DeltaOrder
 from cambist.crypto.secp256k1 import SigningKey
-from support import permit2
-from support.order_front import OrderFront, an_order_front
-from support.permits import dai_permit, eip2612_permit, shown, token_domain
-from support.settling import Market, a_market
-from support.world import HOUR_S, MOST, NATIVE, ONE, USDC, World
+from support.chain.world import HOUR_S, MOST, NATIVE, ONE, USDC, World
+from support.contracts import permit2
+from support.contracts.permits import dai_permit, eip2612_permit, shown, token_domain
+from support.contracts.settling import Market, a_market
+from support.delta.order_front import OrderFront, an_order_front
 
 SRC = 1_000 * USDC
 INVALID = 400, "InvalidInput"

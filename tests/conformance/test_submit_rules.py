@@ -15,9 +15,9 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.engine.orders.order_units import step
 from cambist.engine.orders.step import OrderStep
-from support.order_front import API_KEY, ORDERS, OrderFront, an_order_front, told, wire_of
-from support.settling import Market
-from support.world import HOUR_S, NATIVE, ONE, USDC
+from support.chain.world import HOUR_S, NATIVE, ONE, USDC
+from support.contracts.settling import Market
+from support.delta.order_front import API_KEY, ORDERS, OrderFront, an_order_front, told, wire_of
 
 INVALID = 400, "InvalidInput"
 

@@ -15,11 +15,11 @@ from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.secp256k1 import CURVE_ORDER
 from cambist.crypto.signatures import to_65, to_compact64
 from cambist.engine.chain.deploy.deploy import create
+from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, MOST, ONE, person
+from support.contracts.rfq_stories import execute
+from support.contracts.settling import AnyOrder, Market
+from support.delta.order_front import OrderFront, an_order_front, told, wire_of
 from support.oracles import Oracle
-from support.order_front import OrderFront, an_order_front, told, wire_of
-from support.rfq_stories import execute
-from support.settling import AnyOrder, Market
-from support.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, MOST, ONE, person
 
 INVALID = 400, "InvalidSignature"
 NOT_DEPLOYED = "there is no contract at the owner; one that is not deployed yet cannot sign"

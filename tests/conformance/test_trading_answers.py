@@ -14,9 +14,9 @@ from cambist.codecs.messages.market_messages import PriceRoute
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.chain.transact import transact
-from support import permit2
-from support.trading_requests import NATIVE, OPTIONS, PARTNER, TRADER, a_sale, plain, posted
-from support.venue_role import CHAIN_ID, USER, running_venue
+from support.contracts import permit2
+from support.venue.trading_requests import NATIVE, OPTIONS, PARTNER, TRADER, a_sale, plain, posted
+from support.venue.venue_role import CHAIN_ID, USER, running_venue
 
 
 def amount(value: Any) -> bool:

@@ -25,7 +25,7 @@ from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.route_seal import RouteSeal
 from cambist.engine.market.price_route import UnsealedRoute, sealed
 from cambist.engine.process.clock import WallClock
-from support.trading_requests import (
+from support.venue.trading_requests import (
     API_KEY,
     NATIVE,
     NOBODY,
@@ -36,7 +36,7 @@ from support.trading_requests import (
     plain,
     posted,
 )
-from support.venue_role import CHAIN_ID, ROUTE_SEAL, STRANGER, USER, running_venue
+from support.venue.venue_role import CHAIN_ID, ROUTE_SEAL, STRANGER, USER, running_venue
 
 SHAPE = {"errorType", "details", "description", "error", "requestId"}
 

@@ -14,10 +14,10 @@ from cambist.codecs.contracts.router_calldata import RouterSwap
 from cambist.codecs.contracts.router_decoding import decode_swap
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.chain.transact import transact
-from support import permit2
+from support.contracts import permit2
 from support.patience import PATIENCE_S
-from support.trading_requests import NOBODY, OPTIONS, PARTNER, TRADER, a_sale
-from support.venue_role import API_KEY, CHAIN_ID, USER, RunningVenue, running_venue
+from support.venue.trading_requests import NOBODY, OPTIONS, PARTNER, TRADER, a_sale
+from support.venue.venue_role import API_KEY, CHAIN_ID, USER, RunningVenue, running_venue
 
 KEY = {"x-api-key": API_KEY}  # a user without one has a few swaps that nobody fills
 LATE = 4_000_000_000

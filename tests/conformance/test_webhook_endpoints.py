@@ -23,11 +23,11 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELIVERY, WEBHOOK
 from cambist.engine.store.units import Done, Unit, new, put, row_of
 from cambist.feeds.net.http_client import HttpClient
+from support.events.webhook_receiver import SECRET, a_hook
 from support.patience import PATIENCE_S, STORY_S
-from support.quiet_venue import CHAIN_ID, a_quiet_venue
-from support.server_harness import serving
-from support.stores import ALICE, NOW_MS, hash_of
-from support.webhook_receiver import SECRET, a_hook
+from support.server.server_harness import serving
+from support.store.stores import ALICE, NOW_MS, hash_of
+from support.venue.quiet_venue import CHAIN_ID, a_quiet_venue
 
 HOOKS = "/v2/webhooks"
 _MORE = """

@@ -17,12 +17,12 @@ from cambist.config.sections.venue import Rate, RateTier
 from cambist.engine.chain.deploy.create2_factory import FACTORY
 from cambist.engine.chain.transact import transact
 from cambist.engine.process.clock import WallClock
+from support.chain.evm_programs import assembled, deploys
+from support.chain.world import ONE, USDC, person
+from support.contracts.settling import AnyOrder
 from support.counted_signatures import CountedChain, counted_recoveries
-from support.evm_programs import assembled, deploys
-from support.order_front import API_KEY, BUILD_CANCEL, CANCEL, ORDERS, OrderFront, an_order_front
-from support.server_harness import field
-from support.settling import AnyOrder
-from support.world import ONE, USDC, person
+from support.delta.order_front import API_KEY, BUILD_CANCEL, CANCEL, ORDERS, OrderFront, an_order_front
+from support.server.server_harness import field
 
 BURST, EVERY_S = 16, 50
 TIER = RateTier(per_s=100_000, burst=100_000, wrong_signatures=Rate(per_s=1 / EVERY_S, burst=BURST))

@@ -18,10 +18,10 @@ from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.dev.embedded.evm import IS_INSTALLED
 from cambist.engine.routing.firm import firm_desk
-from support.anvil import CHAIN_ID, Anvil, opened
-from support.mirrored_chain import MirroredChain
-from support.settling import Market, a_market
-from support.world import World, a_world
+from support.chain.anvil import CHAIN_ID, Anvil, opened
+from support.chain.mirrored_chain import MirroredChain
+from support.chain.world import World, a_world
+from support.contracts.settling import Market, a_market
 
 CHAINS = [
     kind if kind == "embedded" else pytest.param(kind, marks=pytest.mark.anvil)

@@ -27,11 +27,11 @@ from cambist.engine.chain.deploy.create2_factory import FACTORY
 from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall
 from cambist.engine.delta.bids.agent_caller import caller_of
-from support.agent_desks import FAIR, SIGNER, STOCK, a_desk
-from support.evm_programs import assembled, deploys
-from support.settling import AGENT, STEP_GAS, Market
-from support.swapping import told
-from support.world import MOST, NATIVE, ONE, USDC, World
+from support.chain.evm_programs import assembled, deploys
+from support.chain.world import MOST, NATIVE, ONE, USDC, World
+from support.contracts.agent_desks import FAIR, SIGNER, STOCK, a_desk
+from support.contracts.settling import AGENT, STEP_GAS, Market
+from support.contracts.swapping import told
 
 STEP_GAS_MAX = 5_000_000
 REASON_BYTES_MAX = 256

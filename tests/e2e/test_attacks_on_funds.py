@@ -8,9 +8,9 @@ from cambist.codecs.contracts.contract_events import Credited, FeeAccrued
 from cambist.codecs.contracts.router_calldata import claim
 from cambist.codecs.transactions import create2_address
 from cambist.engine.chain.deploy.create2_factory import FACTORY
-from support.evm_programs import assembled, deploys
-from support.settling import Market, events
-from support.world import MOST, ONE, USDC, World
+from support.chain.evm_programs import assembled, deploys
+from support.chain.world import MOST, ONE, USDC, World
+from support.contracts.settling import Market, events
 
 FAIR = 2_500 * USDC
 CREDIT = selector("credit(address,address,uint256)")

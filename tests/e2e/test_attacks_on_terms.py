@@ -16,9 +16,9 @@ from cambist.codecs.contracts.delta_calldata import (
 from cambist.codecs.contracts.router_calldata import swap_exact_in
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
 from cambist.engine.chain.deploy.deploy import create
-from support.settling import AnyOrder, Market
-from support.swapping import a_venue
-from support.world import NOBODY, ONE, USDC, World
+from support.chain.world import NOBODY, ONE, USDC, World
+from support.contracts.settling import AnyOrder, Market
+from support.contracts.swapping import a_venue
 
 FAIR = 2_500 * USDC
 AGGREGATE = selector("aggregate3((address,bool,bytes)[])")

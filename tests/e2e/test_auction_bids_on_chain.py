@@ -17,8 +17,8 @@ from cambist.engine.delta.bids.bids import Candidate, Rejection, RoundOrder, ans
 from cambist.engine.delta.bids.simulation import Proven, proven, simulation_of
 from cambist.engine.delta.orders.document import DeltaDocument, order_json
 from cambist.engine.delta.orders.terms import next_part, terms_of
-from support.settling import SETTLEMENT_GAS, AnyOrder, Market, events
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.contracts.settling import SETTLEMENT_GAS, AnyOrder, Market, events
 
 FAIR = 2_500 * USDC
 GAS_MAX = 3_000_000

@@ -8,9 +8,9 @@ import pytest
 import trio
 
 from support.patience import LATE_ROUND_S, STORY_S, until_told
-from support.process_story import a_story
-from support.venue_processes import AGENT, Running, venue_processes
-from support.venue_role import CHAIN_ID
+from support.venue.process_story import a_story
+from support.venue.venue_processes import AGENT, Running, venue_processes
+from support.venue.venue_role import CHAIN_ID
 
 COUNT = 120
 

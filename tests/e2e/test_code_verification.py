@@ -3,7 +3,7 @@
 import pytest
 
 from cambist.engine.chain.deploy.verification import is_code_of
-from support.world import World
+from support.chain.world import World
 
 
 @pytest.fixture

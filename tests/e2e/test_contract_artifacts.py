@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from cambist.engine.chain.artifacts import FOLDER, artifact, known_errors
-from support.contract_compiler import SCRIPT, SOURCES, compiled
+from support.contracts.contract_compiler import SCRIPT, SOURCES, compiled
 from support.examples import IS_LONG
 from support.oracles import ORACLES, require_oracle
 

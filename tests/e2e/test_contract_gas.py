@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from cambist.codecs.contracts import calldata
-from support.settling import Market
-from support.swapping import a_venue
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.contracts.settling import Market
+from support.contracts.swapping import a_venue
 
 PAGE = (Path(__file__).parents[2] / "docs" / "contracts.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| ([^|]+?) \| ([\d,]+) \| ([\d,]+) \|$", re.MULTILINE)

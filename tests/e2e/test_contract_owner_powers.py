@@ -9,8 +9,8 @@ from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.deploy.create2_factory import FACTORY
 from cambist.engine.chain.deploy.deploy import DeploymentPlan, deploy
 from cambist.engine.chain.port import EthCall
-from support.swapping import a_venue, told
-from support.world import MOST, NOBODY, ONE, USDC, World
+from support.chain.world import MOST, NOBODY, ONE, USDC, World
+from support.contracts.swapping import a_venue, told
 
 OWNED = {"delta": "Delta", "router": "Router", "executor": "RfqExecutor", "fee_vault": "FeeVault"}
 PROPOSED_OWNER = selector("proposedOwner()")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cambist.engine.chain.artifacts import FOLDER, artifact
-from support.contract_compiler import SOURCES, missing_words
+from support.contracts.contract_compiler import SOURCES, missing_words
 from support.oracles import ORACLES, require_oracle
 
 

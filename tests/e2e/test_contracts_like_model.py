@@ -30,12 +30,12 @@ from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import DevChain, EthCall
 from cambist.engine.delta.bids.agent_caller import caller_of
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from support.anvil import Anvil, opened
-from support.contract_model import Crossed, Model, State, Trade
+from support.chain.anvil import Anvil, opened
+from support.chain.mirrored_chain import MirroredChain
+from support.chain.world import HOUR_S, NOBODY, ONE, USDC, World, a_world
+from support.contracts.contract_model import Crossed, Model, State, Trade
+from support.contracts.settling import filled, is_nonce_used
 from support.examples import examples
-from support.mirrored_chain import MirroredChain
-from support.settling import filled, is_nonce_used
-from support.world import HOUR_S, NOBODY, ONE, USDC, World, a_world
 
 HALF_S = HOUR_S // 2
 STEP_GAS = 200_000

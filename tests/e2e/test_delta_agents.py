@@ -20,8 +20,8 @@ from cambist.codecs.contracts.delta_calldata import (
 )
 from cambist.codecs.contracts.owner_calldata import set_relayer
 from cambist.engine.chain.deploy.deploy import create
-from support.settling import REFUSE, STEP_GAS, Market
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.contracts.settling import REFUSE, STEP_GAS, Market
 
 FAIR = 2_500 * USDC
 FILL = selector("fill(address,uint256,bytes)")

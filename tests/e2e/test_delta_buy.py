@@ -2,8 +2,8 @@
 
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.delta_calldata import EXECUTOR
-from support.settling import Market
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.contracts.settling import Market
 
 
 async def test_a_firm_quote_fills_a_purchase_and_the_rest_is_returned(world: World, market: Market) -> None:

@@ -16,9 +16,9 @@ from cambist.codecs.eip712_orders.delta import DeltaBridge
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.transactions import create2_address
 from cambist.engine.chain.deploy.create2_factory import FACTORY
-from support.evm_programs import TRIES_AND_TELLS, assembled, deploys
-from support.settling import Market
-from support.world import NATIVE, NOBODY, ONE, USDC, World
+from support.chain.evm_programs import TRIES_AND_TELLS, assembled, deploys
+from support.chain.world import NATIVE, NOBODY, ONE, USDC, World
+from support.contracts.settling import Market
 
 PRICE = 2_500 * USDC
 SET_HOOK = selector("setHook(address,bytes)")

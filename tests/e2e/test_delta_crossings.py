@@ -12,9 +12,9 @@ from cambist.codecs.contracts.contract_events import FeeAccrued, OrderFilled, Tr
 from cambist.codecs.contracts.delta_calldata import CROSSINGS_MAX, set_pre_signature
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.engine.chain.proceeds import of_purchase, of_sale
-from support.permit_kinds import SRC, eip2612, seller
-from support.settling import Market, events
-from support.world import NATIVE, NOBODY, ONE, USDC, World
+from support.chain.world import NATIVE, NOBODY, ONE, USDC, World
+from support.contracts.permit_kinds import SRC, eip2612, seller
+from support.contracts.settling import Market, events
 
 PRICE = 2_500 * USDC
 

@@ -6,8 +6,8 @@ from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selec
 from cambist.codecs.contracts.contract_events import Claimed, Credited, FeeAccrued, Transfer
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.engine.chain.proceeds import Cut, of_purchase, of_sale
-from support.settling import Market, claim, events
-from support.world import NOBODY, ONE, USDC, World
+from support.chain.world import NOBODY, ONE, USDC, World
+from support.contracts.settling import Market, claim, events
 
 FEE_ONLY, TAKES, CAPPED, TAKES_CAPPED = (False, False), (True, False), (False, True), (True, True)
 SALES = (

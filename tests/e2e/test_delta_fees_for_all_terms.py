@@ -14,8 +14,8 @@ from cambist.config.errors import Reverted
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.proceeds import of_purchase, of_sale
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from support.settling import STEP_GAS, Market, a_market
-from support.world import NOBODY, USDC, a_world, person
+from support.chain.world import NOBODY, USDC, a_world, person
+from support.contracts.settling import STEP_GAS, Market, a_market
 
 PARTNER = person(5).address
 HAS = 100_000 * USDC

@@ -9,8 +9,8 @@ from cambist.codecs.contracts.contract_events import NATIVE_WITHDRAWN, NonceInva
 from cambist.codecs.contracts.delta_calldata import cancel_and_withdraw, show_cancellation
 from cambist.codecs.eip712_orders.delta import DeltaBridge
 from cambist.engine.orders.order_units import order_id
-from support.settling import AnyOrder, Market, events
-from support.world import NATIVE, ONE, USDC, World
+from support.chain.world import NATIVE, ONE, USDC, World
+from support.contracts.settling import AnyOrder, Market, events
 
 FAIR = 2_500 * USDC
 

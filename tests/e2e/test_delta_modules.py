@@ -8,8 +8,8 @@ from cambist.config.errors import Reverted
 from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall
-from support.settling import Market
-from support.world import DELTA_NAME, DELTA_VERSION, ONE, USDC, World
+from support.chain.world import DELTA_NAME, DELTA_VERSION, ONE, USDC, World
+from support.contracts.settling import Market
 
 FAIR = 2_500 * USDC
 

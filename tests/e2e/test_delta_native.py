@@ -14,9 +14,9 @@ from cambist.codecs.contracts.delta_calldata import (
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.engine.chain.port import Receipt
-from support.evm_programs import assembled, deploys
-from support.settling import SETTLEMENT_GAS, Market
-from support.world import NATIVE, ONE, USDC, World
+from support.chain.evm_programs import assembled, deploys
+from support.chain.world import NATIVE, ONE, USDC, World
+from support.contracts.settling import SETTLEMENT_GAS, Market
 
 REFUSES = "0 0 REVERT"
 UNWRAPPED = topic("Withdrawal(address,uint256)")

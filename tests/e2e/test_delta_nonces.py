@@ -4,8 +4,8 @@ import msgspec
 
 from cambist.codecs.contracts.contract_events import NonceInvalidated
 from cambist.codecs.contracts.delta_calldata import invalidate_nonces
-from support.settling import Market, events, is_nonce_used
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.contracts.settling import Market, events, is_nonce_used
 
 
 def used(nonce: int) -> str:

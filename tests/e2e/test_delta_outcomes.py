@@ -10,8 +10,8 @@ from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.delta_calldata import SettlementStep, settle_crossed
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.engine.chain.port import Receipt
-from support.settling import AnyOrder, Market
-from support.world import NATIVE, ONE, USDC, World
+from support.chain.world import NATIVE, ONE, USDC, World
+from support.contracts.settling import AnyOrder, Market
 
 GAS_AROUND = 6_000
 """To call the settler and check the relayer costs 4,700; a balance that ends as it began refunds 2,800."""

@@ -3,8 +3,8 @@
 import pytest
 
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
-from support.settling import Market
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.contracts.settling import Market
 
 
 async def test_a_sales_minimum_is_the_ceiling(world: World, market: Market) -> None:

@@ -9,11 +9,11 @@ import pytest
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.delta_calldata import SettlementStep
 from cambist.codecs.eip712_orders.delta import KIND_BUY, DeltaOrder, TwapBuyOrder, TwapOrder
-from support import permit2
-from support.permit_kinds import KINDS, SRC, allowed_at_permit2, permit2_transfer, seller
-from support.permits import eip2612_permit, shown, token_domain
-from support.settling import Market
-from support.world import MOST, ONE, USDC, World
+from support.chain.world import MOST, ONE, USDC, World
+from support.contracts import permit2
+from support.contracts.permit_kinds import KINDS, SRC, allowed_at_permit2, permit2_transfer, seller
+from support.contracts.permits import eip2612_permit, shown, token_domain
+from support.contracts.settling import Market
 
 BY_LENGTH = dict(KINDS)
 each_kind = pytest.mark.parametrize(("length", "permit_of"), KINDS)

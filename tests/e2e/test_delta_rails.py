@@ -25,8 +25,8 @@ from cambist.codecs.contracts.owner_calldata import (
     set_relayer,
 )
 from cambist.codecs.eip712_orders.delta import DeltaBridge
-from support.settling import Market
-from support.world import HOUR_S, MOST, NATIVE, ONE, USDC, World
+from support.chain.world import HOUR_S, MOST, NATIVE, ONE, USDC, World
+from support.contracts.settling import Market
 
 FAIR = 2_500 * USDC
 

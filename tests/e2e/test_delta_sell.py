@@ -7,8 +7,8 @@ from cambist.codecs.contracts.abi import selector, uint_word
 from cambist.codecs.contracts.contract_events import OrderFilled, OrderSettled, Transfer
 from cambist.codecs.contracts.delta_calldata import SettlementStep
 from cambist.codecs.eip712_orders.delta import DeltaOrder
-from support.settling import STEP_GAS, Market, events
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.contracts.settling import STEP_GAS, Market, events
 
 
 async def test_a_firm_quote_fills_an_order_whole(world: World, market: Market) -> None:

@@ -19,9 +19,9 @@ from cambist.config.errors import Reverted
 from cambist.crypto.secp256k1 import CURVE_ORDER
 from cambist.crypto.signatures import to_65, to_compact64
 from cambist.engine.chain.deploy.deploy import create
-from support.rfq_stories import execute
-from support.settling import Market, events
-from support.world import DELTA_NAME, DELTA_VERSION, MOST, ONE, USDC, World
+from support.chain.world import DELTA_NAME, DELTA_VERSION, MOST, ONE, USDC, World
+from support.contracts.rfq_stories import execute
+from support.contracts.settling import Market, events
 
 INVALID = "InvalidSignature()"
 FAIR = 2_500 * USDC

@@ -8,8 +8,8 @@ from cambist.codecs.contracts.abi import decode_uint
 from cambist.codecs.contracts.delta_calldata import order_state
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
 from cambist.engine.chain.port import EthCall
-from support.settling import Market
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.contracts.settling import Market
 
 SLICE, LAST = ONE // 3, ONE - 2 * (ONE // 3)
 

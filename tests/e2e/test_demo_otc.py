@@ -25,7 +25,7 @@ from cambist.engine.client.events import OtcEventsWanted
 from cambist.engine.dev.demo.otc_orders import run_otc_orders
 from cambist.engine.dev.demo.settlement import a_stage
 from cambist.engine.dev.demo.venue import a_market_place
-from support.devnet import KEYS
+from support.chain.devnet import KEYS
 from support.patience import STORY_S
 
 STRANGER = KEYS[4]

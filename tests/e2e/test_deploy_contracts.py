@@ -18,9 +18,9 @@ from cambist.engine.chain.deploy.deploy import (
     provisions,
 )
 from cambist.engine.chain.transact import transact
-from support.evm_programs import assembled
-from support.put_code import put_code
-from support.world import DELTA_NAME, DELTA_VERSION, MOST, ONE, RFQ_NAME, World, person
+from support.chain.evm_programs import assembled
+from support.chain.put_code import put_code
+from support.chain.world import DELTA_NAME, DELTA_VERSION, MOST, ONE, RFQ_NAME, World, person
 
 SALT32 = b"\x05" * 32
 FIRST_GAS = 6_000_000  # enough for the first contracts, not for all

@@ -16,9 +16,9 @@ from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import Chain, DevChain
 from cambist.engine.chain.transact import mined, transact
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from support.anvil import CHAIN_ID
-from support.swapping import told
-from support.world import ONE, USDC, World, person
+from support.chain.anvil import CHAIN_ID
+from support.chain.world import ONE, USDC, World, person
+from support.contracts.swapping import told
 
 MINT = selector("mint(address,uint256)")
 

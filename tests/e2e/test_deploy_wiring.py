@@ -4,7 +4,7 @@ from cambist.codecs.contracts.abi import decode_address, selector
 from cambist.codecs.eip712_orders.delta import delta_domain_separator
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.engine.chain.port import EthCall
-from support.world import DELTA_NAME, DELTA_VERSION, RFQ_NAME, World
+from support.chain.world import DELTA_NAME, DELTA_VERSION, RFQ_NAME, World
 
 
 async def test_contracts_know_each_other(world: World) -> None:

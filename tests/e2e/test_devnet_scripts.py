@@ -18,7 +18,7 @@ from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.chain.artifacts import FOLDER, known_errors
 from cambist.engine.chain.port import EthCall
 from cambist.engine.dev.devnet.anvil import AnvilChain
-from support.devnet import KEYS, Devnet, devnet_process
+from support.chain.devnet import KEYS, Devnet, devnet_process
 from support.oracles import ORACLES, require_oracle
 from support.patience import PATIENCE_S
 

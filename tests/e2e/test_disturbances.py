@@ -10,8 +10,8 @@ import pytest
 import trio
 
 from support.patience import LATE_ROUND_S, PATIENCE_S, STORY_S, until_told
-from support.process_story import Story, a_story
-from support.venue_processes import Running, venue_processes
+from support.venue.process_story import Story, a_story
+from support.venue.venue_processes import Running, venue_processes
 
 PAIRS = [("WETH", "USDC")]
 JUMPS_S = (60, -60, 3_600, -3_600)

@@ -18,8 +18,8 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import DevChain, EthCall, LogFilter
 from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from support import evm_programs as programs
-from support.anvil import CHAIN_ID, KEYS, Anvil, opened
+from support.chain import evm_programs as programs
+from support.chain.anvil import CHAIN_ID, KEYS, Anvil, opened
 
 GWEI, ETHER = 10**9, 10**18
 START_S = 4_000_000_000  # later than any wall clock that anvil may start from

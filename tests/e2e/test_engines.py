@@ -10,9 +10,9 @@ import pytest
 import trio
 
 from support.patience import STORY_S, until, until_told
-from support.process_story import Story, a_story
-from support.venue_processes import SERVE, Running, serving, venue_processes
-from support.venue_role import CHAIN_ID
+from support.venue.process_story import Story, a_story
+from support.venue.venue_processes import SERVE, Running, serving, venue_processes
+from support.venue.venue_role import CHAIN_ID
 
 ORDERS = 12
 """Orders that the load keeps under way, and orders that an engine takes right before its end."""

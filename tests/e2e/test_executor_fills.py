@@ -16,9 +16,9 @@ from cambist.codecs.contracts.delta_calldata import SettlementStep
 from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall
-from support.evm_programs import assembled, deploys
-from support.swapping import step_failed, told
-from support.world import MOST, NOBODY, ONE, USDC, World
+from support.chain.evm_programs import assembled, deploys
+from support.chain.world import MOST, NOBODY, ONE, USDC, World
+from support.contracts.swapping import step_failed, told
 
 FILL = selector("fill(address,uint256,bytes)")
 COLLECT = selector("collect(address,address)")

@@ -9,9 +9,9 @@ from cambist.codecs.contracts.router_calldata import claim, owed
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.port import Receipt
-from support.evm_programs import TRIES_AND_TELLS, assembled, deploys
-from support.swapping import told
-from support.world import MOST, ONE, USDC, World
+from support.chain.evm_programs import TRIES_AND_TELLS, assembled, deploys
+from support.chain.world import MOST, ONE, USDC, World
+from support.contracts.swapping import told
 
 CREDIT = selector("credit(address,address,uint256)")
 TOTAL_OWED = selector("totalOwed(address)")

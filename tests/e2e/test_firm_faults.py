@@ -12,11 +12,11 @@ from cambist.config.sections.venue import FirmSettings
 from cambist.engine.chain.port import At, Chain, EthCall, Header
 from cambist.engine.routing.firm import firm_proof
 from cambist.engine.routing.firm.firm_route import FirmRoute
-from support.evm_programs import assembled, deploys
-from support.firm_makers import HASTY, PATIENT, STRANGER, Stage, a_stage, execute, makers_of
+from support.chain.evm_programs import assembled, deploys
+from support.chain.world import MOST, ONE, USDC, World
+from support.contracts.rfq_stories import a_wallet
+from support.makers.firm_makers import HASTY, PATIENT, STRANGER, Stage, a_stage, execute, makers_of
 from support.patience import PATIENCE_S, until
-from support.rfq_stories import a_wallet
-from support.world import MOST, ONE, USDC, World
 
 BETTER = (("2505", "50"),)
 WORSE = (("2500", "50"),)

@@ -21,12 +21,23 @@ from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.firm.firm_client import FirmClient
 from cambist.feeds.firm.maker_health import MakerHealth
 from cambist.feeds.maker_cache import MakerCache
-from support import maker_role
-from support.firm_books import a_live_book
-from support.firm_makers import PATIENT, execute
-from support.maker_role import CHAIN_ID, CONTRACT, DAI, ENVIRON, KEY_HEX, SECRET, TAKER, TEXT, USDC, WETH
-from support.maker_server import PREFIX, Venue, running_maker
-from support.world import ONE, World
+from support.chain.world import ONE, World
+from support.makers import maker_role
+from support.makers.firm_books import a_live_book
+from support.makers.firm_makers import PATIENT, execute
+from support.makers.maker_role import (
+    CHAIN_ID,
+    CONTRACT,
+    DAI,
+    ENVIRON,
+    KEY_HEX,
+    SECRET,
+    TAKER,
+    TEXT,
+    USDC,
+    WETH,
+)
+from support.makers.maker_server import PREFIX, Venue, running_maker
 
 UNIT = 10**6
 

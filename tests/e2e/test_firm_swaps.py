@@ -4,9 +4,9 @@ import random
 
 from cambist.codecs.messages.vocabulary import Side
 from cambist.engine.routing.firm.firm_desk import FirmDeskStatistics
-from support.firm_makers import a_stage, execute, fits_together
-from support.rfq_stories import a_wallet
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.contracts.rfq_stories import a_wallet
+from support.makers.firm_makers import a_stage, execute, fits_together
 
 BIDS = (("2500", "0.3"), ("2499", "0.7"), ("2480", "20"))
 ASKS = (("2501", "0.3"), ("2503", "0.7"), ("2520", "20"))

@@ -11,8 +11,8 @@ from cambist.codecs.contracts.abi import address_word, selector, uint_word
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.codecs.messages.vocabulary import Side
 from cambist.codecs.transactions import contract_address
-from support.firm_makers import Stage, a_stage, execute, makers_of
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.makers.firm_makers import Stage, a_stage, execute, makers_of
 
 BETTER = (("2505", "50"),)
 WORSE = (("2500", "50"),)

@@ -5,7 +5,7 @@ import pytest
 from cambist.codecs.contracts import calldata
 from cambist.config.errors import BlockGone
 from cambist.engine.chain.holdings import Holding, HoldingQuestion, holdings
-from support.world import MOST, ONE, USDC, World
+from support.chain.world import MOST, ONE, USDC, World
 
 
 async def test_all_answers_are_of_one_block_though_the_chain_goes_on(world: World) -> None:

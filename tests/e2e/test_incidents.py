@@ -12,10 +12,10 @@ from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import address_word, selector, uint_word
 from cambist.codecs.contracts.calldata import approve
 from cambist.codecs.contracts.owner_calldata import set_cap
-from support.delta_stories import a_delta_story
+from support.chain.world import ONE, USDC, World
+from support.contracts.settling import Market
+from support.delta.delta_stories import a_delta_story
 from support.patience import until
-from support.settling import Market
-from support.world import ONE, USDC, World
 
 BLOCK = selector("setBlocked(address,bool)")
 FAIR = 2_500 * USDC

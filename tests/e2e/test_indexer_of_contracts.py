@@ -10,8 +10,8 @@ from cambist.codecs.eip712_orders.delta import KIND_BUY
 from cambist.engine.chain.index.applied import IndexedContracts
 from cambist.engine.chain.index.watch import Watch
 from cambist.engine.store.rows import amount32
-from support.indexing import Kept, Told, an_indexer, kept_by, run_dry, scanned, sqlite_engine
-from support.world import ONE, USDC, World
+from support.chain.indexing import Kept, Told, an_indexer, kept_by, run_dry, scanned, sqlite_engine
+from support.chain.world import ONE, USDC, World
 
 
 @pytest.mark.one_chain

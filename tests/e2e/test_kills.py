@@ -12,8 +12,8 @@ import trio
 
 from cambist.config.errors import CambistError
 from support.patience import STORY_S, until
-from support.process_story import Story, a_story
-from support.venue_processes import SERVE, Running, serving, venue_processes
+from support.venue.process_story import Story, a_story
+from support.venue.venue_processes import SERVE, Running, serving, venue_processes
 
 ROUNDS = int(os.environ.get("CRASH_ROUNDS", "3"))
 SEED = int(os.environ.get("CRASH_SEED", "20"))

@@ -10,8 +10,8 @@ from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.config.errors import Reverted
 from cambist.engine.chain.port import Receipt
 from cambist.engine.routing.firm.legs import bought, sold
-from support.rfq_stories import UNFILLED, rfq_events
-from support.world import World
+from support.chain.world import World
+from support.contracts.rfq_stories import UNFILLED, rfq_events
 
 STORIES = 30
 _TOP = 1 << 250

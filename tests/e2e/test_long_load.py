@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from cambist.engine.process.clock import WallClock
 from support.patience import PATIENCE_S, until
-from support.process_story import Story, a_story
-from support.venue_processes import venue_processes
-from support.venue_role import API_KEY, GRIDS, write_grids
+from support.venue.process_story import Story, a_story
+from support.venue.venue_processes import venue_processes
+from support.venue.venue_role import API_KEY, GRIDS, write_grids
 
 LOAD_S = int(os.environ.get("LOAD_S", "1800"))
 PER_S = 8  # owners have enough for 40 minutes

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from cambist.crypto.addresses import to_checksum
-from support.venue_fronts import KEYS
-from support.venue_role import CHAIN_ID
-from support.venue_stories import Story, a_venue_story, makers_of
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.venue.venue_fronts import KEYS
+from support.venue.venue_role import CHAIN_ID
+from support.venue.venue_stories import Story, a_venue_story, makers_of
 
 pytestmark = pytest.mark.one_chain  # makers and venue look at it all the while
 

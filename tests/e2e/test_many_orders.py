@@ -28,11 +28,11 @@ from cambist.engine.store.leases import Leases
 from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.process.place import FILE_NAME
 from cambist.engine.store.rows import DeltaOrderRow, amount32
+from support.chain.world import ONE, USDC
 from support.patience import PATIENCE_S, STORY_S, until_told
-from support.process_story import OWNER_KEYS, OWNERS, Story, a_story
-from support.venue_processes import ENVIRON, SERVE, Running, serving, venue_processes
-from support.venue_role import CHAIN_ID
-from support.world import ONE, USDC
+from support.venue.process_story import OWNER_KEYS, OWNERS, Story, a_story
+from support.venue.venue_processes import ENVIRON, SERVE, Running, serving, venue_processes
+from support.venue.venue_role import CHAIN_ID
 
 RESTING = 89_000  # an owner may have 10,000, and one owner's are for sales
 AT_ONCE = 500

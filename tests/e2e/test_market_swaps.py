@@ -16,10 +16,10 @@ from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import Receipt
-from support.market_place import CHAIN_ID, PARTNER, Shop, WillingDesk, a_shop
-from support.permits import eip2612_permit, token_domain
-from support.swapping import UNFILLED, Venue, a_wide_venue
-from support.world import NATIVE, ONE, USDC, World, person
+from support.chain.world import NATIVE, ONE, USDC, World, person
+from support.contracts.permits import eip2612_permit, token_domain
+from support.contracts.swapping import UNFILLED, Venue, a_wide_venue
+from support.venue.market_place import CHAIN_ID, PARTNER, Shop, WillingDesk, a_shop
 
 WBTC = b"\x44" * 20
 

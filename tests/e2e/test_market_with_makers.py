@@ -3,9 +3,9 @@
 import pytest
 
 from cambist.config.errors import NoRoute
-from support.firm_makers import a_stage
-from support.market_front import Front
-from support.world import ONE, World
+from support.chain.world import ONE, World
+from support.makers.firm_makers import a_stage
+from support.venue.market_front import Front
 
 BIDS = (("2500", "0.3"), ("2499", "0.7"), ("2480", "20"))
 ASKS = (("2501", "0.3"), ("2503", "0.7"), ("2520", "20"))

@@ -10,9 +10,9 @@ from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import address_word, selector, uint_word
 from cambist.codecs.contracts.router_calldata import swap_exact_in
 from cambist.config.errors import Reverted
-from support.settling import Market
-from support.swapping import a_venue
-from support.world import ONE, World
+from support.chain.world import ONE, World
+from support.contracts.settling import Market
+from support.contracts.swapping import a_venue
 
 PAGE = (Path(__file__).parents[2] / "docs" / "contracts.md").read_text(encoding="utf-8")
 (SECTION,) = re.findall(r"^## Odd tokens\n(.*?)^## ", PAGE, re.MULTILINE | re.DOTALL)

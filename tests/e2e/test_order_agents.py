@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from support.delta_stories import a_delta_story
+from support.chain.world import ONE, USDC, World
+from support.delta.delta_stories import a_delta_story
 from support.patience import LATE_ROUND_S, until
-from support.world import ONE, USDC, World
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

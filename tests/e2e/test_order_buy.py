@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from cambist.codecs.contracts import calldata
-from support.delta_stories import a_delta_story
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.delta.delta_stories import a_delta_story
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

@@ -9,9 +9,9 @@ from cambist.codecs.contracts import calldata, delta_calldata
 from cambist.codecs.contracts.abi import address_word
 from cambist.crypto.signatures import to_65
 from cambist.engine.chain.deploy.deploy import create
-from support.delta_stories import DeltaStory, a_delta_story
-from support.rfq_stories import execute
-from support.world import MOST, ONE, USDC, World
+from support.chain.world import MOST, ONE, USDC, World
+from support.contracts.rfq_stories import execute
+from support.delta.delta_stories import DeltaStory, a_delta_story
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

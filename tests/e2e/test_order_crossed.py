@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from cambist.codecs.messages.agent_messages import BidPart, SolverBid, SolveRequest
-from support.delta_agents import Offer
-from support.delta_stories import DeltaStory, a_delta_story
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.contracts.delta_agents import Offer
+from support.delta.delta_stories import DeltaStory, a_delta_story
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

@@ -8,9 +8,9 @@ from cambist.codecs.contracts.abi import address_word
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.config.limits import ANON_FEE_BPS
 from cambist.crypto.addresses import ZERO_ADDRESS
-from support.delta_stories import a_delta_story
-from support.settling import OWED
-from support.world import USDC, World
+from support.chain.world import USDC, World
+from support.contracts.settling import OWED
+from support.delta.delta_stories import a_delta_story
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

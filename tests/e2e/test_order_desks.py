@@ -13,11 +13,11 @@ from cambist.codecs.messages.agent_messages import BidPart, BidStep, SolverBid, 
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.delta.bids.agent_caller import caller_of
-from support.agent_desks import FAIR, STOCK, a_desk
-from support.delta_stories import a_delta_story
+from support.chain.world import MOST, ONE, USDC, World
+from support.contracts.agent_desks import FAIR, STOCK, a_desk
+from support.contracts.settling import STEP_GAS
+from support.delta.delta_stories import a_delta_story
 from support.patience import until
-from support.settling import STEP_GAS
-from support.world import MOST, ONE, USDC, World
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

@@ -7,9 +7,9 @@ import pytest
 from cambist.codecs.contracts.abi import address_word
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.engine.chain.proceeds import of_purchase, of_sale
-from support.delta_stories import DeltaStory, a_delta_story
-from support.settling import OWED
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.contracts.settling import OWED
+from support.delta.delta_stories import DeltaStory, a_delta_story
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from cambist.codecs.trading_token import NATIVE_TOKEN
+from support.chain.world import ONE, USDC, World
+from support.delta.resting_stories import a_resting_story, prices
 from support.patience import until
-from support.resting_stories import a_resting_story, prices
-from support.world import ONE, USDC, World
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

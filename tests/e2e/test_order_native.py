@@ -6,8 +6,8 @@ import pytest
 
 from cambist.codecs.contracts import delta_calldata
 from cambist.codecs.eip712_orders.delta import KIND_BUY
-from support.delta_stories import a_delta_story
-from support.world import NATIVE, ONE, USDC, World
+from support.chain.world import NATIVE, ONE, USDC, World
+from support.delta.delta_stories import a_delta_story
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from cambist.codecs.contracts.owner_calldata import set_relayer
 from cambist.codecs.eip712_orders.delta import DeltaOrder
-from support.delta_stories import DeltaStory, a_delta_story
-from support.settling import SETTLEMENT_GAS
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.contracts.settling import SETTLEMENT_GAS
+from support.delta.delta_stories import DeltaStory, a_delta_story
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

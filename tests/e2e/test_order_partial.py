@@ -14,12 +14,12 @@ from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.index.indexer import Advance
 from cambist.engine.delta.settlement.projection import DeltaProjection
 from cambist.engine.store.rows import DeltaFill
-from support.delta_agents import Offer
-from support.delta_stories import DeltaStory, Record, a_delta_story
+from support.chain.world import ONE, USDC, World
+from support.contracts.delta_agents import Offer
+from support.contracts.settling import DELIVER
+from support.delta.delta_stories import DeltaStory, Record, a_delta_story
+from support.delta.resting_stories import a_resting_story, prices
 from support.patience import until
-from support.resting_stories import a_resting_story, prices
-from support.settling import DELIVER
-from support.world import ONE, USDC, World
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from cambist.codecs.eip712_orders.delta import DeltaOrder
-from support.delta_stories import a_delta_story
-from support.permit_kinds import KINDS, SRC, seller
-from support.world import ONE, World
+from support.chain.world import ONE, World
+from support.contracts.permit_kinds import KINDS, SRC, seller
+from support.delta.delta_stories import a_delta_story
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

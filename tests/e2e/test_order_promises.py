@@ -16,11 +16,11 @@ from cambist.codecs.messages.agent_messages import AuctionOrder, BidStep, Solver
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.dev.devnet.anvil import AnvilChain
-from support.delta_agents import StoryAgent
-from support.delta_stories import DeltaStory, Record, a_delta_story
+from support.chain.world import ONE, USDC, World
+from support.contracts.delta_agents import StoryAgent
+from support.contracts.settling import STEP_GAS
+from support.delta.delta_stories import DeltaStory, Record, a_delta_story
 from support.patience import until
-from support.settling import STEP_GAS
-from support.world import ONE, USDC, World
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

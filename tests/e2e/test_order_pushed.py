@@ -11,10 +11,10 @@ from cambist.codecs.messages.event_messages import OrderEventMessage
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.store.follower import START
 from cambist.feeds.net.websocket import connect_websocket
-from support.delta_stories import DeltaStory, a_delta_story
-from support.event_streams import PATH, Following, SocketFollowing
-from support.sse import EventStream
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.delta.delta_stories import DeltaStory, a_delta_story
+from support.events.event_streams import PATH, Following, SocketFollowing
+from support.events.sse import EventStream
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

@@ -6,9 +6,9 @@ import pytest
 
 from cambist.codecs.contracts.contract_events import ORDER_SETTLED
 from cambist.engine.chain.port import LogFilter
-from support.delta_stories import DeltaStory, a_delta_story
+from support.chain.world import ONE, USDC, World
+from support.delta.delta_stories import DeltaStory, a_delta_story
 from support.patience import until
-from support.world import ONE, USDC, World
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

@@ -6,9 +6,9 @@ import pytest
 
 from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.engine.chain.deploy.deploy import create
-from support.delta_stories import DeltaStory, a_delta_story
-from support.settling import DELIVER
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.contracts.settling import DELIVER
+from support.delta.delta_stories import DeltaStory, a_delta_story
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

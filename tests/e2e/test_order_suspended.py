@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from cambist.codecs.contracts import calldata, delta_calldata
-from support.delta_stories import DeltaStory, a_delta_story
+from support.chain.world import MOST, NATIVE, ONE, USDC, World
+from support.contracts.permit_kinds import KINDS, seller
+from support.delta.delta_stories import DeltaStory, a_delta_story
 from support.patience import until
-from support.permit_kinds import KINDS, seller
-from support.world import MOST, NATIVE, ONE, USDC, World
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

@@ -7,9 +7,9 @@ import pytest
 
 from cambist.codecs.contracts import calldata, delta_calldata
 from cambist.codecs.messages.agent_messages import AuctionOrder
-from support.delta_stories import DeltaStory, Record, a_delta_story
+from support.chain.world import NATIVE, ONE, USDC, World
+from support.delta.delta_stories import DeltaStory, Record, a_delta_story
 from support.patience import until
-from support.world import NATIVE, ONE, USDC, World
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

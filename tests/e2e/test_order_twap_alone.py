@@ -20,10 +20,10 @@ from cambist.crypto.eip712 import domain_members
 from cambist.engine.chain.port import Receipt
 from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from support.delta_stories import DeltaStory, Record, a_delta_story
+from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, ONE, USDC, World
+from support.delta.delta_stories import DeltaStory, Record, a_delta_story
 from support.oracles import Oracle
 from support.patience import PATIENCE_S
-from support.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, ONE, USDC, World
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

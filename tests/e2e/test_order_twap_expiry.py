@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from support.delta_stories import DeltaStory, Record, a_delta_story
+from support.chain.world import ONE, USDC, World
+from support.delta.delta_stories import DeltaStory, Record, a_delta_story
 from support.patience import until
-from support.world import ONE, USDC, World
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from support.delta_stories import a_delta_story
+from support.chain.world import ONE, USDC, World
+from support.delta.delta_stories import a_delta_story
 from support.patience import until
-from support.venue_role import CHAIN_ID
-from support.world import ONE, USDC, World
+from support.venue.venue_role import CHAIN_ID
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

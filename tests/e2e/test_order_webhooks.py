@@ -13,10 +13,10 @@ from msgspec import Struct
 from cambist.config import timeouts
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.events import deliveries
-from support.delta_stories import DeltaStory, a_delta_story
+from support.chain.world import USDC, World, person
+from support.delta.delta_stories import DeltaStory, a_delta_story
+from support.events.webhook_socket import SECRET, WebhookSocket, a_webhook_socket
 from support.patience import PATIENCE_S, until
-from support.webhook_socket import SECRET, WebhookSocket, a_webhook_socket
-from support.world import USDC, World, person
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

@@ -7,9 +7,9 @@ import pytest
 from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.secp256k1 import SigningKey
-from support.otc_stories import OtcStory, all_of, an_otc_story, balances_of, none_of, text_of
-from support.rfq_stories import a_wallet, execute, wallet_key
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.contracts.rfq_stories import a_wallet, execute, wallet_key
+from support.otc.otc_stories import OtcStory, all_of, an_otc_story, balances_of, none_of, text_of
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

@@ -6,9 +6,9 @@ import pytest
 
 from cambist.codecs.contracts import calldata
 from cambist.engine.store.follower import START
-from support.otc_stories import Stored, all_of, an_otc_story, none_of, running_otc, text_of
-from support.rfq_stories import funded
-from support.world import NOBODY, ONE, USDC, World
+from support.chain.world import NOBODY, ONE, USDC, World
+from support.contracts.rfq_stories import funded
+from support.otc.otc_stories import Stored, all_of, an_otc_story, none_of, running_otc, text_of
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

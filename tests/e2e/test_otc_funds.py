@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from support.otc_stories import (
+from support.chain.world import MOST, ONE, USDC, World
+from support.otc.otc_stories import (
     OtcStory,
     Stored,
     all_of,
@@ -14,7 +15,6 @@ from support.otc_stories import (
     running_otc,
     text_of,
 )
-from support.world import MOST, ONE, USDC, World
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

@@ -7,9 +7,9 @@ import pytest
 from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.hexadecimal import to_hex
-from support.otc_stories import OtcStory, Stored, all_of, an_otc_story, balances_of, text_of
-from support.permits import dai_permit, eip2612_permit, shown, token_domain
-from support.world import HOUR_S, MOST, ONE, USDC, World
+from support.chain.world import HOUR_S, MOST, ONE, USDC, World
+from support.contracts.permits import dai_permit, eip2612_permit, shown, token_domain
+from support.otc.otc_stories import OtcStory, Stored, all_of, an_otc_story, balances_of, text_of
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

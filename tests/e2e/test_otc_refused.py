@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from cambist.codecs.contracts import calldata
-from support.otc_stories import all_of, an_otc_story, none_of, text_of
-from support.world import MOST, ONE, USDC, World
+from support.chain.world import MOST, ONE, USDC, World
+from support.otc.otc_stories import all_of, an_otc_story, none_of, text_of
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

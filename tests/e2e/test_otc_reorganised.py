@@ -6,7 +6,9 @@ import pytest
 
 from cambist.codecs.contracts import calldata
 from cambist.engine.chain.transact import mined
-from support.otc_stories import (
+from support.chain.world import ONE, USDC, World
+from support.contracts.rfq_stories import a_wallet, refusal, remaining, wallet_key
+from support.otc.otc_stories import (
     OtcStory,
     Stored,
     all_of,
@@ -16,8 +18,6 @@ from support.otc_stories import (
     running_otc,
     text_of,
 )
-from support.rfq_stories import a_wallet, refusal, remaining, wallet_key
-from support.world import ONE, USDC, World
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from cambist.crypto.addresses import ZERO_ADDRESS, to_checksum
 from support.oracles import Stories
-from support.venue_processes import Running, venue_processes
-from support.venue_role import CHAIN_ID, KEYS, STRANGER
+from support.venue.venue_processes import Running, venue_processes
+from support.venue.venue_role import CHAIN_ID, KEYS, STRANGER
 
 pytestmark = pytest.mark.oracle
 

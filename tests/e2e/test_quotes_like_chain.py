@@ -16,12 +16,12 @@ from cambist.codecs.messages.market_messages import PriceRoute
 from cambist.codecs.messages.vocabulary import Side
 from cambist.config.errors import NoRoute
 from cambist.crypto.addresses import to_checksum
+from support.chain.world import World
 from support.examples import IS_LONG
-from support.firm_books import Levels
-from support.firm_makers import Stage, a_stage
-from support.market_front import Front
-from support.market_place import PARTNER
-from support.world import World
+from support.makers.firm_books import Levels
+from support.makers.firm_makers import Stage, a_stage
+from support.venue.market_front import Front
+from support.venue.market_place import PARTNER
 
 SYMBOLS: tuple[str, ...] = ("WETH", "USDC", "DAI", "WBTC")
 WORTH = {"WETH": 2_500.0, "USDC": 1.0, "DAI": 1.0, "WBTC": 60_000.0}

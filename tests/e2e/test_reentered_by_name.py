@@ -16,9 +16,9 @@ from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_par
 from cambist.codecs.transactions import create2_address
 from cambist.engine.chain.deploy.create2_factory import FACTORY
 from cambist.engine.chain.port import Receipt
-from support.evm_programs import TRIES_AND_TELLS, assembled, deploys
-from support.settling import Market
-from support.world import HOUR_S, NOBODY, ONE, USDC, World
+from support.chain.evm_programs import TRIES_AND_TELLS, assembled, deploys
+from support.chain.world import HOUR_S, NOBODY, ONE, USDC, World
+from support.contracts.settling import Market
 
 REENTERED = selector("Reentered()")
 SET_HOOK = selector("setHook(address,bytes)")

@@ -14,11 +14,11 @@ from cambist.engine.chain.relay.relayer import IntentOutcome, Relayer
 from cambist.engine.delta.opening import relayer_of
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.rows import IntentState
-from support.anvil import KEYS
+from support.chain.anvil import KEYS
+from support.chain.world import ONE, USDC, World
+from support.contracts.settling import SETTLEMENT_GAS, Market
 from support.patience import PATIENCE_S, until_told
-from support.settling import SETTLEMENT_GAS, Market
-from support.store_work import now_ms, store_at
-from support.world import ONE, USDC, World
+from support.store.store_work import now_ms, store_at
 
 pytestmark = pytest.mark.one_chain  # the relayer looks at it all the while
 

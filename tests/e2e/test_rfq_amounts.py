@@ -1,7 +1,8 @@
 """Amounts at the ends of their range: nothing is moved, or exactly what the order says."""
 
 from cambist.codecs.contracts import calldata
-from support.rfq_stories import (
+from support.chain.world import MOST, ONE, USDC, World
+from support.contracts.rfq_stories import (
     FILLED_OR_CANCELLED,
     TRANSFER_FAILED,
     UNFILLED,
@@ -11,7 +12,6 @@ from support.rfq_stories import (
     remaining,
     rfq_events,
 )
-from support.world import MOST, ONE, USDC, World
 
 NOTHING = "Maker token fill amount cannot be 0"
 OVERFLOW = "Panic(17): overflow"

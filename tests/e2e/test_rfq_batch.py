@@ -2,7 +2,8 @@
 
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.contract_events import OrderFilled
-from support.rfq_stories import (
+from support.chain.world import ONE, USDC, World
+from support.contracts.rfq_stories import (
     ALREADY_FILLED,
     TRANSFER_FAILED,
     filled,
@@ -11,7 +12,6 @@ from support.rfq_stories import (
     remaining,
     rfq_events,
 )
-from support.world import ONE, USDC, World
 
 
 async def test_orders_of_two_makers_are_filled_for_a_third(world: World) -> None:

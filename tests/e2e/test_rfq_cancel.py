@@ -2,7 +2,8 @@
 
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.contract_events import OrderCancelled, OrdersCancelledUntil
-from support.rfq_stories import (
+from support.chain.world import ONE, USDC, World
+from support.contracts.rfq_stories import (
     ALREADY_FILLED,
     FILLED_OR_CANCELLED,
     filled,
@@ -12,7 +13,6 @@ from support.rfq_stories import (
     remaining_of,
     rfq_events,
 )
-from support.world import ONE, USDC, World
 
 
 async def test_a_cancelled_order_is_not_filled(world: World) -> None:

@@ -6,8 +6,9 @@ from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import address_word, selector
 from cambist.codecs.contracts.contract_events import OrderCancelled
 from cambist.crypto.signatures import to_compact64
-from support.evm_programs import assembled, deploys
-from support.rfq_stories import (
+from support.chain.evm_programs import assembled, deploys
+from support.chain.world import MOST, ONE, USDC, World
+from support.contracts.rfq_stories import (
     FILLED_OR_CANCELLED,
     a_wallet,
     execute,
@@ -17,7 +18,6 @@ from support.rfq_stories import (
     remaining,
     rfq_events,
 )
-from support.world import MOST, ONE, USDC, World
 
 INVALID = "Invalid Signature"
 MAGIC = hex(0x1626BA7E << 224)

@@ -1,8 +1,8 @@
 """An order ends at its time."""
 
 from cambist.codecs.contracts import calldata
-from support.rfq_stories import UNFILLED, filled, funded, refusal, remaining, rfq_events
-from support.world import HOUR_S, ONE, USDC, World
+from support.chain.world import HOUR_S, ONE, USDC, World
+from support.contracts.rfq_stories import UNFILLED, filled, funded, refusal, remaining, rfq_events
 
 YEARS_S = 100 * 365 * 24 * HOUR_S
 

@@ -6,7 +6,8 @@ from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.contract_events import Transfer, decode_event
 from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.port import EthCall
-from support.rfq_stories import (
+from support.chain.world import MOST, ONE, USDC, World
+from support.contracts.rfq_stories import (
     ALREADY_FILLED,
     FILLED_OR_CANCELLED,
     filled,
@@ -17,7 +18,6 @@ from support.rfq_stories import (
     rfq_events,
     try_fill,
 )
-from support.world import MOST, ONE, USDC, World
 
 # Between two who hold both tokens; 21,000 of it are any transaction's.
 FILL_GAS_MAX, PART_GAS_MAX, LATER_PART_GAS_MAX = 112_000, 112_000, 88_000

@@ -11,10 +11,10 @@ from cambist.crypto.signatures import to_65
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import EthCall
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from support.anvil import OTHER_CHAIN_ID
-from support.put_code import put_code
-from support.rfq_stories import filled, funded, order_hash_question, refusal, rfq_events
-from support.world import RFQ_NAME, World
+from support.chain.anvil import OTHER_CHAIN_ID
+from support.chain.put_code import put_code
+from support.chain.world import RFQ_NAME, World
+from support.contracts.rfq_stories import filled, funded, order_hash_question, refusal, rfq_events
 
 
 async def test_a_fork_has_signatures_of_its_own(world: World) -> None:

@@ -4,8 +4,9 @@ import pytest
 
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
-from support.evm_programs import assembled, deploys
-from support.rfq_stories import (
+from support.chain.evm_programs import assembled, deploys
+from support.chain.world import ONE, USDC, World
+from support.contracts.rfq_stories import (
     TRANSFER_FAILED,
     UNFILLED,
     filled,
@@ -14,7 +15,6 @@ from support.rfq_stories import (
     remaining,
     rfq_events,
 )
-from support.world import ONE, USDC, World
 
 TAKES_A_FEE = "Token takes a fee on transfers"
 SIDES = ("maker_asset", "taker_asset")

@@ -1,7 +1,8 @@
 """An order is filled in parts, to the last unit."""
 
 from cambist.codecs.contracts import calldata
-from support.rfq_stories import (
+from support.chain.world import ONE, USDC, World
+from support.contracts.rfq_stories import (
     ALREADY_FILLED,
     FILLED_OR_CANCELLED,
     filled,
@@ -12,7 +13,6 @@ from support.rfq_stories import (
     rfq_events,
     the_returned,
 )
-from support.world import ONE, USDC, World
 
 NOTHING = "Maker token fill amount cannot be 0"
 

@@ -9,8 +9,9 @@ from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import address_word, selector
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.secp256k1 import SigningKey
-from support.permits import dai_permit, eip2612_permit, shown, token_domain
-from support.rfq_stories import (
+from support.chain.world import HOUR_S, MOST, ONE, USDC, World
+from support.contracts.permits import dai_permit, eip2612_permit, shown, token_domain
+from support.contracts.rfq_stories import (
     TRANSFER_FAILED,
     UNFILLED,
     filled,
@@ -20,7 +21,6 @@ from support.rfq_stories import (
     rfq_events,
     the_returned,
 )
-from support.world import HOUR_S, MOST, ONE, USDC, World
 
 FAILED = "Permit failed"
 

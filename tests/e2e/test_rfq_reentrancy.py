@@ -7,8 +7,9 @@ from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selec
 from cambist.codecs.contracts.contract_events import OrderCancelled, OrdersCancelledUntil
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.engine.chain.deploy.deploy import create
-from support.evm_programs import TRIES_AND_TELLS, assembled, deploys
-from support.rfq_stories import (
+from support.chain.evm_programs import TRIES_AND_TELLS, assembled, deploys
+from support.chain.world import MOST, ONE, USDC, World
+from support.contracts.rfq_stories import (
     FILLED_OR_CANCELLED,
     TRANSFER_FAILED,
     UNFILLED,
@@ -21,7 +22,6 @@ from support.rfq_stories import (
     rfq_events,
     try_fill,
 )
-from support.world import MOST, ONE, USDC, World
 
 
 def aggregate(*calls: tuple[bytes, bytes], may_fail: bool) -> bytes:

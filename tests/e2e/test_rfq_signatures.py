@@ -9,10 +9,18 @@ from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.crypto.secp256k1 import CURVE_ORDER
 from cambist.crypto.signatures import to_65, to_compact64
 from cambist.engine.chain.deploy.deploy import create
-from support.evm_programs import assembled
-from support.put_code import put_code
-from support.rfq_stories import ALREADY_FILLED, UNFILLED, filled, funded, refusal, remaining, rfq_events
-from support.world import ONE, RFQ_NAME, USDC, World
+from support.chain.evm_programs import assembled
+from support.chain.put_code import put_code
+from support.chain.world import ONE, RFQ_NAME, USDC, World
+from support.contracts.rfq_stories import (
+    ALREADY_FILLED,
+    UNFILLED,
+    filled,
+    funded,
+    refusal,
+    remaining,
+    rfq_events,
+)
 
 INVALID = "Invalid Signature"
 

@@ -3,8 +3,9 @@
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.calldata import OrderInfo
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from support.evm_programs import assembled, deploys
-from support.rfq_stories import (
+from support.chain.evm_programs import assembled, deploys
+from support.chain.world import MOST, ONE, USDC, World
+from support.contracts.rfq_stories import (
     FILLED_OR_CANCELLED,
     UNFILLED,
     filled,
@@ -13,7 +14,6 @@ from support.rfq_stories import (
     remaining,
     rfq_events,
 )
-from support.world import MOST, ONE, USDC, World
 
 
 async def bad_orders(world: World) -> list[OrderInfo]:

@@ -20,9 +20,9 @@ from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.codecs.transactions import create2_address
 from cambist.engine.chain.deploy.create2_factory import FACTORY
 from cambist.engine.chain.deploy.deploy import create
-from support.evm_programs import assembled, deploys
-from support.swapping import UNFILLED, Venue, a_venue, a_wide_venue, step_failed, told
-from support.world import MOST, NATIVE, ONE, USDC, World
+from support.chain.evm_programs import assembled, deploys
+from support.chain.world import MOST, NATIVE, ONE, USDC, World
+from support.contracts.swapping import UNFILLED, Venue, a_venue, a_wide_venue, step_failed, told
 
 SET_HOOK = selector("setHook(address,bytes)")
 AGGREGATE = selector("aggregate3((address,bool,bytes)[])")

@@ -8,8 +8,8 @@ import pytest
 from cambist.codecs.contracts import calldata, owner_calldata, router_calldata
 from cambist.codecs.contracts.contract_events import OrderFilled, Swapped, decode_event
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from support.swapping import UNFILLED, Done, Venue, a_venue, a_wide_venue, step_failed, told
-from support.world import HOUR_S, MOST, NOBODY, ONE, USDC, World
+from support.chain.world import HOUR_S, MOST, NOBODY, ONE, USDC, World
+from support.contracts.swapping import UNFILLED, Done, Venue, a_venue, a_wide_venue, step_failed, told
 
 
 def _makers(done: Done) -> list[bytes]:

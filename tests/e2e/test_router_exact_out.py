@@ -2,8 +2,8 @@
 
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.contract_events import Transfer, decode_event
-from support.swapping import UNFILLED, Venue, a_venue, a_wide_venue, step_failed, told
-from support.world import NATIVE, NOBODY, ONE, USDC, World
+from support.chain.world import NATIVE, NOBODY, ONE, USDC, World
+from support.contracts.swapping import UNFILLED, Venue, a_venue, a_wide_venue, step_failed, told
 
 EXACT = 2_500 * USDC
 

@@ -6,8 +6,8 @@ import pytest
 from cambist.codecs.contracts.contract_events import Credited, Swapped, decode_event
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.engine.chain.proceeds import Cut, of_purchase, of_sale
-from support.swapping import Done, Venue, a_venue, told
-from support.world import MOST, NOBODY, ONE, USDC, World
+from support.chain.world import MOST, NOBODY, ONE, USDC, World
+from support.contracts.swapping import Done, Venue, a_venue, told
 
 PAYS_DIRECTLY = 1 << 10
 PARTNER_FLAGS = (

@@ -5,9 +5,9 @@ from cambist.codecs.contracts.contract_events import Swapped, decode_event
 from cambist.codecs.contracts.router_calldata import RouterSwap, swap_exact_in, swap_exact_out
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.engine.chain.deploy.deploy import create
-from support.evm_programs import assembled, deploys
-from support.swapping import Venue, a_venue
-from support.world import NATIVE, NOBODY, ONE, USDC, World
+from support.chain.evm_programs import assembled, deploys
+from support.chain.world import NATIVE, NOBODY, ONE, USDC, World
+from support.contracts.swapping import Venue, a_venue
 
 EXECUTE = selector("execute(address,uint256,bytes)")
 

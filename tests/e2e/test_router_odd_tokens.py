@@ -5,8 +5,8 @@ import msgspec
 from cambist.codecs.contracts import owner_calldata
 from cambist.codecs.contracts.abi import address_word, selector, uint_word
 from cambist.codecs.contracts.router_calldata import RouterSwap
-from support.swapping import Venue, a_venue, a_wide_venue, step_failed
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.contracts.swapping import Venue, a_venue, a_wide_venue, step_failed
 
 SET_TRANSFER_FEE = selector("setTransferFee(uint256)")
 SET_BLOCKED = selector("setBlocked(address,bool)")

@@ -7,8 +7,8 @@ from typing import Any
 
 from cambist.codecs.contracts.router_calldata import Hop, RouterSwap
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from support.swapping import Venue, a_wide_venue, step_failed
-from support.world import NATIVE, ONE, USDC, World
+from support.chain.world import NATIVE, ONE, USDC, World
+from support.contracts.swapping import Venue, a_wide_venue, step_failed
 
 
 async def _user_has(venue: Venue, *, weth: int, usdc: int = 0, dai: int = 0) -> None:

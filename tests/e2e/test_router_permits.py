@@ -4,7 +4,8 @@ import msgspec
 
 from cambist.codecs.contracts.router_calldata import RouterSwap
 from cambist.crypto.secp256k1 import SigningKey
-from support.permit2 import (
+from support.chain.world import MOST, ONE, USDC, World
+from support.contracts.permit2 import (
     ALLOWED,
     allow,
     allowance_permit,
@@ -12,9 +13,8 @@ from support.permit2 import (
     shown_allowance,
     transfer_permit,
 )
-from support.permits import dai_permit, eip2612_permit, shown, token_domain
-from support.swapping import Venue, a_venue
-from support.world import MOST, ONE, USDC, World
+from support.contracts.permits import dai_permit, eip2612_permit, shown, token_domain
+from support.contracts.swapping import Venue, a_venue
 
 SOLD = 2_500 * USDC
 

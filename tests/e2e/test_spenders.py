@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from cambist.codecs.contracts import calldata
-from support.delta_stories import a_delta_story
-from support.rfq_stories import TRANSFER_FAILED, funded, refusal
-from support.venue_stories import a_venue_story
-from support.world import MOST, ONE, USDC, World
+from support.chain.world import MOST, ONE, USDC, World
+from support.contracts.rfq_stories import TRANSFER_FAILED, funded, refusal
+from support.delta.delta_stories import a_delta_story
+from support.venue.venue_stories import a_venue_story
 
 BOOKS: dict[str, Any] = {"alpha": {"WETH/USDC": {"bids": [["2500", "50"]], "asks": [["2510", "50"]]}}}
 CONTRACTS = ("delta", "router", "rfq")

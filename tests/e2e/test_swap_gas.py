@@ -8,8 +8,8 @@ from cambist.codecs.contracts.router_calldata import Hop
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.codecs.messages.vocabulary import Side
 from cambist.engine.routing.search.gas import GAS_ERROR_PERCENT, NATIVE_IN, NATIVE_OUT, swap_gas
-from support.swapping import Venue, a_wide_venue
-from support.world import NATIVE, ONE, USDC, World
+from support.chain.world import NATIVE, ONE, USDC, World
+from support.contracts.swapping import Venue, a_wide_venue
 
 DAI_OF_ONE = 2_490 * ONE
 SOLD = 2_500 * USDC

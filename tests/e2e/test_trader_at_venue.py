@@ -24,11 +24,11 @@ from cambist.engine.client.order.order_placing import delta_contract
 from cambist.engine.client.schedule import Schedule
 from cambist.feeds.books.book import build_book
 from cambist.feeds.books.pair_index import LiveBook
-from support.delta_stories import DeltaStory, a_delta_story
-from support.order_trader import ETH, TraderAtVenue
+from support.chain.world import ONE, USDC, World
+from support.client.order_trader import ETH, TraderAtVenue
+from support.delta.delta_stories import DeltaStory, a_delta_story
 from support.patience import until
-from support.venue_role import CHAIN_ID
-from support.world import ONE, USDC, World
+from support.venue.venue_role import CHAIN_ID
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

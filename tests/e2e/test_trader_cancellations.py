@@ -11,9 +11,9 @@ from cambist.crypto.addresses import to_checksum
 from cambist.engine.client.order.order_cancelling import cancel, follow_all
 from cambist.engine.client.order.order_following import OrderFollower
 from cambist.engine.client.order.order_placing import delta_contract
-from support.order_trader import PAUSES, OrderTrader, an_order_trader
-from support.scripted_orders import OrderLies
-from support.world import USDC, World
+from support.chain.world import USDC, World
+from support.client.order_trader import PAUSES, OrderTrader, an_order_trader
+from support.client.scripted_orders import OrderLies
 
 THIEF = b"\x66" * 20
 THIEF_TEXT = f"0x{THIEF.hex()}"

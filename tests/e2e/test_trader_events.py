@@ -14,9 +14,9 @@ from cambist.config.errors import VenueError
 from cambist.engine.client.client import VenueClient
 from cambist.engine.client.events import EventsWanted, OrderEvents
 from cambist.engine.client.order.order_following import OrderFollower
-from support.order_trader import OrderTrader, an_order_trader
+from support.chain.world import World
+from support.client.order_trader import OrderTrader, an_order_trader
 from support.patience import PATIENCE_S, until
-from support.world import World
 
 
 @pytest.fixture

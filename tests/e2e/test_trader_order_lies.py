@@ -7,9 +7,9 @@ import pytest
 
 from cambist.config.errors import UnsafeTransaction, VenueError
 from cambist.crypto.addresses import to_checksum
-from support.order_trader import ETH, PAUSES, OrderTrader, an_order_trader
-from support.scripted_orders import OrderLies
-from support.world import NATIVE, ONE, USDC, World
+from support.chain.world import NATIVE, ONE, USDC, World
+from support.client.order_trader import ETH, PAUSES, OrderTrader, an_order_trader
+from support.client.scripted_orders import OrderLies
 
 THIEF = b"\x66" * 20
 THIEF_TEXT = f"0x{THIEF.hex()}"

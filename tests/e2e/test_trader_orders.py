@@ -15,10 +15,10 @@ from cambist.engine.client.allowing import Allowing
 from cambist.engine.client.order.order_following import OrderFollower, SettledOnChain
 from cambist.engine.client.order.order_placing import Withdrawal, take_back
 from cambist.engine.client.sending import StepFailedError
-from support.order_trader import ETH, PAUSES, OrderTrader, an_order_trader
+from support.chain.world import MOST, NATIVE, ONE, USDC, World, person
+from support.client.order_trader import ETH, PAUSES, OrderTrader, an_order_trader
+from support.client.scripted_orders import OrderLies
 from support.patience import PATIENCE_S
-from support.scripted_orders import OrderLies
-from support.world import MOST, NATIVE, ONE, USDC, World, person
 
 THIEF = b"\x66" * 20
 THIEF_TEXT = f"0x{THIEF.hex()}"

@@ -38,10 +38,10 @@ from cambist.engine.client.otc.otc_terms import (
     rest_of,
 )
 from cambist.engine.client.terms import TradedToken
-from support.delta_stories import DeltaStory, a_delta_story
+from support.chain.world import HOUR_S, NOBODY, ONE, USDC, World
+from support.contracts.rfq_stories import a_wallet
+from support.delta.delta_stories import DeltaStory, a_delta_story
 from support.patience import PATIENCE_S, until
-from support.rfq_stories import a_wallet
-from support.world import HOUR_S, NOBODY, ONE, USDC, World
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

@@ -19,8 +19,8 @@ from cambist.engine.client.client import VenueClient
 from cambist.engine.client.swap import Offer, SwapOutcome, Swapper, SwapStatus, swapped_outcome
 from cambist.engine.client.terms import TradedToken, Wish
 from cambist.engine.client.view import offer_table
-from support.scripted_venue import Lies, ScriptedVenue, scripted_venue
-from support.world import MOST, NATIVE, ONE, USDC, World, person
+from support.chain.world import MOST, NATIVE, ONE, USDC, World, person
+from support.client.scripted_venue import Lies, ScriptedVenue, scripted_venue
 
 ETH = TradedToken(NATIVE, "ETH", 18)
 

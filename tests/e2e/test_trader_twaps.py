@@ -11,9 +11,9 @@ from cambist.config.errors import UnsafeTransaction, VenueError
 from cambist.engine.client.order.order_following import SettledOnChain
 from cambist.engine.client.order.order_terms import OrderWish
 from cambist.engine.client.schedule import Schedule
-from support.order_trader import ETH, PAUSES, OrderTrader, an_order_trader
-from support.scripted_orders import OrderLies
-from support.world import HOUR_S, NATIVE, ONE, USDC, World
+from support.chain.world import HOUR_S, NATIVE, ONE, USDC, World
+from support.client.order_trader import ETH, PAUSES, OrderTrader, an_order_trader
+from support.client.scripted_orders import OrderLies
 
 SCHEDULE = Schedule(3, 300)
 THIEF_TEXT = f"0x{'66' * 20}"

@@ -10,10 +10,10 @@ import pytest
 from cambist.codecs.contracts.abi import selector
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.artifacts import abi_of
+from support.chain.world import ONE, USDC, World
 from support.oracles import Oracle
-from support.venue_role import CHAIN_ID
-from support.venue_stories import RECEIVER, Story, a_venue_story
-from support.world import ONE, USDC, World
+from support.venue.venue_role import CHAIN_ID
+from support.venue.venue_stories import RECEIVER, Story, a_venue_story
 
 pytestmark = pytest.mark.one_chain  # makers and venue look at it all the while
 

@@ -9,10 +9,10 @@ import pytest
 
 from cambist.config.sections.maker import MakerPair
 from cambist.crypto.addresses import to_checksum
+from support.chain.world import ONE, World
 from support.patience import FIRM
-from support.venue_role import CHAIN_ID
-from support.venue_stories import Route, Story, a_venue_story
-from support.world import ONE, World
+from support.venue.venue_role import CHAIN_ID
+from support.venue.venue_stories import Route, Story, a_venue_story
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 

@@ -7,9 +7,9 @@ import pytest
 
 from cambist.config import limits
 from cambist.crypto.addresses import to_checksum
+from support.chain.world import ONE, USDC, World
 from support.patience import FIRM, until
-from support.venue_stories import Story, a_venue_story
-from support.world import ONE, USDC, World
+from support.venue.venue_stories import Story, a_venue_story
 
 pytestmark = pytest.mark.one_chain  # makers and venue look at it all the while
 

@@ -7,9 +7,9 @@ from uuid import UUID
 import pytest
 
 from cambist.crypto.addresses import to_checksum
-from support.venue_role import CHAIN_ID
-from support.venue_stories import a_venue_story
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.venue.venue_role import CHAIN_ID
+from support.venue.venue_stories import a_venue_story
 
 pytestmark = pytest.mark.one_chain  # makers and venue look at it all the while
 

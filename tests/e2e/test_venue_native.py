@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from cambist.crypto.addresses import to_checksum
-from support.venue_stories import RECEIVER, a_venue_story
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.venue.venue_stories import RECEIVER, a_venue_story
 
 pytestmark = pytest.mark.one_chain  # makers and venue look at it all the while
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from cambist.codecs.contracts.calldata import allowance
-from support.permit2 import ALLOWED, allow, allowance_permit, permit2_domain, transfer_permit
-from support.permits import dai_permit, eip2612_permit, token_domain
-from support.venue_role import CHAIN_ID
-from support.venue_stories import Story, a_venue_story
-from support.world import MOST, ONE, USDC, World
+from support.chain.world import MOST, ONE, USDC, World
+from support.contracts.permit2 import ALLOWED, allow, allowance_permit, permit2_domain, transfer_permit
+from support.contracts.permits import dai_permit, eip2612_permit, token_domain
+from support.venue.venue_role import CHAIN_ID
+from support.venue.venue_stories import Story, a_venue_story
 
 pytestmark = pytest.mark.one_chain  # makers and venue look at it all the while
 

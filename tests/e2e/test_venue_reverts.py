@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from cambist.codecs.contracts.abi import address_word, selector, uint_word
-from support.swapping import UNFILLED
-from support.venue_stories import Story, a_venue_story
-from support.world import ONE, USDC, World
+from support.chain.world import ONE, USDC, World
+from support.contracts.swapping import UNFILLED
+from support.venue.venue_stories import Story, a_venue_story
 
 pytestmark = pytest.mark.one_chain  # makers and venue look at it all the while
 

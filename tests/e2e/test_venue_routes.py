@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from support.documented import documented
-from support.venue_role import CHAIN_ID
-from support.venue_stories import Route, Story, a_venue_story
-from support.world import ONE, World
+from support.chain.world import ONE, World
+from support.venue.documented import documented
+from support.venue.venue_role import CHAIN_ID
+from support.venue.venue_stories import Route, Story, a_venue_story
 
 pytestmark = pytest.mark.one_chain  # makers and venue look at it all the while
 

@@ -7,8 +7,8 @@ import pytest
 
 from cambist.crypto.addresses import to_checksum
 from support.oracles import Stories
-from support.venue_processes import Running, venue_processes
-from support.venue_role import CHAIN_ID, GRIDS, KEYS
+from support.venue.venue_processes import Running, venue_processes
+from support.venue.venue_role import CHAIN_ID, GRIDS, KEYS
 
 pytestmark = pytest.mark.oracle
 

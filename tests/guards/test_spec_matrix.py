@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cambist.engine.conformance.check_table import CHECKS
-from support.faulty_table import ADVISED, PLANTED
+from support.conformance.faulty_table import ADVISED, PLANTED
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "spec").glob("*.md"))

@@ -11,8 +11,8 @@ from cambist.engine.api.routes import encode_trading_error
 from cambist.engine.server import RouteGroup, Router
 from cambist.engine.telemetry.metrics import Metrics, admission_families
 from cambist.engine.venue.health import HealthEndpoints, Readiness
-from support.admitting import ALICE_KEY, an_admission
-from support.server_harness import answers, field, hello, serving, slow_echo
+from support.server.server_harness import answers, field, hello, serving, slow_echo
+from support.venue.admitting import ALICE_KEY, an_admission
 
 PROXY = "127.0.0.1"
 

@@ -18,7 +18,7 @@ from cambist.crypto.hmac_auth import HmacKey, RequestSigner, request_payload
 from cambist.engine.delta.bids.agent_client import AgentClient, AgentFailure
 from cambist.engine.delta.bids.agent_rest import AgentFault
 from support.patience import PATIENCE_S, until
-from support.scripted_server import Caller, Script, scripted_server
+from support.server.scripted_server import Caller, Script, scripted_server
 
 NOW_MS = 1_700_000_000_000
 SECRET = b"the agent's secret"

@@ -6,8 +6,8 @@ from typing import Any
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.messages.agent_messages import SolverBid
 from cambist.engine.chain.proceeds import of_sale
-from support.agent_role import RunningAgent, SignedOrder, running_agent
-from support.venue_role import KEYS, STRANGER
+from support.makers.agent_role import RunningAgent, SignedOrder, running_agent
+from support.venue.venue_role import KEYS, STRANGER
 
 ONE, USDC = 10**18, 10**6
 ALONE = 'strategies = ["crossing"]\n'

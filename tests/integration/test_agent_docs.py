@@ -20,8 +20,8 @@ from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.transact import transact
 from cambist.engine.delta.bids.agent_caller import caller_of
 from cambist.engine.routing.served import served_chains
-from support.agent_role import NAME, own_module, running_agent
-from support.venue_role import KEYS, STRANGER, Devnet
+from support.makers.agent_role import NAME, own_module, running_agent
+from support.venue.venue_role import KEYS, STRANGER, Devnet
 
 PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text(encoding="utf-8")
 ONE, USDC = 10**18, 10**6

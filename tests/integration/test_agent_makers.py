@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 
 from cambist.codecs.messages.agent_messages import Notice, NoticeEntry, NotifyRequest, decode_solve_response
-from support.agent_role import running_agent
+from support.makers.agent_role import running_agent
 from support.patience import LATE_ROUND_S, until
-from support.venue_role import CHAIN_ID, GRIDS, STRANGER, USER, write_grids
+from support.venue.venue_role import CHAIN_ID, GRIDS, STRANGER, USER, write_grids
 
 ONE, USDC = 10**18, 10**6
 EARLY = 'strategies = ["firm_quotes"]\nreserve_s = 3.0\n'

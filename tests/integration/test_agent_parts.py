@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
-from support.agent_role import RunningAgent, SignedOrder, running_agent
-from support.venue_role import KEYS
+from support.makers.agent_role import RunningAgent, SignedOrder, running_agent
+from support.venue.venue_role import KEYS
 
 ONE, USDC = 10**18, 10**6
 SIZE = 40 * ONE

@@ -17,10 +17,10 @@ from cambist.config.settings import parse_settings
 from cambist.engine.agent.app import opened_agent
 from cambist.engine.process.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
-from support.agent_role import AGENT_ENVIRON, RunningAgent, agent_text, own_module
+from support.makers.agent_role import AGENT_ENVIRON, RunningAgent, agent_text, own_module
 from support.patience import PATIENCE_S
-from support.venue_processes import ready
-from support.venue_role import CHAIN_ID, GRIDS, USER, running_makers, served_devnet
+from support.venue.venue_processes import ready
+from support.venue.venue_role import CHAIN_ID, GRIDS, USER, running_makers, served_devnet
 
 COMMAND = [sys.executable, "-m", "cambist", "agent", "serve"]
 ONE, USDC = 10**18, 10**6

@@ -12,8 +12,8 @@ from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_par
 from cambist.codecs.messages.agent_messages import SolverBid
 from cambist.codecs.messages.vocabulary import OnChainOrderType
 from cambist.engine.chain.transact import transact
-from support.agent_role import RunningAgent, SignedOrder, running_agent
-from support.venue_role import KEYS, STRANGER, USER
+from support.makers.agent_role import RunningAgent, SignedOrder, running_agent
+from support.venue.venue_role import KEYS, STRANGER, USER
 
 ONE, USDC = 10**18, 10**6
 PARTNER = KEYS[6].address

@@ -21,9 +21,9 @@ from cambist.config.limits import AGENT_ANSWER_BYTES_MAX
 from cambist.crypto.hmac_auth import RequestSigner
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
-from support.agent_role import SECRET, RunningAgent, own_module, running_agent
+from support.makers.agent_role import SECRET, RunningAgent, own_module, running_agent
 from support.patience import LATE_ROUND_S, PATIENCE_S, until
-from support.venue_role import CHAIN_ID
+from support.venue.venue_role import CHAIN_ID
 
 ONE, USDC = 10**18, 10**6
 OWN = """

@@ -30,15 +30,15 @@ from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.events import deliveries, webhooks
 from cambist.engine.store.process.place import FILE_NAME
 from cambist.feeds.maker_cache import MakerCache
-from support.delta_stories import DeltaStory, a_delta_story
+from support.chain.world import USDC, a_world, person
+from support.delta.delta_stories import DeltaStory, a_delta_story
+from support.events.webhook_socket import SECRET, a_webhook_socket
 from support.patience import until, until_told
-from support.port_gate import PortGate, port_gate
 from support.promql import Scrape, evaluate
-from support.store_disks import full_disk
-from support.store_work import store_processes
-from support.venue_role import CHAIN_ID, GRIDS, RunningVenue, running_venue
-from support.webhook_socket import SECRET, a_webhook_socket
-from support.world import USDC, a_world, person
+from support.server.port_gate import PortGate, port_gate
+from support.store.store_disks import full_disk
+from support.store.store_work import store_processes
+from support.venue.venue_role import CHAIN_ID, GRIDS, RunningVenue, running_venue
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \| (\d+)([smh]) \|", re.MULTILINE)

@@ -21,7 +21,7 @@ from cambist.engine.chain.nodes.logs_bloom import bloom_of
 from cambist.engine.chain.nodes.rpc_values import read_block
 from cambist.engine.chain.port import DevChain, EthCall, Header, LogFilter, Receipt
 from cambist.engine.dev.devnet.anvil import AnvilChain, anvil_command, running_anvil
-from support.anvil import CHAIN_ID, KEYS, OTHER_CHAIN_ID, Anvil, anvil_program, until_up
+from support.chain.anvil import CHAIN_ID, KEYS, OTHER_CHAIN_ID, Anvil, anvil_program, until_up
 from support.patience import PATIENCE_S, until
 
 pytestmark = pytest.mark.anvil

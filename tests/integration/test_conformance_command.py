@@ -19,9 +19,18 @@ from click.testing import CliRunner, Result
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.cli.maker_check import check
 from cambist.engine.conformance.check_table import CHECKS
-from support.faulty_maker import ACCESS_KEY, CHAIN_ID, CONTRACT, DOMAIN, PREFIX, SECRET, TAKER, Maker
-from support.faulty_runs import now_ms
-from support.faulty_serving import Server
+from support.conformance.faulty_maker import (
+    ACCESS_KEY,
+    CHAIN_ID,
+    CONTRACT,
+    DOMAIN,
+    PREFIX,
+    SECRET,
+    TAKER,
+    Maker,
+)
+from support.conformance.faulty_runs import now_ms
+from support.conformance.faulty_serving import Server
 from support.patience import PATIENCE_S
 
 SIGNED = ("--domain", DOMAIN, "--access-key", ACCESS_KEY, "--secret", "env:MAKER_SECRET")

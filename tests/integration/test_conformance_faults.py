@@ -7,10 +7,10 @@ import pytest
 from trio.testing import MockClock
 
 from cambist.engine.conformance.rules import CheckStatus
-from support.faulty_maker import Maker
-from support.faulty_planting import Planted
-from support.faulty_runs import failed, judge, mock_now_ms, told
-from support.faulty_table import ADVISED, PLANTED
+from support.conformance.faulty_maker import Maker
+from support.conformance.faulty_planting import Planted
+from support.conformance.faulty_runs import failed, judge, mock_now_ms, told
+from support.conformance.faulty_table import ADVISED, PLANTED
 
 
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED.keys())

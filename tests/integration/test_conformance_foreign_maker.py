@@ -11,7 +11,7 @@ import trio
 from click.testing import CliRunner, Result
 
 from cambist.engine.cli.maker_check import check
-from support.faulty_node import FaultyNode
+from support.conformance.faulty_node import FaultyNode
 from support.oracles import ORACLES, require_oracle
 
 CHAIN_ID = 31_337

@@ -9,9 +9,9 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.conformance.options import read_base_url
 from cambist.engine.conformance.rules import CheckStatus
 from cambist.engine.conformance.run import RunOutcome, RunReport
-from support.faulty_maker import CHAIN_ID, DAI, KEY, Maker
-from support.faulty_node import FaultyNode
-from support.faulty_runs import failed, judge, now_ms, told
+from support.conformance.faulty_maker import CHAIN_ID, DAI, KEY, Maker
+from support.conformance.faulty_node import FaultyNode
+from support.conformance.faulty_runs import failed, judge, now_ms, told
 
 ONLY = ("firm.signature*", "chain.*")
 

@@ -6,9 +6,9 @@ from cambist.engine.conformance.checks.auth import Credentials
 from cambist.engine.conformance.options import CheckOptions, read_base_url
 from cambist.engine.conformance.rules import CheckStatus, Selection
 from cambist.engine.conformance.run import run_checks
-from support.faulty_runs import UNTIMED, now_ms, told
-from support.maker_role import CHAIN_ID, CONTRACT, SECRET, TAKER
-from support.maker_server import PREFIX, running_maker
+from support.conformance.faulty_runs import UNTIMED, now_ms, told
+from support.makers.maker_role import CHAIN_ID, CONTRACT, SECRET, TAKER
+from support.makers.maker_server import PREFIX, running_maker
 
 
 async def test_our_maker_conforms(tmp_path: Path) -> None:

@@ -18,13 +18,13 @@ from cambist.engine.conformance.run import RunOutcome, RunReport, run_checks
 from cambist.engine.conformance.stages import stage_firm, stage_stream
 from cambist.feeds.net import websocket
 from cambist.feeds.net.streams import server_tls
-from support.faulty_maker import Maker, Refused
-from support.faulty_runs import UNTIMED, failed, judge, mock_now_ms, now_ms, options, told
-from support.faulty_serving import Server
-from support.faulty_table import RETIRED_WELL
+from support.conformance.faulty_maker import Maker, Refused
+from support.conformance.faulty_runs import UNTIMED, failed, judge, mock_now_ms, now_ms, options, told
+from support.conformance.faulty_serving import Server
+from support.conformance.faulty_table import RETIRED_WELL
 from support.patience import PATIENCE_S
-from support.scripted_server import Caller, keep_answering, scripted_server
-from support.server_certificates import make_certificate
+from support.server.scripted_server import Caller, keep_answering, scripted_server
+from support.server.server_certificates import make_certificate
 
 _NEED_A_NODE = {check.id for check in CHECKS.values() if check.topic == "chain"}
 

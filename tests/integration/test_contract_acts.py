@@ -24,7 +24,7 @@ from cambist.engine.chain.nodes.rpc import RpcChain
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.transact import transact
 from cambist.engine.cli import cli
-from support.devnet import KEYS, devnet_process
+from support.chain.devnet import KEYS, devnet_process
 from support.patience import PATIENCE_S
 
 USER, OWNER, RELAYER, PAUSER, SAFE, THIEF = (KEYS[number] for number in (0, 4, 5, 6, 7, 8))

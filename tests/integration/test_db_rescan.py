@@ -10,9 +10,9 @@ from cambist.config.sections.nodes import NodeSettings
 from cambist.engine.chain.index.applied import IndexedContracts
 from cambist.engine.chain.index.indexer import IndexerState, IndexerStatistics
 from cambist.engine.chain.nodes.rpc import RpcChain
-from support.indexing import an_indexer, run_dry, sqlite_engine
+from support.chain.indexing import an_indexer, run_dry, sqlite_engine
+from support.chain.scripted_rpc import ScriptedRpc, scripted_rpc
 from support.patience import STORY_S
-from support.scripted_rpc import ScriptedRpc, scripted_rpc
 
 
 async def test_blocks_are_read_anew_from_the_one_that_is_named(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import trio
 from cambist.codecs.eip712_orders.delta import DeltaOrder
 from cambist.config.errors import MakerError
 from cambist.crypto.keccak import keccak256
-from support.delta_process import CrashStory, Record, a_crash_story
-from support.world import ONE, USDC
+from support.chain.world import ONE, USDC
+from support.delta.delta_process import CrashStory, Record, a_crash_story
 
 BEST, NEXT = 2_500 * USDC, 2_450 * USDC
 SOLD = {"user WETH": -ONE, "user USDC": BEST, "agent WETH": ONE, "agent USDC": -BEST}

@@ -10,10 +10,10 @@ from structlog.testing import capture_logs
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.index.indexer import Indexer
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from support.delta_stories import a_delta_story
+from support.chain.world import USDC, a_world
+from support.delta.delta_stories import a_delta_story
 from support.patience import until
-from support.venue_role import CHAIN_ID
-from support.world import USDC, a_world
+from support.venue.venue_role import CHAIN_ID
 
 
 async def test_nothing_is_handed_in_before_the_chain_is_followed(

@@ -15,10 +15,10 @@ from msgspec import Struct
 from cambist.codecs.eip712_orders.delta import DeltaOrder
 from cambist.codecs.messages.agent_messages import AuctionOrder
 from cambist.crypto.secp256k1 import SigningKey
-from support.delta_process import CrashStory, Record, a_crash_story
+from support.chain.world import ONE, USDC, person
+from support.delta.delta_process import CrashStory, Record, a_crash_story
 from support.patience import until
-from support.store_work import store_processes
-from support.world import ONE, USDC, person
+from support.store.store_work import store_processes
 
 OWNERS, ORDERS_EACH, KILLS = 5, 4, 5
 SALES = 8

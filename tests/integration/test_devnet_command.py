@@ -17,8 +17,8 @@ from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.cli import cli
 from cambist.engine.dev.devnet.anvil import AnvilChain
-from support.anvil import Anvil, anvil_program
-from support.devnet import KEYS, cambist, devnet_process
+from support.chain.anvil import Anvil, anvil_program
+from support.chain.devnet import KEYS, cambist, devnet_process
 from support.patience import PATIENCE_S
 
 OWNER_KEY = {"OWNER_KEY": KEYS[4].secret32().hex()}

@@ -11,7 +11,7 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import DevChain, EthCall, LogFilter
 from cambist.engine.chain.reverts import custom_errors
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from support import evm_programs as programs
+from support.chain import evm_programs as programs
 
 CHAIN_ID, GWEI, ETHER = 31337, 10**9, 10**18
 ANNA, BERT = SigningKey(b"\1" * 32), SigningKey(b"\2" * 32)

@@ -16,10 +16,10 @@ from cambist.codecs.messages.event_messages import (
 )
 from cambist.codecs.messages.wire import encode
 from cambist.crypto.addresses import parse_address, to_checksum
-from support.admitting import ALICE_KEY
-from support.event_streams import OTC_PATH, PATH, an_event_venue
-from support.sse import EventStream
-from support.stores import ALICE, Engine, a_delta_order, an_otc_order, hash_of, kept
+from support.events.event_streams import OTC_PATH, PATH, an_event_venue
+from support.events.sse import EventStream
+from support.store.stores import ALICE, Engine, a_delta_order, an_otc_order, hash_of, kept
+from support.venue.admitting import ALICE_KEY
 
 PAGE = (Path(__file__).parents[2] / "docs" / "events.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^(?:curl -N|wscat -c) .*$", PAGE, re.MULTILINE)

@@ -21,7 +21,7 @@ from cambist.engine.store.follower import START, latest, token_of
 from cambist.engine.store.queries import Query
 from cambist.engine.store.store import Store
 from support.patience import PATIENCE_S, until
-from support.stores import BOB, Engine, a_delta_order, all_at_once, events_of, kept, moved, submission
+from support.store.stores import BOB, Engine, a_delta_order, all_at_once, events_of, kept, moved, submission
 
 EVERYTHING = EventFilter()
 _D = OrderStatus

@@ -9,10 +9,10 @@ from cambist.crypto.addresses import ZERO_ADDRESS, to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.orders.order_units import order_id
 from cambist.feeds.net.websocket import HandshakeRefused
-from support.admitting import ALICE_KEY, BOB_KEY, OPERATOR_KEY
-from support.event_streams import OTC_PATH, PATH, an_event_venue, told, written
-from support.server_harness import answers
-from support.stores import ALICE, Engine, a_delta_order, an_otc_order, kept
+from support.events.event_streams import OTC_PATH, PATH, an_event_venue, told, written
+from support.server.server_harness import answers
+from support.store.stores import ALICE, Engine, a_delta_order, an_otc_order, kept
+from support.venue.admitting import ALICE_KEY, BOB_KEY, OPERATOR_KEY
 
 DELTA_ORDER, OTC_ORDER = a_delta_order(1, partner="acme"), an_otc_order(2, taker=ZERO_ADDRESS)
 OWNER = to_checksum(ALICE)

@@ -30,11 +30,11 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.store.follower import place_of
 from cambist.feeds.net.websocket import HandshakeRefused, connect_websocket
-from support.delta_process import CrashStory, Record, a_crash_story
-from support.event_streams import PATH
+from support.chain.world import ONE, USDC, person
+from support.delta.delta_process import CrashStory, Record, a_crash_story
+from support.events.event_streams import PATH
 from support.patience import PATIENCE_S, until
-from support.scripted_server import Caller, scripted_server
-from support.world import ONE, USDC, person
+from support.server.scripted_server import Caller, scripted_server
 
 ROUNDS = int(os.environ.get("CRASH_ROUNDS", "1"))
 OWNERS, ORDERS_EACH, KILLS = 3, 4, 4

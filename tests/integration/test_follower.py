@@ -22,7 +22,7 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.tables import ORDER_EVENT
 from support.examples import examples
 from support.patience import PATIENCE_S
-from support.stores import (
+from support.store.stores import (
     ALICE,
     BOB,
     Engine,

@@ -10,8 +10,8 @@ from cambist.config.errors import MakerError
 from cambist.feeds.net import http_client
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import client_tls, server_tls
-from support.scripted_server import OK, Caller, keep_answering, scripted_server
-from support.server_certificates import make_certificate
+from support.server.scripted_server import OK, Caller, keep_answering, scripted_server
+from support.server.server_certificates import make_certificate
 
 LIMITS = Http1Limits(body_bytes_max=1_000, header_bytes_max=1_000)
 LONG_S = 30.0

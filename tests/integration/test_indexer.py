@@ -23,10 +23,10 @@ from cambist.engine.store.tables import (
     NONCE_USED,
     OTC_FILL,
 )
-from support.indexing import (
+from support.chain.indexing import (
     DELTA as DELTA_CONTRACT,
 )
-from support.indexing import (
+from support.chain.indexing import (
     RFQ,
     a_fill_event,
     a_settlement,
@@ -39,9 +39,9 @@ from support.indexing import (
     scanned,
     sqlite_engine,
 )
+from support.chain.scripted_chain import ScriptedChain
 from support.patience import PATIENCE_S
-from support.scripted_chain import ScriptedChain
-from support.stores import (
+from support.store.stores import (
     ALICE,
     NOW_MS,
     Engine,

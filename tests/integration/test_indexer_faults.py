@@ -19,7 +19,7 @@ from cambist.config.timeouts import INDEX_LOOK_S
 from cambist.engine.chain.index.indexer import IndexerState
 from cambist.engine.chain.port import At, Header, Log, LogFilter, Receipt
 from cambist.engine.store.store import Store
-from support.indexing import (
+from support.chain.indexing import (
     RFQ,
     TOKEN,
     a_fill_event,
@@ -33,7 +33,7 @@ from support.indexing import (
     scanned_of,
     sqlite_engine,
 )
-from support.scripted_chain import ScriptedChain
+from support.chain.scripted_chain import ScriptedChain
 
 
 @pytest.fixture

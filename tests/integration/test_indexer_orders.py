@@ -27,10 +27,10 @@ from cambist.engine.store.tables import (
     OTC_ORDER,
 )
 from cambist.engine.store.units import Change
-from support.indexing import (
+from support.chain.indexing import (
     DELTA as DELTA_CONTRACT,
 )
-from support.indexing import (
+from support.chain.indexing import (
     RFQ,
     TOKEN,
     Told,
@@ -44,8 +44,8 @@ from support.indexing import (
     run_dry,
     sqlite_engine,
 )
-from support.scripted_chain import ScriptedChain, Sent
-from support.stores import (
+from support.chain.scripted_chain import ScriptedChain, Sent
+from support.store.stores import (
     ALICE,
     BOB,
     CAROL,

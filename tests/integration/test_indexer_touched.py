@@ -14,9 +14,9 @@ from cambist.config.limits import INDEX_STEP_BLOCKS_MAX
 from cambist.engine.chain.index.watch import Watch, WatchedAccount
 from cambist.engine.chain.port import Log, LogFilter
 from cambist.engine.store.store import Store
-from support.indexing import DELTA, TOKEN, Told, an_indexer, one, run_dry, sqlite_engine
-from support.scripted_chain import ScriptedChain, Sent, tx
-from support.stores import ALICE, BOB, CAROL
+from support.chain.indexing import DELTA, TOKEN, Told, an_indexer, one, run_dry, sqlite_engine
+from support.chain.scripted_chain import ScriptedChain, Sent, tx
+from support.store.stores import ALICE, BOB, CAROL
 
 NATIVE_IN = (events.NATIVE_DEPOSITED, address_word(ALICE)), uint_word(5)
 NATIVE_OUT = (events.NATIVE_WITHDRAWN, address_word(ALICE)), address_word(BOB) + uint_word(5)

@@ -16,7 +16,7 @@ from cambist.engine.store.backend import Lease
 from cambist.engine.store.leases import SHARDS, Leases, fair_share
 from cambist.engine.store.store import Store
 from cambist.engine.store.units import Done, Fence, Fenced
-from support.stores import (
+from support.store.stores import (
     NOW_MS,
     Engine,
     a_delta_order,

@@ -16,7 +16,7 @@ from cambist.feeds.firm.firm_check import FirmFault
 from cambist.feeds.firm.maker_health import FaultTold
 from cambist.feeds.net.signed_client import SignedClient
 from support.patience import until
-from support.scripted_server import Caller, scripted_server
+from support.server.scripted_server import Caller, scripted_server
 
 NETWORK = 31_337
 SECRET = b"what venue and maker have exchanged"

@@ -15,13 +15,13 @@ from cambist.feeds.books.fill import quote_received
 from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.supervisor import MakerFeed
 from support.call_counts import Calls, counted_calls
-from support.maker_feeds import a_feed, grid, http_client, live_of, pair, running, token
-from support.maker_role import USDC, WETH, settings_of
-from support.maker_server import PREFIX, running_maker, write_prices
-from support.memory_maker import MemoryMaker
+from support.makers.maker_feeds import a_feed, grid, http_client, live_of, pair, running, token
+from support.makers.maker_role import USDC, WETH, settings_of
+from support.makers.maker_server import PREFIX, running_maker, write_prices
+from support.makers.memory_maker import MemoryMaker
 from support.patience import until
-from support.raw_websocket import BINARY, CONTINUATION, TEXT, RawPeer, answer_handshake, frame
-from support.scripted_server import Caller, Script, keep_answering, scripted_server
+from support.server.raw_websocket import BINARY, CONTINUATION, TEXT, RawPeer, answer_handshake, frame
+from support.server.scripted_server import Caller, Script, keep_answering, scripted_server
 
 BASE, QUOTE = bytes.fromhex(WETH[2:]), bytes.fromhex(USDC[2:])
 LISTED = {BASE: 18, QUOTE: 6}

@@ -18,7 +18,7 @@ from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.standing import PairStanding
 from cambist.feeds.stream import StreamStatistics
 from cambist.feeds.supervisor import MakerFeed
-from support.maker_feeds import (
+from support.makers.maker_feeds import (
     DAI,
     STALE_MS,
     USDC,
@@ -31,7 +31,7 @@ from support.maker_feeds import (
     pair,
     running,
 )
-from support.memory_maker import BASE_URL, SOCKET_URL, MemoryMaker
+from support.makers.memory_maker import BASE_URL, SOCKET_URL, MemoryMaker
 
 PAIR, OTHER = "WETH/USDC", "WBTC/USDC"
 BOOK, OTHER_BOOK = (WETH, USDC), (WBTC, USDC)

@@ -11,10 +11,10 @@ from cambist.config.errors import ChainError
 from cambist.engine.maker.app import MakerApp
 from cambist.engine.maker.quoting.funds import FundsSettings, MakerFunds
 from cambist.engine.process.clock import WallClock
-from support.maker_role import CHAIN_ID, TAKER, USDC, USER, WETH, a_chain, firm_request, settings_of
-from support.maker_server import Venue, running_maker
+from support.makers.maker_role import CHAIN_ID, TAKER, USDC, USER, WETH, a_chain, firm_request, settings_of
+from support.makers.maker_server import Venue, running_maker
+from support.makers.scripted_node import ScriptedNode, node_at, node_that_says, scripted_node
 from support.patience import until
-from support.scripted_node import ScriptedNode, node_at, node_that_says, scripted_node
 
 ONE = 10**18
 FUNDS = FundsSettings(

@@ -16,11 +16,11 @@ from cambist.codecs.messages.event_messages import (
 )
 from cambist.config.timeouts import EVENT_BEAT_S, EVENT_STALL_S, WEBSOCKET_CLOSE_S
 from cambist.crypto.addresses import to_checksum
-from support.event_streams import PATH, Following, an_event_venue_in_memory, told, written
-from support.raw_websocket import CLOSE, HANDSHAKE, PING, TEXT, RawPeer
-from support.server_harness import MemoryListener
-from support.sse import EventStream
-from support.stores import ALICE, BOB, Engine, a_delta_order, kept
+from support.events.event_streams import PATH, Following, an_event_venue_in_memory, told, written
+from support.events.sse import EventStream
+from support.server.raw_websocket import CLOSE, HANDSHAKE, PING, TEXT, RawPeer
+from support.server.server_harness import MemoryListener
+from support.store.stores import ALICE, BOB, Engine, a_delta_order, kept
 
 BOBS = f"userAddress={to_checksum(BOB)}"
 

@@ -13,10 +13,10 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.orders.order_units import order_id
 from cambist.engine.store.follower import START
 from cambist.feeds.net.websocket import HandshakeRefused, WebSocketClosed
-from support.event_streams import PATH, a_venue_at, an_event_venue, told, written
+from support.events.event_streams import PATH, a_venue_at, an_event_venue, told, written
 from support.patience import PATIENCE_S, until
-from support.server_harness import answers, field
-from support.stores import ALICE, BOB, Engine, a_delta_order, an_otc_order, kept, moved
+from support.server.server_harness import answers, field
+from support.store.stores import ALICE, BOB, Engine, a_delta_order, an_otc_order, kept, moved
 
 _D = OrderStatus
 GET = f"GET {PATH}?%b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode()

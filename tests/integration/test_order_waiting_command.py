@@ -13,9 +13,9 @@ import trio
 
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
 from cambist.crypto.addresses import to_checksum
-from support.order_shell import Shell, an_order_shell
+from support.chain.world import ONE, USDC
+from support.client.order_shell import Shell, an_order_shell
 from support.patience import PATIENCE_S, until
-from support.world import ONE, USDC
 
 LIMIT = ("limit", "WETH", "USDC", "1", "--limit", "2600", "--yes")
 TWAP = ("twap", "WETH", "USDC", "1", "--slices", "3", "--interval", "5m", "--yes")

@@ -15,11 +15,11 @@ from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_otc
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
 from cambist.crypto.hexadecimal import to_hex
-from support.rfq_stories import funded
-from support.venue_role import CHAIN_ID
-from support.waiting_chain import OnChain, a_market_of_owners
-from support.waiting_venue import CONFIRMATIONS, SimulatedClock, WaitingVenue, a_waiting_venue
-from support.world import ONE, USDC
+from support.chain.world import ONE, USDC
+from support.contracts.rfq_stories import funded
+from support.delta.waiting_chain import OnChain, a_market_of_owners
+from support.delta.waiting_venue import CONFIRMATIONS, SimulatedClock, WaitingVenue, a_waiting_venue
+from support.venue.venue_role import CHAIN_ID
 
 START_S = 1_700_000_000
 WHOLE, PART = 2_000 * USDC, 500 * USDC

@@ -22,7 +22,7 @@ from cambist.engine.otc.api import otc_event_endpoints
 from cambist.engine.store.follower import START
 from cambist.engine.store.rows import amount32
 from cambist.feeds.net.websocket import HandshakeRefused, WebSocketClosed
-from support.event_streams import (
+from support.events.event_streams import (
     OTC_PATH,
     EventVenue,
     Following,
@@ -32,11 +32,11 @@ from support.event_streams import (
     told,
     written,
 )
+from support.events.sse import EventStream
 from support.patience import PATIENCE_S
-from support.raw_websocket import CLOSE, HANDSHAKE, RawPeer
-from support.server_harness import answers, field
-from support.sse import EventStream
-from support.stores import (
+from support.server.raw_websocket import CLOSE, HANDSHAKE, RawPeer
+from support.server.server_harness import answers, field
+from support.store.stores import (
     ALICE,
     BOB,
     CAROL,

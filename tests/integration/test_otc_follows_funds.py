@@ -10,9 +10,9 @@ from cambist.codecs.contracts.calldata import ALLOWANCE, BALANCE_OF, remaining_b
 from cambist.codecs.messages.vocabulary import OtcState
 from cambist.config.limits import VENUE_FUNDS_ACCOUNTS_MAX
 from cambist.engine.store.rows import OtcOrderRow, amount_of
-from support.otc_chain import OtcChain
-from support.otc_engine import OtcVenue, an_order, otc_store, running
-from support.stores import WETH
+from support.otc.otc_chain import OtcChain
+from support.otc.otc_engine import OtcVenue, an_order, otc_store, running
+from support.store.stores import WETH
 
 _S = OtcState
 MAKERS, ORDERS = 500, 5_000

@@ -19,11 +19,11 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.custody.keystore import encrypt_key
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.signatures import signer
-from support.otc_shell import OtcShell, an_otc_shell
+from support.chain.world import MOST, NOBODY, ONE, USDC
+from support.client.otc_shell import OtcShell, an_otc_shell
+from support.client.scripted_orders import OrderLies
+from support.client.scripted_otc import Kept, OtcLies
 from support.patience import PATIENCE_S
-from support.scripted_orders import OrderLies
-from support.scripted_otc import Kept, OtcLies
-from support.world import MOST, NOBODY, ONE, USDC
 
 OFFER = ("post", "USDC", "WETH", "2500", "--price", "0.0004")
 

@@ -15,11 +15,11 @@ from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.client import sending
-from support.otc_shell import OtcShell, an_otc_shell
+from support.chain.world import HOUR_S, ONE, USDC
+from support.client.otc_shell import OtcShell, an_otc_shell
+from support.client.scripted_otc import Kept, OtcLies
+from support.contracts.rfq_stories import FILLED_OR_CANCELLED, remaining
 from support.patience import PATIENCE_S, until
-from support.rfq_stories import FILLED_OR_CANCELLED, remaining
-from support.scripted_otc import Kept, OtcLies
-from support.world import HOUR_S, ONE, USDC
 
 
 @pytest.fixture

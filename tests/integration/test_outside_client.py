@@ -15,12 +15,12 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.process.clock import WallClock
 from cambist.feeds.maker_cache import EXCLUDED
-from support.documented import documented
+from support.chain.world import ONE
+from support.otc.swap_orders import an_order, sent
 from support.patience import PATIENCE_S
-from support.swap_orders import an_order, sent
-from support.trading_requests import NATIVE, NOBODY, OPTIONS, TRADER
-from support.venue_role import CHAIN_ID, MAKER_KEYS, USER, RunningVenue, running_venue
-from support.world import ONE
+from support.venue.documented import documented
+from support.venue.trading_requests import NATIVE, NOBODY, OPTIONS, TRADER
+from support.venue.venue_role import CHAIN_ID, MAKER_KEYS, USER, RunningVenue, running_venue
 
 Body = dict[str, Any]
 GROSS = 2_500 * 10**6

@@ -21,7 +21,7 @@ from cambist.engine.maker.prices.source import load_source, normalise_grid
 from cambist.engine.process.credentials import check_addresses
 from cambist.feeds.books.book import Book, build_book
 from cambist.feeds.books.fill import quote_paid, quote_received
-from support.price_sources import Surroundings, first_updates, next_update
+from support.makers.price_sources import Surroundings, first_updates, next_update
 
 KIT = Path(__file__).parents[2] / "docs" / "maker-kit"
 FIELD = "maker.chains.1.price_options"

@@ -9,11 +9,11 @@ import trio
 from trio.testing import MockClock, lockstep_stream_pair
 
 from cambist.config.sections.venue import RateTier
-from support.admitting import an_admission
+from support.events.sse import EventStream
 from support.patience import PATIENCE_S, until
-from support.server_harness import MemoryListener, Served, answers, field, serving, serving_memory
-from support.sse import EventStream
-from support.streaming import TARGET, USDC, WETH, StreamingVenue, amount_of
+from support.server.server_harness import MemoryListener, Served, answers, field, serving, serving_memory
+from support.venue.admitting import an_admission
+from support.venue.streaming import TARGET, USDC, WETH, StreamingVenue, amount_of
 
 GET = b"GET %b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" % TARGET
 

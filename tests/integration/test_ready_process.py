@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from support.delta_process import CrashStory, a_crash_story
+from support.delta.delta_process import CrashStory, a_crash_story
 from support.patience import until_told
-from support.store_disks import full_disk
-from support.venue_role import CHAIN_ID
+from support.store.store_disks import full_disk
+from support.venue.venue_role import CHAIN_ID
 
 NO_MAKER = f"chain {CHAIN_ID}: no maker has a live book"
 """The venue of these stories has none, and takes orders all the same."""

@@ -13,10 +13,10 @@ from cambist.engine.store.queries import open_transactions
 from cambist.engine.store.rows import ChainTx
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import row_of
-from support.anvil import CHAIN_ID, Anvil
+from support.chain.anvil import CHAIN_ID, Anvil
+from support.chain.relayer_nodes import KEY, target
 from support.patience import STORY_S
-from support.relayer_nodes import KEY, target
-from support.store_work import store_at
+from support.store.store_work import store_at
 from support.warm_processes import warm_process
 
 pytestmark = pytest.mark.anvil
@@ -28,7 +28,7 @@ async def run_program(store_url: str, anvil: Anvil, where: str) -> tuple[int, li
     """(exit status, what it said)."""
     with TemporaryFile() as said:
         arguments = (store_url, anvil.url, where, str(EFFECTS))
-        process = await warm_process("support.relayer_nodes:main", *arguments, stdout=said)
+        process = await warm_process("support.chain.relayer_nodes:main", *arguments, stdout=said)
         try:
             with trio.fail_after(STORY_S):
                 status = await process.ended()

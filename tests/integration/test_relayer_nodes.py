@@ -17,10 +17,10 @@ from cambist.engine.store.rows import ChainTx, IntentState, TxStatus
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import row_of
-from support.anvil import CHAIN_ID, Anvil, opened
+from support.chain.anvil import CHAIN_ID, Anvil, opened
+from support.chain.relayer_nodes import CAP_WEI, GAS_MAX, GWEI, KEY, effect, relaying, target
 from support.patience import PATIENCE_S, until_told
-from support.relayer_nodes import CAP_WEI, GAS_MAX, GWEI, KEY, effect, relaying, target
-from support.store_work import now_ms, store_at
+from support.store.store_work import now_ms, store_at
 
 COUNT = 4
 

@@ -21,8 +21,8 @@ from cambist.engine.store.leases import Leases
 from cambist.engine.store.rows import IntentState, TxStatus
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import Done, Duplicate, Unit, new
-from support.chain_model import CHAIN_ID, GWEI
-from support.relayer_life import (
+from support.chain.chain_model import CHAIN_ID, GWEI
+from support.chain.relayer_life import (
     CAP_WEI,
     CONFIRMATIONS,
     KEY,

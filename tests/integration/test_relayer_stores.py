@@ -10,11 +10,11 @@ from cambist.engine.store.rows import ChainTx, IntentState, TxStatus
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import Duplicate, Unit, new, row_of
-from support.anvil import CHAIN_ID
+from support.chain.anvil import CHAIN_ID
+from support.chain.relayer_nodes import KEY, effect, relaying, target
 from support.patience import PATIENCE_S
-from support.relayer_nodes import KEY, effect, relaying, target
-from support.store_work import now_ms
-from support.stores import Engine
+from support.store.store_work import now_ms
+from support.store.stores import Engine
 
 COUNT = 4
 

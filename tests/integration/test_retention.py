@@ -40,7 +40,7 @@ from cambist.engine.store.tables import (
     PRE_SIGNATURE,
 )
 from cambist.engine.store.units import Change, Unit, put
-from support.stores import (
+from support.store.stores import (
     ALICE,
     NOW_MS,
     Engine,

@@ -6,9 +6,9 @@ import trio
 from cambist.config.errors import ChainError
 from cambist.config.sections.nodes import NodeSettings
 from cambist.engine.chain.nodes.rpc import RpcChain
+from support.chain.rpc_nodes import away, first_said, one_node, two_nodes
+from support.chain.scripted_rpc import scripted_rpc
 from support.patience import PATIENCE_S
-from support.rpc_nodes import away, first_said, one_node, two_nodes
-from support.scripted_rpc import scripted_rpc
 
 pytestmark = pytest.mark.usefixtures("long_rests")
 

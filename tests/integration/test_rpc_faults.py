@@ -21,8 +21,7 @@ from cambist.crypto.keccak import keccak256
 from cambist.engine.chain.nodes import failover
 from cambist.engine.chain.nodes.rpc import RpcChain
 from cambist.engine.chain.port import EthCall, LogFilter
-from support.patience import PATIENCE_S
-from support.rpc_nodes import (
+from support.chain.rpc_nodes import (
     CALL_S,
     FIRST,
     LATE_CALL_S,
@@ -35,7 +34,8 @@ from support.rpc_nodes import (
     one_node,
     two_nodes,
 )
-from support.scripted_rpc import ADDRESS, TOPIC, RpcError, ScriptedRpc, block_hash, hexed, scripted_rpc
+from support.chain.scripted_rpc import ADDRESS, TOPIC, RpcError, ScriptedRpc, block_hash, hexed, scripted_rpc
+from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("long_rests")
 

@@ -11,8 +11,8 @@ from cambist.engine.chain.nodes import heads
 from cambist.engine.chain.nodes.failover import rest_s
 from cambist.engine.chain.nodes.heads import Heads
 from cambist.engine.chain.nodes.rpc import RpcChain
+from support.chain.scripted_rpc import ScriptedRpc, block_hash, scripted_rpc
 from support.patience import PATIENCE_S, until
-from support.scripted_rpc import ScriptedRpc, block_hash, scripted_rpc
 
 WS = "chains.1.node.ws_urls[0]"
 

@@ -25,8 +25,8 @@ from cambist.engine.process.clock import WallClock
 from cambist.engine.store.process.opening import open_store
 from cambist.feeds.net.http_client import HttpClient
 from support.patience import PATIENCE_S
-from support.venue_processes import ready
-from support.venue_role import CHAIN_ID, ENVIRON, GRIDS, running_makers, served_devnet, venue_text
+from support.venue.venue_processes import ready
+from support.venue.venue_role import CHAIN_ID, ENVIRON, GRIDS, running_makers, served_devnet, venue_text
 
 COMMAND = [sys.executable, "-m", "cambist", "serve"]
 

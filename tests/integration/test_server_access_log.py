@@ -14,7 +14,7 @@ import trio
 from cambist.config.errors import ConfigError
 from cambist.engine.server import AccessLog, access_log, open_access_log
 from support.patience import PATIENCE_S
-from support.server_harness import GET, LAST_GET, NOW_MS, answers, field, post, serving
+from support.server.server_harness import GET, LAST_GET, NOW_MS, answers, field, post, serving
 
 both = pytest.mark.parametrize("reactor", [False, True], ids=["task", "reactor"])
 

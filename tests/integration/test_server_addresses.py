@@ -13,7 +13,7 @@ from cambist.config.sections.server import HealthSettings, ServerSettings
 from cambist.config.settings import parse_settings
 from cambist.engine.server import Server
 from support.patience import PATIENCE_S, until
-from support.server_harness import LAST_GET, NOW_MS, Served, a_router, read_to_end, serving, statuses
+from support.server.server_harness import LAST_GET, NOW_MS, Served, a_router, read_to_end, serving, statuses
 
 both = pytest.mark.parametrize("reactor", [False, True], ids=["task", "reactor"])
 MOST = 8

@@ -17,7 +17,7 @@ from cambist.engine.server.reactor import Reactor
 from cambist.feeds.net.streams import listen
 from cambist.feeds.net.websocket import WebSocket, connect_websocket
 from support.patience import PATIENCE_S
-from support.server_harness import (
+from support.server.server_harness import (
     GET,
     LAST_GET,
     MemoryListener,

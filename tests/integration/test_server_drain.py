@@ -14,7 +14,16 @@ from cambist.config.timeouts import SERVER_DRAIN_IDLE_S
 from cambist.engine.server import HttpCall, Reply, Router
 from cambist.engine.server.turns import PacedStream, Turns
 from support.patience import PATIENCE_S
-from support.server_harness import LAST_GET, Served, a_router, a_surface, answers, post, read_to_end, serving
+from support.server.server_harness import (
+    LAST_GET,
+    Served,
+    a_router,
+    a_surface,
+    answers,
+    post,
+    read_to_end,
+    serving,
+)
 
 CROWD = 400  # more than are answered in the time that a drain leaves idle connections
 

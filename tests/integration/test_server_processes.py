@@ -18,9 +18,9 @@ from cambist.engine.process import processes
 from cambist.engine.process.processes import ProcessNumber, inherited_listener, process_place, run_processes
 from cambist.feeds.net.streams import listen
 from support.patience import PATIENCE_S
-from support.server_harness import LAST_GET, answers, read_to_end
+from support.server.server_harness import LAST_GET, answers, read_to_end
 
-PROGRAM = Path(__file__).parents[1] / "support" / "server_program.py"
+PROGRAM = Path(__file__).parents[1] / "support" / "server" / "server_program.py"
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ import trio
 
 from cambist.engine.server import HttpCall, Reply, RouteGroup, StreamReply
 from support.patience import PATIENCE_S
-from support.server_harness import (
+from support.server.server_harness import (
     GET,
     LAST_GET,
     a_router,

@@ -10,7 +10,17 @@ import structlog
 import trio
 
 from support.patience import PATIENCE_S
-from support.server_harness import GET, LAST_GET, Served, answers, field, post, read_to_end, serving, statuses
+from support.server.server_harness import (
+    GET,
+    LAST_GET,
+    Served,
+    answers,
+    field,
+    post,
+    read_to_end,
+    serving,
+    statuses,
+)
 
 both = pytest.mark.parametrize("reactor", [False, True], ids=["task", "reactor"])
 

@@ -9,7 +9,7 @@ import trio
 import trio.testing
 
 from cambist.engine.server import HttpCall, Reply, StreamReply
-from support.server_harness import (
+from support.server.server_harness import (
     GET,
     MemoryListener,
     a_router,

@@ -11,7 +11,7 @@ from cambist.config.errors import AuthError, WebSocketClosed
 from cambist.engine.server import HttpCall, Reply, Router
 from cambist.feeds.net.websocket import WebSocket, connect_websocket
 from support.patience import PATIENCE_S
-from support.server_harness import GET, LAST_GET, a_router, a_surface, answers, serving, statuses
+from support.server.server_harness import GET, LAST_GET, a_router, a_surface, answers, serving, statuses
 
 both = pytest.mark.parametrize("reactor", [False, True], ids=["task", "reactor"])
 

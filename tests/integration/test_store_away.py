@@ -13,9 +13,9 @@ import trio
 from cambist.config.errors import StoreUnavailable
 from cambist.engine.store.store import Store
 from support.patience import until
-from support.postgres import running_postgres
-from support.store_disks import full_disk
-from support.store_work import operation, store_at, store_processes
+from support.store.postgres import running_postgres
+from support.store.store_disks import full_disk
+from support.store.store_work import operation, store_at, store_processes
 
 
 @pytest.fixture

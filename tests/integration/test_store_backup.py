@@ -35,8 +35,8 @@ from cambist.engine.store.sqlite.sqlite import SqliteBackend
 from cambist.engine.store.tables import TABLES, Table
 from cambist.engine.store.units import DONE, Put, Unit
 from support.patience import PATIENCE_S
-from support.postgres import PostgresServer
-from support.stores import NOW_MS, a_delta_order
+from support.store.postgres import PostgresServer
+from support.store.stores import NOW_MS, a_delta_order
 
 SCHEMA = len(migrations("sqlite"))
 

@@ -8,7 +8,7 @@ from cambist.engine.orders.order_units import Intent, effect_key, finished
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.rows import DeltaOrderRow, OtcOrderRow
 from cambist.engine.store.units import Fence, Fenced
-from support.stores import (
+from support.store.stores import (
     NOW_MS,
     Engine,
     a_delta_order,

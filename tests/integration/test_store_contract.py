@@ -48,7 +48,7 @@ from cambist.engine.store.tables import (
 )
 from cambist.engine.store.units import Cas, Conflict, Done, Drop, Duplicate, Refused, Unit, drop, new, put
 from support.patience import PATIENCE_S
-from support.stores import (
+from support.store.stores import (
     ALICE,
     BOB,
     CAROL,

@@ -21,7 +21,7 @@ from cambist.config.timeouts import STORE_PAUSE_S
 from cambist.engine.store.process import process_link
 from cambist.engine.store.units import Done
 from support.patience import PATIENCE_S, until
-from support.store_work import (
+from support.store.store_work import (
     TASKS,
     Load,
     is_running,
@@ -76,7 +76,7 @@ async def an_engine(mode: str, url: str, first: int = 0) -> AsyncIterator[Engine
     async with trio.lowlevel.FdStream(ours) as stdout, trio.open_nursery() as nursery:
         with os.fdopen(theirs, "wb") as file:
             process = await warm_process(
-                "support.store_work:main", mode, url, str(first), stdout=file, process_group=0
+                "support.store.store_work:main", mode, url, str(first), stdout=file, process_group=0
             )
         engine = Engine(process, stdout)
         nursery.start_soon(engine.listen)
@@ -144,7 +144,7 @@ async def test_a_killed_engine_loses_nothing_and_repeats_nothing(url: str) -> No
 
 
 async def test_a_killed_server_loses_nothing_and_repeats_nothing() -> None:
-    from support.postgres import running_postgres
+    from support.store.postgres import running_postgres
 
     with running_postgres() as server:
         load = Load()

@@ -30,7 +30,7 @@ from cambist.engine.store.store import InlineLink, Store
 from cambist.engine.store.tables import DELTA_ORDER, NONCE_USED
 from cambist.engine.store.units import DONE, Put, Refused, Unit, UnitOutcome
 from support.patience import until
-from support.stores import NOW_MS, a_delta_order, submission
+from support.store.stores import NOW_MS, a_delta_order, submission
 
 WRITER = b"w" * 16
 DISK_BYTES = 3 << 20

@@ -15,7 +15,7 @@ from cambist.engine.store.process import process_link
 from cambist.engine.store.queries import Query
 from cambist.engine.store.units import Done
 from support.patience import until
-from support.store_work import operation, store_at
+from support.store.store_work import operation, store_at
 
 GIVEN_UP, NEXT = 1, 3
 

@@ -15,8 +15,8 @@ from cambist.engine.store.operator.export import AMOUNTS, OTHERS
 from cambist.engine.store.postgres import postgres_connection
 from cambist.engine.store.sqlite import sqlite
 from cambist.engine.store.tables import TABLES, Table
-from support.postgres import PostgresServer
-from support.stores import NOW_MS
+from support.store.postgres import PostgresServer
+from support.store.stores import NOW_MS
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from cambist.engine.store.queries import OtcFilter, live_otc, otc_page
 from cambist.engine.store.rows import OtcOrderRow, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_ORDER
-from support.stores import (
+from support.store.stores import (
     ALICE,
     BOB,
     CAROL,

@@ -13,8 +13,8 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.units import Done
 from cambist.feeds.net.http_client import HttpClient
 from support.patience import PATIENCE_S
-from support.server_harness import encode_error, serving
-from support.stores import Engine, a_delta_order, page_of, submission
+from support.server.server_harness import encode_error, serving
+from support.store.stores import Engine, a_delta_order, page_of, submission
 
 CLIENTS = 12
 

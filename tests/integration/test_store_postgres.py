@@ -45,9 +45,9 @@ from cambist.engine.store.units import (
     row_of,
     values_of,
 )
-from support.postgres import PostgresServer
-from support.postgres_cut import CutInCommit
-from support.store_orders import a_cursor, a_fill, advanced, an_effect, an_order, submitted
+from support.store.postgres import PostgresServer
+from support.store.postgres_cut import CutInCommit
+from support.store.store_orders import a_cursor, a_fill, advanced, an_effect, an_order, submitted
 
 WRITER = b"one writer's id."
 WAIT_S = 20.0

@@ -19,8 +19,8 @@ from cambist.engine.store.rows import Webhook
 from cambist.engine.store.tables import DELTA_ORDER, WEBHOOK
 from cambist.engine.store.units import DONE, Unit, new, row_of
 from support.patience import PATIENCE_S
-from support.postgres import PostgresServer
-from support.store_orders import an_order, submitted
+from support.store.postgres import PostgresServer
+from support.store.store_orders import an_order, submitted
 
 _OPEN = (
     "import sys; from cambist.engine.store.postgres.postgres import PostgresBackend; "

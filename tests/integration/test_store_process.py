@@ -27,8 +27,8 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELTA_DOCUMENT
 from cambist.engine.store.units import Done, Put, Unit, put
 from support.patience import PATIENCE_S, until
-from support.store_work import Load, is_running, now_ms, operation, store_at, store_processes, written
-from support.stores import a_delta_order, found, kept, submission
+from support.store.store_work import Load, is_running, now_ms, operation, store_at, store_processes, written
+from support.store.stores import a_delta_order, found, kept, submission
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from cambist.engine.store.postgres.postgres import PostgresBackend
 from cambist.engine.store.queries import by
 from cambist.engine.store.tables import DELTA_ORDER
 from cambist.engine.store.units import DONE
-from support.postgres import running_postgres
-from support.store_orders import an_order, submitted
+from support.store.postgres import running_postgres
+from support.store.store_orders import an_order, submitted
 
 WRITER = b"one writer's id."
 

@@ -24,7 +24,7 @@ from cambist.feeds.net.httpx_transport import DialTransport
 from cambist.feeds.net.streams import client_tls
 from support.interrupts import interrupted
 from support.patience import PATIENCE_S, until_told
-from support.venue_role import CHAIN_ID, MAKER_KEYS, STRANGER, USER, Devnet, RunningVenue, running_venue
+from support.venue.venue_role import CHAIN_ID, MAKER_KEYS, STRANGER, USER, Devnet, RunningVenue, running_venue
 
 ONE, USDC = 10**18, 10**6
 TRANSPORT: dict[str, Any] = {"tls": client_tls(), "connections_max": 1, "limits": Http1Limits()}

@@ -18,7 +18,7 @@ from cambist.config.errors import ConfigError, VenueError
 from cambist.config.secret import Secret
 from cambist.engine.client import client as client_module
 from cambist.engine.client.client import VenueClient, check_url
-from support.scripted_server import Caller, scripted_server
+from support.server.scripted_server import Caller, scripted_server
 
 TOKENS = {"tokens": [{"symbol": "USDC", "address": f"0x{'05' * 20}", "decimals": 6, "network": 1}]}
 ENVELOPE = {

@@ -31,13 +31,13 @@ from cambist.feeds import backoff, poll
 from cambist.feeds.net import http_client
 from cambist.feeds.net.streams import listen
 from cambist.feeds.standing import PairStanding
-from support import bad_makers
-from support.bad_makers import MORTAL, NAMES, SOCKETS
+from support.events.sse import EventStream
 from support.examples import IS_LONG
-from support.memory_maker import MemoryMaker
+from support.makers import bad_makers
+from support.makers.bad_makers import MORTAL, NAMES, SOCKETS
+from support.makers.memory_maker import MemoryMaker
 from support.patience import PATIENCE_S, until
-from support.sse import EventStream
-from support.venue_role import (
+from support.venue.venue_role import (
     CHAIN_ID,
     GRIDS,
     MAKER_KEYS,
@@ -80,7 +80,7 @@ class BadProcess:
     """Bad makers in a process; calm at first."""
 
     def __init__(self, weth: str, usdc: str, *names: str) -> None:
-        self._command = [sys.executable, "-m", "support.bad_makers", weth, usdc]
+        self._command = [sys.executable, "-m", "support.makers.bad_makers", weth, usdc]
         self._held = [held_port() for _ in names]
         self.ports = dict(zip(names, map(port_of, self._held), strict=True))
         self._process: trio.Process | None = None
@@ -88,7 +88,7 @@ class BadProcess:
     async def start(self) -> None:
         """On the same ports as before."""
         places = [f"{name}:{port}" for name, port in self.ports.items()]
-        environ = os.environ | {"PYTHONPATH": str(Path(bad_makers.__file__).parents[1])}
+        environ = os.environ | {"PYTHONPATH": str(Path(bad_makers.__file__).parents[2])}
         self._process = await trio.lowlevel.open_process(
             [*self._command, *places], stdin=PIPE, stdout=PIPE, env=environ
         )

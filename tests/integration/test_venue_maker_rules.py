@@ -16,7 +16,7 @@ from cambist.feeds.firm.firm_check import FirmFault
 from cambist.feeds.firm.maker_health import FaultTold
 from cambist.feeds.maker_cache import EXCLUDED
 from support.patience import until
-from support.venue_role import CHAIN_ID, SECRETS, USER, RunningVenue, running_venue
+from support.venue.venue_role import CHAIN_ID, SECRETS, USER, RunningVenue, running_venue
 
 now_ms = WallClock().now_ms
 FOREIGN = {"x-forwarded-for": "192.0.2.7"}

@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 import trio
 from prometheus_client.parser import text_string_to_metric_families
 
+from support.events.sse import EventStream
 from support.patience import until
-from support.sse import EventStream
-from support.venue_role import CHAIN_ID, GRIDS, RunningVenue, running_venue
+from support.venue.venue_role import CHAIN_ID, GRIDS, RunningVenue, running_venue
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,9 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from cambist.config.settings import Settings
 from cambist.crypto.addresses import to_checksum
 from support.patience import until, until_told
-from support.port_gate import PortGate, port_gate
-from support.store_disks import full_disk
-from support.venue_role import CHAIN_ID, GRIDS, USER, RunningVenue, running_venue
+from support.server.port_gate import PortGate, port_gate
+from support.store.store_disks import full_disk
+from support.venue.venue_role import CHAIN_ID, GRIDS, USER, RunningVenue, running_venue
 
 READY = (200, {"ready": True, "reasons": []})
 

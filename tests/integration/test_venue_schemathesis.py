@@ -29,13 +29,13 @@ from cambist.engine.orders.order_units import order_id
 from cambist.engine.store.rows import OrderDocument
 from cambist.engine.store.tables import AUCTION_ROUND, DELTA_DOCUMENT, DELTA_ORDER
 from cambist.engine.store.units import Done, Unit, new, put
-from support.bidding import a_proven, a_round_order
+from support.delta.bidding import a_proven, a_round_order
+from support.events.webhook_receiver import SECRET
 from support.examples import IS_LONG
 from support.oracles import require_oracle
 from support.patience import STORY_S
-from support.stores import a_delta_order as a_row
-from support.venue_role import CHAIN_ID, USER, RunningVenue, running_venue
-from support.webhook_receiver import SECRET
+from support.store.stores import a_delta_order as a_row
+from support.venue.venue_role import CHAIN_ID, USER, RunningVenue, running_venue
 
 CHECKS = (
     "not_a_server_error", "status_code_conformance", "content_type_conformance",

@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 import structlog
 
 from cambist.config.settings import parse_settings
-from support.trading_requests import API_KEY, OPTIONS, a_sale, plain, posted
-from support.venue_role import ENVIRON, GRIDS, ROUTE_SEAL, SECRETS, USER, running_venue, venue_text
+from support.venue.trading_requests import API_KEY, OPTIONS, a_sale, plain, posted
+from support.venue.venue_role import ENVIRON, GRIDS, ROUTE_SEAL, SECRETS, USER, running_venue, venue_text
 
 HIDDEN = (API_KEY, ROUTE_SEAL, *SECRETS.values())
 

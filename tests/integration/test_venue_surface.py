@@ -36,7 +36,7 @@ from cambist.engine.market.price_route import opened
 from cambist.engine.process.clock import WallClock
 from cambist.engine.store.process.opening import open_store
 from support.patience import PATIENCE_S, until
-from support.venue_role import (
+from support.venue.venue_role import (
     CHAIN_ID,
     ROUTE_SEAL,
     USER,

@@ -20,9 +20,9 @@ from cambist.engine.store.leases import Leases
 from cambist.engine.store.queries import by
 from cambist.engine.store.tables import WEBHOOK
 from cambist.feeds.net.streams import client_tls
+from support.events.webhook_receiver import SECRET
 from support.patience import until_told
-from support.stores import NOW_MS, Engine, a_delta_order, kept
-from support.webhook_receiver import SECRET
+from support.store.stores import NOW_MS, Engine, a_delta_order, kept
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 

@@ -18,8 +18,8 @@ from cambist.engine.store.rows import Delivery, DeltaOrderRow, OrderEvent, Webho
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELIVERY, WEBHOOK
 from cambist.engine.store.units import Done, Unit, UnitOutcome, cas, new, put, row_of
-from support.stores import ALICE, NOW_MS, Engine, a_delta_order, an_otc_order, kept, moved
-from support.webhook_receiver import Receiver, a_hook, now_ms, posting
+from support.events.webhook_receiver import Receiver, a_hook, now_ms, posting
+from support.store.stores import ALICE, NOW_MS, Engine, a_delta_order, an_otc_order, kept, moved
 
 _S = OrderStatus
 

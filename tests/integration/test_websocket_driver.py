@@ -20,7 +20,7 @@ from cambist.config.timeouts import (
     WEBSOCKET_STAND_IN_S,
 )
 from cambist.feeds.net.websocket import WebSocket
-from support.raw_websocket import (
+from support.server.raw_websocket import (
     BINARY,
     CLOSE,
     CONTINUATION,

@@ -13,7 +13,7 @@ from cambist.feeds.net.websocket import (
     connect_websocket,
     serve_websocket,
 )
-from support.raw_websocket import (
+from support.server.raw_websocket import (
     ACCEPT,
     TEXT,
     RawPeer,

@@ -13,7 +13,7 @@ from cambist.codecs.messages.vocabulary import Side
 from cambist.engine.delta.auction.auction import Decision, GasCost, decide
 from cambist.engine.delta.bids.bids import RoundOrder
 from cambist.engine.delta.bids.simulation import Proven
-from support.bidding import a_delta_order, a_proven, a_round_order
+from support.delta.bidding import a_delta_order, a_proven, a_round_order
 
 _SMALL = {"src_amount": 70, "dest_amount": 33, "expected_amount": 0}
 ORDERS = tuple(

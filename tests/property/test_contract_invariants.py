@@ -13,12 +13,12 @@ import pytest
 from cambist.engine.chain import artifacts
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
-from support.contract_compiler import SOURCES, compiled
-from support.contract_fuzz import Fuzz, a_fuzz
+from support.chain.world import a_world
+from support.contracts.contract_compiler import SOURCES, compiled
+from support.contracts.contract_fuzz import Fuzz, a_fuzz
+from support.contracts.settling import a_market
 from support.examples import IS_LONG, examples
 from support.oracles import ORACLES, require_oracle
-from support.settling import a_market
-from support.world import a_world
 
 STEPS = 1_250
 """50,000 where the run is one that searches."""

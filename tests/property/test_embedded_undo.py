@@ -10,7 +10,7 @@ from cambist.engine.dev.embedded import blocks
 from cambist.engine.dev.embedded.evm import Evm, EvmMessage
 from cambist.engine.dev.embedded.journal import Account
 from cambist.engine.dev.embedded.ledger import BlockLedger
-from support import evm_programs as programs
+from support.chain import evm_programs as programs
 
 KEYS = [SigningKey(bytes([number]) * 32) for number in (1, 2)]
 CONTRACTS = [bytes([0xC0 + number]) * 20 for number in range(6)]

@@ -14,7 +14,7 @@ from cambist.engine.store import queries
 from cambist.engine.store.postgres.postgres import PostgresBackend
 from cambist.engine.store.tables import ORDER_EVENT
 from cambist.engine.store.units import DONE, Unit, UnitOutcome
-from support.store_orders import an_order, submitted
+from support.store.store_orders import an_order, submitted
 
 WRITERS = 3
 WAIT_S = 30.0

@@ -32,7 +32,7 @@ from cambist.engine.store.rows import OrderEvent
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import ORDER_EVENT
 from cambist.engine.store.units import row_of
-from support.stores import (
+from support.store.stores import (
     ALICE,
     BOB,
     CAROL,

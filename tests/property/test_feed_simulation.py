@@ -21,7 +21,7 @@ from cambist.feeds import backoff, poll
 from cambist.feeds.books.fill import quote_paid, quote_received
 from cambist.feeds.books.pair_index import PairIndex
 from support.examples import IS_LONG
-from support.maker_feeds import (
+from support.makers.maker_feeds import (
     ADDRESSES,
     DECIMALS,
     LISTED,
@@ -32,7 +32,7 @@ from support.maker_feeds import (
     running,
     tokens,
 )
-from support.memory_maker import BASE_URL, SOCKET_URL, MemoryMaker
+from support.makers.memory_maker import BASE_URL, SOCKET_URL, MemoryMaker
 
 SPAN_S = 3_600.0 if IS_LONG else 450.0
 LOOK_MS = round(BOOK_LOOK_S * 1_000) + 1

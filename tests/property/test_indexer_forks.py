@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from cambist.engine.chain.index.applied import read_events, rows_of
 from cambist.engine.store.tables import CHAIN_LOGS
-from support.examples import examples
-from support.indexing import (
+from support.chain.indexing import (
     CONTRACTS,
     DELTA,
     RFQ,
@@ -22,8 +21,9 @@ from support.indexing import (
     scanned,
     sqlite_engine,
 )
-from support.log_emitter import record
-from support.scripted_chain import Block, ScriptedChain, Sent, tx
+from support.chain.log_emitter import record
+from support.chain.scripted_chain import Block, ScriptedChain, Sent, tx
+from support.examples import examples
 
 _EVENTS = st.lists(st.integers(0, 60), max_size=4)
 _BLOCK = st.lists(_EVENTS, max_size=2)

@@ -49,7 +49,7 @@ from cambist.engine.store.units import (
     put,
     row_of,
 )
-from support.stores import (
+from support.store.stores import (
     NOW_MS,
     a_block,
     a_cursor,

@@ -18,7 +18,7 @@ from cambist.codecs.messages.maker_messages import (
 )
 from cambist.codecs.messages.vocabulary import TokenType
 from cambist.feeds.books.fill import quote_paid, quote_received
-from support.maker_feeds import ADDRESSES, DECIMALS, LISTED, STALE_MS, Told
+from support.makers.maker_feeds import ADDRESSES, DECIMALS, LISTED, STALE_MS, Told
 
 NAMES = tuple(DECIMALS)
 IDS = ("1", "2", "3", "4")

@@ -21,7 +21,7 @@ from cambist.engine.market.signed_orders import OrderSwap, SignedOrder
 from cambist.engine.market.ticket import Parties
 from cambist.engine.served.signed_by import read_signature
 from support.examples import examples
-from support.market_place import USDC, USER, WETH, a_shop
+from support.venue.market_place import USDC, USER, WETH, a_shop
 
 MAKERS = (b"\x71" * 20, b"\x72" * 20)
 PARTIES = Parties(user=USER, tx_origin=USER, receiver=bytes(20), permit=b"", deadline=0)

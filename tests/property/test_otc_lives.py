@@ -14,7 +14,7 @@ from cambist.engine.otc import life
 from cambist.engine.otc.balances import Backed, is_backed, standings
 from cambist.engine.otc.life import ENDED, LIVE, OtcFacts
 from cambist.engine.store.rows import OtcCancel, OtcFill, OtcOrderRow, amount32, amount_of
-from support.stores import BOB, USDC, WETH, an_otc_order, hash_of
+from support.store.stores import BOB, USDC, WETH, an_otc_order, hash_of
 
 _S = OtcState
 AMOUNT = 100

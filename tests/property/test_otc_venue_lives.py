@@ -24,9 +24,9 @@ from cambist.engine.store.queries import Query
 from cambist.engine.store.rows import NEVER_S, OtcOrderRow, amount_of
 from cambist.engine.store.store import Store
 from support.examples import IS_LONG, examples
-from support.otc_chain import MOST, OtcChain
-from support.otc_engine import CONFIRMATIONS, MAKER, OtcVenue, an_order, funds_of, otc_store, running
-from support.stores import BOB, WETH
+from support.otc.otc_chain import MOST, OtcChain
+from support.otc.otc_engine import CONFIRMATIONS, MAKER, OtcVenue, an_order, funds_of, otc_store, running
+from support.store.stores import BOB, WETH
 
 _S = OtcState
 EXAMPLES = 400 if IS_LONG else examples(25)

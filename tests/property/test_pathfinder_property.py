@@ -21,7 +21,7 @@ from cambist.engine.routing.search.plan import HopPlan, RoutePlan, SwapRequest, 
 from cambist.feeds.books import fill
 from cambist.feeds.books.mid_prices import MidPrices
 from cambist.feeds.books.pair_index import LiveBook, PairIndex
-from support.live_books import a_book, an_index
+from support.makers.live_books import a_book, an_index
 
 TOKENS = A, B, C, D = [bytes([number]) * 20 for number in range(1, 5)]
 DECIMALS = {A: 0, B: 8, C: 1, D: 0}

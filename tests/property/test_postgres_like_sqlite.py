@@ -26,7 +26,7 @@ from cambist.engine.store.tables import (
     ORDER_EVENT,
 )
 from cambist.engine.store.units import Cas, Change, Drop, Fence, New, Put, Refused, Unit, UnitOutcome
-from support.store_orders import ZERO, a_cursor, a_fill, an_effect, an_order
+from support.store.store_orders import ZERO, a_cursor, a_fill, an_effect, an_order
 
 _FEW = st.integers(0, 2)
 _STATUSES = st.sampled_from([OrderStatus.PENDING, OrderStatus.ACTIVE, OrderStatus.CANCELLED])

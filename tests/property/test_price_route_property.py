@@ -26,8 +26,8 @@ from cambist.engine.market.price_route import (
     sealed,
 )
 from cambist.engine.routing.search.plan import HopPlan, MakerShare, PathPlan, RoutePlan, SwapRequest, Taxes
-from support.documented import documented
-from support.market_place import CHAIN_ID, NOW_MS, ROUTER, a_shop
+from support.venue.documented import documented
+from support.venue.market_place import CHAIN_ID, NOW_MS, ROUTER, a_shop
 
 SEAL_CHARS = 80  # of the time and the digest
 SEAL = RouteSeal([b"one key", b"an older one"])

@@ -11,9 +11,9 @@ from cambist.engine.chain.proceeds import of_purchase, of_sale
 from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.routing.search.pathfinder import Pathfinder
 from cambist.engine.routing.search.plan import SwapRequest
+from support.delta.limit_orders import DELTA_GAS, Watched, a_limit_order
 from support.examples import examples
-from support.limit_orders import DELTA_GAS, Watched, a_limit_order
-from support.live_books import DAI, ONE, USDC, WETH, a_book, an_index
+from support.makers.live_books import DAI, ONE, USDC, WETH, a_book, an_index
 
 TOKENS = (WETH, USDC, DAI)
 USUAL = {(WETH, USDC): 100, (WETH, DAI): 100, (DAI, USDC): 1}

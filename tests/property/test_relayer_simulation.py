@@ -15,8 +15,8 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.chain.relayer_life import CONFIRMATIONS, a_life, check_always, check_at_rest
 from support.examples import examples
-from support.relayer_life import CONFIRMATIONS, a_life, check_always, check_at_rest
 
 BLOCKS = st.tuples(st.just("blocks"), st.sampled_from([1, 1, 2, 5]), st.sampled_from([100, 100, 1, 0]))
 SUBMIT = st.tuples(

@@ -9,9 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cambist.engine.delta.resting.resting import Resting, RestingOrders, State, rate_number
+from support.delta.limit_orders import a_limit_order
 from support.examples import examples
-from support.limit_orders import a_limit_order
-from support.live_books import USDC, WETH
+from support.makers.live_books import USDC, WETH
 
 SHARDS = 4
 ENDS, BACK = (WETH, USDC), (USDC, WETH)

@@ -9,7 +9,7 @@ import trio.testing
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from support.server_harness import (
+from support.server.server_harness import (
     LAST_GET,
     Served,
     answers,

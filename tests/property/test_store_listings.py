@@ -15,7 +15,7 @@ from cambist.engine.store.rows import NEVER_S, DeltaOrderRow, OtcOrderRow, amoun
 from cambist.engine.store.sqlite.sqlite import SqliteBackend
 from cambist.engine.store.tables import DELTA_ORDER, OTC_ORDER, Table
 from cambist.engine.store.units import Done, Unit
-from support.stores import (
+from support.store.stores import (
     ALICE,
     BOB,
     CAROL,

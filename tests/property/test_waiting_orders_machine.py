@@ -18,11 +18,11 @@ import trio.testing
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from support.chain.world import MOST, ONE
+from support.delta.waiting_chain import OWNERS
+from support.delta.waiting_orders import a_life_of_orders
+from support.delta.waiting_venue import CONFIRMATIONS
 from support.examples import IS_LONG, examples
-from support.waiting_chain import OWNERS
-from support.waiting_orders import a_life_of_orders
-from support.waiting_venue import CONFIRMATIONS
-from support.world import MOST, ONE
 
 EXAMPLES = 200 if IS_LONG else examples(8)
 PHASES = tuple(Phase) if IS_LONG else (Phase.explicit, Phase.reuse, Phase.generate)

@@ -8,7 +8,7 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import CLIENT, CLOSED, OPEN, SERVER, Protocol, Side
 
 from cambist.feeds.net.websocket_reader import MessageReader
-from support.raw_websocket import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, close_data, frame
+from support.server.raw_websocket import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, close_data, frame
 
 BYTES_MAX = 300
 SILENT = logging.getLogger("cambist.tests.websocket")

@@ -4,7 +4,7 @@ import pytest
 
 from cambist.config.errors import ConfigError
 from cambist.crypto.custody.mnemonic import DEV_MNEMONIC, account_keys, derive
-from support.anvil import KEYS
+from support.chain.anvil import KEYS
 from support.oracles import Oracle
 
 HARDENED = 1 << 31

@@ -22,7 +22,7 @@ from cambist.feeds.firm.firm_check import (
     check_firm,
     is_drifted,
 )
-from support.firm_books import DAI, USDC, WETH, a_live_book
+from support.makers.firm_books import DAI, USDC, WETH, a_live_book
 
 NOW_S = 1_795_000_000
 KEY, OTHER_KEY = SigningKey(b"\x01" * 32), SigningKey(b"\x02" * 32)

@@ -11,7 +11,7 @@ import pytest
 from cambist.config import limits
 from cambist.feeds.books.fill import quote_paid, quote_received
 from cambist.feeds.standing import PairStanding
-from support.maker_feeds import (
+from support.makers.maker_feeds import (
     ADDRESSES,
     DAI,
     LISTED,

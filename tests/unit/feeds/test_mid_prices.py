@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from cambist.feeds.books.mid_prices import MidPrices, median, ranked
-from support.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
+from support.makers.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
 
 DOLLARS = {USDC: Fraction(1, ONE[USDC]), DAI: Fraction(1, ONE[DAI])}
 

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from cambist.config.limits import UINT256_MAX
 from cambist.feeds.books.usd_prices import UsdPrices
-from support.live_books import DAI, DECIMALS, ONE, USDC, WBTC, WETH, a_book, an_index
+from support.makers.live_books import DAI, DECIMALS, ONE, USDC, WBTC, WETH, a_book, an_index
 
 STABLES = frozenset({USDC, DAI})
 

@@ -14,7 +14,7 @@ from cambist.config.settings import parse_settings
 from cambist.engine.admission.admission import Admission, ResponseHeaders, is_local
 from cambist.engine.admission.keys import KeyRing
 from cambist.engine.server import HttpCall, Reply, StreamReply
-from support.admitting import ALICE_KEY, BOB_KEY, NOW_MS, SECRET32, a_call, an_admission
+from support.venue.admitting import ALICE_KEY, BOB_KEY, NOW_MS, SECRET32, a_call, an_admission
 
 HELLO = Reply(200, b'"hello"', ((b"x-kept", b"1"),))
 

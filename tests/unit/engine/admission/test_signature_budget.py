@@ -14,7 +14,7 @@ from cambist.config.errors import (
 )
 from cambist.config.sections.venue import Rate, RateTier
 from cambist.engine.admission.signatures import SignatureBudget, SignatureUnits
-from support.admitting import NOW_MS
+from support.venue.admitting import NOW_MS
 
 BURST = 16
 

@@ -16,7 +16,7 @@ from cambist.config.limits import AGENT_ORDERS_MAX, NATIVE_PLACEHOLDER
 from cambist.engine.agent.orders import OpenOrder, open_orders
 from cambist.engine.chain.proceeds import of_purchase, of_sale
 from cambist.engine.delta.bids.bids import shown
-from support.bidding import a_delta_order, a_round_order
+from support.delta.bidding import a_delta_order, a_round_order
 
 WRAPPED, USDC = "0x" + "11" * 20, "0x" + "22" * 20
 FREE = PartnerAndFee(bytes(20), 0, partner_takes_surplus=False, cap_surplus=False)

@@ -13,7 +13,7 @@ import pytest
 from cambist.config.errors import catalogue_rows
 from cambist.config.limits import PARTNER_FEE_BPS_MAX
 from support.oracles import Oracle, openapi_oracle
-from support.quiet_venue import A_PURCHASE, A_SALE, CHAIN_ID, DAI, ONE, USER, QuietVenue, a_quiet_venue
+from support.venue.quiet_venue import A_PURCHASE, A_SALE, CHAIN_ID, DAI, ONE, USER, QuietVenue, a_quiet_venue
 
 UNKNOWN = (b'"OrderNotFound"', b'"AuctionNotFound"')
 """What an endpoint that is there answers of something that is not."""

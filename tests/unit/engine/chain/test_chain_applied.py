@@ -17,7 +17,7 @@ from cambist.engine.chain.index.applied import (
 from cambist.engine.chain.port import Log
 from cambist.engine.store import rows, tables
 from cambist.engine.store.rows import amount32
-from support.indexing import (
+from support.chain.indexing import (
     CONTRACTS,
     DELTA,
     RFQ,
@@ -25,8 +25,8 @@ from support.indexing import (
     a_fill_event,
     a_settlement,
 )
-from support.log_emitter import Record, record
-from support.stores import ALICE, BOB, USDC, WETH, hash_of
+from support.chain.log_emitter import Record, record
+from support.store.stores import ALICE, BOB, USDC, WETH, hash_of
 
 BLOCK, TX = b"\xbb" * 32, b"\x77" * 32
 PLACE = (1, BLOCK, TX, 3)

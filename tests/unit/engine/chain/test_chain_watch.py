@@ -8,8 +8,8 @@ from cambist.codecs.contracts import contract_events as events
 from cambist.codecs.contracts.abi import address_word
 from cambist.engine.chain.index.watch import UNWRAPPED, WRAPPED, Watch
 from cambist.engine.chain.port import Log
-from support.log_emitter import record
-from support.stores import ALICE, BOB, CAROL, USDC, WETH
+from support.chain.log_emitter import record
+from support.store.stores import ALICE, BOB, CAROL, USDC, WETH
 
 
 def a_log(token: bytes, topics: tuple[bytes, ...], data: bytes = bytes(32)) -> Log:

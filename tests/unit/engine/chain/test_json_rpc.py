@@ -15,8 +15,8 @@ from cambist.config import limits
 from cambist.config.errors import ChainError, ConfigError, NodeUnavailable
 from cambist.engine.chain.nodes.json_rpc import AnswerTooLarge, RpcCall
 from cambist.engine.chain.nodes.rpc_wording import RpcError
-from support.scripted_node import node_at, node_that_says
-from support.scripted_server import Caller, scripted_server
+from support.makers.scripted_node import node_at, node_that_says
+from support.server.scripted_server import Caller, scripted_server
 
 NAME = "chains.1.node.urls[0]"
 TWO: list[RpcCall] = [("eth_chainId", []), ("eth_gasPrice", [])]

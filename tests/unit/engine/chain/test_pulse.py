@@ -16,7 +16,7 @@ from cambist.engine.chain.nodes.heads import Heads
 from cambist.engine.chain.nodes.rpc import RpcChain
 from cambist.engine.chain.pulse import Pulse
 from cambist.engine.chain.reverts import NO_ERRORS
-from support.scripted_rpc import ScriptedRpc
+from support.chain.scripted_rpc import ScriptedRpc
 
 SOON_S = 2.0
 AWAY_S = 120.0

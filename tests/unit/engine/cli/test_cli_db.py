@@ -23,7 +23,7 @@ from cambist.engine.store.rows import NEVER_S, Effect, amount32
 from cambist.engine.store.sqlite.sqlite import SqliteBackend
 from cambist.engine.store.tables import TABLES
 from cambist.engine.store.units import DONE, Put, Unit
-from support.stores import NOW_MS, ONE, a_delta_order, an_otc_order, submission
+from support.store.stores import NOW_MS, ONE, a_delta_order, an_otc_order, submission
 
 MIGRATIONS = [f"{one.number:04}_{one.name}" for one in migrations("sqlite")]
 

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from cambist.engine.cli import cli
-from support.maker_role import ENVIRON, TEXT
+from support.makers.maker_role import ENVIRON, TEXT
 
 BOTH = "chain 31337\npair 31337 WETH/USDC\n"
 

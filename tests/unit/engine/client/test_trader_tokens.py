@@ -16,7 +16,7 @@ from cambist.engine.chain.port import EthCall
 from cambist.engine.client.permits import permit_basis, sign_permit
 from cambist.engine.client.terms import TradedToken
 from cambist.engine.client.tokens import find_token
-from support.permits import eip2612_permit, token_domain
+from support.contracts.permits import eip2612_permit, token_domain
 
 USDC, ODD, SLY = b"\x05" * 20, b"\x0d" * 20, b"\x0c" * 20
 LISTED = TokenList(

@@ -9,7 +9,7 @@ import pytest
 from cambist.engine.cli.maker_check import check as command
 from cambist.engine.conformance.check_table import CHECKS, TOPICS
 from cambist.engine.conformance.report import markdown_table
-from support.faulty_table import ADVISED, PLANTED
+from support.conformance.faulty_table import ADVISED, PLANTED
 
 ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "maker-check.md").read_text(encoding="utf-8")

@@ -26,7 +26,7 @@ from cambist.engine.delta.bids.bids import (
     shown,
     sorted_out,
 )
-from support.bidding import (
+from support.delta.bidding import (
     ONE,
     SIGNATURE,
     USDC_ONE,

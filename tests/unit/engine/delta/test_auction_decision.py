@@ -4,7 +4,7 @@ from cambist.codecs.messages.agent_messages import Notice, NoticeEntry
 from cambist.engine.delta.auction.auction import Decision, decide, notices
 from cambist.engine.delta.bids.bids import Rejection, RoundOrder
 from cambist.engine.delta.bids.simulation import Proven
-from support.bidding import ONE, USDC_ONE, a_proven, a_round_order, hash_of
+from support.delta.bidding import ONE, USDC_ONE, a_proven, a_round_order, hash_of
 
 SALE, OTHER, THIRD = a_round_order(1), a_round_order(3), a_round_order(7)
 PURCHASE = a_round_order(2, buys=True)

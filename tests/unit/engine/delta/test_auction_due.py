@@ -13,10 +13,10 @@ from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
 from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.delta.settlement.settling import Settling
 from cambist.engine.orders.scheduler import Scheduler
-from support.auctioning import PlayedAgent, PlayedAuction, an_auction, on_each
-from support.bidding import a_delta_order, a_round_order, a_twap
+from support.delta.auctioning import PlayedAgent, PlayedAuction, an_auction, on_each
+from support.delta.bidding import a_delta_order, a_round_order, a_twap
 from support.patience import until
-from support.stores import NOW_MS
+from support.store.stores import NOW_MS
 
 SALE, TWAP = a_round_order(1), a_round_order(2, a_twap())
 NOW_S = NOW_MS // 1_000

@@ -23,9 +23,9 @@ from cambist.engine.delta.orders.funds import Fund, MissingFund
 from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.delta.resting.resting_price import RestingFacts
 from cambist.engine.orders.order_units import order_id
-from support.bidding import ONE, USDC_ONE, a_proven, a_round_order, a_twap, hash_of
-from support.stores import NOW_MS
-from support.stores import a_delta_order as a_row
+from support.delta.bidding import ONE, USDC_ONE, a_proven, a_round_order, a_twap, hash_of
+from support.store.stores import NOW_MS
+from support.store.stores import a_delta_order as a_row
 
 SALE, PURCHASE = a_round_order(1), a_round_order(2, buys=True)
 FAIR = 2_500 * USDC_ONE

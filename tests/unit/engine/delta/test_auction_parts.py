@@ -13,7 +13,7 @@ from cambist.engine.delta.auction.auction_record import Rejections, RoundTimes, 
 from cambist.engine.delta.bids.bids import Candidate, Rejection, RoundOrder, answer_of, read_answer, shown
 from cambist.engine.delta.explain import OrderFacts, explained
 from cambist.engine.delta.orders.terms import is_part
-from support.bidding import (
+from support.delta.bidding import (
     ONE,
     SIGNATURE,
     USDC_ONE,
@@ -23,7 +23,7 @@ from support.bidding import (
     a_twap,
     hash_of,
 )
-from support.stores import a_delta_order as a_row
+from support.store.stores import a_delta_order as a_row
 
 SALE = a_round_order(1, partially_fillable=True)
 PURCHASE = a_round_order(2, buys=True, partially_fillable=True)

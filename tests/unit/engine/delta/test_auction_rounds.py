@@ -38,7 +38,7 @@ from cambist.engine.store.queries import among, last_rounds
 from cambist.engine.store.tables import AUCTION_ROUND, EFFECT
 from cambist.engine.store.units import Unit, UnitOutcome, row_of
 from cambist.feeds import slices
-from support.auctioning import (
+from support.delta.auctioning import (
     FAIR,
     PlayedAgent,
     PlayedAuction,
@@ -48,10 +48,10 @@ from support.auctioning import (
     on_all,
     on_each,
 )
-from support.bidding import DEADLINE_S, a_delta_order, a_round_order
+from support.delta.bidding import DEADLINE_S, a_delta_order, a_round_order
 from support.patience import until, until_told
-from support.store_work import now_ms
-from support.stores import NOW_MS
+from support.store.store_work import now_ms
+from support.store.stores import NOW_MS
 
 SALE, OTHER = a_round_order(1), a_round_order(2)
 

@@ -14,7 +14,7 @@ from cambist.engine.delta.bids.simulation import (
     simulation_of,
     transaction_gas,
 )
-from support.bidding import ONE, USDC_ONE, a_candidate, a_round_order, hash_of
+from support.delta.bidding import ONE, USDC_ONE, a_candidate, a_round_order, hash_of
 
 SALE, PURCHASE = a_round_order(1), a_round_order(2, buys=True)
 FAIR = 2_500 * USDC_ONE

@@ -13,7 +13,7 @@ from cambist.config.limits import AGENT_BIDS_PER_ORDER_MAX
 from cambist.engine.delta.bids.bid_merit import best_of, judged
 from cambist.engine.delta.bids.bids import Candidate, Rejection, answer_of, read_answer
 from cambist.engine.delta.bids.simulation import Proven, SettlementOutcome, Simulated
-from support.bidding import ONE, USDC_ONE, a_round_order, hash_of
+from support.delta.bidding import ONE, USDC_ONE, a_round_order, hash_of
 
 SALES = [a_round_order(number) for number in range(1, 5)]
 PURCHASE = a_round_order(5, buys=True)

@@ -13,7 +13,7 @@ from cambist.engine.orders.lifecycles import DELTA_LIFECYCLE
 from cambist.engine.orders.order_units import DELTA, DONE, FAILED, INTENDED, effect_key
 from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, Effect, UsedNonce, amount32
 from cambist.engine.store.units import Cas, Put
-from support.stores import NOW_MS, a_delta_order, hash_of
+from support.store.stores import NOW_MS, a_delta_order, hash_of
 
 _S = OrderStatus
 FAILURES_MAX = 3

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapBuyOrder, TwapOrder
 from cambist.engine.delta.orders.fillable import fillable, promised, still_given
 from cambist.engine.delta.orders.terms import SettledOrder, next_part
-from support.stores import ALICE, USDC, WETH
+from support.store.stores import ALICE, USDC, WETH
 
 PARTIES = (ALICE, ALICE, WETH, USDC)
 amounts = st.integers(1, 10**24)

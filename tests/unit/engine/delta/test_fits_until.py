@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder
 from cambist.engine.delta.orders.terms import fits_until
-from support.bidding import DEADLINE_S, a_delta_order, a_twap
+from support.delta.bidding import DEADLINE_S, a_delta_order, a_twap
 
 TWAP = a_twap()  # three slices, a minute apart
 PURCHASE = TwapBuyOrder(

@@ -11,7 +11,7 @@ from cambist.codecs.eip712_orders.delta import SAME_CHAIN, TwapBuyOrder
 from cambist.codecs.trading_token import NATIVE_TOKEN
 from cambist.engine.chain.holdings import Holding
 from cambist.engine.delta.orders.funds import Fund, MissingFund, Needs, lacks_of, needs_of, told_of
-from support.bidding import ALICE, DEADLINE_S, ONE, USDC, USDC_ONE, WETH, a_delta_order, a_twap
+from support.delta.bidding import ALICE, DEADLINE_S, ONE, USDC, USDC_ONE, WETH, a_delta_order, a_twap
 
 
 def a_twap_purchase(**changed: Any) -> TwapBuyOrder:

@@ -1,4 +1,11 @@
-"""Whose funds are read, when, and what follows from it, on a chain that counts what it is asked."""
+"""Whose funds are read, when, and what follows from it, on a chain that counts what it is asked.
+
+A chain that knows what accounts have, what was settled and deposited, and counts what it is asked.
+
+chain = FundsChain()
+chain.balances[WETH, ALICE] = 5
+chain.grow()
+"""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -9,14 +16,18 @@ import msgspec
 import pytest
 import trio
 
+from cambist.codecs.contracts.abi import uint_word
+from cambist.codecs.contracts.calldata import ALLOWANCE, BALANCE_OF
+from cambist.codecs.contracts.delta_calldata import DEPOSITS, ORDER_STATE
 from cambist.codecs.messages.vocabulary import OrderStatus, OrderType
 from cambist.codecs.trading_token import NATIVE_TOKEN
-from cambist.config.errors import NodeContradiction, NodeUnavailable
+from cambist.config.errors import BlockGone, ChainError, NodeContradiction, NodeUnavailable, Reverted
 from cambist.config.limits import VENUE_FUNDS_ACCOUNTS_MAX, VENUE_FUNDS_STEPS_FREE
 from cambist.config.settings import parse_settings
 from cambist.config.timeouts import FUNDS_STEP_REST_S
 from cambist.engine.chain.index.ring import Mark
 from cambist.engine.chain.index.watch import Watch
+from cambist.engine.chain.port import At, EthCall, Header
 from cambist.engine.delta.orders.document import DeltaDocument
 from cambist.engine.delta.orders.funds import Fund, MissingFund
 from cambist.engine.delta.orders.life import SETTLE, cancel_asked
@@ -31,12 +42,90 @@ from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.rows import DeltaOrderRow
 from cambist.engine.store.store import Store
 from cambist.engine.store.units import Done
-from support.bidding import ALICE, ONE, SIGNATURE, WETH, a_delta_order, a_twap
-from support.funds_chain import CONTRACT, FundsChain
+from support.delta.bidding import ALICE, ONE, SIGNATURE, WETH, a_delta_order, a_twap
 from support.patience import until
-from support.store_work import now_ms
-from support.stores import BOB, NOW_MS
-from support.stores import a_delta_order as a_row
+from support.store.store_work import now_ms
+from support.store.stores import BOB, NOW_MS
+from support.store.stores import a_delta_order as a_row
+
+CONTRACT = b"\xde" * 20
+PLENTY = 10**30
+
+
+class FundsChain:
+    """Everybody has and allows PLENTY of everything unless it is said otherwise.
+
+    Attributes:
+        balances, allowances: (token, owner) -> raw units.
+        deposits: owner -> wei; none unless it is said otherwise.
+        fills: order hash -> what is settled, or slices.
+        garbage: tokens that answer nothing; refusing: those that revert.
+        unreadable: owners; the node answers no batch with a balance of theirs.
+        is_away: nobody answers.
+        questions: (token, owner) of each balance that was asked for, in order.
+        batches: calls of each batch.
+    """
+
+    chain_id = 1
+
+    def __init__(self) -> None:
+        self.number = 1
+        self.balances: dict[tuple[bytes, bytes], int] = {}
+        self.allowances: dict[tuple[bytes, bytes], int] = {}
+        self.deposits: dict[bytes, int] = {}
+        self.fills: dict[bytes, int] = {}
+        self.garbage: set[bytes] = set()
+        self.refusing: set[bytes] = set()
+        self.unreadable: set[bytes] = set()
+        self.is_away = False
+        self.questions: list[tuple[bytes, bytes]] = []
+        self.batches: list[int] = []
+
+    def grow(self, blocks: int = 1) -> None:
+        """Make blocks."""
+        self.number += blocks
+
+    async def block(self, at: At = None) -> Header | None:
+        """The latest one."""
+        if self.is_away:
+            raise NodeUnavailable("nobody answers")
+        assert at is None or at == self._hash()
+        return Header(self.number, self._hash(), bytes(32), self.number, 7)
+
+    async def call_many(
+        self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
+    ) -> list[bytes | Exception]:
+        """At the latest block alone."""
+        if self.is_away:
+            raise NodeUnavailable("nobody answers")
+        if at != self._hash():
+            raise BlockGone("only the latest block is known")
+        self.batches.append(len(calls))
+        if any(call.data[:4] == BALANCE_OF and call.data[16:36] in self.unreadable for call in calls):
+            raise ChainError("out of gas")
+        return [self._answer(call) for call in calls]
+
+    def _answer(self, call: EthCall) -> bytes | Exception:
+        if call.to in self.garbage:
+            return b"\x01"
+        if call.to in self.refusing:
+            return Reverted("no")
+        name, words = call.data[:4], [call.data[at : at + 32] for at in range(4, len(call.data), 32)]
+        if name == BALANCE_OF:
+            self.questions.append((call.to, words[0][12:]))
+            return uint_word(self.balances.get((call.to, words[0][12:]), PLENTY))
+        if name == ALLOWANCE:
+            assert words[1][12:] == CONTRACT
+            return uint_word(self.allowances.get((call.to, words[0][12:]), PLENTY))
+        assert call.to == CONTRACT
+        if name == DEPOSITS:
+            return uint_word(self.deposits.get(words[0][12:], 0))
+        assert name == ORDER_STATE
+        return bytes(64) + uint_word(self.fills.get(words[2], 0))
+
+    def _hash(self) -> bytes:
+        return self.number.to_bytes(32, "big")
+
 
 OWNERS, EACH = 2_500, 2
 _S = OrderStatus

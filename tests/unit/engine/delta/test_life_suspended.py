@@ -10,7 +10,7 @@ from cambist.engine.orders.lifecycles import DELTA_LIFECYCLE
 from cambist.engine.orders.order_units import FAILED, INTENDED, effect_key
 from cambist.engine.store.rows import DeltaOrderRow, Effect, amount32
 from cambist.engine.store.units import Cas
-from support.stores import NOW_MS, a_delta_order
+from support.store.stores import NOW_MS, a_delta_order
 
 _S = OrderStatus
 OPEN = {_S.PENDING, _S.ACTIVE}

@@ -26,10 +26,10 @@ from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, OrderDocument, a
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELTA_DOCUMENT, DELTA_FILL, DELTA_ORDER
 from cambist.engine.store.units import Change, Done, Unit, new, put
-from support.bidding import a_round_order
+from support.delta.bidding import a_round_order
 from support.patience import until
-from support.store_work import now_ms
-from support.stores import NOW_MS, a_delta_order, hash_of
+from support.store.store_work import now_ms
+from support.store.stores import NOW_MS, a_delta_order, hash_of
 
 
 @asynccontextmanager

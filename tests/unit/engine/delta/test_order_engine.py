@@ -19,10 +19,10 @@ from cambist.engine.orders.scheduler import Scheduler
 from cambist.engine.orders.step import OrderStep
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.process.opening import open_store
-from support.bidding import a_round_order
+from support.delta.bidding import a_round_order
 from support.patience import until
-from support.store_work import now_ms
-from support.stores import NOW_MS, a_delta_order
+from support.store.store_work import now_ms
+from support.store.stores import NOW_MS, a_delta_order
 
 
 class Idle:

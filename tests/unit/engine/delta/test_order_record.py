@@ -18,7 +18,7 @@ from cambist.crypto.addresses import to_checksum
 from cambist.engine.delta.orders.document import DeltaDocument, order_json
 from cambist.engine.delta.orders.record import order_record
 from cambist.engine.store.rows import DeltaFill, DeltaRefund, amount32
-from support.stores import ALICE, BOB, NOW_MS, ONE, USDC, WETH, a_delta_order
+from support.store.stores import ALICE, BOB, NOW_MS, ONE, USDC, WETH, a_delta_order
 
 PARTIES = (ALICE, BOB, WETH, USDC)
 SALE = DeltaOrder(*PARTIES, ONE, 2_400, 2_500, 2**40, 0, 1, 0, b"", b"", SAME_CHAIN)

@@ -11,8 +11,8 @@ from cambist.codecs.messages.vocabulary import Side
 from cambist.config.timeouts import RESTING_LOOK_S, RESTING_SWEEP_S
 from cambist.engine.chain.proceeds import least_before_fee
 from cambist.engine.delta.orders.live_orders import LiveOrder
-from support.limit_orders import Watched, a_limit_order
-from support.live_books import DAI, DECIMALS, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
+from support.delta.limit_orders import Watched, a_limit_order
+from support.makers.live_books import DAI, DECIMALS, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
 
 USD = ONE[USDC]
 

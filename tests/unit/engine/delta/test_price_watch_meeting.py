@@ -3,8 +3,8 @@
 import pytest
 
 from cambist.engine.delta.orders.live_orders import LiveOrder
-from support.limit_orders import Watched, a_limit_order
-from support.live_books import ONE, USDC, WETH, a_book, an_index
+from support.delta.limit_orders import Watched, a_limit_order
+from support.makers.live_books import ONE, USDC, WETH, a_book, an_index
 
 USD = ONE[USDC]
 

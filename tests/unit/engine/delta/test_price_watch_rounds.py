@@ -14,8 +14,8 @@ from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
 from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.delta.resting.price_watch import PriceWatch
 from cambist.engine.orders.scheduler import Scheduler
-from support.limit_orders import NOW_MS, Watched, a_limit_order
-from support.live_books import ONE, USDC, WETH, a_book, an_index
+from support.delta.limit_orders import NOW_MS, Watched, a_limit_order
+from support.makers.live_books import ONE, USDC, WETH, a_book, an_index
 
 USD = ONE[USDC]
 MINUTE = 60.0

@@ -19,9 +19,9 @@ from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, OrderDocument, a
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELTA_DOCUMENT, DELTA_FILL, DELTA_ORDER
 from cambist.engine.store.units import Done, Unit, new, put
-from support.bidding import a_round_order
-from support.store_work import now_ms
-from support.stores import NOW_MS, Engine, a_delta_order, found, hash_of
+from support.delta.bidding import a_round_order
+from support.store.store_work import now_ms
+from support.store.stores import NOW_MS, Engine, a_delta_order, found, hash_of
 
 MANY = max(IDS_MAX, 2 * VENUE_LOAD_ORDERS) + 100
 CONFIRMATIONS = 3

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.delta.resting.resting import RestingOrders, State
 from cambist.engine.delta.resting.resting_price import rate_of
-from support.limit_orders import a_limit_order
-from support.live_books import ONE, USDC, WETH
+from support.delta.limit_orders import a_limit_order
+from support.makers.live_books import ONE, USDC, WETH
 
 USD = ONE[USDC]
 ENDS, BACK = (WETH, USDC), (USDC, WETH)

@@ -20,11 +20,11 @@ from cambist.engine.delta.settlement.settling import Settling
 from cambist.engine.store.rows import DeltaFill, IntentState, amount32
 from cambist.engine.store.tables import DELTA_FILL
 from cambist.engine.store.units import Unit, put
-from support.auctioning import PlayedAgent, PlayedAuction, an_auction, on_all, on_each, runs_no_code
-from support.bidding import ONE, a_delta_order, a_round_order
+from support.delta.auctioning import PlayedAgent, PlayedAuction, an_auction, on_all, on_each, runs_no_code
+from support.delta.bidding import ONE, a_delta_order, a_round_order
 from support.patience import until
-from support.store_work import now_ms
-from support.stores import NOW_MS
+from support.store.store_work import now_ms
+from support.store.stores import NOW_MS
 
 SALE, OTHER = a_round_order(1), a_round_order(2)
 BOBS = a_round_order(3, a_delta_order(nonce=3, owner=b"\xb0" * 20))

@@ -15,10 +15,10 @@ from cambist.engine.chain.relay.relayer import IntentOutcome
 from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.delta.settlement.settling import Settling
 from cambist.engine.store.rows import IntentState
-from support.auctioning import FAIR, PlayedAgent, PlayedAuction, an_auction, on_each, runs_no_code
-from support.bidding import ONE, SIGNATURE, a_delta_order, a_round_order
+from support.delta.auctioning import FAIR, PlayedAgent, PlayedAuction, an_auction, on_each, runs_no_code
+from support.delta.bidding import ONE, SIGNATURE, a_delta_order, a_round_order
 from support.patience import until
-from support.store_work import now_ms
+from support.store.store_work import now_ms
 
 TENTH = ONE // 10
 SALE = a_round_order(1, partially_fillable=True)

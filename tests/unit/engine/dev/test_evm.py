@@ -8,7 +8,7 @@ from cambist.crypto.keccak import KECCAK_EMPTY, keccak256
 from cambist.engine.dev.embedded import evm as evm_module
 from cambist.engine.dev.embedded.evm import COINBASE, BlockRules, Evm, EvmMessage, JournalWrite
 from cambist.engine.dev.embedded.journal import EMPTY, Account
-from support import evm_programs as programs
+from support.chain import evm_programs as programs
 
 SENDER, CONTRACT = b"\xaa" * 20, b"\xbb" * 20
 WEI = 10**18

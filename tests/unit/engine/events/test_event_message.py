@@ -25,7 +25,7 @@ from cambist.engine.events.ring import RingEntry
 from cambist.engine.orders.order_units import DELTA, OTC, order_id
 from cambist.engine.store.follower import START
 from cambist.engine.store.rows import OrderEvent, amount32
-from support.stores import ALICE, BOB, CAROL, NOBODY, a_delta_order, an_otc_order, hash_of
+from support.store.stores import ALICE, BOB, CAROL, NOBODY, a_delta_order, an_otc_order, hash_of
 
 
 def test_it_says_what_the_row_says() -> None:

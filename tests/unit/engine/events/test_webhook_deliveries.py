@@ -22,8 +22,8 @@ from cambist.engine.events.deliveries import (
 )
 from cambist.engine.events.webhook_opening import hooks_of
 from cambist.engine.store.rows import Delivery, OrderEvent
-from support.stores import ALICE, NOW_MS
-from support.webhook_receiver import SECRET, a_hook
+from support.events.webhook_receiver import SECRET, a_hook
+from support.store.stores import ALICE, NOW_MS
 
 TOKEN = "0" * 31 + "7"
 DAY_MS = 86_400_000

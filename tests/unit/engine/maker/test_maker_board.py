@@ -14,7 +14,7 @@ from cambist.codecs.messages.maker_messages import (
 )
 from cambist.config.errors import InvalidInput
 from cambist.engine.maker.quoting.board import Board
-from support.maker_role import GRID, NOW_MS, USDC, WETH, a_chain
+from support.makers.maker_role import GRID, NOW_MS, USDC, WETH, a_chain
 
 PAIR = "WETH/USDC"
 OTHER = PriceGrid(bids=(("2400", "1"),), asks=(("2401", "1"),))

@@ -12,7 +12,7 @@ import trio.testing
 from cambist.config.timeouts import SOURCE_PAUSE_S_MAX
 from cambist.engine.maker.feed import Feed
 from cambist.engine.maker.role import ChainRole
-from support.maker_role import GRID, NOW_MS, a_chain, firm_request
+from support.makers.maker_role import GRID, NOW_MS, a_chain, firm_request
 
 PAIR = "WETH/USDC"
 

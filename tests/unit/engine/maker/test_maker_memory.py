@@ -8,7 +8,7 @@ import pytest
 from cambist.config.errors import ConfigError, ServiceUnavailable
 from cambist.engine.maker.quoting.memory import QuoteMemory
 from cambist.engine.maker.role import ChainRole
-from support.maker_role import NOW_MS, USDC, a_chain, firm_request
+from support.makers.maker_role import NOW_MS, USDC, a_chain, firm_request
 
 NOW_S = NOW_MS // 1000
 

@@ -21,7 +21,7 @@ from cambist.config.errors import (
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.signatures import signer
 from cambist.engine.maker.role import ChainRole
-from support.maker_role import (
+from support.makers.maker_role import (
     CHAIN_ID,
     CONTRACT,
     DAI,

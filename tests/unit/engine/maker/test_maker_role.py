@@ -12,7 +12,7 @@ from cambist.config.sections.maker import MakerPair, MakerToken
 from cambist.config.settings import parse_settings
 from cambist.engine.maker.app import MakerApp
 from cambist.engine.process.clock import WallClock
-from support.maker_role import CHAIN_ID, CONTRACT, ENVIRON, MAKER, USDC, WETH, a_chain, settings_of
+from support.makers.maker_role import CHAIN_ID, CONTRACT, ENVIRON, MAKER, USDC, WETH, a_chain, settings_of
 
 FIELD = f"maker.chains.{CHAIN_ID}"
 

@@ -14,7 +14,7 @@ from cambist.codecs.messages.maker_messages import PriceGrid
 from cambist.config.errors import ConfigError
 from cambist.engine.maker.prices.random_walk import PairOptions, RandomWalk, Walk
 from cambist.feeds.books.book import build_book
-from support.price_sources import Surroundings, first_updates
+from support.makers.price_sources import Surroundings, first_updates
 
 
 def walk_of(base_decimals: int = 18, seed: int = 1, **options: Any) -> Walk:

@@ -23,7 +23,7 @@ from cambist.engine.maker.prices.replay import (
     encode_record,
     lines,
 )
-from support.price_sources import Surroundings, first_updates, open_files
+from support.makers.price_sources import Surroundings, first_updates, open_files
 
 START_MS = 1_795_000_000_000
 

@@ -14,7 +14,7 @@ from cambist.engine.maker.prices.replay import Replay
 from cambist.engine.maker.prices.source import load_source, normalise_grid, read_options
 from cambist.engine.maker.prices.static import StaticPrices
 from cambist.feeds.books.book import build_book
-from support.price_sources import Surroundings, first_updates
+from support.makers.price_sources import Surroundings, first_updates
 
 FIELD = "maker.chains.1.price_options"
 GOOD = """

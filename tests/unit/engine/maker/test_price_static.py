@@ -17,7 +17,7 @@ from cambist.config.errors import ConfigError
 from cambist.engine.maker.prices import static
 from cambist.engine.maker.prices.source import normalise_grid
 from cambist.engine.maker.prices.static import JSON_BYTES_MAX, TOML_BYTES_MAX, StaticPrices
-from support.price_sources import WETH_USDC, Surroundings, first_updates, next_update, open_files
+from support.makers.price_sources import WETH_USDC, Surroundings, first_updates, next_update, open_files
 
 GRID = {"bids": [["2500", "1"]], "asks": [["2501", "1"]]}
 AS_GRID = PriceGrid((("2500", "1"),), (("2501", "1"),))

@@ -10,7 +10,7 @@ from cambist.config.errors import InvalidInput, NoRoute
 from cambist.config.limits import NATIVE_PLACEHOLDER, UINT256_MAX
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
-from support.market_place import CHAIN_ID, DAI, USDC, WBTC, WETH, Shop, a_shop
+from support.venue.market_place import CHAIN_ID, DAI, USDC, WBTC, WETH, Shop, a_shop
 
 SALE = f"srcToken=USDC&destToken=ETH&amount={10**9}&network={CHAIN_ID}&version=6.2"
 

@@ -37,9 +37,10 @@ from cambist.config.sections.venue import Rate
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.engine.admission.signatures import SignatureBudget, SignatureUnits
-from support.admitting import signatures
 from support.counted_signatures import counted_recoveries
-from support.market_place import (
+from support.otc.swap_orders import MAKER, OTHER, an_order, hash_of, sent
+from support.venue.admitting import signatures
+from support.venue.market_place import (
     CHAIN_ID,
     DAI,
     EXECUTOR,
@@ -57,7 +58,6 @@ from support.market_place import (
     Shop,
     a_shop,
 )
-from support.swap_orders import MAKER, OTHER, an_order, hash_of, sent
 
 NOW_S = NOW_MS // 1_000
 GROSS = 2_500 * 10**6

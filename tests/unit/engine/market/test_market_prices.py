@@ -21,7 +21,7 @@ from cambist.config.errors import (
 from cambist.config.limits import NATIVE_PLACEHOLDER
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.routing.search.plan import Taxes
-from support.market_place import (
+from support.venue.market_place import (
     CHAIN_ID,
     DAI,
     NOW_MS,

@@ -13,7 +13,7 @@ from cambist.codecs.messages.market_messages import TransactionEnvelope
 from cambist.codecs.messages.vocabulary import Side
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.chain.proceeds import of_purchase, of_sale
-from support.market_place import CHAIN_ID, ONE, Shop, a_shop
+from support.venue.market_place import CHAIN_ID, ONE, Shop, a_shop
 
 USDC_AMOUNT = 2_500 * 10**6
 TAXES = ("", "&destTokenTransferFee=1000", "&destTokenDexTransferFee=300", "&srcTokenTransferFee=500",

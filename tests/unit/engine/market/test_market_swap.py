@@ -9,7 +9,7 @@ from cambist.codecs.messages.market_messages import SwapResponse, TransactionEnv
 from cambist.config.errors import InvalidInput, MissingSlippage, OrderExpired, RequestError
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
-from support.market_place import (
+from support.venue.market_place import (
     CHAIN_ID,
     KEYED,
     NOW_MS,

@@ -42,7 +42,7 @@ from cambist.config.errors import (
 from cambist.config.limits import NATIVE_PLACEHOLDER
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
-from support.market_place import (
+from support.venue.market_place import (
     CHAIN_ID,
     DELTA,
     EXECUTOR,

@@ -5,7 +5,7 @@ import pytest
 from cambist.config.errors import InsufficientAllowance, InsufficientBalance, NoRoute, RateLimited
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.market.unfilled import Asker
-from support.market_place import (
+from support.venue.market_place import (
     ANYBODY,
     CHAIN_ID,
     KEYED,

@@ -12,7 +12,7 @@ from cambist.engine.chain.index.ring import Mark
 from cambist.engine.chain.index.watch import Watch, WatchedAccount
 from cambist.engine.orders.accounts_watch import AccountsWatch, Followed
 from support.patience import until
-from support.stores import ALICE, BOB, WETH, hash_of
+from support.store.stores import ALICE, BOB, WETH, hash_of
 
 TOP = Mark(7, hash_of(7))
 

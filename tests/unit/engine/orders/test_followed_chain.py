@@ -17,10 +17,10 @@ from cambist.engine.orders.order_units import DELTA, OTC, step
 from cambist.engine.store.rows import DeltaOrderRow, OtcOrderRow
 from cambist.engine.store.store import Store
 from cambist.engine.store.units import Change
-from support.indexing import (
+from support.chain.indexing import (
     DELTA as DELTA_CONTRACT,
 )
-from support.indexing import (
+from support.chain.indexing import (
     RFQ,
     TOKEN,
     Told,
@@ -31,9 +31,9 @@ from support.indexing import (
     run_dry,
     sqlite_engine,
 )
-from support.log_emitter import record
-from support.scripted_chain import ScriptedChain, tx
-from support.stores import ALICE, BOB, NOW_MS, a_delta_order, an_otc_order, found, kept, moved
+from support.chain.log_emitter import record
+from support.chain.scripted_chain import ScriptedChain, tx
+from support.store.stores import ALICE, BOB, NOW_MS, a_delta_order, an_otc_order, found, kept, moved
 
 
 @pytest.fixture

@@ -23,9 +23,9 @@ from cambist.engine.store.rows import OrderEvent, OtcOrderRow
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_DOCUMENT, OTC_ORDER
 from cambist.engine.store.units import Done, Unit, new, row_of
-from support.indexing import sqlite_engine
-from support.store_work import now_ms
-from support.stores import ALICE, BOB, NOW_MS, an_otc_order, document_of, hash_of, kept, moved
+from support.chain.indexing import sqlite_engine
+from support.store.store_work import now_ms
+from support.store.stores import ALICE, BOB, NOW_MS, an_otc_order, document_of, hash_of, kept, moved
 
 
 class Plain(Struct, eq=False):

@@ -21,11 +21,11 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.units import Fence
 from cambist.engine.telemetry.metrics import Metrics
 from cambist.engine.telemetry.order_metrics import engine_families
-from support.indexing import sqlite_engine
+from support.chain.indexing import sqlite_engine
+from support.chain.scripted_chain import ScriptedChain
 from support.patience import until
-from support.scripted_chain import ScriptedChain
-from support.store_work import now_ms
-from support.stores import a_delta_order, an_otc_order, hash_of, kept
+from support.store.store_work import now_ms
+from support.store.stores import a_delta_order, an_otc_order, hash_of, kept
 
 Told = list[tuple[str, ...]]
 Hook = Callable[[], Awaitable[None]]

@@ -14,8 +14,8 @@ from cambist.engine.store.rows import OtcFill, OtcOrderRow, amount32, amount_of
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_CANCEL, OTC_FILL
 from cambist.engine.store.units import Done, Unit, put
-from support.otc_chain import OtcChain
-from support.otc_engine import (
+from support.otc.otc_chain import OtcChain
+from support.otc.otc_engine import (
     CONFIRMATIONS,
     MAKER,
     OtcVenue,
@@ -26,7 +26,7 @@ from support.otc_engine import (
     otc_venue,
     running,
 )
-from support.stores import BOB, NOW_MS, USDC, WETH, hash_of
+from support.store.stores import BOB, NOW_MS, USDC, WETH, hash_of
 
 _S = OtcState
 

@@ -18,8 +18,8 @@ from cambist.config.timeouts import DRAFT_LOOK_S, FUNDS_RECHECK_S, FUNDS_STEP_RE
 from cambist.crypto.eip1271 import SELECTOR4
 from cambist.engine.otc.document import OtcDocument
 from cambist.engine.store.rows import OrderEvent, OtcOrderRow, amount32, amount_of
-from support.otc_chain import MOST, RFQ, OtcChain
-from support.otc_engine import (
+from support.otc.otc_chain import MOST, RFQ, OtcChain
+from support.otc.otc_engine import (
     MAKER,
     OtcVenue,
     a_document,
@@ -31,7 +31,7 @@ from support.otc_engine import (
     simulated_ms,
 )
 from support.patience import until
-from support.stores import ALICE, BOB, CAROL, NOW_MS, USDC, WETH
+from support.store.stores import ALICE, BOB, CAROL, NOW_MS, USDC, WETH
 
 _S = OtcState
 DEADLINE_S = NOW_MS // 1_000 + 10_000

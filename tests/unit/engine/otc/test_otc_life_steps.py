@@ -11,7 +11,7 @@ from cambist.engine.otc import life
 from cambist.engine.otc.balances import OrderBacking
 from cambist.engine.otc.life import ENDED, LIVE, OtcFacts
 from cambist.engine.store.rows import NEVER_S, OtcCancel, OtcFill, OtcOrderRow, amount32, amount_of
-from support.stores import ALICE, BOB, NOW_MS, ONE, USDC, WETH, an_otc_order, hash_of
+from support.store.stores import ALICE, BOB, NOW_MS, ONE, USDC, WETH, an_otc_order, hash_of
 
 _S = OtcState
 NONE = amount32(0)

@@ -10,8 +10,8 @@ from cambist.codecs.messages.vocabulary import OtcState
 from cambist.engine.store.queries import Query
 from cambist.engine.store.rows import amount32
 from cambist.engine.store.tables import OTC_DOCUMENT
-from support.otc_chain import RFQ, OtcChain
-from support.otc_engine import MAKER, a_document, an_order, funds_of, otc_store, running
+from support.otc.otc_chain import RFQ, OtcChain
+from support.otc.otc_engine import MAKER, a_document, an_order, funds_of, otc_store, running
 
 _COUNT = 12
 

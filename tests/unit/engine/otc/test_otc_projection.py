@@ -19,9 +19,9 @@ from cambist.engine.store.rows import OrderDocument, OtcCancel, OtcFill, OtcOrde
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_CANCEL, OTC_DOCUMENT, OTC_FILL, OTC_ORDER
 from cambist.engine.store.units import Done, Unit, new, put
-from support.otc_engine import a_document
-from support.store_work import now_ms
-from support.stores import NOW_MS, Engine, an_otc_order, found, hash_of
+from support.otc.otc_engine import a_document
+from support.store.store_work import now_ms
+from support.store.stores import NOW_MS, Engine, an_otc_order, found, hash_of
 
 MANY = max(IDS_MAX, 2 * VENUE_LOAD_ORDERS) + 100
 CONFIRMATIONS = 3

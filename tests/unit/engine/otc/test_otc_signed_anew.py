@@ -10,7 +10,7 @@ from cambist.engine.otc.life import signed
 from cambist.engine.otc.live_orders import OtcOrders
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.rows import OtcOrderRow
-from support.otc_engine import MAKER, OtcVenue, a_document, an_order, otc_venue, simulated_ms
+from support.otc.otc_engine import MAKER, OtcVenue, a_document, an_order, otc_venue, simulated_ms
 
 _S = OtcState
 

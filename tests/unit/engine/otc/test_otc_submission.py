@@ -41,8 +41,8 @@ from cambist.engine.otc.submission import (
 )
 from cambist.engine.otc.terms import OtcTerms, checked, identify, otc_domain
 from cambist.engine.store.rows import NEVER_S, OtcFill, amount32, amount_of
-from support.stores import USDC as OTHER_ASSET
-from support.stores import an_otc_order
+from support.store.stores import USDC as OTHER_ASSET
+from support.store.stores import an_otc_order
 
 NOW_MS = 1_795_000_000_500
 NOW_S = NOW_MS // 1_000

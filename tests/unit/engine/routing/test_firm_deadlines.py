@@ -12,8 +12,8 @@ from cambist.config.errors import NoRoute
 from cambist.engine.routing.firm.firm_parts import PATIENCES
 from cambist.feeds.books.pair_index import BookKey, LiveBook
 from cambist.feeds.firm.firm_check import FirmFault
-from support.firm_books import USDC, WETH, a_live_book
-from support.timed_makers import HANGING, SETTINGS, Maker, Timed, makers_of
+from support.makers.firm_books import USDC, WETH, a_live_book
+from support.makers.timed_makers import HANGING, SETTINGS, Maker, Timed, makers_of
 
 SOFT_S, HARD_S, PATIENCE_S = SETTINGS.soft_s, SETTINGS.hard_s, SETTINGS.soft_s / PATIENCES
 

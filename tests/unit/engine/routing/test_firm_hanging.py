@@ -9,8 +9,8 @@ from trio.testing import MockClock
 from cambist.config.errors import NoRoute
 from cambist.engine.routing.firm.firm_parts import PATIENCES
 from cambist.feeds.firm.firm_check import FirmFault
-from support.firm_books import DAI, USDC, WETH, Levels
-from support.timed_makers import HANGING, ONE, SETTINGS, Maker, Shown, Timed, makers_of
+from support.makers.firm_books import DAI, USDC, WETH, Levels
+from support.makers.timed_makers import HANGING, ONE, SETTINGS, Maker, Shown, Timed, makers_of
 
 PATIENCE_S = SETTINGS.soft_s / PATIENCES
 QUICK_S = 0.1

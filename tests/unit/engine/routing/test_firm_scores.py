@@ -9,8 +9,8 @@ from cambist.config.errors import NoRoute
 from cambist.engine.routing.firm.firm_parts import HeldQuote
 from cambist.feeds.firm.firm_check import FirmFault
 from cambist.feeds.firm.maker_health import HealthReport
-from support.firm_books import USDC, WETH
-from support.timed_makers import HANGING, ONE, USER, Maker, Timed, makers_of, wall_ms
+from support.makers.firm_books import USDC, WETH
+from support.makers.timed_makers import HANGING, ONE, USER, Maker, Timed, makers_of, wall_ms
 
 REFUSING = Maker(0.0, FirmFault.REFUSED)
 REST_MS = 5_000

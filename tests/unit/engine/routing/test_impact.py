@@ -9,7 +9,7 @@ from cambist.engine.routing.search.pathfinder import Pathfinder
 from cambist.engine.routing.search.plan import RoutePlan, SwapRequest
 from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.books.usd_prices import UsdPrices
-from support.live_books import DECIMALS, ONE, USDC, WBTC, WETH, a_book, an_index
+from support.makers.live_books import DECIMALS, ONE, USDC, WBTC, WETH, a_book, an_index
 
 DEFAULT = Decimal(limits.MAX_IMPACT_PERCENT_DEFAULT)
 

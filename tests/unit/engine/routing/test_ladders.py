@@ -18,7 +18,7 @@ from cambist.engine.routing.search.ladders import (
     through,
 )
 from cambist.feeds.books.pair_index import LiveBook
-from support.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
+from support.makers.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
 
 ALPHA = a_book("alpha", WETH, USDC, bids="2500 1 | 2490 4", asks="2510 1 | 2520 4")
 BETA = a_book("beta", WETH, USDC, bids="2495 2", asks="2515 2")

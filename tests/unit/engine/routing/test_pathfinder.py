@@ -10,7 +10,7 @@ from cambist.engine.routing.search.gas import FILL, HOP, PURCHASE, TRANSACTION
 from cambist.engine.routing.search.pathfinder import NoPlanReason, Pathfinder
 from cambist.engine.routing.search.plan import MakerShare, RoutePlan, SwapRequest, Taxes
 from cambist.feeds.books.pair_index import LiveBook, PairIndex
-from support.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
+from support.makers.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
 
 ALPHA = a_book("alpha", WETH, USDC, bids="2500 10 | 2400 90", asks="2510 10")
 BETA = a_book("beta", WETH, USDC, bids="2499 10", asks="2511 10")

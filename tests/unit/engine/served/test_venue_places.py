@@ -14,7 +14,7 @@ from cambist.engine.chain.deploy.address_book import AddressBook, DeployedChain
 from cambist.engine.process.clock import WallClock
 from cambist.engine.routing.served import ConfiguredChain, served_chains
 from cambist.engine.venue.app import opened_venue
-from support.quiet_venue import CHAIN_ID, DELTA, EXECUTOR, RFQ, ROUTER, USDC, VAULT, WETH
+from support.venue.quiet_venue import CHAIN_ID, DELTA, EXECUTOR, RFQ, ROUTER, USDC, VAULT, WETH
 
 NODE = '\n[chains.31337.node]\nurls = ["http://127.0.0.1:9"]\n'
 ADDRESSES = "".join(

@@ -8,7 +8,7 @@ import pytest
 from cambist.codecs.http1 import Request
 from cambist.config.errors import CambistError, ChainError, InvalidInput, RateLimited
 from cambist.engine.server import HttpCall, Reply, RouteGroup, Router, StreamReply
-from support.server_harness import encode_error
+from support.server.server_harness import encode_error
 
 
 def request_for(method: str, path: str, *headers: tuple[bytes, bytes]) -> Request:

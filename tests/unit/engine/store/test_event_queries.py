@@ -8,7 +8,7 @@ import pytest
 
 from cambist.engine.store.queries import Query, events_after, last_event
 from cambist.engine.store.sqlite.sqlite import bound, read
-from support.query_plans import empty_database, plan_of
+from support.store.query_plans import empty_database, plan_of
 
 OWNER = b"\xa1" * 20
 

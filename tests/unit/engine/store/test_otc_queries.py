@@ -10,7 +10,7 @@ import pytest
 from cambist.codecs.messages.vocabulary import OtcType
 from cambist.engine.store.queries import OtcFilter, live_otc, otc_page
 from cambist.engine.store.rows import amount32
-from support.query_plans import empty_database, plan_of
+from support.store.query_plans import empty_database, plan_of
 
 ACCOUNT, TOKEN = b"\xa1" * 20, b"\xe0" * 20
 ACCOUNTS: list[dict[str, Any]] = [{"maker": ACCOUNT}, {"taker": ACCOUNT}]

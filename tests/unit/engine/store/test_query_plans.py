@@ -10,7 +10,7 @@ from cambist.engine.store import queries
 from cambist.engine.store.prune import PRUNES
 from cambist.engine.store.queries import DeltaFilter, Query
 from cambist.engine.store.tables import CHAIN_LOGS, DELTA_DOCUMENT, DELTA_ORDER, EFFECT, OTC_FILL, OTC_ORDER
-from support.query_plans import empty_database, plan_of, steps_of
+from support.store.query_plans import empty_database, plan_of, steps_of
 
 ACCOUNT, HASH = b"\xa1" * 20, b"\xa2" * 32
 

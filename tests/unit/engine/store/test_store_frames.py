@@ -29,7 +29,7 @@ from cambist.engine.store.process.frames import (
 )
 from cambist.engine.store.process.place import PostgresPlace
 from cambist.engine.store.units import New, Unit, values_of
-from support.stores import a_delta_order, submission
+from support.store.stores import a_delta_order, submission
 
 WRITER = b"w" * 16
 

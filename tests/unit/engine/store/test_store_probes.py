@@ -12,7 +12,7 @@ from cambist.config.timeouts import READY_ANSWER_S
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import NONCE_USED
 from cambist.engine.store.units import DONE, Put, Unit, UnitOutcome
-from support.write_link import WriteLink
+from support.store.write_link import WriteLink
 
 SOON_S = 2.0
 LARGE = Unit((Put(NONCE_USED.name, ()),))

@@ -12,7 +12,7 @@ from cambist.engine.store import store as store_module
 from cambist.engine.store.batcher import SIZES
 from cambist.engine.store.store import COMMIT_BOUNDS_S, Store
 from cambist.engine.store.units import DONE, Unit, UnitOutcome
-from support.write_link import WriteLink
+from support.store.write_link import WriteLink
 
 UNIT = Unit(())
 

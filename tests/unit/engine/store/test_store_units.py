@@ -41,7 +41,7 @@ from cambist.engine.store.units import (
     row_of,
     values_of,
 )
-from support.stores import NOW_MS, ONE, a_delta_order, a_fill, a_step, an_otc_order, hash_of, submission
+from support.store.stores import NOW_MS, ONE, a_delta_order, a_fill, a_step, an_otc_order, hash_of, submission
 
 _D = OrderStatus
 

@@ -28,7 +28,7 @@ from cambist.feeds.poll import PollStatistics
 from cambist.feeds.standing import CacheStatistics, PairStanding
 from cambist.feeds.stream import StreamStatistics
 from cambist.feeds.supervisor import FeedStatistics
-from support.admitting import NOW_MS, a_call, an_admission
+from support.venue.admitting import NOW_MS, a_call, an_admission
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from cambist.codecs.messages.vocabulary import OtcState
 from cambist.engine.telemetry.metrics import Metrics
 from cambist.engine.telemetry.order_metrics import otc_families
-from support.otc_engine import MAKER, an_order, otc_venue
-from support.stores import BOB
+from support.otc.otc_engine import MAKER, an_order, otc_venue
+from support.store.stores import BOB
 
 PAGE = Path(__file__).parents[4] / "docs" / "operations.md"
 

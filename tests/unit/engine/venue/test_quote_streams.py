@@ -21,8 +21,8 @@ from cambist.config.errors import (
 from cambist.config.limits import ADMISSION_STREAMS_PER_CALLER_MAX, ROUTE_FRESH_MS
 from cambist.config.timeouts import QUOTE_STREAM_BEAT_S, QUOTE_STREAM_LOOK_S
 from cambist.engine.venue.streams import _Stream
-from support.admitting import ALICE_KEY, a_call, an_admission
-from support.streaming import (
+from support.venue.admitting import ALICE_KEY, a_call, an_admission
+from support.venue.streaming import (
     AAVE,
     DAI,
     LINK,

@@ -21,7 +21,7 @@ from cambist.codecs.messages.resource_messages import TradingError
 from cambist.codecs.messages.wire import encode
 from cambist.feeds.firm.firm_check import AGAINST_MAKER, FirmFault
 from cambist.feeds.standing import PairStanding
-from support.quiet_venue import a_quiet_venue
+from support.venue.quiet_venue import a_quiet_venue
 
 DOCS = Path(__file__).parents[4] / "docs"
 PAGE = (DOCS / "api.md").read_text(encoding="utf-8")

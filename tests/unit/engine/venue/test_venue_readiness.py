@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cambist.engine.process.clock import WallClock
-from support.quiet_venue import CHAIN_ID, DELTA_ONLY, MARKET_ONLY, QuietVenue, a_quiet_venue
+from support.venue.quiet_venue import CHAIN_ID, DELTA_ONLY, MARKET_ONLY, QuietVenue, a_quiet_venue
 
 
 def empty(venue: QuietVenue, chain_id: int) -> None:

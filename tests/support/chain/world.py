@@ -1,0 +1,309 @@
+"""A chain with everything on it: contracts, tokens, people; and what people do there, as sentences.
+
+world = await a_world(chain)
+await world.mint(world.usdc, world.maker, 5_000 * USDC)
+await world.approve(world.maker, world.usdc, world.at.rfq)
+order = world.an_rfq_order(maker_amount=2_500 * USDC)
+await world.send(world.taker, world.at.rfq, calldata.fill_order(order, world.signed(order)))
+assert await world.balance(world.weth, world.maker) == ONE
+"""
+
+import secrets
+from typing import Any
+
+import msgspec
+
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import bytes_tail, decode_uint, encode, selector, uint_word
+from cambist.codecs.contracts.calldata import OrderInfo
+from cambist.codecs.contracts.delta_calldata import DELTA, SettlementStep, rfq_step
+from cambist.codecs.eip712_orders.delta import (
+    KIND_SELL,
+    ORDER,
+    SAME_CHAIN,
+    TWAP_BUY_ORDER,
+    TWAP_ORDER,
+    DeltaOrder,
+    TwapBuyOrder,
+    TwapOrder,
+    delta_domain_separator,
+)
+from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
+from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_separator
+from cambist.codecs.transactions import SignedTransaction, Transaction, sign_transaction
+from cambist.config import limits
+from cambist.config.errors import Reverted
+from cambist.crypto.hexadecimal import parse_hex
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.crypto.signatures import to_65, to_compact64
+from cambist.engine.chain.deploy.deploy import DeployedContracts, DeploymentPlan, create, deploy
+from cambist.engine.chain.port import DevChain, EthCall, Receipt
+from cambist.engine.chain.transact import DEV_GAS, mined, transact
+from support.chain.anvil import KEYS
+
+NATIVE = parse_hex(limits.NATIVE_PLACEHOLDER, "native")
+ONE = 10**18
+USDC = 10**6
+NOBODY = bytes(20)
+MOST = (1 << 256) - 1
+HOUR_S = 3_600
+URGENT_TIP_WEI = 50 * 10**9
+RFQ_NAME, DELTA_NAME, DELTA_VERSION = "AUGUSTUS RFQ", "Portikus", "2.0.0"
+DELTA_TYPES: dict[type, Any] = {DeltaOrder: ORDER, TwapOrder: TWAP_ORDER, TwapBuyOrder: TWAP_BUY_ORDER}
+
+
+def person(number: int) -> SigningKey:
+    """A key of no importance; the first four are of accounts that an anvil funds."""
+    secret = KEYS[number] if number < len(KEYS) else f"{0xCA3B157 + number:064x}"
+    return SigningKey(bytes.fromhex(secret))
+
+
+class World(msgspec.Struct):
+    """One chain.
+
+    Attributes:
+        at: the contracts.
+        weth, usdc, dai: tokens of 18, 6 and 18 decimals; anyone mints the last two.
+        owner: of the contracts; relayer: authorised on Delta; protocol: gets the protocol's share.
+    """
+
+    chain: DevChain
+    at: DeployedContracts
+    weth: bytes
+    permit2: bytes
+    usdc: bytes
+    dai: bytes
+    owner: SigningKey
+    relayer: SigningKey
+    maker: SigningKey
+    user: SigningKey
+    taker: SigningKey
+    partner: SigningKey
+    stranger: SigningKey
+    protocol: bytes
+
+    # --- Transactions ---------------------------------------------------------------------------------
+
+    async def send(
+        self, key: SigningKey, to: bytes, data: bytes, *, value_wei: int = 0, gas: int = 0
+    ) -> Receipt:
+        """Mined and succeeded, or Reverted with the reason."""
+        return await transact(self.chain, key, to, data, value_wei=value_wei, gas=gas)
+
+    async def refused(self, key: SigningKey, to: bytes, data: bytes, *, value_wei: int = 0) -> str:
+        """Why a call is refused: in a simulation, and then mined all the same, which changes no state."""
+        call = EthCall(to, data, key.address, value_wei)
+        try:
+            await self.chain.call(call)
+        except Reverted as error:
+            reason = error.reason
+        else:
+            raise AssertionError("it is not refused")
+        receipt = await self.forced(key, to, data, value_wei=value_wei)
+        assert not receipt.succeeded
+        assert receipt.logs == ()
+        return reason
+
+    async def forced(
+        self, key: SigningKey, to: bytes, data: bytes, *, value_wei: int = 0, gas: int = 3_000_000
+    ) -> Receipt:
+        """Mined, whatever comes of it."""
+        return await mined(
+            self.chain,
+            await self.chain.send_raw(
+                (await self.signed_tx(key, to, data, value_wei=value_wei, gas=gas)).raw
+            ),
+        )
+
+    async def signed_tx(
+        self,
+        key: SigningKey,
+        to: bytes,
+        data: bytes,
+        *,
+        value_wei: int = 0,
+        gas: int = 3_000_000,
+        tip_wei: int | None = None,
+    ) -> SignedTransaction:
+        """The account's next transaction; with URGENT_TIP_WEI it stands before all of the usual tip."""
+        fees = await self.chain.fees()
+        nonce = await self.chain.nonce(key.address)
+        tip_wei = fees.tip_wei if tip_wei is None else tip_wei
+        price = 2 * fees.base_fee_wei + tip_wei
+        return sign_transaction(
+            Transaction(self.chain.chain_id, nonce, tip_wei, price, gas, to, value_wei, data), key
+        )
+
+    async def ask(self, to: bytes, data: bytes) -> int:
+        """A view function that returns one number."""
+        return decode_uint(await self.chain.call(EthCall(to, data)))
+
+    async def now_s(self) -> int:
+        """The time of the latest block."""
+        header = await self.chain.block()
+        assert header is not None
+        return header.time_s
+
+    async def pass_time(self, seconds: int) -> None:
+        """The next block is so much later, and is mined."""
+        await self.chain.set_time(await self.now_s() + seconds)
+        await self.chain.mine()
+
+    # --- Tokens ---------------------------------------------------------------------------------------
+
+    async def new_token(self, name: str = "DevToken", symbol: str = "ODD", decimals: int = 18) -> bytes:
+        """One more token, `DevToken` or `DevTokenWithoutReturn`, which may be given without bound."""
+        words = encode(bytes_tail(symbol.encode()), bytes_tail(symbol.encode()), uint_word(decimals))
+        token = await create(self.chain, self.owner, name, words, secrets.token_bytes(32), gas=DEV_GAS)
+        for railed in (self.at.delta, self.at.router):
+            await self.send(
+                self.owner,
+                railed,
+                selector("setCap(address,uint256)") + token.rjust(32, b"\0") + b"\xff" * 32,
+            )
+        return token
+
+    async def mint(self, token: bytes, to: SigningKey | bytes, amount: int) -> None:
+        """Tokens out of nothing; WETH is wrapped by its owner."""
+        if token == self.weth:
+            assert isinstance(to, SigningKey)
+            await self.send(to, token, selector("deposit()"), value_wei=amount, gas=DEV_GAS)
+            return
+        words = _address(to).rjust(32, b"\0") + uint_word(amount)
+        await self.send(self.owner, token, selector("mint(address,uint256)") + words, gas=DEV_GAS)
+
+    async def approve(self, owner: SigningKey, token: bytes, spender: bytes, amount: int = MOST) -> None:
+        """Let `spender` take an owner's tokens."""
+        await self.send(owner, token, calldata.approve(spender, amount), gas=DEV_GAS)
+
+    async def give(self, owner: SigningKey, token: bytes, amount: int, spender: bytes) -> None:
+        """Mint and approve."""
+        await self.mint(token, owner, amount)
+        await self.approve(owner, token, spender)
+
+    async def balance(self, token: bytes, owner: SigningKey | bytes) -> int:
+        """Of a token, or native."""
+        if token == NATIVE:
+            return await self.chain.balance(_address(owner))
+        return await self.ask(token, calldata.balance_of(_address(owner)))
+
+    async def balances(self, *owners: SigningKey | bytes) -> dict[tuple[bytes, bytes], int]:
+        """Of each of WETH, USDC and DAI."""
+        return {
+            (token, _address(owner)): await self.balance(token, owner)
+            for token in (self.weth, self.usdc, self.dai)
+            for owner in owners
+        }
+
+    # --- Orders ---------------------------------------------------------------------------------------
+
+    def an_rfq_order(self, **changed: Any) -> RfqOrder:
+        """The maker sells 2,500 USDC for one WETH, to anyone, for ever."""
+        order = RfqOrder(
+            secrets.randbits(96) << 160,
+            0,
+            self.usdc,
+            self.weth,
+            self.maker.address,
+            NOBODY,
+            2_500 * USDC,
+            ONE,
+        )
+        return msgspec.structs.replace(order, **changed)
+
+    def a_firm_quote(self, user: SigningKey | None = None, **changed: Any) -> RfqOrder:
+        """As `an_rfq_order`, for the executor to fill on behalf of a user."""
+        terms = {"nonce_and_meta": pack_firm((user or self.user).address, secrets.randbits(96))}
+        return self.an_rfq_order(**(terms | {"taker": self.at.executor} | changed))
+
+    def rfq_hash(self, order: RfqOrder) -> bytes:
+        """What the maker signs."""
+        separator = rfq_domain_separator(RFQ_NAME, self.chain.chain_id, self.at.rfq)
+        return RFQ_ORDER.compiled.digest_for(separator)(order)
+
+    def signed(self, order: RfqOrder, key: SigningKey | None = None) -> bytes:
+        """By the maker unless another key is given; 65 bytes."""
+        return to_65(*(key or self.maker).sign(self.rfq_hash(order)))
+
+    def info(self, order: RfqOrder, key: SigningKey | None = None, **changed: Any) -> OrderInfo:
+        """A signed order for a batch, all of it."""
+        info = OrderInfo(order, self.signed(order, key), order.taker_amount)
+        return msgspec.structs.replace(info, **changed)
+
+    def fill_step(
+        self, *orders: RfqOrder, taker_amount: int = 0, maker_amount: int = 0, receiver: bytes = DELTA
+    ) -> SettlementStep:
+        """The executor fills these orders of the maker's."""
+        infos = [self.info(order) for order in orders]
+        return rfq_step(self.at.rfq, infos, taker_amount, maker_amount, receiver)
+
+    async def a_delta_order(self, **changed: Any) -> DeltaOrder:
+        """The user sells one WETH for 2,400 USDC at least, 2,500 expected, within the hour, without a fee."""
+        order = DeltaOrder(
+            owner=self.user.address,
+            beneficiary=self.user.address,
+            src_token=self.weth,
+            dest_token=self.usdc,
+            src_amount=ONE,
+            dest_amount=2_400 * USDC,
+            expected_amount=2_500 * USDC,
+            deadline=await self.now_s() + HOUR_S,
+            kind=KIND_SELL,
+            nonce=secrets.randbits(64),
+            partner_and_fee=0,
+            permit=b"",
+            metadata=b"",
+            bridge=SAME_CHAIN,
+        )
+        return msgspec.structs.replace(order, **changed)
+
+    def delta_hash(self, order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
+        """What the owner signs."""
+        separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, self.chain.chain_id, self.at.delta)
+        digest: bytes = DELTA_TYPES[type(order)].compiled.digest_for(separator)(order)
+        return digest
+
+    def delta_signed(
+        self, order: DeltaOrder | TwapOrder | TwapBuyOrder, key: SigningKey | None = None
+    ) -> bytes:
+        """By the user unless another key is given; 64 bytes."""
+        return to_compact64(*(key or self.user).sign(self.delta_hash(order)))
+
+
+async def a_world(chain: DevChain) -> World:
+    """Everything deployed on a chain, nothing minted."""
+    owner, relayer, maker, user, taker, partner, stranger = map(person, range(7))
+    for key in (owner, relayer, maker, user, taker, partner, stranger):
+        await chain.set_balance(key.address, 1_000 * ONE)
+    weth, permit2 = [await create(chain, owner, name, gas=DEV_GAS) for name in ("DevWeth", "DevPermit2")]
+    usdc, dai = [
+        await create(
+            chain,
+            owner,
+            "DevToken",
+            encode(bytes_tail(name), bytes_tail(name), uint_word(decimals)),
+            gas=DEV_GAS,
+        )
+        for name, decimals in ((b"USDC", 6), (b"DAI", 18))
+    ]
+    protocol = b"\x9b" * 20
+    plan = DeploymentPlan(
+        owner=owner.address,
+        weth=weth,
+        permit2=permit2,
+        protocol=protocol,
+        rfq_name=RFQ_NAME,
+        delta_name=DELTA_NAME,
+        delta_version=DELTA_VERSION,
+        relayers=(relayer.address,),
+        caps=dict.fromkeys((weth, usdc, dai), MOST),
+        is_open=True,
+    )
+    at = await deploy(chain, owner, plan, gas=DEV_GAS)
+    return World(
+        chain, at, weth, permit2, usdc, dai, owner, relayer, maker, user, taker, partner, stranger, protocol
+    )
+
+
+def _address(who: SigningKey | bytes) -> bytes:
+    return who.address if isinstance(who, SigningKey) else who

@@ -1,0 +1,1 @@
+"""A trader's side: shells and scripted venues."""

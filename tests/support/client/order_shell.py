@@ -1,0 +1,102 @@
+"""A shell in which `cambist order` is run against a scripted venue, on a devnet behind JSON-RPC.
+
+async with an_order_shell(folder) as shell:
+    told = await shell.told("swap", "WETH", "USDC", "1", "--yes")
+
+The venue settles whatever is looked at. The user has ten WETH and 10,000 USDC, and has allowed nothing.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import trio
+from click.testing import CliRunner, Result
+
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.engine.cli import cli
+from support.chain.world import ONE, USDC, a_world
+from support.client.scripted_orders import OrderVenue, scripted_orders
+from support.patience import PATIENCE_S
+from support.venue.venue_role import CHAIN_ID, served_devnet
+
+
+class Shell:
+    """Runs a group of commands for one person, the user unless it is said otherwise.
+
+    Attributes:
+        group: the commands.
+        reading: those that need no key.
+    """
+
+    group = "order"
+    reading: tuple[str, ...] = ("watch", "list")
+
+    def __init__(self, venue: OrderVenue, node: str, folder: Path, key: SigningKey | None = None) -> None:
+        self.venue = venue
+        self.key = key or venue.world.user
+        self.world = venue.world
+        self.node = node
+        self.folder = folder
+
+    async def order(self, *arguments: str, typed: str = "") -> "subprocess.CompletedProcess[bytes]":
+        """As a process of its own."""
+        with trio.fail_after(PATIENCE_S):
+            return await trio.run_process(
+                self.command(*arguments),
+                stdin=typed.encode(),
+                capture_stdout=True,
+                capture_stderr=True,
+                check=False,
+                env=os.environ | self.environ(),
+                cwd=self.folder,
+            )
+
+    async def invoke(self, *arguments: str) -> Result:
+        """In a thread of this process, which starts sooner."""
+        with trio.fail_after(PATIENCE_S):
+            return await trio.to_thread.run_sync(
+                lambda: CliRunner().invoke(
+                    cli, [self.group, *self.placed(*arguments)], env=self.environ(), input=""
+                )
+            )
+
+    async def told(self, *arguments: str, status: int = 0) -> dict[str, Any]:
+        """The JSON that it ends with."""
+        done = await self.invoke(*arguments, "--json")
+        assert done.exit_code == status, (done.stderr, done.exception)
+        (line,) = done.stdout.splitlines()
+        told: dict[str, Any] = json.loads(line)
+        return told
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "cambist", self.group, *self.placed(*arguments)]
+
+    def placed(self, *arguments: str) -> list[str]:
+        """With venue, chain and key; who only reads needs neither of the last two."""
+        places = ["--venue", self.venue.url]
+        if arguments[0] not in self.reading:
+            places += ["--chain", str(CHAIN_ID), "--rpc", self.node, "--key", "env:KEY"]
+        return [*arguments, *places]
+
+    def environ(self) -> dict[str, str]:
+        return {"KEY": self.key.secret32().hex()}
+
+
+@asynccontextmanager
+async def an_order_shell(folder: Path) -> AsyncGenerator[Shell]:
+    """See the module."""
+    async with served_devnet(folder) as devnet:
+        world = await a_world(devnet.chain)
+        await world.give(world.maker, world.usdc, 100_000 * USDC, world.at.rfq)
+        await world.give(world.maker, world.weth, 100 * ONE, world.at.rfq)
+        await world.mint(world.weth, world.user, 10 * ONE)
+        await world.mint(world.usdc, world.user, 10_000 * USDC)
+        async with scripted_orders(world) as venue:
+            venue.at_look = venue.settle
+            yield Shell(venue, devnet.running.url, folder)

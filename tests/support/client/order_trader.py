@@ -1,0 +1,135 @@
+"""A trader's side of a scripted venue for Delta orders.
+
+async with an_order_trader(world) as trader:
+    record, settled = await trader.settled(trader.wish(amount=ONE))
+
+The venue's maker has both tokens and fills whatever is looked at; the user has ten WETH and 10,000 USDC, and
+has allowed nothing.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from msgspec.structs import replace
+
+from cambist.codecs.contracts.delta_calldata import deposits
+from cambist.codecs.messages.delta_messages import OrderRecord
+from cambist.codecs.messages.vocabulary import OrderType, Side
+from cambist.crypto.keccak import keccak256
+from cambist.engine.client.allowing import Allowing
+from cambist.engine.client.client import VenueClient
+from cambist.engine.client.order.order_following import OrderFollower, SettledOnChain, Subject, proven
+from cambist.engine.client.order.order_placing import OrderOffer, OrderPlacer, Placed
+from cambist.engine.client.order.order_safety import signed_order
+from cambist.engine.client.order.order_terms import OrderWish
+from cambist.engine.client.terms import TradedToken
+from support.chain.world import HOUR_S, NATIVE, ONE, USDC, World
+from support.client.scripted_orders import OrderVenue, scripted_orders
+
+ETH = TradedToken(NATIVE, "ETH", 18)
+TRADER = "cambist.engine.client"
+PAUSES = tuple(
+    f"{TRADER}.{pause}"
+    for pause in (
+        "client.TRADER_PAUSE_S",
+        "submitting.TRADER_PAUSE_S",
+        "order.order_following.TRADER_ORDER_LOOK_S",
+    )
+)
+"""What a test shortens."""
+
+
+class TraderAtVenue:
+    """The user's side of a venue."""
+
+    def __init__(self, world: World, client: VenueClient) -> None:
+        self.world = world
+        self.client = client
+        self.told: list[str] = []
+        self.nonces = 0
+        self.weth = TradedToken(self.world.weth, "WETH", 18)
+        self.usdc = TradedToken(self.world.usdc, "USDC", 6)
+
+    def placer(self, allowing: Allowing = Allowing.EXACT) -> OrderPlacer:
+        return OrderPlacer(
+            self.world.chain,
+            self.client,
+            self.world.user,
+            wall_s=lambda: 0,
+            random32=self.random32,
+            tell=self.told.append,
+            allowing=allowing,
+        )
+
+    def random32(self) -> bytes:
+        self.nonces += 1
+        return keccak256(bytes([self.nonces]))
+
+    def wish(self, **changed: Any) -> OrderWish:
+        """The user sells one WETH for USDC within the hour."""
+        user = self.world.user.address
+        wish = OrderWish(
+            chain_id=self.world.chain.chain_id,
+            src=self.weth,
+            dest=self.usdc,
+            side=Side.SELL,
+            amount=ONE,
+            slippage_bps=50,
+            limit_amount=None,
+            type=OrderType.MARKET,
+            owner=user,
+            beneficiary=user,
+            partner="",
+            life_s=HOUR_S,
+        )
+        return replace(wish, **changed)
+
+    async def place(
+        self, wish: OrderWish | None = None, allowing: Allowing = Allowing.EXACT, pinned: bytes | None = None
+    ) -> tuple[OrderOffer, Placed]:
+        placer = self.placer(allowing)
+        offer = await placer.offer(wish or self.wish(), pinned)
+        return offer, await placer.place(offer)
+
+    async def settled(
+        self, wish: OrderWish | None = None, allowing: Allowing = Allowing.EXACT
+    ) -> tuple[OrderRecord, SettledOnChain]:
+        """Placed, followed to its end, and what the chain says of that."""
+        offer, placed = await self.place(wish, allowing)
+        assert placed.record is not None, placed.fault
+        follower = OrderFollower(self.client, placed.record.id, self.told.append)
+        follower.see(placed.record)
+        await follower.follow(30)
+        assert follower.record is not None
+        return follower.record, await self.proven(offer, placed, follower.record)
+
+    async def proven(self, offer: OrderOffer, placed: Placed, record: OrderRecord) -> SettledOnChain:
+        subject = Subject(offer.contract.address, signed_order(record, offer.contract))
+        return await proven(self.world.chain, subject, record)
+
+    async def has(self, token: bytes, who: bytes | None = None) -> int:
+        return await self.world.balance(token, who or self.world.user.address)
+
+    async def deposited(self) -> int:
+        return await self.world.ask(self.world.at.delta, deposits(self.world.user.address))
+
+
+class OrderTrader(TraderAtVenue):
+    """The user's side of a scripted venue."""
+
+    def __init__(self, venue: OrderVenue, client: VenueClient) -> None:
+        super().__init__(venue.world, client)
+        self.venue = venue
+
+
+@asynccontextmanager
+async def an_order_trader(world: World) -> AsyncGenerator[OrderTrader]:
+    """See the module."""
+    await world.give(world.maker, world.usdc, 100_000 * USDC, world.at.rfq)
+    await world.give(world.maker, world.weth, 100 * ONE, world.at.rfq)
+    await world.mint(world.weth, world.user, 10 * ONE)
+    await world.mint(world.usdc, world.user, 10_000 * USDC)
+    async with scripted_orders(world) as venue, VenueClient.open(venue.url) as client:
+        venue.at_look = venue.settle
+        yield OrderTrader(venue, client)

@@ -1,0 +1,1 @@
+"""The maker with planted faults, and runs of the harness against it."""

@@ -1,0 +1,122 @@
+"""How faults are planted: what a fault is, and the ways to make one."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from support.conformance.faulty_maker import Maker
+
+Apply = Callable[[Maker], None]
+
+
+class Planted(msgspec.Struct, frozen=True):
+    """One fault.
+
+    Attributes:
+        expects: ids of the checks that must fail, each of them and none besides.
+        apply: plants it.
+        only: what is run; the topics of `expects` unless said.
+        strict: run with --strict.
+    """
+
+    expects: frozenset[str]
+    apply: Apply
+    only: tuple[str, ...] = ()
+    strict: bool = False
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """For `Selection.only`."""
+        topics = {check.partition(".")[0] for check in self.expects}
+        return self.only or tuple(sorted(f"{topic}.*" for topic in topics))
+
+
+def plant(*expects: str, only: tuple[str, ...] = (), strict: bool = False) -> Callable[[Apply], Planted]:
+    """A fault that a function plants."""
+    return lambda apply: Planted(frozenset(expects), apply, only, strict)
+
+
+def flags(*names: str) -> Apply:
+    """Plants leniences and habits."""
+    return lambda maker: maker.flags.update(names)
+
+
+def flagged(names: str, *expects: str, only: tuple[str, ...] = ()) -> Planted:
+    """A fault that is a lenience or a habit; several flags are joined by spaces."""
+    return Planted(frozenset(expects), flags(*names.split()), only)
+
+
+def entry(resource: str, key: str, changes: dict[str, Any], *expects: str, strict: bool = False) -> Planted:
+    """One entry of a resource with other members."""
+
+    def change(content: dict[str, Any]) -> dict[str, Any]:
+        return content | {key: content.get(key, {}) | changes}
+
+    def apply(maker: Maker) -> None:
+        maker.entries[resource] = change
+
+    return Planted(frozenset(expects), apply, (f"{resource}.*",), strict)
+
+
+def grid(changes: Any, *expects: str, strict: bool = False) -> Planted:
+    """The grid of WBTC/USDC, which no quote of `prices.*` needs."""
+
+    def apply(maker: Maker) -> None:
+        maker.entries["prices"] = lambda prices: prices | {"WBTC/USDC": changes}
+
+    return Planted(frozenset(expects), apply, ("prices.*",), strict)
+
+
+def body(resource: str, change: Callable[[bytes], bytes], *expects: str, strict: bool = False) -> Planted:
+    """A resource's body with other bytes."""
+
+    def apply(maker: Maker) -> None:
+        maker.raw[resource] = change
+
+    return Planted(frozenset(expects), apply, (f"{resource}.*", "resources.*"), strict)
+
+
+def terms(change: Callable[[Maker, dict[str, Any]], None], *expects: str) -> Planted:
+    """What is signed differs."""
+
+    def apply(maker: Maker) -> None:
+        maker.terms = lambda signed: change(maker, signed)
+
+    return Planted(frozenset(expects), apply, ("firm.*",))
+
+
+def order(change: Callable[[dict[str, Any]], None], *expects: str) -> Planted:
+    """What is sent differs from what was signed."""
+
+    def apply(maker: Maker) -> None:
+        maker.order = change
+
+    return Planted(frozenset(expects), apply, ("firm.*",))
+
+
+def domain(**changes: object) -> Planted:
+    """Signed for another domain."""
+
+    def apply(maker: Maker) -> None:
+        maker.domain |= changes
+
+    return Planted(frozenset({"firm.signature"}), apply, ("firm.*",))
+
+
+def first(change: Callable[[dict[str, Any]], Any], *expects: str) -> Planted:
+    """Another first message."""
+
+    def apply(maker: Maker) -> None:
+        maker.first = change
+
+    return Planted(frozenset(expects), apply, ("stream.*",))
+
+
+def update(change: Callable[[dict[str, Any]], Any], *expects: str) -> Planted:
+    """Other updates."""
+
+    def apply(maker: Maker) -> None:
+        maker.updates = change
+
+    return Planted(frozenset(expects), apply, ("stream.*",))

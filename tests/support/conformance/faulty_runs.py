@@ -1,0 +1,91 @@
+"""A run of the harness against a maker of `faulty_maker`, on loopback."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import trio
+
+from cambist.engine.conformance.checks.auth import Credentials
+from cambist.engine.conformance.options import CheckOptions, read_base_url
+from cambist.engine.conformance.rules import CheckStatus, Selection
+from cambist.engine.conformance.run import RunReport, run_checks
+from cambist.feeds.net.streams import server_tls
+from support.conformance.faulty_maker import (
+    ACCESS_KEY,
+    CHAIN_ID,
+    CONTRACT,
+    DOMAIN,
+    PREFIX,
+    SECRET,
+    TAKER,
+    Maker,
+)
+from support.conformance.faulty_serving import Server
+
+UNTIMED = ("load.latency", "run.speed")  # no test depends on how fast the machine is
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def mock_now_ms() -> int:
+    """The time of a run on a MockClock: the wall clock of a maker and of the harness are one."""
+    return 1_800_000_000_000 + int(trio.current_time() * 1000)
+
+
+def options(port: int, **more: Any) -> CheckOptions:
+    """What a maker of the tests is judged with; `more` replaces settings."""
+    usual: dict[str, Any] = {
+        "base": read_base_url(f"http://127.0.0.1:{port}{PREFIX}", "URL", ("http", "https")),
+        "credentials": Credentials(DOMAIN, ACCESS_KEY, SECRET.encode()),
+        "chain_id": CHAIN_ID,
+        "rfq_contract": CONTRACT,
+        "taker": TAKER,
+        "watch_s": 0.2,
+        "timeout_s": 5.0,
+        "quotes": 48,
+    }
+    return CheckOptions(**(usual | more))
+
+
+async def judge(
+    maker: Maker,
+    only: tuple[str, ...] = (),
+    *,
+    strict: bool = False,
+    skip: tuple[str, ...] = UNTIMED,
+    clock: Callable[[], int] | None = None,
+    certificate: tuple[str, str] | None = None,
+    **more: Any,
+) -> RunReport:
+    """Serve the maker, over TLS if a certificate and its key are given; run the harness against it; stop.
+
+    Args:
+        clock: the harness's, milliseconds since the Unix epoch; the maker's unless given.
+    """
+    tls = server_tls(*certificate) if certificate else None
+    async with trio.open_nursery() as nursery:
+        port = await nursery.start(Server(maker, tls).run)
+        if certificate:
+            more["authorities"] = certificate[0]
+            more["base"] = read_base_url(f"https://127.0.0.1:{port}{PREFIX}", "URL", ("http", "https"))
+        selection = Selection(only, skip, strict)
+        report = await run_checks(options(port, selection=selection, **more), now_ms=clock or maker.now_ms)
+        nursery.cancel_scope.cancel()
+    return report
+
+
+def failed(report: RunReport) -> set[str]:
+    """Ids of the checks that failed."""
+    return {verdict.check.id for verdict in report.verdicts if verdict.status is CheckStatus.FAILED}
+
+
+def told(report: RunReport) -> str:
+    """Everything that did not pass, for the message of an assertion."""
+    return "\n".join(
+        f"{verdict.check.id}: {fault.where}: expected {fault.expected}, got {fault.got}"
+        for verdict in report.verdicts
+        for fault in verdict.faults
+    )

@@ -1,0 +1,1 @@
+"""Contracts in sentences: settlements, swaps, fills, permits, models and fuzz."""

@@ -1,0 +1,535 @@
+"""Random use and misuse of the contracts, and what has to hold after each step.
+
+    fuzz = await a_fuzz(world, market, seed)
+    for _ in range(500):
+        await fuzz.step()
+
+Who has allowed the contracts everything loses nothing but what an own order, quote or call gives, on its
+terms; Delta and the Router lose nothing at all, the vault what is claimed, an agent's desk what its own agent
+trades. Of native tokens Delta has what is deposited, to the wei. What is given up is settled no more.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from cambist.codecs.contracts import calldata, delta_calldata
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
+from cambist.codecs.contracts.contract_events import (
+    Claimed,
+    NonceInvalidated,
+    OrderFilled,
+    OrderSettled,
+    decode_event,
+)
+from cambist.codecs.contracts.delta_calldata import CrossedOrder, SettlementStep, agent_id
+from cambist.codecs.contracts.router_calldata import Hop, RouterSwap, swap_exact_in, swap_exact_out
+from cambist.codecs.eip712_orders.delta import (
+    KIND_BUY,
+    KIND_SELL,
+    TwapBuyOrder,
+    TwapOrder,
+)
+from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
+from cambist.codecs.eip712_orders.rfq import RfqOrder
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.engine.chain.deploy.deploy import create
+from cambist.engine.chain.port import EthCall, Receipt
+from cambist.engine.delta.bids.agent_caller import caller_of
+from cambist.engine.orders.order_units import order_id
+from support.chain.world import MOST, NATIVE, ONE, World
+from support.contracts.agent_desks import Desk, a_desk
+from support.contracts.settling import STEP_GAS, AnyOrder, Market
+
+AGENTS = ("ann", "bob")
+GAS = 8_000_000
+STOCK = 10**30
+ROUNDING = 2
+"""Raw units that the way to a contract and back costs of the last token, which brings one less each time."""
+NONCES = 500
+"""So few that orders get in each other's way; the least of them rises by one with each order."""
+RECENT = 100
+"""Orders that may come again: older ones are mostly settled, and a long run would try little else."""
+AGGREGATE = selector("aggregate3((address,bool,bytes)[])")
+DELIVER = selector("deliver(address,address,uint256)")
+
+
+@dataclass
+class Known:
+    """An order, and how much of its fixed side is settled, or how many slices."""
+
+    order: Any
+    key: SigningKey
+    filled: int = 0
+
+
+@dataclass
+class Fuzz:
+    """One run.
+
+    Attributes:
+        did: steps by kind, and how many of them went through.
+    """
+
+    world: World
+    market: Market
+    rng: random.Random
+    tokens: tuple[bytes, ...]
+    desk: Desk
+    many: bytes
+    owners: tuple[SigningKey, ...]
+    known: dict[bytes, Known] = field(default_factory=dict)
+    closed: set[tuple[bytes, int]] = field(default_factory=set)
+    begun: dict[tuple[bytes, int], bytes] = field(default_factory=dict)
+    did: Counter[str] = field(default_factory=Counter)
+    twaps: dict[bytes, Known] = field(default_factory=dict)
+    giving_up: tuple[bytes, int] | None = None
+
+    async def step(self) -> None:
+        """Do something, and hold the contracts to what they promise."""
+        kinds = "settle", "cross", "slice", "swap", "fill", "act", "misuse"
+        kind = self.rng.choices(kinds, (10, 4, 3, 4, 3, 3, 3))[0]
+        sender, to, data, agent, value_wei = await getattr(self, f"_{kind}")()
+        before = await self._balances()
+        receipt = await self.world.forced(sender, to, data, value_wei=value_wei, gas=GAS)
+        self.did[kind] += 1
+        self.did[f"{kind} done"] += receipt.succeeded
+        self._check(receipt, before, await self._balances(), sender, agent)
+        if self.did.total() % 40 < 2:
+            await self._check_allowances()
+
+    # --- What is done -----------------------------------------------------------------------------------
+
+    async def _settle(self) -> tuple[SigningKey, bytes, bytes, str, int]:
+        agent = self.rng.choice(AGENTS)
+        known = await self._an_order()
+        order = known.order
+        whole = order.dest_amount if order.kind == KIND_BUY else order.src_amount
+        amount = self.rng.choice((whole, whole, whole - known.filled, whole // 3, self.rng.randint(0, whole)))
+        await self._funded(order)
+        part = order.src_amount * amount // max(whole, 1)
+        given = self._near(part * 97 // 100) if order.kind == KIND_BUY else part
+        wanted = order.dest_amount * amount // max(whole, 1)
+        execution = self._execution(order, agent, given, wanted)
+        if self.rng.random() < 0.2:
+            execution = await self._with_mischief(execution)
+        data = delta_calldata.settle(order, self._signature(known), amount, execution)
+        return self.world.relayer, self.world.at.delta, data, agent, 0
+
+    async def _cross(self) -> tuple[SigningKey, bytes, bytes, str, int]:
+        agent, rng = self.rng.choice(AGENTS), self.rng
+        first = await self._an_order()
+        opposite = {
+            "src_token": first.order.dest_token,
+            "dest_token": first.order.src_token,
+            "src_amount": 2 * _with_fee(first.order.dest_amount),
+            "dest_amount": max(1, first.order.src_amount // rng.randint(1, 4)),
+            "kind": rng.choice((KIND_SELL, KIND_SELL, KIND_BUY)),
+        }
+        others = [await self._an_order(**opposite) for _ in range(rng.randint(1, 3))]
+        crossings = []
+        for one in (first, *others):
+            order = one.order
+            whole = order.dest_amount if order.kind == KIND_BUY else order.src_amount
+            paid = self._near(_with_fee(order.dest_amount))
+            given = order.src_amount * 97 // 100 if order.kind == KIND_BUY else order.src_amount
+            execution = self._execution(order, agent, given, paid)
+            if rng.random() < 0.8:
+                execution = msgspec.structs.replace(execution, steps=())
+            traded = rng.choice((0, 0, 0, self._near(given)))
+            crossings.append(CrossedOrder(order, self._signature(one), whole, execution, paid, traded))
+        return self.world.relayer, self.world.at.delta, delta_calldata.settle_crossed(crossings), agent, 0
+
+    async def _swap(self) -> tuple[SigningKey, bytes, bytes, str, int]:
+        rng, user = self.rng, self.rng.choice(self.owners)
+        src, dest = rng.sample(self.tokens, 2)
+        quote = self._quote(user, src, dest)
+        amount = self._near(quote.taker_amount)
+        buys = rng.random() < 0.4
+        bought = self._near(quote.maker_amount)
+        hop = Hop(
+            taker_amount=0 if buys else rng.choice((0, amount)),
+            maker_amount=bought if buys else 0,
+            orders=(self.world.info(quote),),
+        )
+        is_native = src == self.world.weth and rng.random() < 0.3
+        swap = RouterSwap(
+            NATIVE if is_native else src,
+            dest,
+            amount,
+            bought if buys else rng.choice((0, quote.maker_amount // 2)),
+            rng.choice((0, amount, quote.maker_amount)),
+            rng.choice((bytes(20), self.world.partner.address)),
+            await self.world.now_s() + 100,
+            self._terms(),
+            b"",
+            (hop,),
+        )
+        data = swap_exact_out(swap) if buys else swap_exact_in(swap)
+        return user, self.world.at.router, data, "", amount if is_native else 0
+
+    async def _fill(self) -> tuple[SigningKey, bytes, bytes, str, int]:
+        rng, taker = self.rng, self.rng.choice(self.owners)
+        src, dest = rng.sample(self.tokens, 2)
+        quote = msgspec.structs.replace(
+            self._quote(taker, src, dest),
+            taker=rng.choice((bytes(20), taker.address, self.world.at.executor)),
+        )
+        part, signature = self._near(quote.taker_amount), self.world.signed(quote)
+        data = rng.choice(
+            (
+                calldata.fill_order(quote, signature),
+                calldata.partial_fill_order(quote, signature, part),
+                calldata.batch_fill_order_with_target([self.world.info(quote)], taker.address),
+                calldata.try_batch_fill_taker_amount([self.world.info(quote)], part, taker.address),
+            )
+        )
+        return taker, self.world.at.rfq, data, "", 0
+
+    async def _slice(self) -> tuple[SigningKey, bytes, bytes, str, int]:
+        """Of a schedule, a new one or one that is there; intervals are none, so that each is due."""
+        agent, rng = self.rng.choice(AGENTS), self.rng
+        if not self.twaps or rng.random() < 0.4:
+            key = rng.choice(self.owners)
+            src, dest = rng.sample(self.tokens, 2)
+            changed = {
+                "owner": key.address,
+                "beneficiary": bytes(20),
+                "src_token": rng.choice((NATIVE, src)) if src == self.world.weth else src,
+                "dest_token": dest,
+                "interval": 0,
+                "num_slices": rng.choice((1, 2, 3, 7)),
+                "nonce": self._nonce(),
+                "partner_and_fee": self._terms(),
+            }
+            if rng.random() < 0.5:
+                amounts = {"total_src_amount": rng.choice((7, 1_000, 3 * ONE)), "dest_amount_per_slice": 9}
+                twap: TwapOrder | TwapBuyOrder = await self.market.a_twap(**changed | amounts)
+            else:
+                amounts = {"total_dest_amount": rng.choice((7, 1_000, ONE)), "max_src_amount": 3 * ONE}
+                twap = await self.market.a_twap_purchase(**changed | amounts)
+            self.twaps[self.world.delta_hash(twap)] = Known(twap, key)
+        known = rng.choice(list(self.twaps.values())[-RECENT:])
+        twap = known.order
+        await self._funded(twap)
+        if isinstance(twap, TwapOrder):
+            given, wanted = twap.total_src_amount // twap.num_slices, twap.dest_amount_per_slice
+        else:
+            given = twap.max_src_amount // twap.num_slices // 2
+            wanted = twap.total_dest_amount // twap.num_slices
+        signature = self.world.delta_signed(twap, known.key)
+        data = self.market.calldata_of(twap, self._execution(twap, agent, given, wanted + 7), signature)
+        return self.world.relayer, self.world.at.delta, data, agent, 0
+
+    async def _act(self) -> tuple[SigningKey, bytes, bytes, str, int]:
+        """An owner's, or anybody's who shows what an owner has signed."""
+        rng, at = self.rng, self.world.at
+        known = rng.choice((await self._an_order(), *list(self.twaps.values())[-RECENT:]))
+        order, owner = known.order, known.key
+        order_hash = self.world.delta_hash(order)
+        ids = [str(order_id(order_hash))]
+        signed = rng.choice((owner, owner, self.world.partner))
+        shown = delta_calldata.show_cancellation(
+            owner.address, ids, self.market.cancellation(ids, signed), [order]
+        )
+        sender, data, value_wei = rng.choice(
+            (
+                (owner, delta_calldata.deposit_native_and_pre_sign(order_hash), rng.choice((0, 1, ONE))),
+                (owner, delta_calldata.withdraw_native(rng.choice((0, 1, ONE))), 0),
+                (owner, delta_calldata.withdraw_to(rng.choice((1, ONE)), self.world.maker.address), 0),
+                (rng.choice((owner, self.world.partner)), delta_calldata.cancel_and_withdraw(order), 0),
+                (owner, delta_calldata.invalidate_nonces([order.nonce]), 0),
+                (self.world.partner, shown, 0),
+            )
+        )
+        self.giving_up = (owner.address, order.nonce) if signed == owner or sender == owner else None
+        return sender, at.delta, data, "", value_wei
+
+    async def _funded(self, order: AnyOrder) -> None:
+        """An order that gives native tokens mostly finds some."""
+        if order.src_token == NATIVE and self.rng.random() < 0.8:
+            owner = next(key for key in self.owners if key.address == order.owner)
+            await self.market.deposit(order, self.rng.choice((1, ONE, 4 * ONE)), owner)
+
+    async def _misuse(self) -> tuple[SigningKey, bytes, bytes, str, int]:
+        mallory = self.world.partner
+        target, data = await self._mischief(mallory.address)
+        return mallory, target, data, "", 0
+
+    async def _mischief(self, to: bytes) -> tuple[bytes, bytes]:
+        """A call that would take what is not the caller's."""
+        rng, at, token = self.rng, self.world.at, self.rng.choice(self.tokens)
+        victim = rng.choice(self.owners).address
+        words = address_word(token) + address_word(to)
+        order = await self._an_order()
+        quote = self._quote(self.owners[0], *rng.sample(self.tokens, 2))
+        info = [self.world.info(quote)]
+        fill = delta_calldata.rfq_step(at.rfq, info, receiver=to).data
+        execution = self._execution(order.order, "bob", 1, 1)
+        settle = delta_calldata.settle(order.order, self._signature(order), 1, execution)
+        pull = selector("transferFrom(address,address,uint256)") + address_word(victim) + address_word(to)
+        stolen = self._stolen(order.order, to)
+        order_hash = self.world.delta_hash(order.order)
+        told = order_hash + uint_word(0) + address_word(stolen.target)
+        call = encode(told + uint_word(STEP_GAS), bytes_tail(stolen.data))
+        return rng.choice(
+            (
+                (token, pull + uint_word(1)),
+                (at.executor, selector("collect(address,address)") + words),
+                (
+                    at.executor,
+                    selector("fill(address,uint256,bytes)")
+                    + encode(address_word(victim) + uint_word(0), bytes_tail(fill)),
+                ),
+                (at.delta, settle),
+                (at.delta, delta_calldata.withdraw_native(1)),
+                (
+                    at.delta,
+                    delta_calldata.set_pre_signature(self.world.delta_hash(order.order), is_signed=True),
+                ),
+                (at.delta, delta_calldata.invalidate_nonces([order.order.nonce])),
+                (at.fee_vault, selector("credit(address,address,uint256)") + address_word(to) + words),
+                (caller_of(at.delta, "ann"), selector("call(bytes32,uint256,address,uint256,bytes)") + call),
+                (stolen.target, stolen.data),
+                (at.rfq, calldata.cancel_order(self.world.rfq_hash(quote))),
+                (token, rng.randbytes(rng.choice((0, 4, 68)))),
+            )
+        )
+
+    # --- How it is done ---------------------------------------------------------------------------------
+
+    def _execution(self, order: AnyOrder, agent: str, given: int, wanted: int) -> delta_calldata.Execution:
+        """Fair, or short, or with mischief among its steps, or delivered to the wrong place."""
+        rng, at, market = self.rng, self.world.at, self.market
+        src, dest = (self.world.weth if one == NATIVE else one for one in (order.src_token, order.dest_token))
+        caller = caller_of(at.delta, agent)
+        places = (at.delta, at.executor, caller, market.agent, at.fee_vault, at.router, order.owner)
+        to = rng.choices(places, (20, 1, 1, 1, 1, 1, 1))[0]
+        words = address_word(dest) + address_word(to) + uint_word(self._near(_with_fee(wanted)))
+        steps = [SettlementStep(market.agent, 400_000, DELIVER + words)]
+        receiver = rng.choices((market.agent, caller, at.executor, *places), (10, 5, 5, *[1] * len(places)))[
+            0
+        ]
+        if rng.random() < 0.3:
+            user = next(key for key in self.owners if key.address == order.owner)
+            quote = self._quote(user, src, dest, taker_amount=given, maker_amount=_with_fee(wanted))
+            receiver = at.executor
+            infos = [self.world.info(quote)]
+            step = delta_calldata.rfq_step(at.rfq, infos, 0, 0, rng.choice((bytes(20), at.executor, caller)))
+            steps.insert(rng.randint(0, 1), step)
+        if rng.random() < 0.05:
+            steps.append(self._stolen(order, at.delta))
+        if rng.random() < 0.2:
+            approve = calldata.approve(self.world.partner.address, MOST)
+            steps.append(SettlementStep(rng.choice(self.tokens), STEP_GAS, approve))
+        is_purchase = isinstance(order, TwapBuyOrder) or getattr(order, "kind", KIND_SELL) == KIND_BUY
+        promised = rng.choice((MOST, given)) if is_purchase else rng.choice((0, wanted))
+        leftovers = tuple(rng.sample(self.tokens, rng.randint(0, 2)))
+        named = agent_id(agent)
+        return delta_calldata.Execution(promised, given, tuple(steps), leftovers, named, receiver)
+
+    async def _with_mischief(self, execution: delta_calldata.Execution) -> delta_calldata.Execution:
+        """The same with calls of a contract that goes on when they fail."""
+        calls = []
+        for _ in range(self.rng.randint(1, 4)):
+            target, data = await self._mischief(self.world.partner.address)
+            calls.append(encode(address_word(target), uint_word(1), bytes_tail(data)))
+        step = SettlementStep(self.many, 3_000_000, AGGREGATE + encode(tuples_tail(calls)))
+        return msgspec.structs.replace(execution, steps=(step, *execution.steps))
+
+    def _stolen(self, order: AnyOrder, to: bytes) -> SettlementStep:
+        """A trade of Ann's desk, on terms that her key has signed for the order, and others have seen."""
+        nonce = self.rng.getrandbits(64)
+        return self.desk.steps(self.desk.terms(order, taken=0, given=1, receiver=to, nonce=nonce))[1]
+
+    def _near(self, amount: int) -> int:
+        """Mostly the amount, else a little more or less, or nothing."""
+        return max(0, self.rng.choice((amount, amount, amount, amount + 1, amount - 1, amount // 2, 0)))
+
+    def _terms(self) -> int:
+        rng = self.rng
+        partner = rng.choice((bytes(20), self.world.maker.address))
+        bps = rng.choice((0, 0, 1, 30, 200, 201))
+        return pack_partner_and_fee(
+            PartnerAndFee(partner, min(bps, 200), rng.random() < 0.5, rng.random() < 0.5)
+        )
+
+    def _quote(self, user: SigningKey, src: bytes, dest: bytes, **amounts: int) -> RfqOrder:
+        rng = self.rng
+        terms: dict[str, Any] = {
+            "maker_asset": dest,
+            "taker_asset": src,
+            "taker_amount": rng.choice((1, 7, 1_000, ONE, 3 * ONE + 1)),
+            "maker_amount": rng.choice((1, 5, 999, ONE, 2 * ONE)),
+        }
+        return self.world.a_firm_quote(user, **terms | amounts)
+
+    async def _an_order(self, **changed: Any) -> Known:
+        """A new one, or one that is there."""
+        rng = self.rng
+        if self.known and not changed and rng.random() < 0.4:
+            return rng.choice(list(self.known.values())[-RECENT:])
+        key = rng.choice(self.owners)
+        src, dest = rng.sample(self.tokens, 2)
+        terms: dict[str, Any] = {
+            "owner": key.address,
+            "beneficiary": rng.choice((key.address, bytes(20), rng.choice(self.owners).address)),
+            "src_token": rng.choice((src, src, NATIVE)) if src == self.world.weth else src,
+            "dest_token": rng.choice((dest, dest, NATIVE)) if dest == self.world.weth else dest,
+            "src_amount": rng.choice((1, 9, 1_000, ONE, 3 * ONE)),
+            "dest_amount": rng.choice((1, 8, 999, ONE, 2 * ONE)),
+            "expected_amount": rng.choice((0, 10, 1_001, ONE, 3 * ONE)),
+            "kind": rng.choice((KIND_SELL, KIND_BUY)),
+            "nonce": self._nonce(),
+            "partner_and_fee": self._terms(),
+        }
+        order = await self.world.a_delta_order(**terms | changed)
+        known = Known(order, key)
+        self.known[self.world.delta_hash(order)] = known
+        return known
+
+    def _nonce(self) -> int:
+        return len(self.known) + len(self.twaps) + self.rng.randrange(NONCES)
+
+    def _signature(self, known: Known) -> bytes:
+        return self.world.delta_signed(known.order, known.key)
+
+    # --- What holds -------------------------------------------------------------------------------------
+
+    async def _balances(self) -> dict[tuple[bytes, bytes], int]:
+        """(holder, token) -> raw units."""
+        pairs = [(holder, token) for holder in self._holders() for token in self.tokens]
+        calls = [EthCall(token, calldata.balance_of(holder)) for holder, token in pairs]
+        chain, delta = self.world.chain, self.world.at.delta
+        answers = await chain.call_many(calls)
+        found = dict(zip(pairs, map(_number, answers), strict=True))
+        people = [key.address for key in (*self.owners, self.world.maker, self.world.partner)]
+        kept = await chain.call_many([EthCall(delta, delta_calldata.deposits(person)) for person in people])
+        deposits = dict(zip(people, map(_number, kept), strict=True))
+        assert await chain.balance(delta) == sum(deposits.values())
+        for person in people:
+            found[person, NATIVE] = deposits[person] + await chain.balance(person)
+        return found
+
+    def _holders(self) -> Sequence[bytes]:
+        at = self.world.at
+        contracts = (at.delta, at.router, at.executor, at.fee_vault, self.desk.address)
+        return (*(key.address for key in (*self.owners, self.world.maker)), *contracts)
+
+    def _check(
+        self,
+        receipt: Receipt,
+        before: dict[tuple[bytes, bytes], int],
+        after: dict[tuple[bytes, bytes], int],
+        sender: SigningKey,
+        agent: str,
+    ) -> None:
+        allowed: Counter[tuple[bytes, bytes]] = Counter()
+        people = {key.address for key in self.owners}
+        for log in receipt.logs:
+            event = decode_event(log.topics, log.data)
+            if isinstance(event, OrderSettled):
+                self._check_terms(event)
+                allowed[event.owner, event.src_token] += event.spent
+            elif isinstance(event, NonceInvalidated):
+                place = event.owner, event.nonce
+                may = event.owner not in people or event.owner == sender.address or place == self.giving_up
+                assert may, "given up by somebody else"
+                self.closed.add(place)
+            elif isinstance(event, OrderFilled):
+                allowed[event.maker, event.maker_asset] += event.maker_amount
+            elif isinstance(event, Claimed):
+                allowed[self.world.at.fee_vault, event.token] += event.amount
+        self.giving_up = None
+        for (holder, token), had in before.items():
+            lost = had - after[holder, token]
+            free = holder in (sender.address, self.world.at.executor) or (
+                holder == self.desk.address and agent == "ann"
+            )
+            slack = ROUNDING if token == self.tokens[-1] and holder in people else 0
+            assert free or lost <= allowed[holder, token] + slack, (holder.hex(), token.hex(), lost, agent)
+
+    def _check_terms(self, event: OrderSettled) -> None:
+        known = self.known.get(event.order_hash) or self.twaps[event.order_hash]
+        order, amount = known.order, event.filled - known.filled
+        known.filled = event.filled
+        assert amount > 0
+        if isinstance(order, TwapOrder):
+            least = order.total_src_amount // order.num_slices
+            given = order.total_src_amount - least * (order.num_slices - 1) if event.is_closed else least
+            assert (amount, event.is_closed) == (1, event.filled == order.num_slices)
+            assert event.spent <= given
+            assert event.received >= -(-order.dest_amount_per_slice * given // least)
+        elif isinstance(order, TwapBuyOrder):
+            least = order.total_dest_amount // order.num_slices
+            bought = order.total_dest_amount - least * (order.num_slices - 1) if event.is_closed else least
+            assert (amount, event.is_closed) == (1, event.filled == order.num_slices)
+            assert event.received >= bought
+            assert event.spent <= order.max_src_amount * bought // order.total_dest_amount
+        elif order.kind == KIND_BUY:
+            assert event.received >= amount
+            assert event.spent <= order.src_amount * amount // order.dest_amount
+            assert event.filled <= order.dest_amount
+        else:
+            assert event.received >= -(-order.dest_amount * amount // order.src_amount)
+            assert event.spent <= amount
+            assert event.filled <= order.src_amount
+        place = order.owner, order.nonce
+        assert place not in self.closed, "the nonce was used up"
+        assert self.begun.setdefault(place, event.order_hash) == event.order_hash
+        if event.is_closed:
+            self.closed.add(place)
+
+    async def _check_allowances(self) -> None:
+        """Contracts allow nobody anything, but the executor the RFQ contract."""
+        world, at = self.world, self.world.at
+        callers = [caller_of(at.delta, agent) for agent in AGENTS]
+        spenders = [world.partner.address, self.market.agent, self.many, at.delta, at.router, *callers]
+        calls = [
+            EthCall(token, calldata.allowance(holder, spender))
+            for token in self.tokens
+            for holder in (at.delta, at.router, at.executor, at.fee_vault, self.desk.address)
+            for spender in spenders
+        ]
+        answers = await world.chain.call_many(calls)
+        assert set(map(_number, answers)) == {0}
+
+
+def _with_fee(amount: int) -> int:
+    """Enough that a fee leaves the amount."""
+    return amount * 103 // 100 + 2
+
+
+def _number(answer: bytes | Exception) -> int:
+    assert isinstance(answer, bytes), answer
+    return int.from_bytes(answer)
+
+
+async def a_fuzz(world: World, market: Market, seed: int) -> Fuzz:
+    """Owners, makers and agents have plenty of each token, and have allowed what they must."""
+    many = await create(world.chain, world.owner, "DevMulticall")
+    odd = await world.new_token("DevTokenWithoutReturn", "NONE", 6)
+    rounds = await world.new_token("DevToken", "ROUNDS")
+    tokens = (world.weth, world.usdc, odd, rounds)
+    owners = (world.user, world.taker, world.stranger)
+    desk = await a_desk(world)
+    for token in tokens:
+        for key in (*owners, world.maker):
+            if token == world.weth:
+                await world.chain.set_balance(key.address, 10**9 * ONE)
+                await world.mint(token, key, 10**8 * ONE)
+            else:
+                await world.mint(token, key, STOCK)
+            for spender in (world.at.delta, world.at.router, world.at.rfq):
+                await world.approve(key, token, spender)
+        if token == world.weth:
+            await world.send(world.user, token, calldata.transfer(market.agent, 10**7 * ONE))
+        else:
+            await world.mint(token, market.agent, STOCK)
+            await world.mint(token, desk.address, STOCK)
+    await world.send(world.owner, rounds, selector("setRounding(uint256)") + uint_word(1))
+    return Fuzz(world, market, random.Random(seed), tokens, desk, many, owners)

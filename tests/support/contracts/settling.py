@@ -1,0 +1,467 @@
+"""Delta settlements in sentences, on a market that is stocked.
+
+    market = await a_market(world)
+    settled = await market.settle(order, market.fill_step(quote))
+    assert await market.refused_settlement(order, market.agent_step(...)) == "BelowMinimum(...)"
+
+A refused settlement is asserted to have changed nothing: no balance, nonce, fill or deposit of anyone's.
+"""
+
+import secrets
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import msgspec
+import pytest
+
+from cambist.codecs.contracts import calldata, delta_calldata
+from cambist.codecs.contracts.abi import address_word, encode, selector, uint_word, words_tail
+from cambist.codecs.contracts.contract_events import (
+    ContractEvent,
+    FeeAccrued,
+    OrderSettled,
+    Transfer,
+    decode_event,
+)
+from cambist.codecs.contracts.delta_calldata import (
+    EXECUTOR,
+    CrossedOrder,
+    Execution,
+    SettlementStep,
+    agent_id,
+)
+from cambist.codecs.contracts.delta_results import (
+    Crossed,
+    OrderState,
+    decode_crossed,
+    decode_order_state,
+    decode_settled,
+)
+from cambist.codecs.contracts.delta_results import Settled as Outcome
+from cambist.codecs.eip712_orders.delta import (
+    KIND_BUY,
+    ORDER_CANCELLATIONS,
+    SAME_CHAIN,
+    DeltaOrder,
+    OrderCancellations,
+    TwapBuyOrder,
+    TwapOrder,
+    delta_domain_separator,
+)
+from cambist.codecs.eip712_orders.rfq import RfqOrder
+from cambist.config.errors import Reverted
+from cambist.config.limits import UINT256_MAX
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.crypto.signatures import to_compact64
+from cambist.engine.chain.deploy.deploy import create
+from cambist.engine.chain.port import EthCall, Receipt
+from cambist.engine.delta.bids.agent_caller import caller_of
+from cambist.engine.delta.orders.terms import whole_of
+from support.chain.world import DELTA_NAME, DELTA_VERSION, HOUR_S, NATIVE, NOBODY, ONE, USDC, World
+
+AnyOrder = DeltaOrder | TwapOrder | TwapBuyOrder
+DELIVER = selector("deliver(address,address,uint256)")
+REFUSE = selector("refuse()")
+WASTE = selector("waste()")
+OWED = selector("owed(address,address)")
+CLAIM = selector("claim(address[],address)")
+AGENT = "agent"
+STEP_GAS = 200_000
+SETTLEMENT_GAS = 3_000_000
+Event = TypeVar("Event", bound=ContractEvent)
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """A settlement that went through."""
+
+    receipt: Receipt
+    event: OrderSettled
+    fees: tuple[FeeAccrued, ...]
+
+
+class CrossSettled(msgspec.Struct, frozen=True):
+    """Orders that were settled against each other."""
+
+    receipt: Receipt
+    events: tuple[OrderSettled, ...]
+    fees: tuple[FeeAccrued, ...]
+    outcome: Crossed
+
+
+class Market(msgspec.Struct, frozen=True):
+    """A world in which everybody has what they trade, and has allowed what they must.
+
+    Attributes:
+        agent: a solver's own contract, with a stock of each token.
+    """
+
+    world: World
+    agent: bytes
+
+    @property
+    def caller(self) -> bytes:
+        """Who makes the agent's calls."""
+        return caller_of(self.world.at.delta, AGENT)
+
+    def execution(
+        self,
+        order: AnyOrder,
+        *steps: SettlementStep,
+        src_given: int = 0,
+        leftovers: Sequence[bytes] = (),
+        promised: int | None = None,
+        agent: str = AGENT,
+        receiver: bytes | None = None,
+    ) -> Execution:
+        """What an order gives goes to who takes the first step, unless it is said otherwise."""
+        if receiver is None:
+            is_filled = not steps or steps[0].target == self.world.at.rfq
+            receiver = EXECUTOR if is_filled else caller_of(self.world.at.delta, agent)
+        promise = _promise(order, promised)
+        return Execution(promise, src_given, steps, tuple(leftovers), agent_id(agent), receiver)
+
+    # --- Settlements ----------------------------------------------------------------------------------
+
+    def settlement(
+        self,
+        order: AnyOrder,
+        *steps: SettlementStep,
+        amount: int | None = None,
+        signature: bytes | None = None,
+        **how: Any,
+    ) -> bytes:
+        """Calldata: all of an order, or the next slice, signed by the user unless it is said otherwise."""
+        signed = self.world.delta_signed(order) if signature is None else signature
+        return self.calldata_of(order, self.execution(order, *steps, **how), signed, amount)
+
+    def calldata_of(
+        self, order: AnyOrder, execution: Execution, signature: bytes, amount: int | None = None
+    ) -> bytes:
+        """The same, of an execution."""
+        if isinstance(order, TwapOrder):
+            return delta_calldata.settle_twap(order, signature, execution)
+        if isinstance(order, TwapBuyOrder):
+            return delta_calldata.settle_twap_buy(order, signature, execution)
+        if amount is None:
+            amount = order.dest_amount if order.kind == KIND_BUY else order.src_amount
+        return delta_calldata.settle(order, signature, amount, execution)
+
+    async def settle(
+        self, order: AnyOrder, *steps: SettlementStep, at_s: int | None = None, **how: Any
+    ) -> Settled:
+        """By the relayer, in a block of that time; Reverted with the reason where it is refused."""
+        data = self.settlement(order, *steps, **how)
+        if at_s is not None:
+            await self.world.chain.set_time(at_s)
+        receipt = await self.world.send(self.world.relayer, self.world.at.delta, data, gas=SETTLEMENT_GAS)
+        assert at_s is None or await self.world.now_s() == at_s
+        (settled,) = events(receipt, OrderSettled)
+        assert _told_of(settled) == _settled_as(self.world, order)
+        assert all(moved.owner != moved.receiver for moved in events(receipt, Transfer))
+        return Settled(receipt, settled, tuple(events(receipt, FeeAccrued)))
+
+    async def outcome(self, order: AnyOrder, *steps: SettlementStep, **how: Any) -> Outcome:
+        """What a settlement by the relayer would return now."""
+        data = self.settlement(order, *steps, **how)
+        world = self.world
+        return decode_settled(await world.chain.call(EthCall(world.at.delta, data, world.relayer.address)))
+
+    async def refused_settlement(
+        self, order: AnyOrder, *steps: SettlementStep, key: SigningKey | None = None, **how: Any
+    ) -> str:
+        """Why: simulated, then mined; nothing of anyone's changes."""
+        sender = key or self.world.relayer
+        before = await self.state(order, sender)
+        data = self.settlement(order, *steps, **how)
+        reason = await self.world.refused(sender, self.world.at.delta, data)
+        assert await self.state(order, sender) == before
+        return reason
+
+    async def refused_at(self, at_s: int, order: AnyOrder, *steps: SettlementStep, **how: Any) -> str:
+        """Why, in a block of that time; nothing of anyone's changes."""
+        world = self.world
+        before = await self.state(order, world.relayer)
+        data = self.settlement(order, *steps, **how)
+        await world.chain.set_time(at_s)
+        receipt = await world.forced(world.relayer, world.at.delta, data)
+        assert not receipt.succeeded
+        assert await world.now_s() == at_s
+        assert await self.state(order, world.relayer) == before
+        with pytest.raises(Reverted) as refusal:
+            await world.chain.call(EthCall(world.at.delta, data, world.relayer.address))
+        return refusal.value.reason
+
+    # --- Crossings ------------------------------------------------------------------------------------
+
+    def crossing(
+        self,
+        order: DeltaOrder,
+        paid: int,
+        *steps: SettlementStep,
+        amount: int | None = None,
+        signature: bytes | None = None,
+        traded: int = 0,
+        **how: Any,
+    ) -> CrossedOrder:
+        """All of an order, signed by its owner unless it is said otherwise."""
+        world = self.world
+        if amount is None:
+            amount = order.dest_amount if order.kind == KIND_BUY else order.src_amount
+        if signature is None:
+            (key,) = (key for key in (world.user, world.taker, world.stranger) if key.address == order.owner)
+            signature = world.delta_signed(order, key)
+        return CrossedOrder(order, signature, amount, self.execution(order, *steps, **how), paid, traded)
+
+    async def cross(self, *crossings: CrossedOrder) -> CrossSettled:
+        """By the relayer: simulated, then mined, with one outcome; nothing is left on the way."""
+        world = self.world
+        data = delta_calldata.settle_crossed(crossings)
+        held = await self.held(crossings)
+        outcome = decode_crossed(await world.chain.call(EthCall(world.at.delta, data, world.relayer.address)))
+        receipt = await world.send(world.relayer, world.at.delta, data, gas=2 * SETTLEMENT_GAS)
+        settled = tuple(events(receipt, OrderSettled))
+        assert list(map(_told_of, settled)) == [_settled_as(world, crossing.order) for crossing in crossings]
+        assert all(moved.owner != moved.receiver for moved in events(receipt, Transfer))
+        assert outcome.spent == tuple(event.spent for event in settled)
+        assert outcome.received == tuple(event.received for event in settled)
+        for (token, holder), amount in (await self.held(crossings)).items():
+            before = held[token, holder]
+            assert amount == before or (holder == world.at.executor and amount < before), (token, holder)
+        return CrossSettled(receipt, settled, tuple(events(receipt, FeeAccrued)), outcome)
+
+    async def held(self, crossings: Sequence[CrossedOrder]) -> dict[tuple[bytes, bytes], int]:
+        """What Delta and the executor have of every token, and Delta of native ones beyond the deposits."""
+        world, at = self.world, self.world.at
+        tokens = {world.weth, world.usdc, world.dai}
+        tokens |= {token for one in crossings for token in (one.order.src_token, one.order.dest_token)}
+        held = {
+            (token, holder): await world.balance(token, holder)
+            for token in tokens | {NATIVE}
+            for holder in (at.delta, at.executor)
+        }
+        for owner in {one.order.owner for one in crossings}:
+            held[NATIVE, at.delta] -= await world.ask(at.delta, delta_calldata.deposits(owner))
+        return held
+
+    async def refused_crossing(self, *crossings: CrossedOrder, key: SigningKey | None = None) -> str:
+        """Why: simulated, then mined; nothing of anyone's changes, of any of the orders."""
+        sender = key or self.world.relayer
+        before = [await self.state(crossing.order, sender) for crossing in crossings]
+        data = delta_calldata.settle_crossed(crossings)
+        reason = await self.world.refused(sender, self.world.at.delta, data)
+        assert [await self.state(crossing.order, sender) for crossing in crossings] == before
+        return reason
+
+    async def state(self, order: AnyOrder, sender: SigningKey) -> dict[str, bytes | int]:
+        """All that a settlement of an order may change, but for what its sender pays for gas."""
+        world, at = self.world, self.world.at
+        order_hash = world.delta_hash(order)
+        people = (world.user, world.taker, world.maker, world.partner, world.stranger, world.relayer)
+        holders = {
+            *(person.address for person in people),
+            *(order.owner, order.beneficiary, self.agent, world.protocol),
+            *(at.delta, at.executor, at.fee_vault, at.rfq),
+        }
+        tokens = {world.weth, world.usdc, world.dai, order.src_token, order.dest_token} - {NATIVE}
+        calls = {
+            f"{token.hex()} of {holder.hex()}": EthCall(token, calldata.balance_of(holder))
+            for token in tokens
+            for holder in holders
+        }
+        calls |= {
+            name: EthCall(at.delta, question)
+            for name, question in {
+                "state": delta_calldata.order_state(order.owner, order.nonce, order_hash),
+                "deposit": delta_calldata.deposits(order.owner),
+            }.items()
+        }
+        state: dict[str, bytes | int] = {}
+        for name, answer in zip(calls, await world.chain.call_many(list(calls.values())), strict=True):
+            assert isinstance(answer, bytes), answer
+            state[name] = answer
+        for holder in holders - {sender.address, NOBODY}:  # who pays for gas, and whom it is paid to
+            state[f"native of {holder.hex()}"] = await world.chain.balance(holder)
+        return state
+
+    # --- Orders ---------------------------------------------------------------------------------------
+
+    async def a_purchase(self, **changed: Any) -> DeltaOrder:
+        """The user buys 2,500 USDC for 1.1 WETH at most, 1 expected."""
+        wanted = {
+            "kind": KIND_BUY,
+            "src_amount": 11 * ONE // 10,
+            "dest_amount": 2_500 * USDC,
+            "expected_amount": ONE,
+        }
+        return await self.world.a_delta_order(**wanted | changed)
+
+    async def a_counter_order(self, **changed: Any) -> DeltaOrder:
+        """The taker sells 2,500 USDC for 0.9 WETH at least, 1 expected."""
+        opposite = {
+            "owner": self.world.taker.address,
+            "beneficiary": self.world.taker.address,
+            "src_token": self.world.usdc,
+            "dest_token": self.world.weth,
+            "src_amount": 2_500 * USDC,
+            "dest_amount": 9 * ONE // 10,
+            "expected_amount": ONE,
+        }
+        return await self.world.a_delta_order(**opposite | changed)
+
+    async def a_twap(self, **changed: Any) -> TwapOrder:
+        """The user sells one WETH and a bit in three slices, a minute apart, for 2,400 USDC a whole one."""
+        world = self.world
+        order = TwapOrder(
+            owner=world.user.address,
+            beneficiary=world.user.address,
+            src_token=world.weth,
+            dest_token=world.usdc,
+            nonce=secrets.randbits(64),
+            partner_and_fee=0,
+            deadline=await world.now_s() + HOUR_S,
+            interval=60,
+            num_slices=3,
+            dest_amount_per_slice=800 * USDC,
+            total_src_amount=ONE,
+            permit=b"",
+            metadata=b"",
+            bridge=SAME_CHAIN,
+        )
+        return msgspec.structs.replace(order, **changed)
+
+    async def a_twap_purchase(self, **changed: Any) -> TwapBuyOrder:
+        """The user buys 2,500 USDC in three slices, a minute apart, for 1.1 WETH at most."""
+        world = self.world
+        order = TwapBuyOrder(
+            owner=world.user.address,
+            beneficiary=world.user.address,
+            src_token=world.weth,
+            dest_token=world.usdc,
+            nonce=secrets.randbits(64),
+            partner_and_fee=0,
+            deadline=await world.now_s() + HOUR_S,
+            interval=60,
+            num_slices=3,
+            total_dest_amount=2_500 * USDC,
+            max_src_amount=11 * ONE // 10,
+            permit=b"",
+            metadata=b"",
+            bridge=SAME_CHAIN,
+        )
+        return msgspec.structs.replace(order, **changed)
+
+    # --- Steps ----------------------------------------------------------------------------------------
+
+    def fill_step(self, *quotes: RfqOrder, **how: Any) -> SettlementStep:
+        """As the world's."""
+        return self.world.fill_step(*quotes, **how)
+
+    def to_agent(self, amount: int, token: bytes | None = None) -> SettlementStep:
+        """The caller sends the agent tokens: WETH unless it is said otherwise."""
+        return SettlementStep(token or self.world.weth, STEP_GAS, calldata.transfer(self.agent, amount))
+
+    def from_agent(self, amount: int, token: bytes | None = None, to: bytes | None = None) -> SettlementStep:
+        """The agent delivers tokens to Delta: USDC unless it is said otherwise."""
+        words = address_word(token or self.world.usdc) + address_word(to or self.world.at.delta)
+        return SettlementStep(self.agent, STEP_GAS, DELIVER + words + uint_word(amount))
+
+    def agent_steps(self, received: int, given: int = ONE) -> tuple[SettlementStep, SettlementStep]:
+        """WETH to the agent, USDC from it."""
+        return self.to_agent(given), self.from_agent(received)
+
+    # --- What is kept ---------------------------------------------------------------------------------
+
+    async def order_state(self, order: AnyOrder) -> OrderState:
+        """As the contract tells it."""
+        return await order_state(self.world, order)
+
+    async def filled(self, order: AnyOrder) -> int:
+        """Of an order, in units of the fixed side; of a schedule, slices."""
+        return await filled(self.world, order)
+
+    async def is_nonce_used(self, order: AnyOrder) -> bool:
+        """Used up, or given up."""
+        return (await self.order_state(order)).is_used
+
+    async def deposited(self, order: AnyOrder) -> int:
+        """What the order's owner has deposited, in wei."""
+        return await self.world.ask(self.world.at.delta, delta_calldata.deposits(order.owner))
+
+    async def deposit(self, order: AnyOrder, amount: int, key: SigningKey | None = None) -> None:
+        """Native tokens for an order, by its owner unless it is said otherwise."""
+        world = self.world
+        data = delta_calldata.deposit_native_and_pre_sign(world.delta_hash(order))
+        await world.send(key or world.user, world.at.delta, data, value_wei=amount)
+
+    def cancellation(self, ids: Sequence[str], key: SigningKey | None = None) -> bytes:
+        """A signed cancellation, 64 bytes, by the user unless another key is given."""
+        world = self.world
+        separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, world.chain.chain_id, world.at.delta)
+        digest: bytes = ORDER_CANCELLATIONS.compiled.digest_for(separator)(OrderCancellations(tuple(ids)))
+        return to_compact64(*(key or world.user).sign(digest))
+
+    async def owed(self, account: bytes, token: bytes) -> int:
+        """What the vault keeps for an account."""
+        return await self.world.ask(
+            self.world.at.fee_vault, OWED + address_word(account) + address_word(token)
+        )
+
+
+def claim(tokens: Sequence[bytes], receiver: bytes) -> bytes:
+    """Calldata of a claim at the vault."""
+    return CLAIM + encode(words_tail([address_word(token) for token in tokens]), address_word(receiver))
+
+
+def events(receipt: Receipt, kind: type[Event]) -> list[Event]:
+    """Those of one kind, in order."""
+    decoded = [decode_event(log.topics, log.data) for log in receipt.logs]
+    return [event for event in decoded if isinstance(event, kind)]
+
+
+async def a_market(world: World) -> Market:
+    """The user has WETH, the taker USDC, the maker and an agent all three tokens."""
+    agent = await create(world.chain, world.owner, "DevAgent")
+    await world.give(world.user, world.weth, 10 * ONE, world.at.delta)
+    await world.give(world.taker, world.usdc, 10_000 * USDC, world.at.delta)
+    for token, amount in ((world.usdc, 100_000 * USDC), (world.dai, 100_000 * ONE)):
+        await world.give(world.maker, token, amount, world.at.rfq)
+        await world.mint(token, agent, amount)
+    await world.approve(world.maker, world.weth, world.at.rfq)
+    return Market(world, agent)
+
+
+def _promise(order: AnyOrder, promised: int | None) -> int:
+    """One that binds nobody, unless it is given."""
+    if promised is not None:
+        return promised
+    buys = isinstance(order, TwapBuyOrder) or (isinstance(order, DeltaOrder) and order.kind == KIND_BUY)
+    return UINT256_MAX if buys else 0
+
+
+def _told_of(event: OrderSettled) -> tuple[object, ...]:
+    """Order that an event names, its owner, nonce and tokens."""
+    return event.order_hash, event.owner, event.nonce, event.src_token, event.dest_token
+
+
+def _settled_as(world: World, order: AnyOrder) -> tuple[object, ...]:
+    """The same of the order itself."""
+    return world.delta_hash(order), order.owner, order.nonce, order.src_token, order.dest_token
+
+
+async def order_state(world: World, order: AnyOrder) -> OrderState:
+    """The state of an order, as the contract tells it."""
+    order_hash = world.delta_hash(order)
+    question = delta_calldata.order_state(order.owner, order.nonce, order_hash)
+    answer = await world.chain.call(EthCall(world.at.delta, question))
+    return decode_order_state(answer, order_hash, is_scheduled=not isinstance(order, DeltaOrder))
+
+
+async def filled(world: World, order: AnyOrder) -> int:
+    """What is settled of an order, in units of the fixed side; of a schedule, slices."""
+    state = await order_state(world, order)
+    return whole_of(order) if state.is_closed else state.done
+
+
+def is_nonce_used(owner: bytes, nonce: int) -> bytes:
+    """The question whether a nonce is used up, or given up."""
+    return selector("isNonceUsed(address,uint256)") + address_word(owner) + uint_word(nonce)

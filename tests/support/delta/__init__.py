@@ -1,0 +1,1 @@
+"""Delta orders: fronts, stories, bids, auctions, orders that wait."""

@@ -1,0 +1,226 @@
+"""Auctions of one chain on a real store, with agents and a chain that are played.
+
+    async with an_auction(tmp_path, ann) as auction:
+        await auction.submitted(a_round_order(1))
+        await until(lambda: ann.asked)
+
+The chain finds that every bid does what FAIR says. Nothing is offered again by itself: no timer runs.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import msgspec
+import trio
+
+from cambist.codecs.contracts.abi import uint_word
+from cambist.codecs.contracts.delta_calldata import settle_crossed
+from cambist.codecs.messages.agent_messages import (
+    NoticeEntry,
+    NotifyRequest,
+    SolveRequest,
+    decode_solve_request,
+)
+from cambist.config.sections.venue import DeltaSettings
+from cambist.config.settings import parse_settings
+from cambist.engine.chain.holdings import Holding
+from cambist.engine.chain.port import EthCall, Upcoming
+from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
+from cambist.engine.delta.auction.simulating import AuctionAt
+from cambist.engine.delta.bids.agent_client import AgentClientStatistics
+from cambist.engine.delta.bids.bids import RoundOrder
+from cambist.engine.delta.orders.live_orders import LiveOrder, LiveOrders
+from cambist.engine.delta.settlement.claims import Claims
+from cambist.engine.orders.scheduler import Scheduler
+from cambist.engine.store.leases import Leases
+from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.store import Store
+from support.delta.bidding import ONE, USDC_ONE
+from support.patience import PATIENCE_S, ROUND_S
+from support.store.store_work import now_ms
+from support.store.stores import a_delta_order
+
+FAIR = 2_500 * USDC_ONE
+PLENTY = 10**30
+_CROSSED = settle_crossed([])[:4]
+
+
+class PlayedAgent:
+    """An agent's client, without the agent.
+
+    Attributes:
+        bids: what it answers, as JSON members; None is no bid.
+        asked: the bodies that it got; told: what it was told.
+        may_answer: it does once this is set.
+    """
+
+    def __init__(self, bids: Callable[[SolveRequest], list[dict[str, Any]] | None]) -> None:
+        self.bids = bids
+        self.asked: list[bytes] = []
+        self.told: list[NoticeEntry] = []
+        self.may_answer = trio.Event()
+        self.may_answer.set()
+
+    async def run(self) -> None:
+        """Nothing is sent."""
+        await trio.sleep_forever()
+
+    async def solve(self, request: bytes, *, deadline_s: float) -> bytes | None:
+        """As `AgentClient.solve`."""
+        self.asked.append(request)
+        await self.may_answer.wait()
+        bids = self.bids(decode_solve_request(request))
+        return None if bids is None else msgspec.json.encode({"bids": bids})
+
+    def notify(self, request: NotifyRequest) -> None:
+        """As `AgentClient.notify`."""
+        self.told += request.notices
+
+    def statistics(self) -> AgentClientStatistics:
+        """As `AgentClient.statistics`."""
+        return AgentClientStatistics(len(self.asked), 0, 0, 0, len(self.told), 0, 0)
+
+
+def a_bid(*orders: str) -> dict[str, Any]:
+    """JSON of a bid of FAIR on each of some orders."""
+    crossed = {"paid": str(FAIR)} if len(orders) > 1 else {}
+    return {"parts": [{"orderHash": one, "promisedAmount": str(FAIR)} | crossed for one in orders]}
+
+
+def on_each(request: SolveRequest) -> list[dict[str, Any]]:
+    """A bid on each order."""
+    return [a_bid(order.order_hash) for order in request.orders]
+
+
+def on_all(request: SolveRequest) -> list[dict[str, Any]]:
+    """One bid that crosses all orders."""
+    return [a_bid(*(order.order_hash for order in request.orders))]
+
+
+class _Chain:
+    """Outcome of every settlement.
+
+    Attributes:
+        time_s: of the next block; None for the wall's.
+        asked: set once it was asked for that.
+        times: at which calls were executed, None for the block's own.
+    """
+
+    def __init__(self) -> None:
+        self.time_s: int | None = None
+        self.asked = trio.Event()
+        self.times: list[int | None] = []
+
+    async def block(self) -> Any:
+        """The latest."""
+        await trio.lowlevel.checkpoint()
+        return SimpleNamespace(hash=bytes(32))
+
+    async def upcoming(self) -> Upcoming:
+        """As it is set."""
+        self.asked.set()
+        return Upcoming(await self.block(), now_ms() // 1_000 if self.time_s is None else self.time_s)
+
+    async def call_many(self, calls: list[EthCall], block_hash: bytes, time_s: int | None) -> list[bytes]:
+        """Of sales."""
+        self.times.append(time_s)
+        await trio.lowlevel.checkpoint()
+        return [_returned(call.data) for call in calls]
+
+
+def _returned(calldata: bytes) -> bytes:
+    if calldata[:4] != _CROSSED:
+        return b"".join(map(uint_word, (ONE, FAIR, 150_000)))
+    parts = int.from_bytes(calldata[36:68], "big")
+    spent, received = [parts, *[ONE] * parts], [parts, *[FAIR] * parts]
+    return b"".join(map(uint_word, (96, 96 + 32 * len(spent), 150_000, *spent, *received)))
+
+
+class PlayedAuction:
+    """One chain's.
+
+    Attributes:
+        orders: whose changes are not followed; `submitted` offers.
+    """
+
+    def __init__(self, store: Store, orders: LiveOrders, auctioneer: Auctioneer) -> None:
+        self.store = store
+        self.orders = orders
+        self.auctioneer = auctioneer
+
+    async def submitted(self, *asked: RoundOrder) -> None:
+        """Take orders in, and offer them together."""
+        for one in asked:
+            row = a_delta_order(1, order_hash=one.order_hash, shard=one.order_hash[0])
+            row = msgspec.structs.replace(row, nonce=one.order_hash)
+            await self.orders.submit(row, one.document, one.order, one.terms)
+        for one in asked:
+            self.auctioneer.offer(self.live(one))
+
+    def live(self, asked: RoundOrder) -> LiveOrder:
+        """An order as it is in memory."""
+        found = self.orders.get(asked.order_hash)
+        assert found is not None
+        return found
+
+
+def an_auctioneer(
+    store: Store,
+    orders: LiveOrders,
+    agents: dict[str, PlayedAgent],
+    *,
+    chain_id: int = 1,
+    ids: AuctionIds | None = None,
+    wall_ms: Callable[[], int] = now_ms,
+    round_s: float = ROUND_S,
+) -> Auctioneer:
+    """That of one chain."""
+    place = SimpleNamespace(
+        chain_id=chain_id,
+        chain=_Chain(),
+        gas=SimpleNamespace(gas_price_wei=1),
+        tokens=SimpleNamespace(by_address={}, wrapped_native=b"\x0e" * 20),
+        usd=None,
+        pulse=SimpleNamespace(head_time_s=0),
+        delta=b"\x0d" * 20,
+        executor=b"\x0c" * 20,
+        rfq=b"\x0b" * 20,
+    )
+    auctioneer = Auctioneer(
+        AuctionAt(cast("Any", place), b"\x4e" * 20, 5_000_000),
+        cast("Any", agents),
+        orders,
+        store,
+        Scheduler(wall_ms),
+        ids=AuctionIds() if ids is None else ids,
+        settings=DeltaSettings(gather_s=0.001, round_s=round_s),
+        wall_ms=wall_ms,
+    )
+    auctioneer.settling = cast("Any", SimpleNamespace(line_up=lambda *_: None))
+    auctioneer.claims = Claims(lambda *_: Holding(PLENTY, PLENTY))
+    return auctioneer
+
+
+@asynccontextmanager
+async def an_auction(folder: Path, **agents: PlayedAgent) -> AsyncIterator[PlayedAuction]:
+    """Everything, running."""
+    settings = parse_settings('state_dir = "."', {}, folder)
+    async with open_store(settings, {}, folder, now_ms, in_process=True) as store:
+        leases = Leases(store, "one", life_s=60, now_ms=now_ms)
+        orders = LiveOrders(store, leases)
+        async with trio.open_nursery() as nursery:
+            await nursery.start(leases.run)
+            auctioneer = an_auctioneer(store, orders, agents)
+            await nursery.start(auctioneer.run)
+            with trio.fail_after(PATIENCE_S):
+                yield PlayedAuction(store, orders, auctioneer)
+            nursery.cancel_scope.cancel()
+
+
+async def runs_no_code(_: LiveOrder) -> bool:
+    """Every owner is a key."""
+    await trio.lowlevel.checkpoint()
+    return False

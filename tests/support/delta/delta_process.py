@@ -1,0 +1,467 @@
+"""`cambist serve` as a process that is killed, while chain, agents and clock live on in this one.
+
+async with a_crash_story(tmp_path, "ann") as story:
+    story.agents["ann"].gives = lambda order: 2_500 * USDC
+    reached = story.node.swallows("eth_sendRawTransaction")
+    record = await story.submitted(await story.world.a_delta_order())
+    await reached.wait()
+    await story.killed_and_started()
+    await story.becomes(record, "COMPLETED")
+
+The venue has a real store process, on SQLite in the folder. What it asks of its node comes to `GatedNode`.
+"""
+
+import os
+import signal
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import trio
+from bench.peers.ports import held_port, port_of
+
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, uint_word
+from cambist.codecs.contracts.contract_events import OrderSettled, decode_event
+from cambist.codecs.eip712_orders.delta import (
+    ORDER_CANCELLATIONS,
+    DeltaOrder,
+    OrderCancellations,
+    delta_domain_separator,
+)
+from cambist.codecs.http1 import Http1Limits, encode_response
+from cambist.codecs.transactions import Transaction, sign_transaction
+from cambist.config.errors import MakerError
+from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import to_hex
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.crypto.signatures import to_compact64
+from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.chain.deploy.address_book import chain_entry, write_entries
+from cambist.engine.chain.deploy.deploy import create
+from cambist.engine.chain.port import LogFilter
+from cambist.engine.dev.devnet.dispatch import answer
+from cambist.engine.dev.devnet.facade import Methods
+from cambist.engine.dev.devnet.moves import Moves
+from cambist.engine.dev.devnet.node import all_methods
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from cambist.feeds.net.http_client import HttpClient
+from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, USDC, World, a_world
+from support.contracts.delta_agents import StoryAgent, serving
+from support.contracts.settling import DELIVER, Market, a_market
+from support.patience import PATIENCE_S, ROUND_S, until, until_told
+from support.server.scripted_server import Caller, scripted_server
+from support.store.store_work import is_running, store_processes
+from support.venue.venue_role import CHAIN_ID, DECIMALS, ENVIRON
+from support.warm_processes import WarmProcess, warm_process
+
+Record = dict[str, Any]
+
+CONFIRMATIONS = 3
+ENDED = frozenset({"COMPLETED", "FAILED", "EXPIRED", "CANCELLED", "REFUNDED"})
+_GONE = (EOFError, trio.BrokenResourceError, trio.ClosedResourceError)
+_VENUE = """
+state_dir = "."
+route_seal_keys = ["env:ROUTE_SEAL"]
+[server]
+port = {port}
+[store]
+lease_s = 1
+[chains.{chain_id}]
+name = "devnet"
+delta = true
+confirmations = {confirmations}
+[chains.{chain_id}.node]
+urls = ["{url}"]
+poll_s = 0.05
+[keys.relayer]
+source = "env:RELAYER_KEY"
+[relayers.{chain_id}]
+key = "relayer"
+[venue.rate_tiers]
+public = {{ per_s = 100000, burst = 100000 }}
+keyed = {{ per_s = 100000, burst = 100000 }}
+[venue.delta]
+round_s = {round_s}
+gather_s = 0.02
+again_s = 0.1
+again_s_max = 0.2
+"""
+_AGENT = """
+[venue.agents.{name}]
+url = "http://127.0.0.1:{port}/agent"
+credentials = {{ domain = "venue", access_key = "key-1", secret = "env:{NAME}_SECRET" }}
+"""
+_TOKEN = """
+[[tokens]]
+chain_id = {chain_id}
+address = "{address}"
+symbol = "{symbol}"
+decimals = {decimals}
+"""
+
+
+class GatedNode:
+    """The venue's node: answers as a devnet's does, and can be told to let nothing of a kind through.
+
+    Attributes:
+        calls: that were answered.
+        handed_in: raw transactions that came, those that were swallowed too.
+    """
+
+    def __init__(self, methods: Methods) -> None:
+        self.calls = 0
+        self.handed_in: list[bytes] = []
+        self._methods = methods
+        self._swallowed: dict[str, trio.Event] = {}
+        self._answered = trio.Condition()
+
+    def swallows(self, method: str) -> trio.Event:
+        """From now on a request with this method does not reach the chain and has no answer; the event is set
+        once there is one."""
+        return self._swallowed.setdefault(method, trio.Event())
+
+    def lets_through(self) -> None:
+        """What comes from now on; what was swallowed stays so."""
+        self._swallowed.clear()
+
+    async def answers(self, count: int) -> None:
+        """Return after so many more calls."""
+        enough = self.calls + count
+        async with self._answered:
+            while self.calls < enough:
+                await self._answered.wait()
+
+    async def script(self, caller: Caller) -> None:
+        """Serve one connection."""
+        try:
+            while True:
+                request = await caller.request()
+                asked = msgspec.json.decode(request.body)
+                calls = asked if isinstance(asked, list) else [asked]
+                self.handed_in += [
+                    bytes.fromhex(call["params"][0][2:])
+                    for call in calls
+                    if call["method"] == "eth_sendRawTransaction"
+                ]
+                for call in calls:
+                    if call["method"] in self._swallowed:
+                        self._swallowed[call["method"]].set()
+                        await trio.sleep_forever()
+                body = await answer(request.body, self._methods)
+                async with self._answered:
+                    self.calls += len(calls)
+                    self._answered.notify_all()
+                await caller.stream.send_all(encode_response(200, body))
+        except _GONE:
+            return
+
+
+class CrashStory:
+    """A venue that is killed and started, its chain, its agents, and who trades there.
+
+    Attributes:
+        agents: by name.
+        node: between the venue and the chain.
+        process: of the venue that runs, or ran last.
+        port: where it listens.
+        starts: how often it was started.
+    """
+
+    process: WarmProcess
+
+    def __init__(
+        self,
+        market: Market,
+        node: GatedNode,
+        agents: dict[str, StoryAgent],
+        folder: Path,
+        port: int,
+        environ: Mapping[str, str],
+    ) -> None:
+        self.market = market
+        self.world: World = market.world
+        self.chain = cast("EmbeddedChain", market.world.chain)
+        self.node = node
+        self.agents = agents
+        self.folder = folder
+        self.starts = 0
+        self.relayer_nonce = 0
+        self.port = port
+        self._environ = {**ENVIRON, **environ}
+        self._environ |= {"RELAYER_KEY": self.world.relayer.secret32().hex()}
+        self._environ |= {f"{name.upper()}_SECRET": agent.secret for name, agent in agents.items()}
+
+    # --- The process ------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start the venue; it serves when this returns."""
+        self.starts += 1
+        with self._log.open("wb") as log:
+            command = ["cambist.engine.cli:main", "serve", "--config", str(self.folder / "venue.toml")]
+            self.process = await warm_process(
+                *command,
+                needs=["cambist.engine.cli.serve"],
+                env=os.environ | self._environ,
+                stdout=log,
+                stderr=log,
+            )
+        try:
+            await until(lambda: self.has_logged("serving") or not is_running(self.process.pid))
+            assert self.has_logged("serving"), self._log.read_text()
+        except BaseException:
+            self.process.kill()
+            with trio.CancelScope(shield=True):
+                await self.process.ended()
+            raise
+
+    async def kill(self) -> None:
+        """kill -9; its store process ends by itself."""
+        await until(lambda: store_processes(self.process.pid))
+        stores = store_processes(self.process.pid)
+        os.kill(self.process.pid, signal.SIGKILL)
+        with trio.CancelScope(shield=True):
+            await self.process.ended()
+        await until(lambda: not any(is_running(store) for store in stores))
+
+    async def killed_and_started(self) -> None:
+        """What the node was told to swallow comes through again after it."""
+        await self.kill()
+        self.node.lets_through()
+        await self.start()
+
+    def has_logged(self, event: str) -> bool:
+        """Whether the venue of the last start has told of an event."""
+        return f'"event":"{event}"' in self._log.read_text().replace(": ", ":")
+
+    def logged_errors(self) -> list[str]:
+        """Lines of all starts that tell of a bug: nothing here may log an error but the end of a store."""
+        lines = [
+            line
+            for number in range(1, self.starts + 1)
+            for line in (self.folder / f"venue-{number}.log").read_text().splitlines()
+        ]
+        return [
+            line for line in lines if "Traceback" in line or '"a round failed"' in line or "stuck" in line
+        ]
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / f"venue-{self.starts}.log"
+
+    # --- Over HTTP --------------------------------------------------------------------------------------
+
+    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Status and JSON of an answer. MakerError where there is none."""
+        raw = b"" if body is None else msgspec.json.encode(body)
+        headers = [(b"content-type", b"application/json")]
+        async with HttpClient("127.0.0.1", self.port, connections_max=1, limits=Http1Limits()) as client:
+            response = await client.request(
+                method.encode(), path.encode(), headers, raw, deadline_s=PATIENCE_S
+            )
+        return response.status, msgspec.json.decode(response.body)
+
+    async def answered(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """As `ask`, again and again until the venue is there and its store too."""
+        with trio.fail_after(PATIENCE_S):
+            while True:
+                try:
+                    status, told = await self.ask(method, path, body)
+                except MakerError:
+                    status, told = 503, None
+                if status != 503:
+                    return status, told
+                await trio.sleep(0.02)  # as a client does
+
+    def body(self, order: DeltaOrder, key: SigningKey | None = None) -> Record:
+        """Of POST /v2/delta/orders: signed by the user unless another key is given."""
+        return {
+            "chainId": CHAIN_ID,
+            "order": DELTA_TYPES[type(order)].to_wire(order),
+            "signature": to_hex(self.world.delta_signed(order, key)),
+            "partner": "anon",
+        }
+
+    async def submitted(self, order: Any, key: SigningKey | None = None) -> Record:
+        """The record of an order that was taken."""
+        status, told = await self.ask("POST", "/v2/delta/orders", self.body(order, key))
+        assert status == 200, told
+        return cast("Record", told)
+
+    def cancellation(self, record: Record, key: SigningKey | None = None) -> Record:
+        """Of POST /v2/delta/orders/cancel."""
+        world = self.world
+        separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, CHAIN_ID, world.at.delta)
+        digest = ORDER_CANCELLATIONS.compiled.digest_for(separator)(OrderCancellations((record["id"],)))
+        signature = to_hex(to_compact64(*(key or world.user).sign(digest)))
+        return {"orderIds": [record["id"]], "signature": signature}
+
+    async def cancelled(self, record: Record) -> None:
+        """Its owner's cancellation is acknowledged."""
+        status, told = await self.ask("POST", "/v2/delta/orders/cancel", self.cancellation(record))
+        assert (status, told) == (200, {"success": True, "cancelled": [record["id"]]})
+
+    async def record(self, record: Record) -> Record:
+        """As it is now."""
+        status, told = await self.ask("GET", f"/v2/delta/orders/{record['id']}")
+        assert status == 200, told
+        return cast("Record", told)
+
+    async def becomes(self, record: Record, *statuses: str) -> Record:
+        """The record once it has one of these statuses; it must not end in another."""
+        with trio.fail_after(PATIENCE_S):
+            while True:
+                now = await self.record(record)
+                if now["status"] in statuses:
+                    return now
+                assert now["status"] not in ENDED, now
+                await trio.sleep(0.02)  # as a client polls
+
+    async def undone(self, record: Record) -> None:
+        """Wait until a settlement that was seen is seen to be taken back."""
+        with trio.fail_after(PATIENCE_S):
+            while (now := await self.record(record))["status"] == "COMPLETED":  # noqa: ASYNC110
+                await trio.sleep(0.02)  # as a client polls
+        assert now["status"] == "ACTIVE", now
+
+    # --- On chain ---------------------------------------------------------------------------------------
+
+    async def settlements(self) -> dict[str, list[OrderSettled]]:
+        """Order hash -> what the chain says of its settlements."""
+        found: dict[str, list[OrderSettled]] = {}
+        head = await self.chain.head()
+        for log in await self.chain.logs(LogFilter((self.world.at.delta,)), 0, head.header.number):
+            event = decode_event(log.topics, log.data)
+            if isinstance(event, OrderSettled):
+                found.setdefault(to_hex(event.order_hash), []).append(event)
+        return found
+
+    async def times_settled(self, record: Record) -> int:
+        """How often an order was settled."""
+        return len((await self.settlements()).get(record["orderHash"], []))
+
+    async def relayed(self) -> int:
+        """Transactions of the relayer's that were mined since the story began."""
+        return await self.chain.nonce(self.world.relayer.address) - self.relayer_nonce
+
+    async def handed_in(self) -> None:
+        """Wait until a transaction of the relayer's waits for a block."""
+        relayer = self.world.relayer.address
+
+        async def is_pending() -> bool:
+            return await self.chain.pending_nonce(relayer) > await self.chain.nonce(relayer)
+
+        await until_told(is_pending)
+
+    async def mine(self) -> None:
+        """Make a block, and go on making one for each transaction; what comes meanwhile does not wait."""
+        await self.chain.set_automine(on=True)
+        await self.chain.mine()
+
+    async def first_in_block(self, key: SigningKey, to: bytes, data: bytes) -> None:
+        """Hand in a transaction that is mined before all that waits."""
+        fees = await self.chain.fees()
+        tip = 50 * 10**9
+        nonce = await self.chain.nonce(key.address)
+        price = 2 * fees.base_fee_wei + tip
+        transaction = Transaction(CHAIN_ID, nonce, tip, price, 1_000_000, to, 0, data)
+        await self.chain.send_raw(sign_transaction(transaction, key).raw)
+
+    async def disallow(self) -> None:
+        """With the next block, and before anything else in it, the user's WETH may not be taken any more."""
+        await self.first_in_block(self.world.user, self.world.weth, calldata.approve(self.world.at.delta, 0))
+
+    async def with_its_own_stock(self, name: str) -> bytes:
+        """An agent delivers from a contract that nobody else uses."""
+        contract = await create(self.chain, self.world.owner, "DevAgent", salt32=b"\x01" * 32)
+        await self.world.mint(self.world.usdc, contract, 100_000 * USDC)
+        self.agents[name].contract = contract
+        return contract
+
+    async def emptied(self, contract: bytes) -> None:
+        """With the next block, and before anything else in it, an agent's USDC is gone."""
+        world = self.world
+        stock = await world.balance(world.usdc, contract)
+        words = address_word(world.usdc) + address_word(world.stranger.address) + uint_word(stock)
+        await self.first_in_block(world.stranger, contract, DELIVER + words)
+
+    async def traded(self) -> dict[str, int]:
+        """What everybody has of what is traded; there is nobody else."""
+        world = self.world
+        people = {"user": world.user.address, "agent": self.market.agent, "executor": world.at.executor}
+        people |= {"delta": world.at.delta, "taker": world.taker.address}
+        return {
+            f"{name} {symbol}": await world.balance(token, address)
+            for name, address in people.items()
+            for symbol, token in (("WETH", world.weth), ("USDC", world.usdc))
+        }
+
+    async def confirm(self) -> None:
+        """What is mined becomes final."""
+        for _ in range(CONFIRMATIONS):
+            await self.chain.mine()
+
+
+@asynccontextmanager
+async def a_crash_story(
+    folder: Path,
+    *names: str,
+    round_s: float = ROUND_S,
+    more: str = "",
+    environ: Mapping[str, str] | None = None,
+) -> AsyncGenerator[CrashStory]:
+    """A venue that serves, in the folder, with agents of these names; killed in the end.
+
+    Args:
+        round_s: a round ends earlier once all agents have answered.
+        more: TOML of the venue; environ: what it refers to.
+    """
+    chain = EmbeddedChain(CHAIN_ID, lambda: int(time.time()), {}, known_errors())
+    market = await a_market(await a_world(chain))
+    agents = {name: StoryAgent(name, market) for name in names}
+    async with AsyncExitStack() as owned:
+        moves = await owned.enter_async_context(Moves.followed(chain))
+        node = GatedNode(all_methods(chain, (), moves))
+        node_port = await owned.enter_async_context(scripted_server(node.script))
+        ports = {name: await owned.enter_async_context(serving(agent)) for name, agent in agents.items()}
+        port = port_of(owned.enter_context(held_port()))
+        _write_settings(folder, market.world, port, f"http://127.0.0.1:{node_port}", ports, round_s)
+        with (folder / "venue.toml").open("a") as settings:
+            settings.write(more)
+        story = CrashStory(market, node, agents, folder, port, environ or {})
+        story.relayer_nonce = await chain.nonce(market.world.relayer.address)
+        await story.start()
+        try:
+            yield story
+        finally:
+            if story.process.returncode is None:
+                await story.kill()
+        assert story.logged_errors() == []
+
+
+def _write_settings(
+    folder: Path, world: World, port: int, url: str, agents: dict[str, int], round_s: float
+) -> None:
+    tokens = {"WETH": world.weth, "USDC": world.usdc, "DAI": world.dai}
+    entry = chain_entry(
+        "devnet",
+        world.at,
+        wrappedNative=to_checksum(world.weth),
+        permit2=to_checksum(world.permit2),
+        tokens={
+            symbol: {"address": to_checksum(address), "decimals": DECIMALS[symbol]}
+            for symbol, address in tokens.items()
+        },
+    )
+    write_entries(folder, {CHAIN_ID: entry})
+    text = _VENUE.format(port=port, chain_id=CHAIN_ID, confirmations=CONFIRMATIONS, url=url, round_s=round_s)
+    for name, at in agents.items():
+        text += _AGENT.format(name=name, NAME=name.upper(), port=at)
+    for symbol, address in tokens.items():
+        text += _TOKEN.format(
+            chain_id=CHAIN_ID, address=to_checksum(address), symbol=symbol, decimals=DECIMALS[symbol]
+        )
+    (folder / "venue.toml").write_text(text)

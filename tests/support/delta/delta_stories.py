@@ -1,0 +1,391 @@
+"""Delta orders as their owners and agents live them: over HTTP, with agents on sockets, on a world's chain.
+
+async with a_delta_story(world, tmp_path, "ann", "bob") as story:
+    story.agents["ann"].gives = lambda order: 2_500 * USDC
+    record, moved = await story.completed(await story.world.a_delta_order())
+    assert moved["user", "USDC"] == 2_500 * USDC
+
+The venue is the one that operators run; rounds last ROUND_S, or until all agents have answered. The user has
+10 WETH, the taker 10,000 USDC, allowed to the Delta contract; agents deliver from one contract's stock.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+from uuid import UUID
+
+import trio
+
+from cambist.codecs.contracts import calldata, delta_calldata
+from cambist.codecs.eip712_orders.delta import (
+    ORDER_CANCELLATIONS,
+    DeltaOrder,
+    OrderCancellations,
+    delta_domain_separator,
+)
+from cambist.crypto.hexadecimal import to_hex
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.crypto.signatures import to_compact64
+from cambist.engine.chain.port import EthCall, Receipt
+from cambist.engine.orders.order_units import order_id
+from cambist.engine.store.queries import open_transactions
+from cambist.engine.store.tables import CHAIN_TX
+from cambist.engine.store.units import row_of
+from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, NATIVE, ONE, URGENT_TIP_WEI, World
+from support.contracts.delta_agents import StoryAgent, serving
+from support.contracts.settling import Market, a_market
+from support.patience import PATIENCE_S, ROUND_S, until
+from support.venue.venue_fronts import StoryClock
+from support.venue.venue_on_world import devnet_of, venue_on
+from support.venue.venue_role import CHAIN_ID, ENVIRON, RunningVenue, venue_text
+
+Moved = dict[tuple[str, str], int]
+"""(who, token) -> what came; negative for what went."""
+Record = dict[str, Any]
+
+CONFIRMATIONS = 3
+ENDED = frozenset({"COMPLETED", "FAILED", "EXPIRED", "CANCELLED", "REFUNDED"})
+_STOCK_WETH = 100 * ONE
+_MORE = """
+[keys.relayer]
+source = "env:RELAYER_KEY"
+[relayers.{chain_id}]
+key = "relayer"
+{relayer}
+[venue.delta]
+{delta}
+"""
+_AGENT = """
+[venue.agents.{name}]
+url = "http://127.0.0.1:{port}/agent"
+credentials = {{ domain = "venue", access_key = "key-1", secret = "env:{NAME}_SECRET" }}
+"""
+
+
+class DeltaStory:
+    """A venue, its agents, and who trades there.
+
+    Attributes:
+        web: the venue, as it is asked over HTTP.
+        agents: by name.
+        folder: of its state.
+    """
+
+    def __init__(
+        self,
+        market: Market,
+        web: RunningVenue,
+        clock: StoryClock,
+        agents: dict[str, StoryAgent],
+        folder: Path,
+    ) -> None:
+        self.market = market
+        self.world = market.world
+        self.web = web
+        self.clock = clock
+        self.agents = agents
+        self.folder = folder
+        world = market.world
+        self.tokens = {"ETH": NATIVE, "WETH": world.weth, "USDC": world.usdc, "DAI": world.dai}
+        self.people: dict[str, bytes] = {
+            "user": world.user.address,
+            "taker": world.taker.address,
+            "partner": world.partner.address,
+            "stranger": world.stranger.address,
+            "agent": market.agent,
+            "vault": world.at.fee_vault,
+            "delta": world.at.delta,
+            "executor": world.at.executor,
+        }
+
+    # --- Orders -----------------------------------------------------------------------------------------
+
+    def body(self, order: DeltaOrder, key: SigningKey | None = None, **changed: Any) -> dict[str, Any]:
+        """Of POST /v2/delta/orders: signed by the user unless another key is given."""
+        sent = {
+            "chainId": CHAIN_ID,
+            "order": DELTA_TYPES[type(order)].to_wire(order),
+            "signature": to_hex(self.world.delta_signed(order, key)),
+            "partner": "anon",
+        }
+        return {name: value for name, value in (sent | changed).items() if value is not None}
+
+    async def submit(self, order: Any, key: SigningKey | None = None, **changed: Any) -> tuple[int, Any]:
+        """POST /v2/delta/orders, whatever is answered."""
+        return await self.web.post("/v2/delta/orders", self.body(order, key, **changed))
+
+    async def submitted(self, order: Any, key: SigningKey | None = None, **changed: Any) -> Record:
+        """The record of an order that was taken."""
+        status, told = await self.submit(order, key, **changed)
+        assert status == 200, told
+        return cast("Record", told)
+
+    async def record(self, order_id: str) -> Record:
+        """As it is now."""
+        return cast("Record", await self.web.get(f"/v2/delta/orders/{order_id}"))
+
+    async def becomes(self, record: Record, *statuses: str, seconds: float = PATIENCE_S) -> Record:
+        """The record once it has one of these statuses; it must not end in another."""
+        with trio.fail_after(seconds):
+            while True:
+                now = await self.record(record["id"])
+                if now["status"] in statuses:
+                    return now
+                assert now["status"] not in ENDED, (now, await self.explain(record))
+                await trio.sleep(0.01)  # as a client polls
+
+    async def with_fills(self, record: Record, count: int) -> Record:
+        """The record once it has so many fills."""
+        with trio.fail_after(PATIENCE_S):
+            now = await self.record(record["id"])
+            while len(now["transactions"]) < count:
+                await trio.sleep(0.01)  # as a client polls
+                now = await self.record(record["id"])
+        return now
+
+    async def explain(self, record: Record) -> Any:
+        """GET /v2/delta/orders/{id}/explain."""
+        return await self.web.get(f"/v2/delta/orders/{record['id']}/explain")
+
+    async def reasons(self, record: Record) -> dict[str, str]:
+        """Code -> text of what `explain` says."""
+        return {reason["code"]: reason["text"] for reason in (await self.explain(record))["reasons"]}
+
+    async def says(self, record: Record, code: str, beginning: str = "") -> str:
+        """The text of a reason, once `explain` gives it and it begins so."""
+        with trio.fail_after(PATIENCE_S):
+            told = (await self.reasons(record)).get(code)
+            while told is None or not told.startswith(beginning):
+                await trio.sleep(0.01)  # as a client polls
+                told = (await self.reasons(record)).get(code)
+        return told
+
+    async def cancel(
+        self, *records: Record, key: SigningKey | None = None, ids: list[str] | None = None
+    ) -> tuple[int, Any]:
+        """Sign and send a cancellation, whatever is answered."""
+        ids = [record["id"] for record in records] if ids is None else ids
+        body = {"orderIds": ids, "signature": to_hex(self.cancellation(ids, key))}
+        return await self.web.post("/v2/delta/orders/cancel", body)
+
+    def cancellation(self, ids: list[str], key: SigningKey | None = None) -> bytes:
+        """A signed cancellation, 64 bytes."""
+        world = self.world
+        separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, CHAIN_ID, world.at.delta)
+        digest = ORDER_CANCELLATIONS.compiled.digest_for(separator)(OrderCancellations(tuple(ids)))
+        return to_compact64(*(key or world.user).sign(digest))
+
+    # --- What moves -------------------------------------------------------------------------------------
+
+    async def balances(self) -> Moved:
+        """Of everybody, of every token."""
+        chain = self.world.chain
+        keys = [(who, token) for who in self.people for token in self.tokens if token != "ETH"]
+        calls = [EthCall(self.tokens[token], calldata.balance_of(self.people[who])) for who, token in keys]
+        words = await chain.call_many(calls)
+        found = {
+            key: int.from_bytes(cast("bytes", word), "big") for key, word in zip(keys, words, strict=True)
+        }
+        natives = {(who, "ETH"): await chain.balance(address) for who, address in self.people.items()}
+        return found | natives
+
+    async def moved_since(self, before: Moved) -> Moved:
+        """What has moved."""
+        after = await self.balances()
+        return {key: after[key] - before[key] for key in before if after[key] != before[key]}
+
+    async def completed(
+        self, order: Any, key: SigningKey | None = None, **changed: Any
+    ) -> tuple[Record, Moved]:
+        """Submit an order and follow it to its end: (its record, what has moved)."""
+        before = await self.balances()
+        record = await self.becomes(await self.submitted(order, key, **changed), "COMPLETED")
+        return record, await self.moved_since(before)
+
+    async def under_way(self, record: Record) -> None:
+        """Wait until a settlement of an order waits for a block; blocks are made by hand from now on."""
+        relayer = self.world.relayer.address
+        nonce = await self.world.chain.nonce(relayer)
+        (waiting,) = self.web.app.delta.chains.values()
+
+        def is_handed_in() -> bool:
+            return (
+                waiting.relayer.statistics().pending > 0 and waiting.relayer.statistics().counts["handed"] > 0
+            )
+
+        await until(is_handed_in)
+        assert await self.world.chain.nonce(relayer) == nonce
+        live = self.web.app.delta.orders.get(self.hash_of(record))
+        assert live is not None
+        assert live.settling is not None
+
+    async def waiting_transactions(self) -> list[bytes]:
+        """Hashes of what the relayer has signed and is not mined."""
+        sender = self.world.relayer.address
+        (rows,) = await self.web.app.delta.store.read(open_transactions(CHAIN_ID, sender))
+        return [row_of(CHAIN_TX, values).tx_hash for values in rows]
+
+    async def hold(self) -> None:
+        """No block is made until `mine`."""
+        await self.world.chain.set_automine(on=False)
+
+    async def mine(self, blocks: int = 1) -> None:
+        """Make blocks, and go on making one for each transaction."""
+        await self.world.chain.set_automine(on=True)
+        await self.world.chain.mine(blocks)
+
+    async def first_in_block(self, key: SigningKey, to: bytes, data: bytes) -> None:
+        """Hand in a transaction that is mined before all that waits."""
+        signed = await self.world.signed_tx(key, to, data, gas=1_000_000, tip_wei=URGENT_TIP_WEI)
+        await self.world.chain.send_raw(signed.raw)
+
+    async def disallow(self, key: SigningKey, token: str) -> None:
+        """With the next block, and before anything else in it, Delta may take nothing of a token any more."""
+        data = calldata.approve(self.world.at.delta, 0)
+        await self.first_in_block(key, self.tokens[token], data)
+
+    async def give_up(self, key: SigningKey, *nonces: int) -> None:
+        """Invalidate nonces on chain."""
+        await self.world.send(key, self.world.at.delta, delta_calldata.invalidate_nonces(nonces))
+
+    async def pass_time(self, seconds: int) -> None:
+        """Let time pass for the venue, and then for the chain."""
+        self.clock.passes(seconds)
+        self.web.app.delta.scheduler.at(0, "time has passed", lambda: None)
+        await self.world.pass_time(seconds)
+
+    async def gives_up_first(self, key: SigningKey, *nonces: int) -> None:
+        """Invalidate nonces with the next block, before anything else in it."""
+        data = delta_calldata.invalidate_nonces(nonces)
+        await self.first_in_block(key, self.world.at.delta, data)
+
+    async def undone(self, record: Record) -> Record:
+        """The record once the chain has taken its settlement back."""
+        with trio.fail_after(PATIENCE_S):
+            now = await self.record(record["id"])
+            while now["status"] == "COMPLETED":
+                await trio.sleep(0.01)  # as a client polls
+                now = await self.record(record["id"])
+        assert now["status"] == "ACTIVE", now
+        return now
+
+    async def is_final(self, record: Record) -> None:
+        """Wait until nothing of an order can be undone any more."""
+        orders = self.web.app.delta.orders
+        await until(lambda: orders.get(self.hash_of(record)) is None)
+
+    async def becomes_final(self, record: Record) -> None:
+        """As `is_final`, while blocks go on being made: one that ended without a fill is final so many blocks
+        after the one with which the venue first saw that."""
+        orders = self.web.app.delta.orders
+        with trio.fail_after(PATIENCE_S):
+            while orders.get(self.hash_of(record)) is not None:
+                await self.world.chain.mine()
+                await trio.sleep(0.01)  # as a chain makes its blocks
+
+    async def confirm(self) -> None:
+        """What is mined becomes final."""
+        for _ in range(CONFIRMATIONS):
+            await self.world.chain.mine()
+
+    async def last_auction(self, record: Record) -> Any:
+        """The round that an order was in last."""
+        rounds = (await self.explain(record))["lastRounds"]
+        return await self.web.get(f"/v2/delta/auctions/{rounds[0]['auctionId']}")
+
+    async def heard_of(self, agent: str, record: Record) -> None:
+        """Wait until an agent was asked about an order."""
+        story_agent = self.agents[agent]
+
+        def is_asked() -> bool:
+            asked = (order.order_hash for request in story_agent.requests for order in request.orders)
+            return record["orderHash"] in asked
+
+        await until(is_asked)
+
+    async def receipt(self, record: Record, at: int = 0) -> Receipt:
+        """Of a settlement of an order."""
+        found = await self.world.chain.receipt(bytes.fromhex(record["transactions"][at]["originTx"][2:]))
+        assert found is not None
+        return found
+
+    def hash_of(self, record: Record) -> bytes:
+        """Of an order."""
+        return bytes.fromhex(record["orderHash"][2:])
+
+    async def heard(self, agent: str, record: Record, *notices: str) -> None:
+        """Wait until an agent was told these of an order, in this order, and whatever else between."""
+
+        def is_told() -> bool:
+            told = iter([notice.value for notice in self.agents[agent].hears_of(self.hash_of(record))])
+            return all(notice in told for notice in notices)
+
+        await until(is_told)
+
+
+def id_of(world: World, order: Any) -> UUID:
+    """What an order will be known by."""
+    return order_id(world.delta_hash(order))
+
+
+@asynccontextmanager
+async def a_delta_story(
+    world: World,
+    folder: Path,
+    *names: str,
+    delta: str = "",
+    relayer: str = "",
+    more: str = "",
+    market: Market | None = None,
+) -> AsyncGenerator[DeltaStory]:
+    """Everything, once the venue serves.
+
+    Args:
+        folder: for its state; a second story in the same folder is a restart.
+        names: of the agents.
+        delta: TOML of `[venue.delta]`; relayer: of the relayer; more: of the venue.
+        market: of an earlier story on the same world.
+    """
+    market = market or await _stocked(world)
+    agents = {name: StoryAgent(name, market) for name in names}
+    async with running_delta(market, folder, agents, delta=delta, relayer=relayer, more=more) as story:
+        yield story
+
+
+async def _stocked(world: World) -> Market:
+    market = await a_market(world)
+    await world.chain.set_balance(world.owner.address, 1_000 * ONE)
+    await world.give(world.owner, world.weth, _STOCK_WETH, world.at.rfq)
+    await world.send(world.owner, world.weth, calldata.transfer(market.agent, _STOCK_WETH))
+    return market
+
+
+@asynccontextmanager
+async def running_delta(
+    market: Market,
+    folder: Path,
+    agents: dict[str, StoryAgent],
+    *,
+    delta: str = "",
+    relayer: str = "",
+    more: str = "",
+) -> AsyncGenerator[DeltaStory]:
+    """A venue with these agents."""
+    world = market.world
+    clock = StoryClock(await world.now_s())
+    devnet = devnet_of(world, folder)
+    environ = ENVIRON | {"RELAYER_KEY": world.relayer.secret32().hex()}
+    text = venue_text(devnet, {}, has_relayer=False)
+    text = text.replace('name = "devnet"\n', f'name = "devnet"\nconfirmations = {CONFIRMATIONS}\n', 1)
+    usual = {"round_s": ROUND_S, "gather_s": 0.02, "again_s": 0.1, "again_s_max": 0.3}
+    own = "\n".join(f"{name} = {value}" for name, value in usual.items() if name not in delta)
+    text += _MORE.format(chain_id=CHAIN_ID, delta=f"{own}\n{delta}", relayer=relayer) + more
+    async with AsyncExitStack() as owned:
+        for name, agent in agents.items():
+            port = await owned.enter_async_context(serving(agent))
+            environ[f"{name.upper()}_SECRET"] = agent.secret
+            text += _AGENT.format(name=name, NAME=name.upper(), port=port)
+        web = await owned.enter_async_context(venue_on(devnet, folder, text, environ, clock))
+        await until(lambda: web.app.places[CHAIN_ID].gas.is_fresh)
+        yield DeltaStory(market, web, clock, agents, folder)

@@ -1,0 +1,328 @@
+"""Delta orders over HTTP, on a chain with everything on it, and a store: submitted, read and cancelled.
+
+async with an_order_front(tmp_path) as front:
+    order = await front.a_sale()
+    record = await front.submitted(order)
+    assert await front.get(f"/v2/delta/orders/{record['id']}") == record
+
+The user has 10 WETH, which the Delta contract may take; nobody else has anything. Nothing is auctioned: what
+is kept stays as it is.
+"""
+
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+import trio
+
+from cambist.codecs.eip712_orders.delta import (
+    KIND_BUY,
+    ORDER_CANCELLATIONS,
+    ORDER_TYPES,
+    OrderCancellations,
+    delta_domain_separator,
+)
+from cambist.codecs.http1 import Http1Limits, Response
+from cambist.config.chains import ChainSettings
+from cambist.config.secret import Secret
+from cambist.config.sections.partners import RegisteredPartner
+from cambist.config.sections.server import ServerSettings
+from cambist.config.sections.venue import ApiKey, RateTier, VenueSettings
+from cambist.config.settings import Settings, parse_settings
+from cambist.config.tokens import TokenSettings
+from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import to_hex
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.crypto.signatures import to_compact64
+from cambist.engine.admission.admission import Admission
+from cambist.engine.api.openapi import openapi_document
+from cambist.engine.api.routes import Endpoint, encode_trading_error, surface_of
+from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.delta.api.order_reads import OrderReads
+from cambist.engine.delta.api.order_submit import OrderSubmission
+from cambist.engine.delta.orders.live_orders import LiveOrders
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from cambist.engine.process.clock import WallClock
+from cambist.engine.routing.tokens import TokenTable
+from cambist.engine.server import Router, Server
+from cambist.engine.store.leases import Leases
+from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.store import Store
+from cambist.feeds.net.http_client import HttpClient
+from cambist.feeds.net.streams import listen
+from support.chain.world import DELTA_NAME, DELTA_VERSION, ONE, USDC, World, a_world
+from support.contracts.settling import AnyOrder
+from support.patience import PATIENCE_S
+from support.venue.market_place import a_shop
+
+CHAIN_ID, MARKET_ONLY = 31_337, 100
+ORDERS = "/v2/delta/orders"
+CANCEL = "/v2/delta/orders/cancel"
+BUILD_CANCEL = "/v2/delta/orders/build/cancellation"
+API_KEY = "the-key-of-an-integrator"
+OPERATOR = {"X-API-KEY": "the-key-of-the-operator"}
+GENEROUS = RateTier(per_s=100_000, burst=100_000)
+_TYPES: dict[type, Any] = {order_type.cls: order_type for order_type in ORDER_TYPES}
+
+
+class _Made:
+    """The world that all fronts of a session begin with, and the way back to it."""
+
+    world: World | None = None
+    snapshot = 0
+
+
+class OrderFront:
+    """Asks a server that takes orders.
+
+    Attributes:
+        world: the chain.
+        odd: a token that is listed as one that takes permits only.
+        live: the orders in memory.
+        document: what OpenAPI says of it.
+        admission: what callers are held against.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        odd: bytes,
+        live: LiveOrders,
+        store: Store,
+        client: HttpClient,
+        document: dict[str, Any],
+        admission: Admission,
+    ) -> None:
+        self.document = document
+        self.admission = admission
+        self.world = world
+        self.odd = odd
+        self.live = live
+        self.store = store
+        self._client = client
+
+    # --- Requests ---------------------------------------------------------------------------------------
+
+    async def ask(
+        self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> Response:
+        """One request as it stands."""
+        sent = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
+        return await self._client.request(method.encode(), target.encode(), sent, body, deadline_s=PATIENCE_S)
+
+    async def answer(self, path: str, **query: Any) -> tuple[int, Any]:
+        """Status and JSON of a GET."""
+        response = await self.ask("GET", f"{path}?{urlencode(query)}" if query else path)
+        return response.status, msgspec.json.decode(response.body)
+
+    async def get(self, path: str, **query: Any) -> Any:
+        """The JSON of a GET that is answered 200."""
+        status, told = await self.answer(path, **query)
+        assert status == 200, told
+        return told
+
+    async def listed(self, **query: Any) -> Any:
+        """GET /v2/delta/orders with the operator's key: everybody's, unless the query says whose."""
+        response = await self.ask("GET", f"{ORDERS}?{urlencode(query)}", headers=OPERATOR)
+        assert response.status == 200, response.body
+        return msgspec.json.decode(response.body)
+
+    async def post(self, path: str, body: Any, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
+        """Status and JSON of a POST."""
+        response = await self.ask("POST", path, msgspec.json.encode(body), headers)
+        return response.status, msgspec.json.decode(response.body)
+
+    # --- Orders -----------------------------------------------------------------------------------------
+
+    async def a_sale(self, **changed: Any) -> Any:
+        """One WETH for 2,400 USDC at least, 2,500 expected, within the hour."""
+        return await self.world.a_delta_order(**changed)
+
+    async def a_purchase(self, **changed: Any) -> Any:
+        """2,500 USDC for 1.1 WETH at most, 1 expected."""
+        wanted = {"kind": KIND_BUY, "src_amount": 11 * ONE // 10, "dest_amount": 2_500 * USDC}
+        return await self.world.a_delta_order(**wanted | {"expected_amount": ONE} | changed)
+
+    def body(
+        self, order: AnyOrder, key: SigningKey | None = None, *, signature: bytes | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """What is submitted, signed by the user unless it is said otherwise; what is None is left out."""
+        signed = self.world.delta_signed(order, key) if signature is None else signature
+        given = {
+            "chainId": CHAIN_ID,
+            "order": wire_of(order),
+            "signature": to_hex(signed),
+            "partner": "anon",
+            **more,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+    async def submit(
+        self, order: AnyOrder, key: SigningKey | None = None, *, signature: bytes | None = None, **more: Any
+    ) -> tuple[int, Any]:
+        """Status and JSON."""
+        return await self.post(ORDERS, self.body(order, key, signature=signature, **more))
+
+    async def submitted(
+        self, order: AnyOrder, key: SigningKey | None = None, *, signature: bytes | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """The record of an order that is taken."""
+        status, record = await self.submit(order, key, signature=signature, **more)
+        assert status == 200, record
+        assert isinstance(record, dict)
+        return record
+
+    async def fault(
+        self, order: AnyOrder, key: SigningKey | None = None, *, signature: bytes | None = None, **more: Any
+    ) -> tuple[int, str, str]:
+        """(status, errorType, details) of an order that is refused: nothing is kept of it."""
+        refusal = told(await self.submit(order, key, signature=signature, **more))
+        assert (await self.answer(f"{ORDERS}/hash/{to_hex(self.world.delta_hash(order))}"))[0] == 404
+        return refusal
+
+    def cancellation(self, ids: list[str], key: SigningKey | None = None) -> dict[str, Any]:
+        """The body that cancels orders, signed by the user unless it is said otherwise."""
+        signature = to_compact64(*(key or self.world.user).sign(self.cancel_hash(ids)))
+        return {"orderIds": ids, "signature": to_hex(signature)}
+
+    def cancel_hash(self, ids: list[str]) -> bytes:
+        """What is signed."""
+        separator = delta_domain_separator(
+            DELTA_NAME, DELTA_VERSION, self.world.chain.chain_id, self.world.at.delta
+        )
+        return ORDER_CANCELLATIONS.compiled.digest_for(separator)(OrderCancellations(tuple(ids)))
+
+
+def wire_of(order: Any) -> dict[str, Any]:
+    """An order as `toSign.value` has it."""
+    wire: dict[str, Any] = _TYPES[type(order)].to_wire(order)
+    return wire
+
+
+def told(answer: tuple[int, Any]) -> tuple[int, str, str]:
+    """(status, errorType, details) of a refusal."""
+    status, refusal = answer
+    assert status != 200, refusal
+    assert refusal["details"] == refusal["description"] == refusal["error"]
+    return status, refusal["errorType"], refusal["details"]
+
+
+@asynccontextmanager
+async def an_order_front(
+    folder: Path,
+    *,
+    strict_partner: bool = False,
+    chain: Any = None,
+    tier: RateTier = GENEROUS,
+    now_ms: Callable[[], int] | None = None,
+) -> AsyncIterator[OrderFront]:
+    """The server, on a world that has its money.
+
+    Args:
+        chain: makes another chain of the world's, which the venue asks.
+        tier: of callers; what stands behind 127.0.0.1 is named by X-Forwarded-For.
+        now_ms: the clock of the server, where it is not the wall's.
+    """
+    world = await _world()
+    odd = await world.new_token(symbol="ODD")
+    clock = WallClock()
+    store_settings = parse_settings('[store]\nurl = "sqlite:orders.sqlite3"\n', {}, folder)
+    async with open_store(store_settings, {}, folder, clock.now_ms, in_process=True) as store:
+        leases = Leases(store, secrets.token_hex(8), life_s=10.0, now_ms=clock.now_ms)
+        live = LiveOrders(store, leases)
+        asked = world.chain if chain is None else chain(world.chain)
+        endpoints, admission = _endpoints(world, odd, live, store, asked, tier, strict_partner)
+        router = Router(encode_trading_error)
+        router.mount(surface_of(endpoints, admission, cors_origins=(), body_bytes_max=1 << 20))
+        server = Server(router, _SERVER, wall_ms=now_ms or clock.now_ms)
+        document = openapi_document(endpoints, {})
+        listener = listen("127.0.0.1", 0)
+        port = listener.getsockname()[1]
+        async with trio.open_nursery() as nursery:
+            await nursery.start(leases.run)
+            await nursery.start(server.serve, listener)
+            async with HttpClient("127.0.0.1", port, connections_max=8, limits=Http1Limits()) as client:
+                yield OrderFront(world, odd, live, store, client, document, admission)
+            nursery.cancel_scope.cancel()
+
+
+async def _world() -> World:
+    made = _Made.world
+    if made is None:
+        chain = EmbeddedChain(CHAIN_ID, lambda: int(time.time()), {}, known_errors())
+        made = _Made.world = await a_world(chain)
+        await made.give(made.user, made.weth, 10 * ONE, made.at.delta)
+    else:
+        await made.chain.restore(_Made.snapshot)
+    await made.chain.mine()  # its time is now, however long ago the world was made
+    _Made.snapshot = await made.chain.snapshot()
+    return made
+
+
+_SERVER = ServerSettings()
+
+
+def _endpoints(
+    world: World,
+    odd: bytes,
+    live: LiveOrders,
+    store: Store,
+    chain: Any,
+    tier: RateTier,
+    strict_partner: bool,
+) -> tuple[tuple[Endpoint, ...], Admission]:
+    at = world.at
+    shop = a_shop(
+        chain,
+        tokens=(world.weth, world.usdc, world.dai, b"\x44" * 20),
+        at=(at.router, at.executor, at.rfq, at.delta, at.fee_vault),
+    )
+    rows = ((world.weth, "WETH", 18), (world.usdc, "USDC", 6), (world.dai, "DAI", 18), (odd, "ODD", 18))
+    listed = [
+        TokenSettings(
+            chain_id=CHAIN_ID,
+            address=to_checksum(token),
+            symbol=symbol,
+            decimals=decimals,
+            permit_only=token == odd,
+        )
+        for token, symbol, decimals in rows
+    ]
+    delta = ChainSettings(
+        name="devnet", delta=True, delta_domain_name=DELTA_NAME, delta_domain_version=DELTA_VERSION
+    )
+    place = msgspec.structs.replace(
+        shop.place, settings=delta, tokens=TokenTable(listed, world.weth, "ETH"), chain=chain
+    )
+    market_only = msgspec.structs.replace(
+        place, chain_id=MARKET_ONLY, settings=ChainSettings(name="market", market=True)
+    )
+    partners = {"acme": RegisteredPartner(address=to_checksum(world.partner.address), fee_bps=10)}
+    settings = Settings(partners=partners, strict_partner=strict_partner)
+    venue = VenueSettings(
+        rate_tiers={"public": tier, "keyed": tier},
+        api_keys={
+            "known": ApiKey(secret=Secret(API_KEY, "env:K"), partner="acme"),
+            "operator": ApiKey(secret=Secret(OPERATOR["X-API-KEY"], "env:O"), operator=True),
+        },
+        trusted_proxies=("127.0.0.1",),
+    )
+    admission = Admission(venue, bytes(32))
+    places = {CHAIN_ID: place, MARKET_ONLY: market_only}
+    endpoints = (
+        *OrderSubmission(
+            places,
+            settings,
+            live,
+            store,
+            partner_of=admission.partner,
+            signatures_of=admission.signatures,
+        ).endpoints(),
+        *OrderReads(places, store, sees_all=admission.sees_orders).endpoints(),
+    )
+    return endpoints, admission

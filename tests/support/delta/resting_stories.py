@@ -1,0 +1,202 @@
+"""Limit orders beside a real market: a maker on a socket, the built-in agent on another, and who listens in.
+
+async with a_resting_story(world, tmp_path, {"WETH/USDC": PRICES}) as story:
+    record = await story.submitted(order, type="LIMIT")
+    await story.rests(record)
+    await story.quotes({"WETH/USDC": BETTER})
+    await story.becomes(record, "COMPLETED")
+
+The maker `alpha` is polled by the venue and by the agent `filler`, which bids its firm quotes. The agent
+`ann` is asked whatever `filler` is; it bids nothing unless a story says so. Sweeps come ten times as often.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import patch
+
+import trio
+
+from cambist.config.settings import parse_settings
+from cambist.crypto.addresses import to_checksum
+from cambist.engine.agent.app import opened_agent
+from cambist.engine.chain.deploy.address_book import chain_entry, write_entries
+from cambist.engine.delta.resting import price_watch
+from cambist.engine.process.clock import WallClock
+from cambist.feeds.books.pair_index import PairIndex
+from cambist.feeds.net.streams import listen
+from support.chain.world import ONE, USDC, World
+from support.contracts.delta_agents import StoryAgent
+from support.contracts.settling import Market, a_market
+from support.delta.delta_stories import DeltaStory, Record, running_delta
+from support.makers.agent_role import agent_text
+from support.patience import LATE_ROUND_S, PATIENCE_S, until
+from support.venue.venue_role import (
+    CHAIN_ID,
+    DECIMALS,
+    ENVIRON,
+    MAKER_KEYS,
+    SECRETS,
+    Devnet,
+    running_makers,
+    write_grids,
+)
+
+_SWEEP_S = 0.2
+Pairs = Mapping[str, Mapping[str, Any]]
+
+_MAKER = "alpha"
+_VENUE = """
+[venue.makers.alpha]
+credentials = {{ domain = "venue", access_key = "key-1", secret = "env:ALPHA_SECRET" }}
+[venue.makers.alpha.chains.{chain_id}]
+url = "http://127.0.0.1:{maker}/{chain_id}"
+prices_every_s = 0.05
+[venue.agents.filler]
+url = "http://127.0.0.1:{filler}"
+credentials = {{ domain = "venue", access_key = "key-1", secret = "env:BETA_SECRET" }}
+"""
+
+
+def prices(bid: str, ask: str, amount: str = "50") -> dict[str, Any]:
+    """One level on either side."""
+    return {"bids": [[bid, amount]], "asks": [[ask, amount]]}
+
+
+class RestingStory:
+    """A Delta story with a market around it; what it has not is the story's.
+
+    Attributes:
+        story: venue, agents, balances.
+        home: of the maker's prices.
+    """
+
+    def __init__(self, story: DeltaStory, home: Path) -> None:
+        self.story = story
+        self.home = home
+        self.world = story.world
+        self.web = story.web
+
+    async def submitted(self, order: Any, **changed: Any) -> Record:
+        """The record of a limit order that was taken."""
+        return await self.story.submitted(order, type="LIMIT", **changed)
+
+    async def becomes(self, record: Record, *statuses: str) -> Record:
+        """As the story's."""
+        return await self.story.becomes(record, *statuses)
+
+    async def quotes(self, pairs: Pairs) -> None:
+        """The maker quotes something else; returns at once."""
+        write_grids(self.home, _MAKER, pairs)
+
+    async def quoted(self, base: str, quote: str, bid: str) -> None:
+        """Wait until the venue has this as the maker's best bid, and has looked at what rests since."""
+        ends = self.story.tokens[base], self.story.tokens[quote]
+        place = self.web.app.places[CHAIN_ID]
+        wanted = Fraction(bid) * 10 ** DECIMALS[quote] / 10 ** DECIMALS[base]
+        await until(lambda: _rate(place.pathfinder.best_rate(*ends)) == wanted)
+        await self._looked()
+
+    async def rests(self, record: Record) -> str:
+        """Wait until an order rests, and has been looked at; what is told of that."""
+        await self.story.becomes(record, "ACTIVE")
+        await self._looked()
+        found = ""
+        with trio.fail_after(PATIENCE_S):
+            while not found:
+                told = await self.story.explain(record)
+                found = next((one["text"] for one in told["reasons"] if one["code"] == "resting"), "")
+        return found
+
+    def looks(self) -> int:
+        """That the venue took at resting orders."""
+        return self.web.app.delta.chains[CHAIN_ID].prices.statistics().looks
+
+    async def _looked(self) -> None:
+        """One look from its beginning to its end, sweeps included."""
+        before = self.looks()
+        await until(lambda: self.looks() > before + 1)
+
+    def asked(self) -> int:
+        """Rounds so far."""
+        return len(self.story.agents["ann"].requests)
+
+
+@asynccontextmanager
+async def a_resting_story(
+    world: World, folder: Path, pairs: Pairs, *, market: Market | None = None, again_s: float = 0.1
+) -> AsyncGenerator[RestingStory]:
+    """Everything, once the books are live.
+
+    Args:
+        folder: for its state; a second story in the same folder is a restart.
+        market: of the story before.
+        again_s: the auctioneer's pause after a round without a settlement.
+    """
+    market = market or await _stocked(world)
+    tokens = {"WETH": world.weth, "USDC": world.usdc, "DAI": world.dai, "WBTC": b"\x0d" * 20}
+    entry = chain_entry(
+        "devnet",
+        world.at,
+        wrappedNative=to_checksum(world.weth),
+        permit2=to_checksum(world.permit2),
+        tokens={
+            symbol: {"address": to_checksum(address), "decimals": DECIMALS[symbol]}
+            for symbol, address in tokens.items()
+        },
+    )
+    devnet = Devnet(world.chain, cast("Any", SimpleNamespace(entry=entry, url="http://127.0.0.1:9")))
+    home = folder / "filler"
+    home.mkdir(exist_ok=True)
+    write_entries(home, {CHAIN_ID: entry})
+    async with AsyncExitStack() as owned:
+        owned.enter_context(patch.object(price_watch, "RESTING_SWEEP_S", _SWEEP_S))
+        makers = await owned.enter_async_context(running_makers(folder, devnet, {_MAKER: pairs}))
+        _, maker_port = makers[_MAKER]
+        environ = ENVIRON | {"VENUE_SECRET": SECRETS["beta"]}
+        text = agent_text(devnet, {_MAKER: maker_port})
+        filler = await owned.enter_async_context(
+            opened_agent(
+                parse_settings(text, environ, home),
+                environ=environ,
+                folder=home,
+                clock=WallClock(),
+                chains={CHAIN_ID: world.chain},
+            )
+        )
+        listener = listen("127.0.0.1", 0)
+        nursery = await owned.enter_async_context(trio.open_nursery())
+        await nursery.start(filler.run, listener)
+        more = _VENUE.format(chain_id=CHAIN_ID, maker=maker_port, filler=listener.getsockname()[1])
+        agents = {"ann": StoryAgent("ann", market)}
+        delta = f"round_s = {LATE_ROUND_S}\nagain_s = {again_s}\nagain_s_max = {again_s}"
+        async with running_delta(market, folder, agents, delta=delta, more=more) as story:
+            resting = RestingStory(story, folder / f"maker-{_MAKER}")
+            for index in (
+                story.web.app.places[CHAIN_ID].index,
+                filler.places[CHAIN_ID].makers.index,
+            ):
+                await until(partial(_has_books, index, len(pairs)))
+            yield resting
+        nursery.cancel_scope.cancel()
+
+
+async def _stocked(world: World) -> Market:
+    market = await a_market(world)
+    key = MAKER_KEYS[_MAKER]
+    await world.chain.set_balance(key.address, 2_000 * ONE)
+    for token, amount in ((world.weth, 1_000 * ONE), (world.usdc, 10**6 * USDC), (world.dai, 10**6 * ONE)):
+        await world.give(key, token, amount, world.at.rfq)
+    return market
+
+
+def _has_books(index: PairIndex, count: int) -> bool:
+    return len(list(index.books())) == count
+
+
+def _rate(found: tuple[int, int] | None) -> Fraction:
+    return Fraction(0) if found is None else Fraction(*found)

@@ -1,0 +1,1 @@
+"""Streams of order events and receivers of webhooks."""

@@ -1,0 +1,1 @@
+"""Market makers and agents: right, slow and bad; live books."""

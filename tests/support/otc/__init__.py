@@ -1,0 +1,1 @@
+"""OTC orders: fronts, stories, the engine."""

@@ -1,0 +1,171 @@
+"""The engine of OTC orders with a real indexer and a store in this process, on a chain that is a dictionary.
+
+async with otc_venue(folder) as venue:
+    row = await venue.submit(an_order())
+    venue.chain.fills(row, 5)
+    venue.chain.mine()
+    await venue.becomes(row, OtcState.FULFILLED)
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import trio
+
+from cambist.codecs.messages.vocabulary import OtcState
+from cambist.crypto.signatures import to_65
+from cambist.engine.orders.followed_chain import FollowedChains
+from cambist.engine.orders.order_engines import Footing, OrderEngines
+from cambist.engine.orders.order_units import OTC
+from cambist.engine.orders.scheduler import Scheduler
+from cambist.engine.otc.document import OtcDocument
+from cambist.engine.otc.engine import open_otc
+from cambist.engine.otc.live_orders import LiveOtc
+from cambist.engine.store.leases import Leases
+from cambist.engine.store.queries import by
+from cambist.engine.store.rows import OtcOrderRow, amount32, amount_of
+from cambist.engine.store.store import Store
+from cambist.engine.store.tables import OTC_ORDER
+from support.chain.world import person
+from support.otc.otc_chain import RFQ, OtcChain
+from support.patience import PATIENCE_S, until
+from support.store.stores import NOW_MS, Engine, an_otc_order
+
+CONFIRMATIONS = 3
+KEY = person(40)
+MAKER = KEY.address
+
+
+def a_document(row: OtcOrderRow, **changed: Any) -> OtcDocument:
+    """What came with an order: signed by the maker's key, or by nobody yet where it is a DRAFT."""
+    signature = b"\x51" * 65 if row.status is OtcState.DRAFT else to_65(*KEY.sign(row.order_hash))
+    values: dict[str, Any] = {
+        "nonce_and_meta": bytes(32), "expiry": 0, "signature": signature, "permit": None,
+        "filled_before": amount32(0),
+    }  # fmt: skip
+    return OtcDocument(**values | changed)
+
+
+def an_order(number: int = 1, amount: int = 100, **changed: Any) -> OtcOrderRow:
+    """A new one of the maker's, of WETH, that has its funds."""
+    some = amount32(amount)
+    funds = dict.fromkeys(("maker_balance", "reserved", "swappable"), some)
+    if changed.get("status", OtcState.PENDING) is not OtcState.PENDING:
+        funds = dict.fromkeys(funds, amount32(0))
+    values: dict[str, Any] = {"maker": MAKER, "maker_amount": some, "remaining": some} | funds | changed
+    return an_otc_order(number, **values)
+
+
+class OtcVenue:
+    """What runs, and what is asked of it.
+
+    Args:
+        count: shards that it wants, of 256.
+
+    Attributes:
+        jumped_ms: that the wall clock was set forward by, beside trio's time.
+    """
+
+    def __init__(self, store: Store, chain: OtcChain, name: str = "one", count: int = 256) -> None:
+        self.store = store
+        self.chain = chain
+        self.jumped_ms = 0
+        self.leases = Leases(store, name, life_s=60, now_ms=simulated_ms, count=count)
+        settings = SimpleNamespace(rfq=True, delta=False, confirmations=CONFIRMATIONS)
+        place: Any = SimpleNamespace(chain_id=1, chain=chain, settings=settings, rfq=RFQ, delta=b"")
+        places = cast("Any", {1: place})
+        chains = FollowedChains(places, store, self.clock)
+        footing = Footing(store, self.leases, Scheduler(self.clock), chains, self.clock)
+        self.engine = open_otc(footing, places)
+        self.engines = OrderEngines(footing, [self.engine])
+        self.orders = self.engine.orders
+        self.followed = chains.of(1)
+        self.funds = self.engine.chains[1].funds
+
+    def clock(self) -> int:
+        """What time it is."""
+        return simulated_ms() + self.jumped_ms
+
+    async def submit(self, row: OtcOrderRow, document: OtcDocument | None = None) -> OtcOrderRow:
+        """Keep an order."""
+        return await self.orders.submit(row, a_document(row) if document is None else document)
+
+    def live(self, row: OtcOrderRow) -> LiveOtc:
+        """It as it is in memory. AssertionError: it is not."""
+        found = self.orders.get(row.order_hash)
+        assert found is not None
+        return found
+
+    async def row(self, row: OtcOrderRow) -> OtcOrderRow:
+        """It as the store has it."""
+        (found,) = await self.store.read(by(OTC_ORDER, row.order_hash))
+        return OTC.found(found[0])
+
+    async def when(self, row: OtcOrderRow, is_so: Callable[[OtcOrderRow], object]) -> OtcOrderRow:
+        """It as the store has it, once that is so, and memory agrees."""
+        with trio.fail_after(PATIENCE_S):
+            while True:
+                found = await self.row(row)
+                live = self.orders.get(row.order_hash)
+                if is_so(found) and (found == live.row if live is not None else found.is_final):
+                    return found
+                await trio.sleep(0.005)  # between two looks at a condition
+
+    async def becomes(self, row: OtcOrderRow, status: OtcState) -> OtcOrderRow:
+        """It as the store has it, once it has that status."""
+        return await self.when(row, lambda found: found.status is status)
+
+    async def has_left(self, row: OtcOrderRow, amount: int) -> OtcOrderRow:
+        """The same, once so much is left of it."""
+        return await self.when(row, lambda found: amount_of(found.remaining) == amount)
+
+    async def is_told(self) -> None:
+        """Wait until the chain is read to its head, and no account is left to be read."""
+        head = self.chain.head.hash
+
+        def is_so() -> bool:
+            top = self.followed.read_to()
+            waiting = self.funds.statistics().waiting
+            return top is not None and top.hash == head and not waiting and not self.followed.watch._fresh
+
+        await until(is_so)
+        for _ in range(50):  # what was begun comes to its end
+            await trio.lowlevel.checkpoint()
+
+
+def simulated_ms() -> int:
+    """Trio's time, since NOW_MS."""
+    return NOW_MS + round(trio.current_time() * 1_000)
+
+
+def funds_of(row: OtcOrderRow) -> tuple[int, int, int]:
+    """(makerBalance, reserved, swappable)."""
+    return amount_of(row.maker_balance), amount_of(row.reserved), amount_of(row.swappable)
+
+
+@asynccontextmanager
+async def otc_store(folder: Path) -> AsyncIterator[Store]:
+    """A store in this process."""
+    async with Engine("sqlite:cambist.sqlite3", folder, in_process=True).open() as store:
+        yield store
+
+
+@asynccontextmanager
+async def running(store: Store, chain: OtcChain, **given: Any) -> AsyncIterator[OtcVenue]:
+    """A venue on a store, until it ends with the block; another may be begun after it."""
+    venue = OtcVenue(store, chain, **given)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(venue.engines.run)
+        yield venue
+        nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def otc_venue(folder: Path, chain: OtcChain | None = None) -> AsyncIterator[OtcVenue]:
+    """Everything, running."""
+    async with otc_store(folder) as store, running(store, OtcChain() if chain is None else chain) as venue:
+        await venue.is_told()
+        yield venue

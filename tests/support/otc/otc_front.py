@@ -1,0 +1,307 @@
+"""OTC orders over HTTP, on a chain with everything on it, and a store: posted, read, filled and cancelled.
+
+async with an_otc_front(tmp_path) as front:
+    order = front.an_order()
+    stored = await front.posted(order)
+    assert await front.get(f"/ft/order/{stored['orderHash']}") == stored
+
+The maker has 10,000 USDC and the taker 10 WETH, which the RFQ contract may take. Chain 31337 has RFQ, and so
+has 31338, whose contract nobody calls; 100 is a Market chain. The engine of OTC orders runs unless told
+otherwise; then what is kept stays as it is.
+"""
+
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+import trio
+
+from cambist.codecs.contracts import calldata
+from cambist.codecs.eip712_orders.nonce_and_meta import pack_otc
+from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
+from cambist.codecs.http1 import Http1Limits, Response
+from cambist.config.chains import ChainSettings
+from cambist.config.sections.server import ServerSettings
+from cambist.config.sections.venue import RateTier, VenueSettings
+from cambist.config.settings import parse_settings
+from cambist.config.tokens import TokenSettings
+from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import parse_hex, to_hex
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.engine.admission.admission import Admission
+from cambist.engine.api.openapi import openapi_document
+from cambist.engine.api.routes import encode_trading_error, mount_endpoints
+from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.chain.port import Receipt
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from cambist.engine.orders.order_engines import OrderEngines, open_footing
+from cambist.engine.orders.order_units import OTC
+from cambist.engine.orders.scheduler import Scheduler
+from cambist.engine.otc.api import OtcEndpoints
+from cambist.engine.otc.engine import OtcEngine, open_otc
+from cambist.engine.process.clock import WallClock
+from cambist.engine.routing.tokens import TokenTable
+from cambist.engine.served.served_chain import ServedChain
+from cambist.engine.server import Router, Server
+from cambist.engine.store.process.opening import open_store
+from cambist.engine.store.queries import by
+from cambist.engine.store.rows import OtcOrderRow
+from cambist.engine.store.store import Store
+from cambist.engine.store.tables import OTC_ORDER
+from cambist.feeds.books.pair_index import PairIndex
+from cambist.feeds.books.usd_prices import UsdPrices
+from cambist.feeds.net.http_client import HttpClient
+from cambist.feeds.net.streams import listen
+from support.chain.world import ONE, USDC, World, a_world
+from support.patience import PATIENCE_S
+from support.venue.market_place import a_shop
+
+CHAIN_ID, OTHER_RFQ, MARKET_ONLY = 31_337, 31_338, 100
+P2P = f"/ft/p2p/{CHAIN_ID}"
+FILLABLE = f"/ft/fillablebalance/{CHAIN_ID}"
+OTHER_CONTRACT = b"\x5f" * 20
+GENEROUS = RateTier(per_s=100_000, burst=100_000)
+
+
+class _Made:
+    """The world that all fronts of a session begin with, and the way back to it."""
+
+    world: World | None = None
+    snapshot = 0
+
+
+class OtcFront:
+    """Asks a server that takes OTC orders.
+
+    Attributes:
+        world: the chain.
+        engine: of the orders.
+        document: what OpenAPI says of it.
+        later_s: by which the venue's clock is ahead.
+    """
+
+    def __init__(self, world: World, store: Store) -> None:
+        self.world = world
+        self.store = store
+        self.later_s = 0
+        self.engine: OtcEngine
+        self.scheduler: Scheduler
+        self.document: dict[str, Any]
+        self._client: HttpClient
+        self._nonce = 0
+
+    def now_ms(self) -> int:
+        """The venue's clock."""
+        return WallClock().now_ms() + 1_000 * self.later_s
+
+    # --- Requests ---------------------------------------------------------------------------------------
+
+    async def ask(
+        self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> Response:
+        """One request as it stands."""
+        sent = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
+        return await self._client.request(method.encode(), target.encode(), sent, body, deadline_s=PATIENCE_S)
+
+    async def answer(self, path: str, **query: Any) -> tuple[int, Any]:
+        """Status and JSON of a GET."""
+        response = await self.ask("GET", f"{path}?{urlencode(query)}" if query else path)
+        return response.status, msgspec.json.decode(response.body)
+
+    async def get(self, path: str, **query: Any) -> Any:
+        """The JSON of a GET that is answered 200."""
+        status, told = await self.answer(path, **query)
+        assert status == 200, told
+        return told
+
+    async def post(self, path: str, body: Any) -> tuple[int, Any]:
+        """Status and JSON of a POST."""
+        response = await self.ask("POST", path, msgspec.json.encode(body))
+        return response.status, msgspec.json.decode(response.body)
+
+    # --- Orders -----------------------------------------------------------------------------------------
+
+    def an_order(self, **changed: Any) -> RfqOrder:
+        """The maker offers the taker 2,500 USDC for one WETH, for ever."""
+        self._nonce += 1
+        meta = pack_otc(self.world.maker.address, self._nonce)
+        given = {"nonce_and_meta": meta, "taker": self.world.taker.address} | changed
+        return self.world.an_rfq_order(**given)
+
+    def body(
+        self, order: RfqOrder, key: SigningKey | None = None, *, signature: bytes | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """What is posted, signed by the maker unless it is said otherwise."""
+        signed = self.world.signed(order, key) if signature is None else signature
+        wire: dict[str, Any] = RFQ_ORDER.to_wire(order)
+        return {
+            **wire,
+            "nonceAndMeta": str(order.nonce_and_meta),
+            "expiry": order.expiry,
+            "signature": to_hex(signed),
+            **more,
+        }
+
+    async def submit(self, order: RfqOrder, key: SigningKey | None = None, **more: Any) -> tuple[int, Any]:
+        """Status and JSON of a post."""
+        return await self.post(P2P, self.body(order, key, **more))
+
+    async def posted(self, order: RfqOrder, key: SigningKey | None = None, **more: Any) -> dict[str, Any]:
+        """The stored order of a post that is taken, which holds itself twice."""
+        status, told = await self.submit(order, key, **more)
+        assert status == 200, told
+        stored = told.pop("order")
+        assert stored == told
+        assert isinstance(stored, dict)
+        return stored
+
+    async def fault(
+        self, order: RfqOrder, key: SigningKey | None = None, **more: Any
+    ) -> tuple[int, str, str]:
+        """(status, errorType, details) of an order that is refused: nothing is kept of it."""
+        refusal = told(await self.submit(order, key, **more))
+        assert (await self.answer(f"/ft/order/{self.hash_of(order)}"))[0] == 404
+        return refusal
+
+    def hash_of(self, order: RfqOrder) -> str:
+        """As answers have it."""
+        return to_hex(self.world.rfq_hash(order))
+
+    async def order(self, stored: dict[str, Any]) -> dict[str, Any]:
+        """As it is now."""
+        found: dict[str, Any] = await self.get(f"/ft/order/{stored['orderHash']}")
+        return found
+
+    async def until(self, stored: dict[str, Any], **wanted: Any) -> dict[str, Any]:
+        """The order, once its members are these."""
+        found: dict[str, Any] = {}
+        with trio.move_on_after(PATIENCE_S):
+            while True:
+                found = await self.order(stored)
+                if all(found[name] == value for name, value in wanted.items()):
+                    return found
+                await trio.sleep(0.01)
+        raise AssertionError(f"{found} has not become {wanted}")
+
+    async def row(self, stored: dict[str, Any]) -> OtcOrderRow:
+        """As the store has it."""
+        (rows,) = await self.store.read(by(OTC_ORDER, parse_hex(stored["orderHash"], "orderHash")))
+        return OTC.found(rows[0])
+
+    # --- Time and the chain ------------------------------------------------------------------------------
+
+    async def pass_time(self, seconds: int) -> None:
+        """It is so much later, for the venue and on the chain."""
+        self.later_s += seconds
+        await self.world.chain.set_time(self.now_ms() // 1_000)
+        await self.world.chain.mine()
+        self.scheduler.at(0, "time has passed", lambda: None)
+
+    async def fill(self, order: RfqOrder, taker_amount: int | None = None) -> Receipt:
+        """By the taker: the whole of it, or a part."""
+        signature, rfq = self.world.signed(order), self.world.at.rfq
+        data = calldata.fill_order(order, signature)
+        if taker_amount is not None:
+            data = calldata.partial_fill_order(order, signature, taker_amount)
+        return await self.world.send(self.world.taker, rfq, data)
+
+
+def told(answer: tuple[int, Any]) -> tuple[int, str, str]:
+    """(status, errorType, details) of a refusal."""
+    status, refusal = answer
+    assert status != 200, refusal
+    assert refusal.keys() == {"errorType", "details", "requestId"}
+    assert refusal["requestId"]
+    return status, refusal["errorType"], refusal["details"]
+
+
+@asynccontextmanager
+async def an_otc_front(
+    folder: Path,
+    *,
+    runs: bool = True,
+    chain: Any = None,
+    tier: RateTier = GENEROUS,
+    small_usd: Decimal = Decimal(1),
+) -> AsyncIterator[OtcFront]:
+    """The server, on a world that has its money.
+
+    Args:
+        runs: the engine does.
+        chain: makes another chain of the world's, which the venue asks.
+        tier: of callers.
+    """
+    world = await _world()
+    settings = parse_settings('[store]\nurl = "sqlite:orders.sqlite3"\n', {}, folder)
+    async with open_store(settings, {}, folder, WallClock().now_ms, in_process=True) as store:
+        front = OtcFront(world, store)
+        places = _places(world, world.chain if chain is None else chain(world.chain))
+        followed = {CHAIN_ID: places[CHAIN_ID]}
+        footing = open_footing(settings, store, followed, front.now_ms)
+        front.engine = engine = open_otc(footing, followed)
+        front.scheduler = footing.scheduler
+        engines = OrderEngines(footing, [engine])
+        admission = Admission(VenueSettings(rate_tiers={"public": tier, "keyed": tier}), bytes(32))
+        endpoints = OtcEndpoints(
+            places, engine.orders, store, small_usd=small_usd, signatures_of=admission.signatures
+        ).endpoints()
+        front.document = openapi_document(endpoints, {})
+        router = Router(encode_trading_error)
+        mount_endpoints(router, endpoints, admission, body_bytes_max=1 << 20)
+        listener = listen("127.0.0.1", 0)
+        port = listener.getsockname()[1]
+        async with trio.open_nursery() as nursery:
+            await nursery.start(engines.run if runs else footing.leases.run)
+            server = Server(router, ServerSettings(), wall_ms=front.now_ms)
+            await nursery.start(server.serve, listener)
+            async with HttpClient("127.0.0.1", port, connections_max=8, limits=Http1Limits()) as client:
+                front._client = client
+                yield front
+            nursery.cancel_scope.cancel()
+
+
+async def _world() -> World:
+    made = _Made.world
+    if made is None:
+        chain = EmbeddedChain(CHAIN_ID, lambda: int(time.time()), {}, known_errors())
+        made = _Made.world = await a_world(chain)
+        await made.give(made.maker, made.usdc, 10_000 * USDC, made.at.rfq)
+        await made.give(made.taker, made.weth, 10 * ONE, made.at.rfq)
+    else:
+        await made.chain.restore(_Made.snapshot)
+    await made.chain.mine()  # its time is now, however long ago the world was made
+    _Made.snapshot = await made.chain.snapshot()
+    return made
+
+
+def _places(world: World, chain: Any) -> dict[int, ServedChain]:
+    at = world.at
+    shop = a_shop(
+        chain,
+        tokens=(world.weth, world.usdc, world.dai, b"\x44" * 20),
+        at=(at.router, at.executor, at.rfq, at.delta, at.fee_vault),
+    )
+    rows = ((world.weth, "WETH", 18), (world.usdc, "USDC", 6), (world.dai, "DAI", 18))
+    listed = [
+        TokenSettings(chain_id=CHAIN_ID, address=to_checksum(token), symbol=symbol, decimals=decimals)
+        for token, symbol, decimals in rows
+    ]
+    usd = UsdPrices(PairIndex(), {world.usdc: 6, world.dai: 18}, frozenset({world.usdc, world.dai}))
+    place = msgspec.structs.replace(
+        shop.place,
+        settings=ChainSettings(name="devnet", rfq=True),
+        tokens=TokenTable(listed, world.weth, "ETH"),
+        usd=usd,
+    )
+    return {
+        CHAIN_ID: place,
+        OTHER_RFQ: msgspec.structs.replace(place, chain_id=OTHER_RFQ, rfq=OTHER_CONTRACT),
+        MARKET_ONLY: msgspec.structs.replace(
+            place, chain_id=MARKET_ONLY, settings=ChainSettings(name="market", market=True)
+        ),
+    }

@@ -1,0 +1,1 @@
+"""Servers, raw sockets and floods."""

@@ -1,0 +1,1 @@
+"""Stores, rows and load for them, on both databases."""

@@ -1,0 +1,506 @@
+"""A venue in one process with all that it trades with: a devnet chain behind JSON-RPC, makers, the venue.
+
+async with running_venue(tmp_path) as venue:
+    quote = await venue.get("/v2/quote", **venue.selling("WETH", 1, "USDC"))
+
+Two makers stand on the chain: `alpha` over the WebSocket, `beta` polled. Both quote WETH/USDC and WETH/DAI,
+the latter a little worse; both have funds and have allowed them to the RFQ contract.
+
+A chain as `cambist devnet` furnishes it, made once in each test process.
+
+Contracts, tokens and what accounts have are those of `furnish`; a snapshot leads back to them. Who takes the
+chain has it alone; whoever wants one meanwhile, or after too many blocks, gets one that is furnished anew.
+"""
+
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+import trio
+from msgspec import Struct
+
+from cambist.codecs.contracts.calldata import approve, balance_of
+from cambist.codecs.http1 import Http1Limits, Response
+from cambist.config import limits
+from cambist.config.chains import ChainSettings
+from cambist.config.errors import ChainError
+from cambist.config.settings import Settings, parse_settings
+from cambist.crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
+from cambist.crypto.hexadecimal import parse_hex
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.chain.deploy.address_book import DeployedChain, write_entries
+from cambist.engine.chain.port import DevChain, EthCall
+from cambist.engine.chain.transact import DEV_GAS, transact
+from cambist.engine.dev.devnet.furnish import furnish
+from cambist.engine.dev.devnet.node import DevNode
+from cambist.engine.dev.devnet.serve import EMBEDDED, DevnetOptions, RunningChain, running_chain
+from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from cambist.engine.dev.embedded.evm import IS_INSTALLED
+from cambist.engine.maker.app import MakerApp
+from cambist.engine.process.clock import WallClock
+from cambist.engine.venue.app import VenueApp, opened_venue
+from cambist.feeds.net.http_client import HttpClient
+from cambist.feeds.net.streams import listen
+from support.patience import PATIENCE_S, until
+
+
+class _Made(Struct):
+    """A furnished chain that nobody has, and the snapshot that leads back to it."""
+
+    chain: EmbeddedChain
+    entry: DeployedChain
+    snapshot: int
+
+
+_free: list[_Made] = []
+
+
+@asynccontextmanager
+async def warm_chain(
+    chain_id: int,
+    keys: Sequence[SigningKey],
+    more: Callable[[EmbeddedChain, DeployedChain], Awaitable[None]],
+) -> AsyncIterator[tuple[EmbeddedChain, DeployedChain]]:
+    """A furnished chain whose latest block is of now.
+
+    Args:
+        chain_id, keys: as of a devnet; the same in all calls of a process.
+        more: what is done to a chain once it is furnished, the same in all calls as well.
+    """
+    made = await _restored() or await _new(chain_id, keys, more)
+    await made.chain.set_automine(on=True)
+    await made.chain.mine()  # its time is now, however long ago it was made
+    yield made.chain, made.entry
+    _free.append(made)  # a story that failed does not come here, and the next one gets a new chain
+
+
+async def _restored() -> _Made | None:
+    """The one that is free, as it was made; None where there is none, or none that leads back."""
+    while _free:
+        made = _free.pop()
+        try:
+            await made.chain.restore(made.snapshot)
+        except ChainError:
+            continue
+        made.snapshot = await made.chain.snapshot()
+        return made
+    return None
+
+
+async def _new(
+    chain_id: int,
+    keys: Sequence[SigningKey],
+    more: Callable[[EmbeddedChain, DeployedChain], Awaitable[None]],
+) -> _Made:
+    chain = EmbeddedChain(chain_id, lambda: int(time.time()), {}, known_errors())
+    entry = await furnish(chain, keys, ChainSettings(name="devnet"))
+    await more(chain, entry)
+    return _Made(chain, entry, await chain.snapshot())
+
+
+CHAIN_ID = 31_337
+KEYS = tuple(account_keys(DEV_MNEMONIC, limits.DEVNET_ACCOUNTS))
+RELAYER = KEYS[1]
+MAKER_KEYS = {"alpha": KEYS[2], "beta": KEYS[3]}
+USER, STRANGER = KEYS[4], KEYS[5]
+SECRETS = {"alpha": "the secret of alpha", "beta": "the secret of beta"}
+DECIMALS = {"ETH": 18, "WETH": 18, "USDC": 6, "DAI": 18, "WBTC": 8}
+ROUTE_SEAL = "the seal of all routes"
+API_KEY = "the-key-of-a-tester"
+ENVIRON = {
+    "ROUTE_SEAL": ROUTE_SEAL,
+    "TESTER_KEY": API_KEY,
+    **{f"{name.upper()}_SECRET": secret for name, secret in SECRETS.items()},
+    **{f"{name.upper()}_KEY": key.secret32().hex() for name, key in MAKER_KEYS.items()},
+    "RELAYER_KEY": RELAYER.secret32().hex(),
+}
+GRIDS: dict[str, dict[str, Any]] = {
+    "alpha": {
+        "WETH/USDC": {
+            "bids": [["2500", "5"], ["2499", "20"], ["2490", "20"]],
+            "asks": [["2501", "5"], ["2502", "20"], ["2510", "20"]],
+        },
+        "WETH/DAI": {"bids": [["2498", "20"]], "asks": [["2503", "20"]]},
+    },
+    "beta": {
+        "WETH/USDC": {"bids": [["2499.5", "5"], ["2495", "20"]], "asks": [["2501.5", "5"], ["2506", "20"]]},
+        "WETH/DAI": {"bids": [["2497", "20"]], "asks": [["2504", "20"]]},
+        "WBTC/USDC": {"bids": [["60000", "2"]], "asks": [["60100", "2"]]},
+    },
+}
+"""Maker -> pair -> what it quotes."""
+
+_MAKER = """
+state_dir = "."
+[server]
+port = 0
+[chains.{chain_id}]
+name = "devnet"
+rfq = true
+rfq_contract = "{rfq}"
+[keys.maker]
+source = "env:{NAME}_KEY"
+policy.contracts = ["{chain_id}:{rfq}"]
+[auth.domains.venue]
+keys = [{{ access_key = "key-1", secret = "env:{NAME}_SECRET" }}]
+[maker.chains.{chain_id}]
+key = "maker"
+takers = ["{executor}"]
+price_source = "static"
+price_options = {{ path = "{name}.json" }}
+"""
+_VENUE = """
+state_dir = "."
+route_seal_keys = ["env:ROUTE_SEAL"]
+[server]
+port = 0
+[chains.{chain_id}]
+name = "devnet"
+delta = true
+market = true
+rfq = true
+[chains.{chain_id}.node]
+urls = ["{url}"]
+ws_urls = ["{ws_url}"]
+[venue]
+blacklist_s = 60
+[venue.rate_tiers]
+public = {{ per_s = 100000, burst = 100000 }}
+keyed = {{ per_s = 100000, burst = 100000 }}
+[venue.api_keys.tester]
+secret = "env:TESTER_KEY"
+operator = true
+"""
+_RELAYER = """
+[keys.relayer]
+source = "env:RELAYER_KEY"
+[relayers.{chain_id}]
+key = "relayer"
+"""
+_VENUE_MAKER = """
+[venue.makers.{name}]
+credentials = {{ domain = "venue", access_key = "key-1", secret = "env:{NAME}_SECRET" }}
+[venue.makers.{name}.chains.{chain_id}]
+url = "http://127.0.0.1:{port}/{chain_id}"
+prices_every_s = 0.1
+"""
+
+
+class Devnet:
+    """A chain that is served.
+
+    Attributes:
+        chain: itself; `running` says where its node and its contracts are.
+    """
+
+    def __init__(self, chain: DevChain, running: RunningChain) -> None:
+        self.chain = chain
+        self.running = running
+
+    @property
+    def entry(self) -> DeployedChain:
+        """Its contracts and tokens."""
+        return self.running.entry
+
+    def at(self, name: str) -> bytes:
+        """The address of a token by its symbol, or of a contract: `rfq`, `router`, `executor`, `delta`."""
+        return parse_hex(self.text(name), name)
+
+    def text(self, name: str) -> str:
+        """As `at`, as text; ETH is the placeholder."""
+        if name == "ETH":
+            return limits.NATIVE_PLACEHOLDER
+        token = self.entry.tokens.get(name)
+        return token.address if token else getattr(self.entry, name)
+
+    async def allow(
+        self, owner: SigningKey, token: str, spender: str, amount: int = limits.UINT256_MAX
+    ) -> None:
+        """Let a contract take an owner's tokens."""
+        await transact(self.chain, owner, self.at(token), approve(self.at(spender), amount), gas=DEV_GAS)
+
+    async def balance(self, who: SigningKey | bytes, token: str) -> int:
+        """Raw units."""
+        address = who.address if isinstance(who, SigningKey) else who
+        if token == "ETH":
+            return await self.chain.balance(address)
+        return int.from_bytes(await self.chain.call(EthCall(self.at(token), balance_of(address))), "big")
+
+
+class RunningVenue:
+    """A venue that serves, and who asks it.
+
+    Attributes:
+        devnet: the chain it trades on.
+        makers: those that it routes to, by name.
+    """
+
+    def __init__(
+        self, app: VenueApp, devnet: Devnet, makers: Mapping[str, MakerApp], client: HttpClient, port: int
+    ) -> None:
+        self.app = app
+        self.devnet = devnet
+        self.makers = makers
+        self.client = client
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+        self._key: dict[str, str] = {}
+
+    @contextmanager
+    def with_key(self) -> Iterator[None]:
+        """All that is asked meanwhile carries an API key."""
+        self._key = {"x-api-key": API_KEY}
+        try:
+            yield
+        finally:
+            self._key = {}
+
+    async def ask(
+        self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> Response:
+        """One request as it stands."""
+        sent = [(name.encode(), value.encode()) for name, value in (self._key | dict(headers or {})).items()]
+        return await self.client.request(method.encode(), target.encode(), sent, body, deadline_s=PATIENCE_S)
+
+    async def answer(self, path: str, **query: Any) -> tuple[int, Any]:
+        """Status and JSON of a GET; a parameter that is None is left out."""
+        told = {name: value for name, value in query.items() if value is not None}
+        response = await self.ask("GET", f"{path}?{urlencode(told)}" if told else path)
+        return response.status, msgspec.json.decode(response.body)
+
+    async def get(self, path: str, **query: Any) -> Any:
+        """The JSON of a GET that is answered 200."""
+        status, told = await self.answer(path, **query)
+        assert status == 200, told
+        return told
+
+    async def post(self, path: str, body: Any, **query: Any) -> tuple[int, Any]:
+        """Status and JSON of a POST; a body of bytes is sent as it stands."""
+        raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
+        target = f"{path}?{urlencode(query)}" if query else path
+        response = await self.ask("POST", target, raw, {"content-type": "application/json"})
+        return response.status, msgspec.json.decode(response.body)
+
+    def selling(self, src: str, whole: float, dest: str, **more: Any) -> dict[str, Any]:
+        """Parameters of GET /v2/quote: sell so many whole tokens."""
+        return self._trade("SELL", src, dest, round(whole * 10 ** DECIMALS[src]), more)
+
+    def buying(self, dest: str, whole: float, src: str, **more: Any) -> dict[str, Any]:
+        """Parameters of GET /v2/quote: buy so many whole tokens."""
+        return self._trade("BUY", src, dest, round(whole * 10 ** DECIMALS[dest]), more)
+
+    def _trade(self, side: str, src: str, dest: str, amount: int, more: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "chainId": CHAIN_ID,
+            "srcToken": self.devnet.text(src),
+            "destToken": self.devnet.text(dest),
+            "amount": str(amount),
+            "srcDecimals": DECIMALS[src],
+            "destDecimals": DECIMALS[dest],
+            "side": side,
+        } | more
+
+    def quote_prices(self, maker: str, folder: Path, **pairs: Any) -> None:
+        """Change what a maker quotes: all of its pairs."""
+        write_grids(folder, maker, pairs)
+
+
+def write_grids(folder: Path, maker: str, pairs: Mapping[str, Any]) -> None:
+    """The static price source of a maker, replaced in one step."""
+    beside = folder / f"{maker}.json.new"
+    beside.write_bytes(msgspec.json.encode({"prices": pairs}))
+    beside.replace(folder / f"{maker}.json")
+
+
+@asynccontextmanager
+async def served_devnet(folder: Path) -> AsyncIterator[Devnet]:
+    """An embedded chain behind JSON-RPC, with makers who have allowed their tokens to the RFQ contract."""
+    async with _running_chain(folder) as devnet:
+        write_entries(folder, {CHAIN_ID: devnet.running.entry})
+        yield devnet
+
+
+@asynccontextmanager
+async def _running_chain(folder: Path) -> AsyncIterator[Devnet]:
+    if not IS_INSTALLED:
+        async with _running_anvil(folder) as devnet:
+            yield devnet
+        return
+    listener = listen("127.0.0.1", 0)
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    async with (
+        warm_chain(CHAIN_ID, KEYS, _allow_makers_tokens) as (chain, entry),
+        DevNode.opened(chain, KEYS, are_public=True) as node,
+        trio.open_nursery() as nursery,
+    ):
+        await nursery.start(node.server.serve, listener)
+        yield Devnet(chain, RunningChain(CHAIN_ID, EMBEDDED, url, entry))
+        nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _running_anvil(folder: Path) -> AsyncIterator[Devnet]:
+    wanted = DevnetOptions(
+        chains={CHAIN_ID: ChainSettings(name="devnet")},
+        host="127.0.0.1",
+        port=0,
+        keys=KEYS,
+        mnemonic=DEV_MNEMONIC,
+        block_time_s=0,
+        anvil=True,
+        state_dir=folder,
+    )
+    async with running_chain(wanted, os.environ, CHAIN_ID) as (chain, running):
+        await _allow_makers_tokens(chain, running.entry)
+        yield Devnet(chain, running)
+
+
+async def _allow_makers_tokens(chain: DevChain, entry: DeployedChain) -> None:
+    devnet = Devnet(chain, RunningChain(CHAIN_ID, "", "", entry))
+    for key in MAKER_KEYS.values():
+        for token in ("WETH", "USDC", "DAI", "WBTC"):
+            await devnet.allow(key, token, "rfq")
+
+
+@asynccontextmanager
+async def running_makers(
+    folder: Path, devnet: Devnet, grids: Mapping[str, Mapping[str, Any]]
+) -> AsyncIterator[dict[str, tuple[MakerApp, int]]]:
+    """Makers by name, each with its port."""
+    async with AsyncExitStack() as owned, trio.open_nursery() as nursery:
+        makers: dict[str, tuple[MakerApp, int]] = {}
+        for name, pairs in grids.items():
+            home = folder / f"maker-{name}"
+            home.mkdir(exist_ok=True)
+            write_grids(home, name, pairs)
+            settings = parse_settings(maker_text(devnet, name, pairs), ENVIRON, home)
+            settings = msgspec.structs.replace(settings, state_dir=str(home))
+            app = MakerApp(settings, environ=ENVIRON, folder=home, clock=WallClock())
+            listener = listen("127.0.0.1", 0)
+            makers[name] = app, listener.getsockname()[1]
+            owned.enter_context(app.remembering())
+            await nursery.start(app.run, listener)
+        yield makers
+        for app, _ in makers.values():
+            app.drain()
+
+
+def maker_text(devnet: Devnet, name: str, pairs: Mapping[str, Any]) -> str:
+    """The settings of a maker that quotes these pairs."""
+    text = _MAKER.format(
+        chain_id=CHAIN_ID,
+        name=name,
+        NAME=name.upper(),
+        rfq=devnet.text("rfq").lower(),
+        executor=devnet.text("executor").lower(),
+    )
+    for symbol in sorted({token for pair in pairs for token in pair.split("/")}):
+        text += (
+            f"[maker.chains.{CHAIN_ID}.tokens.{symbol}]\n"
+            f'address = "{devnet.text(symbol).lower()}"\ndecimals = {DECIMALS[symbol]}\nbalance = "1000000"\n'
+        )
+    for pair in pairs:
+        base, quote = pair.split("/")
+        text += (
+            f'[maker.chains.{CHAIN_ID}.pairs."{pair}"]\n'
+            f'base = "{base}"\nquote = "{quote}"\nliquidity_usd = 1000000\n'
+        )
+    return text
+
+
+def venue_text(
+    devnet: Devnet,
+    ports: Mapping[str, int],
+    *,
+    streaming: frozenset[str] = frozenset({"alpha"}),
+    has_relayer: bool = True,
+) -> str:
+    """The settings of a venue on a chain, with makers at these ports; those `streaming` have a WebSocket."""
+    text = _VENUE.format(
+        chain_id=CHAIN_ID, url=devnet.running.url, ws_url=devnet.running.url.replace("http", "ws", 1)
+    )
+    if has_relayer:
+        text += _RELAYER.format(chain_id=CHAIN_ID)
+    for name, port in ports.items():
+        text += _VENUE_MAKER.format(name=name, NAME=name.upper(), port=port, chain_id=CHAIN_ID)
+        if name in streaming:
+            text += f'ws_url = "ws://127.0.0.1:{port}/{CHAIN_ID}/ws"\n'
+    for symbol in ("WETH", "USDC", "DAI", "WBTC"):
+        stable = "true" if symbol in ("USDC", "DAI") else "false"
+        text += (
+            f'[[tokens]]\nchain_id = {CHAIN_ID}\naddress = "{devnet.text(symbol)}"\nsymbol = "{symbol}"\n'
+            f"decimals = {DECIMALS[symbol]}\nstable_usd = {stable}\n"
+        )
+    return text
+
+
+@asynccontextmanager
+async def running_venue(
+    folder: Path,
+    *,
+    grids: Mapping[str, Mapping[str, Any]] = GRIDS,
+    changed: Callable[[Settings], Settings] = lambda settings: settings,
+    more: str = "",
+    environ: Mapping[str, str] | None = None,
+    store_in_process: bool = True,
+) -> AsyncIterator[RunningVenue]:
+    """Chain, makers and venue, once every book is live; drained in the end.
+
+    Args:
+        folder: for state and price files, empty.
+        grids: what each maker quotes.
+        changed: makes other settings of the venue's; `more` is TOML that is added to them.
+        environ: added to the environment that settings refer to.
+        store_in_process: no store process.
+    """
+    async with (
+        served_devnet(folder) as devnet,
+        running_makers(folder, devnet, grids) as makers,
+        serving(
+            folder,
+            devnet,
+            {name: port for name, (_, port) in makers.items()},
+            changed=changed,
+            more=more,
+            environ=environ,
+            store_in_process=store_in_process,
+        ) as (app, client, port),
+    ):
+        expected = sum(len(pairs) for pairs in grids.values())
+        venue = RunningVenue(app, devnet, {name: maker for name, (maker, _) in makers.items()}, client, port)
+        await until(
+            lambda: len(list(app.places[CHAIN_ID].index.books())) == expected and not app.not_ready(), 20
+        )
+        yield venue
+
+
+@asynccontextmanager
+async def serving(
+    folder: Path,
+    devnet: Devnet,
+    ports: Mapping[str, int],
+    *,
+    changed: Callable[[Settings], Settings] = lambda settings: settings,
+    more: str = "",
+    environ: Mapping[str, str] | None = None,
+    store_in_process: bool = True,
+) -> AsyncIterator[tuple[VenueApp, HttpClient, int]]:
+    """A venue with makers at these ports, a client of it, and its port."""
+    environ = ENVIRON | dict(environ or {})
+    settings = changed(parse_settings(venue_text(devnet, ports) + more, environ, folder))
+    async with opened_venue(
+        settings, environ=environ, folder=folder, clock=WallClock(), store_in_process=store_in_process
+    ) as app:
+        listener = listen("127.0.0.1", 0)
+        port = listener.getsockname()[1]
+        async with trio.open_nursery() as nursery:
+            await nursery.start(app.run, listener)
+            async with HttpClient("127.0.0.1", port, connections_max=64, limits=Http1Limits()) as client:
+                yield app, client, port
+            app.drain()
