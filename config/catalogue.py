@@ -1,4 +1,4 @@
-"""What is generated from this package: errors.json, contracts.json and the page docs/errors.md.
+"""The generated documents: errors.json, contracts.json and the page docs/errors.md.
 
 `make catalogue` writes them; a test fails while they differ from what the code says. A running venue serves
 contracts.json made from its own settings.
@@ -24,7 +24,7 @@ _ERRORS_PAGE = "docs/errors.md"
 
 
 def errors_document() -> dict[str, Any]:
-    """errors.json: one row per message; `match` is what the error text starts with."""
+    """errors.json: one row per message; `match` is the fixed beginning of the error text."""
     return {
         "_meta": {"name": "cambist errors", "version": __version__},
         "errors": [
@@ -48,7 +48,7 @@ def contracts_document(
     """contracts.json: the contract addresses of each chain, under the keys that clients know.
 
     Args:
-        served: chain id -> surface -> whether it is served; None where nothing is.
+        served: chain id -> surface -> whether it is served; None if no surface is served anywhere.
     """
     unserved = dict.fromkeys(("delta", "market", "rfq"), False)
     return {
@@ -89,7 +89,7 @@ def errors_page() -> str:
 
 
 def files() -> dict[str, str]:
-    """Path from the repository's top -> text, for all that is generated."""
+    """Path from the repository's top -> text, for each generated document."""
     return {
         "config/errors.json": json.dumps(errors_document(), indent=2) + "\n",
         "config/contracts.json": json.dumps(contracts_document(SHIPPED_CHAINS), indent=2) + "\n",

@@ -1,11 +1,11 @@
-"""The chains that ship as configuration: what each is called, what it wraps, which roles it has.
+"""The chains that ship as configuration: name, native token and its wrapped form, roles.
 
 A chain is served in a role if its settings say so; contract addresses are filled in by the operator
 (choices.md#chains-and-tokens). Roles: Delta has the quote chains (spec 1.27.11) less 100 and 43114, Market
 those of spec 1.27.12, RFQ those of spec 2.1.18.
 
-The wrapped native tokens are the canonical ones of each chain; confirmations are what the operator waits
-before an order is final, about two minutes of blocks except where the chain finalises at once.
+The wrapped native tokens are the canonical ones of each chain. `confirmations` is the number of blocks after
+which an order is final, about two minutes of blocks except on chains that finalise at once.
 """
 
 import msgspec
@@ -19,14 +19,16 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     Attributes:
         name: as people call it.
-        native_symbol: of the native token.
+        native_symbol: symbol of the native token.
         wrapped_native: address of its ERC-20 form; empty where none is configured.
         confirmations: blocks after which a settlement is final.
-        delta, market, rfq: which surfaces are served; a devnet of the settings has `rfq` unless it says no.
+        delta, market, rfq: whether the surface is served; a devnet of the settings has `rfq` unless it says
+            no.
         router, delta_contract, rfq_contract, executor, fee_vault: contract addresses; empty until deployed.
         rfq_domain_name: name of the RFQ contract's signing domain (interop.md section 1).
-        delta_domain_name, delta_domain_version: of the Delta contract's (interop.md section 2).
-        node: the nodes that are asked about it.
+        delta_domain_name, delta_domain_version: of the Delta contract's signing domain (interop.md section
+            2).
+        node: the chain's nodes.
     """
 
     name: str
@@ -48,7 +50,7 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 DEVNET_CHAINS = (31_337, 31_338)
-"""Chains of our own (choices.md#chains-and-tokens)."""
+"""Chain ids of development chains (choices.md#chains-and-tokens)."""
 
 CONTRACT_SETTINGS = ("router", "delta_contract", "rfq_contract", "executor", "fee_vault")
 ADDRESS_SETTINGS = ("wrapped_native", *CONTRACT_SETTINGS)

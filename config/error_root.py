@@ -1,4 +1,4 @@
-"""What every error has, and what every error of a caller has; `errors` draws the whole tree."""
+"""The root of all errors and the root of callers' errors; `errors` draws the whole tree."""
 
 from typing import ClassVar
 
@@ -9,8 +9,9 @@ class CambistError(Exception):
     """Root of the tree.
 
     Attributes:
-        detail: the whole text, one line, safe to show to the other side; names that came from there too.
-        headers: of the answer that tells of it, beside what every answer has.
+        detail: the whole text, one line, safe to show to the other side, even where that side sent names in
+            it.
+        headers: headers that the error adds to the answer.
     """
 
     headers: tuple[tuple[bytes, bytes], ...] = ()
@@ -26,15 +27,15 @@ class RequestError(CambistError):
     Class attributes:
         status: HTTP status.
         error_type: tag in the body; the class name unless set.
-        messages: what the error text starts with, word for word; the first is the default.
+        messages: fixed beginnings of the error text, word for word; the first is the default.
         endpoint, cause, fix: the row's other columns.
-        retry_after_s: when to try again; an error may know better than its row.
+        retry_after_s: seconds to wait before a retry; an instance may override the row's value.
 
     Args:
-        detail: what is said after the message; may be empty.
+        detail: text after the message; may be empty.
         field: dotted name of the field or parameter at fault.
-        expected: what it should have been, as a noun phrase.
-        got: what came; shown shortened.
+        expected: a noun phrase for the valid value.
+        got: the received value; shown shortened.
         message: one of `messages`.
     """
 

@@ -10,7 +10,7 @@ _DETAIL_CHARS_MAX = 1_000
 
 
 class _Nothing:
-    """The default of `got`: nothing came, or what came must not be repeated."""
+    """The default of `got`: no value came, or the value must not be repeated."""
 
     def __repr__(self) -> str:
         return "NOTHING"
@@ -22,7 +22,7 @@ NOTHING = _Nothing()
 def shown(value: object) -> str:
     """`value` as one short printable line for an error text; long values are cut, with their length.
 
-    Guarantees: the words are those of JSON, whatever the type: bytes are their text, an enum is its value.
+    Guarantees: every type is shown as JSON would: bytes as their text, an enum as its value.
     """
     if isinstance(value, Enum):
         value = value.value
@@ -62,7 +62,7 @@ def one_line(text: str) -> str:
 
 
 def sentence(message: str, field: str | None, expected: str | None, got: object, detail: str) -> str:
-    """`message: field: expected this, got that: detail`, without what is empty."""
+    """`message: field: expected this, got that: detail`; empty parts are left out."""
     parts = [f"expected {expected}"] if expected else []
     if got is not NOTHING:
         parts.append(f"got {shown(got)}")

@@ -1,25 +1,25 @@
-"""Every error of cambist, in one tree; the request rows are what `errors.json` is generated from.
+"""Every error of cambist, in one tree; `errors.json` is generated from the request rows.
 
     CambistError
     ├── RequestError          the caller's fault; one subclass per row of the catalogue, with its HTTP status
-    │   ├── InvalidInput      a field, parameter or document is not what it should be
+    │   ├── InvalidInput      a field, parameter or document is malformed or out of range
     │   ├── InvalidSignature, NoRoute, OrderExpired, ...
-    │   └── HttpFault         the request never became one: framing, size, method, path
-    ├── AuthError             a request is not authenticated: which header, and why; never the secret
+    │   └── HttpFault         the bytes form no acceptable request: framing, size, method, path
+    ├── AuthError             a request is not authenticated: header and reason; never the secret
     ├── MakerError            a remote market maker's fault
     ├── VenueError            a remote venue's fault, or its refusal: status, errorType, details, requestId
-    │   └── UnsafeTransaction  what it wants to be signed is not what was asked for: which member
+    │   └── UnsafeTransaction  a payload to sign differs from the request: the member at fault
     ├── ChainError            a node or a transaction failed
     │   ├── Reverted          a contract refused: its reason, decoded, and its data
-    │   ├── TransactionRefused  a node did not take a transaction: which kind of reason
-    │   ├── NodeUnavailable   nobody answers in time
+    │   ├── TransactionRefused  a node did not take a transaction: the kind of reason
+    │   ├── NodeUnavailable   no node answers in time
     │   ├── BlockGone         the chain does not have a block of this hash (any more)
-    │   ├── LogsRefused       a node does not answer so wide a range of logs
-    │   └── NodeContradiction   what a node says does not fit together: which kind of fault
+    │   ├── LogsRefused       a node refuses so wide a range of logs
+    │   └── NodeContradiction   a node's answers contradict each other: the kind of fault
     ├── StoreError            a write or read of the store failed
-    │   ├── StoreUnavailable  it is away, full or read-only: nothing was acknowledged; retry later
-    │   └── StoreFull         too much waits for it: nothing was queued; retry later
-    ├── WebSocketClosed       the other side, or we, ended it: the code and reason
+    │   ├── StoreUnavailable  the store is away, full or read-only: the write is not acknowledged; retry later
+    │   └── StoreFull         the queue of writes is full: the write is not queued; retry later
+    ├── WebSocketClosed       either side closed the socket: code and reason
     ├── PolicyError           a key was asked to sign what its policy forbids
     ├── TransitionError       a life cycle was asked for a step its table does not have: our bug
     └── ConfigError           the operator's settings, keys or files
@@ -71,10 +71,10 @@ class MakerError(CambistError):
 
 
 class VenueError(CambistError):
-    """A remote venue refused, gave no answer, or one that makes no sense.
+    """A remote venue refused the request, gave no answer, or gave an unusable answer.
 
     Attributes:
-        status: of its answer; 0 where there is none.
+        status: HTTP status of the answer; 0 without an answer.
         error_type, details, request_id: of the answer's body; empty where it has none.
     """
 
@@ -89,10 +89,10 @@ class VenueError(CambistError):
 
 
 class UnsafeTransaction(VenueError):
-    """What a venue wants to be signed is not what was asked for. Nothing was signed.
+    """A venue's payload to sign differs from the request. No signature is made.
 
     Attributes:
-        member: of the answer, or of the calldata: which one it is.
+        member: name of the member at fault, in the answer or the calldata.
     """
 
     def __init__(self, member: str, expected: object, got: object) -> None:
@@ -106,8 +106,8 @@ class WebSocketClosed(CambistError):
     """The socket is closed or closing.
 
     Attributes:
-        code: of the close frame that began it; 1006 when the connection ended without one.
-        reason: its text, or what happened to the connection.
+        code: of the first close frame; 1006 if the connection ended without a close frame.
+        reason: text of the close frame, or the cause of the connection's end.
     """
 
     def __init__(self, code: int, reason: str) -> None:
@@ -125,7 +125,7 @@ class Reverted(ChainError):
 
     Attributes:
         reason: the words of `Error(string)`, `Panic(17)`, a custom error with its arguments, or empty.
-        data: what it returned.
+        data: raw bytes that the contract returned.
     """
 
     def __init__(self, reason: str, data: bytes = b"") -> None:
@@ -135,7 +135,7 @@ class Reverted(ChainError):
 
 
 class RefusalKind(Enum):
-    """Why a node does not take a transaction."""
+    """Reasons for which a node refuses a transaction."""
 
     NONCE_TOO_LOW = "nonce too low"
     NONCE_TOO_HIGH = "nonce too high"
@@ -159,19 +159,19 @@ class TransactionRefused(ChainError):
 
 
 class NodeUnavailable(ChainError):
-    """No node answers in time, or only in errors of its own."""
+    """No node answers in time, or every answer is an internal error of the node."""
 
 
 class BlockGone(ChainError):
-    """The chain does not have a block of this hash, or not any more."""
+    """The chain has no block of this hash; a re-organisation may have removed it."""
 
 
 class LogsRefused(ChainError):
-    """A node does not answer so wide a range of logs: ask for less."""
+    """A node refuses so wide a range of logs: ask for a narrower range."""
 
 
 class NodeFault(Enum):
-    """How what a node says does not fit together."""
+    """Kinds of contradiction between a node's answers."""
 
     LAGGING = "lagging"
     NO_BLOCK = "no block"
@@ -184,7 +184,7 @@ class NodeFault(Enum):
 
 
 class NodeContradiction(ChainError):
-    """A node's answers do not fit together, or not to what was read before. Asking again may help.
+    """A node's answers contradict each other or earlier answers. Asking again may help.
 
     Attributes:
         fault: the kind.
@@ -196,14 +196,14 @@ class NodeContradiction(ChainError):
 
 
 class StoreError(CambistError):
-    """A write or read of the store failed: what it says is a bug of ours or a damaged store."""
+    """A write or read of the store failed: a bug of ours or a damaged store; subclasses have other causes."""
 
 
 class StoreUnavailable(StoreError):
-    """The store is away, its disk is full or read-only. Nothing was acknowledged that is not durable.
+    """The store is away, its disk is full or read-only. The write is not acknowledged.
 
     Attributes:
-        retry_after_s: when to try again.
+        retry_after_s: seconds to wait before a retry.
     """
 
     def __init__(self, detail: str, retry_after_s: int = 1) -> None:
@@ -212,11 +212,11 @@ class StoreUnavailable(StoreError):
 
 
 class StoreFull(StoreUnavailable):
-    """The queue of writes is full. Nothing was queued."""
+    """The queue of writes is full. The write is not queued."""
 
 
 class PolicyError(CambistError):
-    """A key was asked to sign what its policy forbids. Nothing was signed."""
+    """A key was asked to sign a payload that its policy forbids. No signature is made."""
 
 
 class TransitionError(CambistError):

@@ -1,4 +1,4 @@
-"""The rows of the error catalogue: what a caller may have done wrong, a class each.
+"""The rows of the error catalogue: one class per fault of a caller.
 
 Source: spec 1.25, 2.14, 3.12.
 """
@@ -299,7 +299,7 @@ class RateLimited(RequestError):
 
 
 class UnknownApiKey(RequestError):
-    """interop.md 3: integrators' keys arrive in X-API-KEY. What was sent is never repeated."""
+    """interop.md 3: integrators' keys arrive in X-API-KEY. The error never repeats the key."""
 
     status = 401
     error_type = "Unauthorized"
@@ -318,7 +318,7 @@ class NonceUsed(RequestError):
 
 
 class TooManyOpenOrders(RequestError):
-    """ARCHITECTURE.md, "Limits": everything from outside is bounded."""
+    """ARCHITECTURE.md, "Limits": every input from outside is bounded."""
 
     messages = ("Too many open orders",)
     endpoint = "POST /v2/delta/orders, POST /ft/p2p/{chainId}"
@@ -349,7 +349,7 @@ class OrderNotFound(RequestError):
 
 
 class OrdersNotFound(OrderNotFound):
-    """interop.md 3: of several ids in one body, which is at fault as a whole."""
+    """interop.md 3: one unknown id among several makes the whole body at fault."""
 
     status = 400
     error_type = "OrderNotFound"
@@ -380,7 +380,7 @@ class WebhookNotFound(RequestError):
 
 
 class FirmRefused(RequestError):
-    """Spec 3.9.14: every failure but a blacklisted user's is an error. One row for each reason."""
+    """Spec 3.9.14: every failure but a blacklisted user's is an error. Each reason is a row."""
 
     messages = (
         "Amount out of range",
@@ -410,7 +410,7 @@ class TradingStopped(RequestError):
 
 
 class ServiceUnavailable(RequestError):
-    """A queue is full or something the answer depends on is away; nothing was done."""
+    """A queue is full or a dependency of the answer is away; the request has no effect."""
 
     status = 503
     messages = ("Service unavailable",)
@@ -420,7 +420,7 @@ class ServiceUnavailable(RequestError):
 
 
 class InternalError(RequestError):
-    """Our fault. What happened is logged under the request id and not told."""
+    """Our fault. The log holds the cause under the request id; the answer does not."""
 
     status = 500
     messages = ("Internal error",)
@@ -429,7 +429,7 @@ class InternalError(RequestError):
 
 
 class HttpFault(RequestError):
-    """The bytes never became a request one can answer in content. Subclasses say why."""
+    """The bytes form no request that a route could answer. Subclasses give the reason."""
 
     messages = ("Malformed HTTP request",)
     error_type = "MalformedRequest"
@@ -438,7 +438,7 @@ class HttpFault(RequestError):
 
 
 class PathNotFound(HttpFault):
-    """No such path."""
+    """No route has this path."""
 
     status = 404
     error_type = "NotFound"
@@ -488,7 +488,7 @@ class TargetTooLong(HttpFault):
 
 
 class UnsupportedCoding(HttpFault):
-    """A body that is compressed: nothing here unfolds one."""
+    """A compressed body: the server decompresses nothing."""
 
     status = 415
     error_type = "UnsupportedContentCoding"
@@ -519,7 +519,7 @@ class HeadersTooLarge(HttpFault):
 
 
 class UnknownMethodOrCoding(HttpFault):
-    """A method or transfer coding that HTTP may know and we do not take."""
+    """A method or transfer coding that HTTP may define and the server does not take."""
 
     status = 501
     error_type = "NotImplemented"

@@ -1,4 +1,4 @@
-"""Secrets: where they come from, and a holder that does not show them.
+"""Secrets: their sources, and a holder that does not show the text.
 
 A setting that is a secret names its source and never holds it: `env:NAME` or `file:PATH`. A literal is
 refused, so that a settings file can be shown to anybody.
@@ -13,7 +13,7 @@ from . import limits
 from .errors import ConfigError
 
 SecretEncoding = Literal["utf8", "base64", "hex"]
-"""How a shared secret was written down when it was exchanged (interop.md section 4)."""
+"""Form in which a shared secret was written at its exchange (interop.md section 4)."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")  # shorter than a key, which must not be repeated
 _EXPECTED = "expected env:NAME or file:PATH; a secret itself never stands here"
@@ -53,11 +53,11 @@ def read_secret(reference: object, environ: Mapping[str, str], field: str, folde
         reference: `env:NAME` or `file:PATH`; one trailing line break of a file is dropped.
         environ: the environment.
         field: settings key or option, for errors.
-        folder: what a relative path starts from.
+        folder: start of relative paths.
 
     Raises:
-        ConfigError: not a reference, or nothing readable is there. A refused reference is not repeated:
-            it may be the secret.
+        ConfigError: the text is no reference, or the source is missing or unreadable. A refused reference is
+            not repeated: it may be the secret.
     """
     scheme, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")
     if scheme == "env" and name:
@@ -75,7 +75,7 @@ def read_secret(reference: object, environ: Mapping[str, str], field: str, folde
 
 
 def is_unicode(text: str) -> bool:
-    """Whether UTF-8 can write it. The failure itself, which holds the text, goes no further."""
+    """Whether UTF-8 can encode the text. The encoding error holds the text, so it is dropped."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -90,7 +90,7 @@ def _read_file(folder: Path, name: str, field: str) -> str:
             raw = file.read(limits.KEY_FILE_BYTES_MAX + 1)
     except OSError as error:
         raise ConfigError(field, f"cannot read {name}: {error.strerror}") from None
-    except (RuntimeError, ValueError) as error:  # ~ of nobody; a zero byte
+    except (RuntimeError, ValueError) as error:  # ~ of an unknown user; a zero byte
         raise ConfigError(field, f"cannot read {name}: {error}") from None
     if len(raw) > limits.KEY_FILE_BYTES_MAX:
         raise ConfigError(field, f"{path} is larger than {limits.KEY_FILE_BYTES_MAX} bytes")

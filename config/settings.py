@@ -10,12 +10,11 @@
 The environment overrides single settings: `CAMBIST__CHAINS__1__CONFIRMATIONS=20`, names joined by two
 underscores, the value as plain text, or as TOML where it is quoted, a list or a table. A name finds an entry
 of the file in any case. A new entry has its name as the variable writes it, in lower case where that is all
-upper case. Whatever is not a setting, in the file or in such a variable, is refused by name. Secrets are read
-once, at load, and shown nowhere. Numbers and booleans may stand in quotes, since the environment knows only
-text.
+upper case. An unknown setting, in the file or in such a variable, is refused by name. Secrets are read once,
+at load, and shown nowhere. Numbers and booleans may stand in quotes, since the environment knows only text.
 
-What needs cryptography to be judged (checksums, keys) is judged by `cambist config check` and by each role
-when it starts; here is the shape.
+This module checks shapes. `cambist config check`, and each role at its start, check the rest with
+cryptography (checksums, keys).
 """
 
 import re
@@ -50,7 +49,7 @@ _UNKNOWN_KEY = re.compile(r"Object contains unknown field `(?P<key>.+)`\Z")
 
 
 class PolicySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a key may sign; see crypto.signing_policy.
+    """Bounds on a key's signatures; see crypto.signing_policy.
 
     Attributes:
         contracts: `chainId:address` of each contract that may verify its signatures.
@@ -90,7 +89,7 @@ class AuthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """Request signatures (spec 3.10).
 
     Attributes:
-        domains: the traffic sources that are let in.
+        domains: the traffic sources whose requests are accepted.
         strip_prefix: taken off the path before verifying (choices.md#makers-at-the-venue).
         replay_window: refuse a repeated signature on POST (choices.md#makers-at-the-venue).
     """
@@ -101,20 +100,20 @@ class AuthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Everything an operator sets.
+    """All settings of an operator.
 
     Attributes:
-        state_dir: where run-time files go (database, devnet's contracts.json).
+        state_dir: folder of run-time files (database, devnet's contracts.json).
         chains: chain id -> chain, the shipped ones included.
         tokens: listed tokens.
         partners, tiers: fee rules by name.
         strict_partner: refuse an order without `partner` (choices.md#fees-and-partners).
         keys: signing keys by name.
-        auth: credentials of those who sign their requests.
+        auth: credentials of callers that sign their requests.
         route_seal_keys: the first seals routes, all are checked.
-        server: where a role listens.
-        store: what orders and events are kept in.
-        relayers: chain id -> what sends its transactions.
+        server: a role's listening socket.
+        store: database of orders and events.
+        relayers: chain id -> sender of the chain's transactions.
         maker: the market maker's role.
         venue: the venue's role.
         agent: the agent's role.
@@ -143,10 +142,10 @@ def read_settings(path: Path | None, environ: Mapping[str, str], *, reveal: bool
     Args:
         path: TOML file, or None.
         environ: the environment; its CAMBIST__ variables override, its others may hold secrets.
-        reveal: read what secrets refer to; False leaves them empty, for those who need none of them.
+        reveal: read the secrets that references name; False leaves them empty.
 
     Raises:
-        ConfigError: names the file or the setting, what was expected and what came.
+        ConfigError: names the file or the setting, the expected and the received value.
     """
     if path is None:
         return parse_settings("", environ, Path(), reveal=reveal)
@@ -164,7 +163,7 @@ def read_settings(path: Path | None, environ: Mapping[str, str], *, reveal: bool
 
 
 def parse_settings(text: str, environ: Mapping[str, str], folder: Path, *, reveal: bool = True) -> Settings:
-    """As `read_settings`, from TOML text; `folder` is what relative secret files start from."""
+    """As `read_settings`, from TOML text; `folder` is the start of relative secret files."""
     try:
         tree = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: also an integer of too many digits
@@ -219,7 +218,7 @@ def _override(tree: dict[str, Any], name: str, text: str) -> None:
 
 
 def _key_of(table: dict[str, Any], key: str, name: str) -> str:
-    """The key of `table` that a part of a variable's name means, or that of a new entry."""
+    """The key of `table` that a part of a variable's name means, or the name of a new entry."""
     made = key.lower() if key.isupper() else key
     alike = [known for known in table if known.lower() == key.lower()]
     exact = next((known for known in (key, made) if known in alike), None)
@@ -294,7 +293,7 @@ def _only(tree: dict[str, Any], path: list[str], key: str) -> dict[str, Any]:
 
 
 def _check(settings: Settings) -> None:
-    """What types cannot say."""
+    """Check the rules that types cannot express."""
     try:
         Path(settings.state_dir).expanduser()
     except RuntimeError as error:
@@ -347,7 +346,7 @@ def _check_webhooks(settings: Settings) -> None:
 
 
 def _check_address(field: str, text: str) -> None:
-    """Refuse what is no address, and the two that stand for nobody: zero and the native placeholder."""
+    """Refuse a text that is no address, and the two that name no account: zero and the native placeholder."""
     if not _ADDRESS.match(text) or int(text, 16) == 0 or text.lower() == limits.NATIVE_PLACEHOLDER.lower():
         raise ConfigError(
             field, f"expected an address, neither zero nor the native placeholder, got {shown(text)}"

@@ -1,6 +1,6 @@
 """Every wait has a bound, and all bounds stand here. Seconds, unless the name says otherwise.
 
-What an operator may want to change is a setting whose default is one of these.
+A bound that an operator may want to change is the default of a setting.
 """
 
 # --- HTTP server -----------------------------------------------------------------------------------
@@ -15,17 +15,17 @@ SERVER_ACCEPT_PAUSE_S = 0.1  # before accepting again when the system has no fil
 SERVER_LINGER_S = 2.0  # reading on after a refusal, so that its answer is not lost to a reset
 TLS_HANDSHAKE_S = 10.0
 ACCESS_LOG_END_S = 1.5  # for the last lines to be written when the server ends
-PROCESS_KILL_S = 5.0  # beyond the drain, for a process to end before it is killed
+PROCESS_KILL_S = 5.0  # after the drain, for a process to end before it is killed
 PROCESS_PAUSE_S = 0.1  # before a process that crashed is started anew; doubles with each crash in a row
 PROCESS_PAUSE_S_MAX = 5.0
-PROCESS_STEADY_S = 60.0  # a process that lived so long has not crashed in a row
+PROCESS_STEADY_S = 60.0  # a process that lived so long ends a row of crashes
 LOOP_LAG_EVERY_S = 0.1  # between two looks at how late a task gets its turn
 
 # --- Readiness -------------------------------------------------------------------------------------
 READY_LOOK_S = 0.5  # between two looks whether a chain's nodes and the store answer
 READY_ANSWER_S = 1.4  # for their answer, before they count as away: an order needs three within ORDER_CHECK_S
 READY_AGAIN_S = 0.25  # between two looks while they are away
-READY_STEADY_S = 1.0  # without a refusal, for a store that has refused a write to count as back
+READY_STEADY_S = 1.0  # without a refusal, before a store that refused a write counts as back
 
 # --- WebSocket -------------------------------------------------------------------------------------
 WEBSOCKET_OPEN_S = 10.0
@@ -38,7 +38,7 @@ WEBSOCKET_STAND_IN_S = 5.0  # the application asks for no message: the driver re
 DIAL_S = 5.0
 HTTP_REQUEST_S = 10.0
 HTTP_POOL_LOOK_S = 1.0  # between two looks at whether idle connections have ended
-HTTP_POOL_IDLE_S = 30.0  # an idle connection is not used again after that; most servers keep it longer
+HTTP_POOL_IDLE_S = 30.0  # an older idle connection is not reused; most servers keep it longer
 
 # --- Market maker ----------------------------------------------------------------------------------
 KILL_SWITCH_LOOK_S = 0.025  # between two looks at the halt file
@@ -46,16 +46,16 @@ MAKER_TICK_S = 0.1  # between two looks at what has grown stale or expired
 SOURCE_PAUSE_S = 0.5  # before a price source that failed is started again; doubles
 SOURCE_PAUSE_S_MAX = 30.0
 CLOCK_LOOK_S = 1.0  # between two looks at the system's clock
-CLOCK_STEP_S_MAX = 5.0  # by which it may leave the process's own
+CLOCK_STEP_S_MAX = 5.0  # largest difference between the system's clock and the process's own
 GC_FREEZE_AFTER_S = 2.0
 
 # --- Store -----------------------------------------------------------------------------------------
-STORE_LEASE_S = 10.0  # a shard stays its holder's without being renewed
+STORE_LEASE_S = 10.0  # life of a shard's lease without a renewal
 STORE_LEASE_EVERY_S = 1.0  # between two renewals, at most
 STORE_LEASE_SOON_S = 0.25  # the same of a holder that has less than its share
-STORE_DEAD_S = 2.0  # a holder whose connection has ended is dead if it renews nothing for so long
+STORE_DEAD_S = 2.0  # a holder with an ended connection is dead if it renews no lease for so long
 STORE_OUTCOME_S = 15.0  # for the outcome of a batch, a restart of the store process included
-STORE_LOCK_S = 2.0  # for the process before to let go of the database
+STORE_LOCK_S = 2.0  # for the previous process to release the database
 STORE_OPEN_S = 30.0  # for a store process to open and migrate its database
 STORE_READ_S = 10.0
 STORE_PAUSE_S = 0.1  # before a store process that died is started again; doubles
@@ -70,35 +70,35 @@ WEBHOOK_AGAIN_S_MAX = 3_600.0
 WEBHOOK_GIVE_UP_S = 86_400.0  # after the event, before a delivery is dead
 WEBHOOK_LOOK_S = 5.0  # between two looks for deliveries that are due
 WEBHOOK_PLACE_S = 5.0  # between two writes of how far the events were read, where none is for the webhook
-FOLLOW_LOOK_S = 1.0  # between two looks for events when nobody announces any
-EVENT_BEAT_S = 15.0  # a stream of events on which nothing happens says so, so far apart
+FOLLOW_LOOK_S = 1.0  # between two looks for events that were not announced
+EVENT_BEAT_S = 15.0  # between two heartbeats of a stream without events
 EVENT_STALL_S = 20.0  # for the other side of a WebSocket to take the events that were written
 PRUNE_EVERY_S = 60.0
 
 # --- Chain -----------------------------------------------------------------------------------------
 INDEX_LOOK_S = 1.5  # between two looks for blocks when the node announces none
-INDEX_PAUSE_S = 0.5  # before a step that came to nothing is tried again
+INDEX_PAUSE_S = 0.5  # before a failed step is tried again
 INDEX_STEP_S = 60.0  # for one step
-TRANSACTION_S = 60.0  # for a transaction that somebody waits for to be mined
+TRANSACTION_S = 60.0  # for a transaction to be mined while a caller waits for it
 HEAD_POLL_S = 1.0  # between two looks for its receipt when no head is announced
 NODE_CALL_S = 10.0  # for a node to answer one request
-NODE_POLL_S = 2.0  # between two looks for a new head, whatever the subscription says
+NODE_POLL_S = 2.0  # between two looks for a new head, with or without a subscription
 NODE_LOOK_S = 0.25  # until the first further look for a head that was announced elsewhere; doubles
 NODE_REST_S = 0.25  # a node that failed is not asked for so long; doubles with each failure in a row
 NODE_REST_S_MAX = 30.0
-NODE_PROBE_S = 1.0  # while all nodes rest each is asked again after so long, whatever its rest
-NODE_BACK_S = 30.0  # a head that is far behind is not believed until it has stayed there for so long
-NODE_SUBSCRIPTION_S = 60.0  # a subscription without a head for so long is made anew
+NODE_PROBE_S = 1.0  # while all nodes rest, each is asked again after this time, however long its rest
+NODE_BACK_S = 30.0  # a head that is far behind is not believed until it has stayed at that height for so long
+NODE_SUBSCRIPTION_S = 60.0  # a subscription without a head for so long is renewed
 ANVIL_START_S = 20.0  # for an anvil to listen
-ANVIL_END_S = 5.0  # for it to end once it is told to
+ANVIL_END_S = 5.0  # for it to end after its termination signal
 RELAY_STUCK_S = 30.0  # for the next transaction to be mined before it is replaced
-RELAY_LOOK_S = 1.0  # between two looks at the chain while something is to be done
+RELAY_LOOK_S = 1.0  # between two looks at the chain while transactions are open
 RELAY_AGAIN_S = 10.0  # before the same bytes are handed in again
-RELAY_TAKEN_S = 3.0  # for nodes to show what used a nonce, before it counts as somebody else's
-RELAY_NODE_S = 20.0  # for each part of what one look asks of the chain
+RELAY_TAKEN_S = 3.0  # for nodes to show the transaction that used a nonce, before it counts as a foreign one
+RELAY_NODE_S = 20.0  # for each request of one look at the chain
 RELAY_REASON_S = 5.0  # for a node to say why a transaction was reverted
 RELAY_PAUSE_S = 0.5  # before looking again when the chain or the store is away; doubles
-RELAY_PAUSE_S_MAX = 1.0  # what waits goes on as soon as they are back
+RELAY_PAUSE_S_MAX = 1.0  # so that waiting transactions go on soon after the return
 
 # --- Trader ----------------------------------------------------------------------------------------
 TRADER_REQUEST_S = 15.0  # for a venue to answer one request, firm quotes of makers included
@@ -115,8 +115,8 @@ TRADER_ORDER_LOOK_S = 1.0  # between two looks at an order; half as much again w
 TRADER_ORDER_LOOK_S_MAX = 5.0
 TRADER_ORDER_LOOK_PUSHED_S = 30.0  # the same where the venue pushes changes
 TRADER_TWAP_SLACK_S = 60  # the least from the last slice's time to the deadline, beyond what a venue asks for
-TRADER_RECEIPT_S = 60.0  # for our node to show a settlement that the venue tells of
-TRADER_FOUND_S = 10.0  # for an order to show whose submission was not answered
+TRADER_RECEIPT_S = 60.0  # for our node to show a settlement that the venue reports
+TRADER_FOUND_S = 10.0  # for an order to appear after its submission got no answer
 
 # --- Venue -----------------------------------------------------------------------------------------
 FEED_TOKENS_EVERY_S = 60.0  # between two polls of a maker's /tokens
@@ -133,54 +133,54 @@ FIRST_MESSAGE_S = 10.0  # for a maker's complete first message
 FEED_REMARK_EVERY_S = 1.0  # between two messages of a maker that are logged
 BOOK_STALE_S = 10.0  # a book that was not confirmed for so long leaves routing
 BOOK_LOOK_S = 0.25  # between two looks at the age of books
-FIRM_SOFT_S = 0.5  # ARCHITECTURE.md, "Firm quotes": nobody else is asked after it
-FIRM_HARD_S = 0.75  # nothing is waited for after it
-FIRM_BEAT_S = 0.025  # between two looks at the clock while makers are waited for; later by another is a stall
+FIRM_SOFT_S = 0.5  # ARCHITECTURE.md, "Firm quotes": after it no further maker is asked
+FIRM_HARD_S = 0.75  # after it no answer is waited for
+FIRM_BEAT_S = 0.025  # between two looks at the clock during a round; a look later by another beat is a stall
 MAKER_NOTIFY_S = 5.0  # for a maker to take a notice of its faults
-FIRM_PROBE_LOOK_S = 0.5  # a desk looks so often whether a resting pair is due for a probe
-FIRM_CHAIN_S = 2.0  # for a node to say what makers have and what their contracts signed
+FIRM_PROBE_LOOK_S = 0.5  # between a desk's looks for resting pairs that are due for a probe
+FIRM_CHAIN_S = 2.0  # for a node to answer about makers' funds and contract signatures
 GAS_LOOK_S = 3.0  # between two looks at the price of gas and the head
-GAS_STALE_S = 60.0  # a price of gas that old is none
+GAS_STALE_S = 60.0  # a price of gas that old does not count
 AGENT_SIMULATION_S = 2.0  # for the bids of an agent in one round to be simulated
 SIMULATION_S = 5.0  # for a node to simulate a swap, balances included
-QUOTE_STREAM_LOOK_S = 0.1  # at most so often a streamed quote changes
-QUOTE_STREAM_BEAT_S = 15.0  # a stream on which nothing changes is sent its quote anew, so far apart
-ISSUED_ROUTES_EVERY_S = 0.05  # issued routes are written together, so far apart
+QUOTE_STREAM_LOOK_S = 0.1  # least time between two changes of a streamed quote
+QUOTE_STREAM_BEAT_S = 15.0  # between two sends of a streamed quote that does not change
+ISSUED_ROUTES_EVERY_S = 0.05  # between two writes of issued routes
 ISSUED_ROUTES_PAUSE_S = 1.0  # before they are written again when the store is away
-ISSUED_ROUTES_SWEEP_EVERY_S = 60.0  # between two looks for those that have expired
+ISSUED_ROUTES_SWEEP_EVERY_S = 60.0  # between two looks for expired routes
 ISSUED_ROUTES_END_S = 3.0  # for the last of them to be written when the venue ends
-ORDER_CHECK_S = 5.0  # for a node to say what a submitted order, or a cancellation, is held against
+ORDER_CHECK_S = 5.0  # for a node to answer the checks of a submitted order or cancellation
 AUCTION_ROUND_S = 1.0  # ARCHITECTURE.md, "Auction": a round, in which agents may bid
 AUCTION_GATHER_S = 0.05  # an order waits for others to share its first round with
 AUCTION_AGAIN_S = 1.0  # before an order without a bid is auctioned again; doubles
 AUCTION_AGAIN_S_MAX = 30.0
 SLICE_LOOK_S = 5.0  # at most between two looks at a chain's clock while a slice of a TWAP waits for it
 SLICE_LOOK_S_MIN = 0.25  # at least between two of them
-AUCTION_VOID_S = 1.0  # at most between two rounds that came to nothing as chain or store was away
-AGENT_PROBE_S_FIRST = 0.125  # between two questions to an agent that does not answer; doubles
+AUCTION_VOID_S = 1.0  # at most between two rounds that failed because the chain or store was away
+AGENT_PROBE_S_FIRST = 0.125  # between two requests to an agent that does not answer; doubles
 AGENT_PROBE_S = 1.0
 AGENT_SLOW_REST_S = 30.0  # at most, of an agent that answers late or not at all while others answer
 RESTING_LOOK_S = 0.05  # between two looks at limit orders whose prices have changed
 RESTING_RETRY_S = 0.25  # before a limit order that was not fillable at its size is looked at again; doubles
 RESTING_RETRY_S_MAX = 5.0
-RESTING_AWAY_S = 10.0  # that a limit order was not fillable: rounds in vain before that count no more
-RESTING_SWEEP_S = 2.0  # between two looks at all end pairs of limit orders, whatever has changed
+RESTING_AWAY_S = 10.0  # life of the count of rounds in which a limit order was not fillable
+RESTING_SWEEP_S = 2.0  # between two looks at all end pairs of limit orders, changed or not
 SETTLEMENT_S = 120.0  # for a settlement to be mined, before it is given up
-SETTLING_LOOK_S = 0.25  # between two looks whether a settlement that was mined is read
-SETTLING_PAUSE_S = 0.5  # before a settlement is gone on with when the chain or the store is away; doubles
+SETTLING_LOOK_S = 0.25  # between two looks whether a mined settlement has been indexed
+SETTLING_PAUSE_S = 0.5  # before a settlement continues when the chain or the store is away; doubles
 SETTLING_PAUSE_S_MAX = 2.0
 SETTLING_STUCK_S = 10.0  # before a settlement that failed by a bug is tried again
 AGENT_NOTIFY_S = 5.0  # for an agent to take a notice
-FUNDS_RECHECK_S = 60.0  # for the funds of all live orders to be read again, whatever the logs say
-FUNDS_SLICE_S = 1.0  # between two parts of that
+FUNDS_RECHECK_S = 60.0  # for the funds of all live orders to be read again, with or without logs of changes
+FUNDS_SLICE_S = 1.0  # between two parts of that check
 FUNDS_PAUSE_S = 0.5  # before funds are read again when the chain or the store is away; doubles
-FUNDS_STEP_REST_S = 0.01  # that an account rests for each of its orders, where many changed at once
-FUNDS_STEPS_REST_S_MAX = 10.0  # that it rests at most
+FUNDS_STEP_REST_S = 0.01  # rest of an account for each of its orders, after many changed at once
+FUNDS_STEPS_REST_S_MAX = 10.0  # longest such rest
 FUNDS_PAUSE_S_MAX = 2.0
 DRAFT_LOOK_S = 1.0  # between two looks at OTC orders whose makers' contracts have not signed yet
-EXPIRY_GRACE_S = 2  # an order expires so much after its deadline, as blocks are told late
+EXPIRY_GRACE_S = 2  # from an order's deadline to its expiry, since blocks arrive late
 
 # --- Agent -----------------------------------------------------------------------------------------
 AGENT_ROUTE_LEFT_S = 60.0  # a signed route that expires sooner is not bid again
 AGENT_RESERVE_S = 0.1  # from the answer to the close of its round
-AGENT_SOLVE_S_MAX = 10.0  # a round that closes later is answered by then all the same
+AGENT_SOLVE_S_MAX = 10.0  # longest solving time; a round that closes later is answered by then all the same

@@ -9,11 +9,11 @@ class TokenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """One listed ERC-20 token.
 
     Attributes:
-        chain_id: where it lives.
+        chain_id: chain of the token.
         address: its contract.
         symbol: unique within the chain; trading endpoints take it in place of the address.
-        decimals: what its contract says, 0 to 36.
-        stable_usd: its price is one US dollar, and others are priced by it.
+        decimals: as its contract says, 0 to 36.
+        stable_usd: its price is one US dollar, and other tokens are priced by it.
         permit_only: a Delta order for it must carry a permit (choices.md#signatures-and-permits).
     """
 

@@ -25,14 +25,14 @@ def parse_address(text: object, field: str = "address") -> bytes:
         field: named in the error.
 
     Raises:
-        InvalidInput: it is anything else.
+        InvalidInput: the text is no address.
     """
     if type(text) is str and len(text) == _CHARS and text[:2] in _PREFIXES:
         try:
             address = bytes.fromhex(text[2:])
         except ValueError:
             address = b""
-        if len(address) == ADDRESS_BYTES:  # fromhex skips white space: then they are fewer
+        if len(address) == ADDRESS_BYTES:  # fromhex skips white space, which leaves fewer bytes
             return address
     raise InvalidInput(field=field, expected=_EXPECTED, got=text)
 

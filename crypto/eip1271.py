@@ -1,6 +1,6 @@
 """EIP-1271: ask a contract whether a signature is its own.
 
-Only the call and the reading of its answer; who makes the call brings a chain.
+This module makes the calldata and reads the answer; the caller brings the chain.
 
 Source: EIP-1271.
 """
@@ -25,8 +25,9 @@ def is_valid_signature_calldata(digest32: bytes, signature: bytes) -> bytes:
 
 
 def is_magic_answer(returned: bytes) -> bool:
-    """Whether the call's return data says yes: its first word is the magic value and then zeros.
+    """Whether the call's return data accepts the signature: the magic value, then zeros, in the first word.
 
-    A contract without code returns nothing, which is a no; so is a revert, which never comes here.
+    An address without code returns no data, which counts as a refusal. A revert counts as one too, and never
+    reaches this function.
     """
     return returned[:32] == _MAGIC_WORD

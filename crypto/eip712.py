@@ -1,7 +1,7 @@
 """EIP-712 for any typed data: struct types as data, values as JSON gives them.
 
-This is the general form, for documents as wallets exchange them. The structs that we hash by the thousand
-have a compiled form of the same definition (eip712_compiled); tests hold the two equal.
+This is the general form, for documents as wallets exchange them. Structs that are hashed by the thousand have
+a compiled form of the same definition (eip712_compiled); tests hold the two equal.
 
     type_hash        = keccak(encode_type)          e.g. "Mail(Person from,string text)Person(string name)"
     hash_struct      = keccak(type_hash || one 32-byte word per member)
@@ -10,7 +10,7 @@ have a compiled form of the same definition (eip712_compiled); tests hold the tw
 
 Values: integers as JSON integers, decimal strings or 0x strings; bytes as 0x strings, of exactly N bytes for
 bytesN; addresses checked by `checked_address`; a null struct is 32 zero bytes, which is how a recursive
-type ends. Members that the type does not name are ignored, as wallets do. Everything else is refused by path.
+type ends. Members that the type does not name are ignored, as wallets do. All else is refused by path.
 Choice: `uint` and `int` are refused, as EIP-712 has no aliases. A struct name holds any character that type
     syntax does not use: deployed names contain a colon.
 
@@ -146,10 +146,10 @@ class Types:
             raise InvalidInput(field="primaryType", expected="a type of `types`", got=name) from None
 
     def primary_type(self) -> str:
-        """The one struct type that no other refers to; the domain's own type aside.
+        """The only struct type that no other type refers to, the domain's own type aside.
 
         Raises:
-            InvalidInput: there is none, or several.
+            InvalidInput: no type or several types are unreferenced.
         """
         used = {
             inner for name, referenced in self._referenced.items() for inner in referenced if inner != name
@@ -164,7 +164,7 @@ class Types:
         return free[0]
 
     def encode_type(self, name: str) -> str:
-        """The type string: the struct itself, then all it refers to, sorted by name."""
+        """The type string: the struct itself, then all types that it refers to, sorted by name."""
         self.members(name)
         found, todo = {name}, [name]
         while todo:
@@ -179,14 +179,14 @@ class Types:
         )
 
     def type_hash(self, name: str) -> bytes:
-        """keccak of the type string; kept."""
+        """keccak of the type string, cached."""
         known = self._type_hashes.get(name)
         if known is None:
             known = self._type_hashes[name] = keccak256(self.encode_type(name).encode())
         return known
 
     def hash_struct(self, name: str, value: object, field: str = "message") -> bytes:
-        """hash_struct of a value given as JSON gives it.
+        """hash_struct of a value in JSON form.
 
         Args:
             name: the struct type.
@@ -194,13 +194,13 @@ class Types:
             field: path of the value, for errors.
 
         Raises:
-            InvalidInput: names the path, what its type expects and what came.
+            InvalidInput: names the path, the expected type and the received value.
         """
         return _Walk(self).struct(name, value, field, 0)
 
 
 class _Walk:
-    """One pass over one value; counts what it sees, so that a hostile document ends."""
+    """One pass over one value; counts the values, so that a hostile document ends."""
 
     def __init__(self, types: Types) -> None:
         self._types = types
@@ -299,7 +299,7 @@ def domain_members(domain: Mapping[str, object]) -> Members:
     """The EIP's domain members that `domain` holds, in the EIP's order.
 
     Raises:
-        InvalidInput: a key is none of them.
+        InvalidInput: a key is no domain member of the EIP.
     """
     known = dict(DOMAIN_MEMBERS)
     for key in domain:
@@ -309,10 +309,10 @@ def domain_members(domain: Mapping[str, object]) -> Members:
 
 
 def domain_separator(domain: Mapping[str, object]) -> bytes:
-    """The separator of a domain given by name, version, chainId, verifyingContract, salt: those it has.
+    """The separator of a domain with any of name, version, chainId, verifyingContract and salt.
 
     Raises:
-        InvalidInput: a key is none of the EIP's, or a value is not of its type.
+        InvalidInput: a key is no domain member of the EIP, or a value is not of its type.
     """
     return Types({DOMAIN_TYPE: domain_members(domain)}).hash_struct(DOMAIN_TYPE, domain, "domain")
 

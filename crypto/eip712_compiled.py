@@ -1,15 +1,16 @@
 """Compiled EIP-712 hashers for the structs on hot paths.
 
-From a struct type, one straight-line Python function is written and compiled, as attrs and dataclasses do
-for their methods: one `b"".join` of the members' words with every constant (type hash, zero padding) merged
-beforehand, then one keccak. It takes objects with one attribute per member, in snake_case:
+For each struct type the module writes and compiles one straight-line Python function, as attrs and
+dataclasses do for their methods: one `b"".join` of the members' words, with adjacent constants (type hash,
+zero padding) merged at compile time, then one keccak. The function takes objects with one attribute per
+member, in snake_case:
 
     uintN, intN -> int      address, bytesN, bytes -> bytes      bool -> bool      string -> str
     struct      -> object   T[], T[k]       -> sequence
 
 Guarantees: integers out of their type's range and a wrong total length are refused with InvalidInput.
-Not guaranteed: that each of two wrong-length byte members is found when their lengths make up for one
-another; decoders give every member its length.
+Not guaranteed: that two byte members of wrong lengths are found when their lengths make up for one another;
+decoders check the length of every member.
 
 Source: EIP-712; equal to eip712.Types by test.
 """
@@ -35,7 +36,7 @@ class CompiledStruct:
 
     Attributes:
         name: the primary type.
-        structs: name -> members, the primary type first, then what it refers to.
+        structs: name -> members, the primary type first, then the types that it refers to.
         type_string, type_hash: as the EIP names them; type_hash is 32 bytes.
         hash_struct: object -> 32 bytes.
     """
@@ -61,7 +62,7 @@ class CompiledStruct:
         self.hash_struct: Callable[[Any], bytes] = scope[f"hash_{name}"]
 
     def digest_for(self, domain_separator32: bytes) -> Callable[[Any], bytes]:
-        """A function object -> digest32 for one domain, with its prefix made once."""
+        """A function object -> digest32 for one domain; the prefix is made once."""
         source = (
             f"def digest(value):\n"
             f"{_encoding_source(self.structs[self.name], self.type_hash, self.name)}"

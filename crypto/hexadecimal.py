@@ -1,4 +1,4 @@
-"""Bytes as `0x` text: the form of everything binary on the wire."""
+"""Bytes as `0x` text: the form of all binary data on the wire."""
 
 import re
 
@@ -15,10 +15,10 @@ def parse_hex(text: object, field: str, expected: str = HEX_EXPECTED) -> bytes:
     Args:
         text: `0x` and hexadecimal digits in any case; `0x` alone is no bytes.
         field: named in the error.
-        expected: what the error says was expected.
+        expected: description of the expected form, for the error.
 
     Raises:
-        InvalidInput: it is anything else.
+        InvalidInput: the text has another form.
     """
     if isinstance(text, str) and _HEX.match(text):
         return bytes.fromhex(text[2:])

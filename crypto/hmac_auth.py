@@ -4,12 +4,11 @@
     signature = lower-case hex of HMAC-SHA256(secret, payload)
 
 A WebSocket handshake signs method GET and the path alone: no query, no body. The path includes any prefix; a
-maker behind a proxy that strips or adds one can tell the verifier (`strip_prefix`,
-choices.md#makers-at-the-venue).
+maker behind a proxy that strips or adds a prefix sets `strip_prefix` (choices.md#makers-at-the-venue).
 
-Verification comes before decoding, compares in constant time, and says which of the four headers failed and
-why, without the secret and without the signature that would have been right. HMAC states are kept keyed:
-hashlib objects copied per request cost half of `hmac.digest`.
+Verification comes before decoding and compares in constant time. A refusal names the header at fault and the
+reason, without the secret and without the correct signature. HMAC states are kept keyed: hashlib objects
+copied per request cost half of `hmac.digest`.
 
 Source: spec 3.10.
 Choice: Identical requests in one millisecond are legitimate, so the replay window is off by default; switched
@@ -51,7 +50,7 @@ def decode_secret(secret: str, encoding: SecretEncoding = "utf8") -> bytes:
     """The key bytes of a secret as it was exchanged (interop.md section 4).
 
     Raises:
-        ConfigError: not of that encoding, or empty; the text is not repeated.
+        ConfigError: the text does not fit the encoding, or is empty; it is not repeated.
     """
     key = _decoded(secret, encoding)
     if key is None:
@@ -62,7 +61,7 @@ def decode_secret(secret: str, encoding: SecretEncoding = "utf8") -> bytes:
 
 
 def _decoded(secret: str, encoding: SecretEncoding) -> bytes | None:
-    """None where it cannot be decoded: the decoder's own error may hold the secret, so it ends here."""
+    """The key bytes, or None for undecodable text: the decoder's error may hold the secret and is dropped."""
     try:
         if encoding == "base64":
             return base64.b64decode(secret, validate=True)
@@ -72,7 +71,7 @@ def _decoded(secret: str, encoding: SecretEncoding) -> bytes | None:
 
 
 class HmacKey:
-    """HMAC-SHA256 with a fixed key. Its repr holds nothing of the key."""
+    """HMAC-SHA256 with a fixed key. The repr holds no part of the key."""
 
     __slots__ = ("_inner", "_outer")
 
@@ -99,12 +98,12 @@ class HmacKey:
 
 
 def request_payload(timestamp_ms: int, method: str, target: str, body: bytes) -> bytes:
-    """What is signed: the timestamp, the method in upper case, the target as sent, the body as sent."""
+    """The signed bytes: the timestamp, the method in upper case, the target as sent, the body as sent."""
     return b"%d%s%s%s" % (timestamp_ms, method.upper().encode(), target.encode(), body)
 
 
 class RequestSigner:
-    """Signs outgoing requests of one domain. Its repr holds no key."""
+    """Signs outgoing requests of one domain. The repr holds no key."""
 
     __slots__ = ("_access_key", "_domain", "_key")
 
@@ -138,9 +137,9 @@ class ReplayWindow:
     """Remembers signatures for as long as their timestamp passes, in two generations
     (choices.md#makers-at-the-venue).
 
-    A signature may be presented until its timestamp is `AUTH_TOLERANCE_MS` old and may have been signed as
-    far ahead, so the current and the previous generation of twice that length hold every one that could
-    come again. A full generation refuses new signatures rather than forget old ones.
+    A signature is valid until its timestamp is `AUTH_TOLERANCE_MS` old, and the timestamp may lie as far
+    ahead. The current and the previous generation, each of twice that length, therefore hold every signature
+    that could be replayed. A full generation refuses new signatures rather than forget old ones.
     """
 
     __slots__ = ("_current", "_entries_max", "_previous", "_turns_at_ms")
@@ -155,7 +154,7 @@ class ReplayWindow:
         """Remember a verified signature.
 
         Raises:
-            AuthError: it was seen before, or the window is full.
+            AuthError: the signature is a repetition, or the window is full.
         """
         if now_ms >= self._turns_at_ms:
             lifetime_ms = 2 * limits.AUTH_TOLERANCE_MS
@@ -174,8 +173,8 @@ class RequestVerifier:
 
     Args:
         domains: domain -> (access key, secret bytes) pairs; the access keys may be the same.
-        strip_prefix: removed from the front of the target before verifying, where it stands there and a
-            path from `/` on is left: `/1` is no prefix of `/137/prices`.
+        strip_prefix: removed from the front of the target before verifying, if the target starts with it and
+            the rest starts with `/`: `/1` is no prefix of `/137/prices`.
         replay_window: refuses a repeated signature on POST; None (the default) admits it.
     """
 
@@ -214,7 +213,7 @@ class RequestVerifier:
         body: bytes,
         now_ms: int,
     ) -> bytes:
-        """Verify one request. The four headers come raw, None where absent.
+        """Verify one request. The four headers come raw, None for an absent header.
 
         Args:
             method: upper case, as received.
@@ -226,7 +225,7 @@ class RequestVerifier:
             The domain.
 
         Raises:
-            AuthError: names the header at fault and why.
+            AuthError: names the header at fault and the reason.
         """
         if domain is None or access_key is None or timestamp is None or signature is None:
             raise _missing(domain, access_key, timestamp, signature)
@@ -261,7 +260,7 @@ class RequestVerifier:
 
 
 def _header_value(name: str, text: str) -> str:
-    """A configured header value; ConfigError for one that a header line cannot carry."""
+    """A configured header value; ConfigError for a value that a header line cannot carry."""
     if not _HEADER_VALUE.match(text):
         raise ConfigError(name, "expected visible ASCII, and at least one character")
     return text
@@ -291,7 +290,7 @@ def _stale(timestamp: int, now_ms: int) -> AuthError:
 
 
 def _mismatch(signature: bytes, method: bytes, target: bytes, body: bytes) -> AuthError:
-    """Say what can be said: the form of the signature, and what was signed over on this side."""
+    """The error for a wrong signature: a fault of its form, or the payload that this side signed over."""
     if len(signature) != 64:
         return AuthError(SIGNATURE_HEADER, f"expected 64 hexadecimal digits, got {len(signature)} characters")
     if not all(digit in b"0123456789abcdef" for digit in signature):

@@ -6,10 +6,10 @@ directly, through cffi. Two forms, the faster first:
     one-shot        from pycryptodome 4.1 on; the sponge lives on the C stack
     reused state    before; one state per thread, reset for each digest
 
-The calls release the GIL, so whatever they write to is one per thread: a shared buffer could be overwritten
-before it is read, and a shared state aborts the interpreter. The library handle is semi-private: at import
-each form is compared with the public one over lengths around the block size; the first that agrees is used,
-and the public one where none does.
+The calls release the GIL, so their output buffers are per thread: a shared buffer could be overwritten before
+it is read, and a shared state aborts the interpreter. The library handle is semi-private: at import each form
+is compared with the public form over lengths around the block size. The first form that agrees is used, else
+the public form.
 
 Source: FIPS 202 section 3 with the padding of the Keccak submission; Ethereum yellow paper, appendix G.
 """
@@ -39,7 +39,7 @@ def keccak256_public(data: bytes) -> bytes:
 
 
 class _PerThread(threading.local):
-    """What the C calls of one thread write to."""
+    """Output buffers of one thread's C calls."""
 
     def __init__(self) -> None:
         self.digest32 = _raw_api.ffi.new("uint8_t[32]")
@@ -47,7 +47,7 @@ class _PerThread(threading.local):
         self.state: Any = None
 
     def make_state(self, library: Any) -> Any:
-        """The thread's sponge, freed with the thread's other things."""
+        """The thread's sponge, freed with the thread's other data."""
         pointer = _raw_api.ffi.new("void *[1]")
         if library.keccak_init(pointer, _CAPACITY_BYTES, _ROUNDS):
             raise ValueError("pycryptodome cannot make a keccak state")
@@ -56,7 +56,7 @@ class _PerThread(threading.local):
 
 
 class _PerTypedDigest(_PerThread):
-    """What the calls of one thread and one prefix write to."""
+    """Output buffers of one thread's calls for one prefix."""
 
     def __init__(self, prefix34: bytes) -> None:
         super().__init__()
@@ -65,13 +65,13 @@ class _PerTypedDigest(_PerThread):
 
 
 def _library(function: str) -> Any:
-    """pycryptodome's C library if it is reached through cffi and has a function, else None."""
+    """pycryptodome's C library, or None if cffi does not reach it or it lacks the function."""
     library: Any = getattr(_keccak, "_raw_keccak_lib", None)
     return library if hasattr(_raw_api, "ffi") and hasattr(library, function) else None
 
 
 def one_shot() -> Callable[[bytes], bytes] | None:
-    """The one-shot form, or None where this pycryptodome has none or cffi is missing."""
+    """The one-shot form, or None if this pycryptodome lacks it or cffi is missing."""
     library = _library("keccak_oneshot")
     if library is None:
         return None
@@ -88,7 +88,7 @@ def one_shot() -> Callable[[bytes], bytes] | None:
 
 
 def reused_state() -> Callable[[bytes], bytes] | None:
-    """The form with one state per thread, or None where cffi is missing."""
+    """The form with one state per thread, or None if cffi is missing."""
     library = _library("keccak_reset")
     if library is None:
         return None
@@ -138,7 +138,7 @@ keccak256: Callable[[bytes], bytes] = proven(_one_shot, reused_state())
 def typed_digest(prefix34: bytes) -> Callable[[bytes], bytes]:
     """A function encoded -> keccak256(prefix34 || keccak256(encoded)): the last two steps of EIP-712.
 
-    The inner digest is written straight behind the prefix, which saves its way through Python.
+    The inner digest is written straight behind the prefix, without a Python object between.
     """
     if keccak256 is not _one_shot:
         return lambda encoded: keccak256(prefix34 + keccak256(encoded))

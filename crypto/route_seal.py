@@ -1,12 +1,12 @@
-"""The seal on a Market route: the `hmac` that must stay paired with the route it came with.
+"""The seal on a Market route: its `hmac`, valid only together with the route of the same answer.
 
     seal = 16 hex digits of the time of issue (ms)
         || 64 hex digits of HMAC-SHA256(key, time || canonical || carried)
         || hex digits of the carried bytes
 
-The seal covers the canonical bytes of a JSON object (codecs.canonical_json gives them), and bytes that it
-carries itself: clients keep the members that they know, and they know `hmac` as a string. The object ends at
-the last brace of the message, so that no byte moves between the object and the carried digits.
+The seal covers the canonical bytes of a JSON object (codecs.canonical_json gives them), and bytes that the
+seal carries itself: clients keep the members that they know, and they know `hmac` as a string. The object
+ends at the last brace of the message, so that no byte moves between the object and the carried digits.
 Several venue processes share the key; a previous key may stay valid while routes under it live.
 
 Source: spec 1.8.21 and 1.8.22, 1.25.50, 1.25.52.
@@ -52,7 +52,7 @@ class RouteSeal:
         """Check a seal. The authenticity is judged before the age.
 
         Returns:
-            When it was issued, ms since the Unix epoch.
+            Time of issue, ms since the Unix epoch.
 
         Raises:
             InvalidPriceRoute: the seal is not ours, or not this route's.
@@ -72,5 +72,5 @@ class RouteSeal:
 
     @staticmethod
     def carried(seal: str) -> bytes:
-        """The bytes that a seal carries; to be asked of seals that `check` has passed alone."""
+        """The bytes that a seal carries; call it only for seals that `check` has passed."""
         return bytes.fromhex(seal[_SEAL_CHARS:])

@@ -5,8 +5,8 @@ coincurve's own calls allocate theirs each time. Signatures are deterministic (R
 handle is semi-private: at import its answers are compared with coincurve's public interface, and a
 disagreement refuses to start, because a wrong signature costs money.
 
-Guarantees: a key never appears in a repr, an error or a pickle. Not guaranteed: that its memory is wiped;
-Python cannot promise that.
+Guarantees: a key never appears in a repr, an error or a pickle. Not guaranteed: that a key's memory is wiped,
+which Python cannot promise.
 
 Source: SEC 1 section 4.1; EIP-2 (low-s); libsecp256k1's include/secp256k1_recovery.h.
 """
@@ -63,7 +63,9 @@ class SigningKey:
     __slots__ = ("_secret", "address")
 
     def __init__(self, secret32: bytes) -> None:
-        """Takes 32 bytes, big-endian, 1 to the curve order - 1; else ValueError (which says no digit)."""
+        """Takes 32 bytes, big-endian, 1 to the curve order - 1; else ValueError without any digit of the
+        key.
+        """
         if len(secret32) != KEY_BYTES or not 0 < int.from_bytes(secret32, "big") < CURVE_ORDER:
             raise ValueError("a private key is 32 bytes, above zero and below the curve order")
         self._secret = _ffi.new("unsigned char[32]", secret32)
@@ -96,7 +98,7 @@ class SigningKey:
         return rs64_view[:], recovery
 
     def secret32(self) -> bytes:
-        """The key itself, for writing a keystore. Nothing else should want it."""
+        """The key itself, only for writing a keystore."""
         secret: bytes = _ffi.buffer(self._secret)[:]
         return secret
 
@@ -116,7 +118,7 @@ def recover_address(digest32: bytes, rs64: bytes, recovery_id: int) -> bytes:
         recovery_id: 0 or 1.
 
     Returns:
-        20 bytes. Any valid signature recovers SOME address: compare it with the one expected.
+        20 bytes. Any valid signature recovers SOME address: compare it with the expected address.
 
     Raises:
         InvalidSignature: no point of the curve gives this signature.

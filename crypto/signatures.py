@@ -43,7 +43,8 @@ def parse_signature(raw: bytes) -> tuple[bytes, int]:
 
 
 def parse_signature_text(text: object, field: str = "signature") -> bytes:
-    """The bytes of a signature's `0x` text, of any length: contract owners' signatures have no fixed one.
+    """The bytes of a signature's `0x` text, of any length: signatures of contract owners have no fixed
+    length.
 
     Raises:
         InvalidSignature: not `0x` and an even number of hexadecimal digits.

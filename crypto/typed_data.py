@@ -1,7 +1,7 @@
 """Typed-data documents as wallets exchange them: `{types, primaryType?, domain, message}`.
 
-`types` may or may not hold EIP712Domain; without it the domain's members are those it has. Without
-`primaryType` it is the one type that no other refers to. A document whose primary type is EIP712Domain is
+`types` may omit EIP712Domain; the domain type then has the members of `domain`. Without `primaryType` the
+primary type is the only type that no other type refers to. A document whose primary type is EIP712Domain is
 the domain alone, as in `eth_signTypedData_v4`.
 
 Source: EIP-712, "Specification of the eth_signTypedData JSON RPC"; interop.md section 2 (toSign).
@@ -17,7 +17,7 @@ from .keccak import keccak256
 
 
 class TypedDataHashes(msgspec.Struct, frozen=True):
-    """All that is hashed of one document; 32 bytes each."""
+    """All hashes of one document; 32 bytes each."""
 
     primary_type: str
     type_hash: bytes
@@ -30,10 +30,10 @@ def hash_typed_data(document: object) -> TypedDataHashes:
     """Hash a typed-data document.
 
     Args:
-        document: parsed JSON. `value`, as in our `toSign`, is taken for `message`.
+        document: parsed JSON. `value`, as in our `toSign`, may stand for `message`.
 
     Raises:
-        InvalidInput: names the path at fault, what was expected there and what came.
+        InvalidInput: names the path at fault, the expected and the received value.
     """
     if not isinstance(document, Mapping):
         raise InvalidInput(expected="an object with types, domain and message", got=document)

@@ -25,7 +25,7 @@ def webhook_key(secret: str) -> bytes:
     """The key bytes of a secret as it was exchanged.
 
     Raises:
-        ConfigError: it is none; the text is not repeated.
+        ConfigError: the text is no webhook secret; it is not repeated.
     """
     expected = (
         f"expected {_PREFIX} and the base64 of {WEBHOOK_SECRET_BYTES_MIN} to {WEBHOOK_SECRET_BYTES_MAX} bytes"
@@ -40,10 +40,10 @@ def webhook_key(secret: str) -> bytes:
 
 
 class WebhookSigner:
-    """Signs the deliveries of one webhook. Its repr holds nothing of the key.
+    """Signs the deliveries of one webhook. The repr holds no part of the key.
 
     Raises:
-        ConfigError: `secret` is none; the text is not repeated.
+        ConfigError: `secret` is no webhook secret; it is not repeated.
     """
 
     __slots__ = ("_key",)
@@ -63,7 +63,7 @@ class WebhookSigner:
 
 
 def webhook_signature(key: bytes, webhook_id: str, timestamp_s: int, body: bytes) -> str:
-    """What `webhook-signature` says of a delivery.
+    """The value of `webhook-signature` for a delivery.
 
     Args:
         webhook_id: without dots.

@@ -1,4 +1,4 @@
-"""Settings of an agent: whose quotes it trades on, which strategies it runs, and what it keeps back.
+"""Settings of an agent: its makers, its strategies, and its safety margins.
 
     [agent]
     strategies = ["crossing", "firm_quotes", "my_solver:MySolver"]
@@ -7,8 +7,8 @@
     [agent.makers.alpha.chains.1]
     url = "https://alpha.example/1"
 
-Which chains it serves is said in `[chains]`: those with `delta` and a node. Who may ask it is said in
-`[auth.domains]`.
+`[chains]` sets the served chains: each with `delta` and a node. `[auth.domains]` sets the venues that may ask
+the agent.
 """
 
 from typing import Annotated, Any
@@ -26,16 +26,16 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """The agent's role.
 
     Attributes:
-        name: in its log; the venue's name for it is the venue's own.
+        name: the agent's name in its log; the venue names it independently.
         auth: whether requests must be signed by one of `[auth.domains]`.
         strategies: `crossing`, `firm_quotes`, or `module:factory`; all of them run, their bids are joined.
         options: strategy, as it stands in `strategies` -> its own settings.
         makers: by name.
-        firm: how firm quotes are asked for.
-        blacklist_s: an address that a maker blacklisted is not sent to it for so long.
-        margin_bps: kept back from what makers' quotes come to, in what is promised.
-        orders_at_once: for which makers are asked at the same time, in all rounds of a chain together.
-        reserve_s: before a round closes the answer is on its way.
+        firm: bounds of firm quote requests.
+        blacklist_s: seconds for which an address that a maker blacklisted is not sent to that maker.
+        margin_bps: deducted from the makers' quotes before a bid promises an amount.
+        orders_at_once: orders whose makers are asked at the same time, in all rounds of a chain together.
+        reserve_s: seconds before a round's close at which the answer is sent.
     """
 
     name: str = "agent"

@@ -1,4 +1,4 @@
-"""URLs of settings: whether a connection can be made to them."""
+"""URLs of settings: checks that a connection can be made to them."""
 
 from urllib.parse import urlsplit
 
@@ -8,7 +8,7 @@ NAMES_PLACE = "names a host, and a port of 1 to 65535 if any"
 
 
 def has_place(url: str) -> bool:
-    """Whether a URL names a host and, if it names a port, one that there is."""
+    """Whether a URL names a host and, if it names a port, a port in range."""
     try:
         parts = urlsplit(url)
         return bool(parts.hostname) and parts.port != 0
@@ -17,13 +17,13 @@ def has_place(url: str) -> bool:
 
 
 def check_url(name: str, url: str, schemes: tuple[str, str]) -> None:
-    """Pass for a URL that a connection can be made to. What it holds is not repeated: it may be a key.
+    """Check that a connection can be made to a URL. Errors do not repeat the URL: it may hold a key.
 
     Args:
-        name: of the setting.
+        name: name of the setting.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the URL is unusable.
     """
     if not url.startswith(schemes):
         raise ValueError(f"{name} is {schemes[0]}... or {schemes[1]}...")

@@ -15,18 +15,18 @@ from .. import limits
 EXPIRY_MIN_S = limits.FIRM_EXPIRY_MIN_S + 5  # the receiver of the quote counts 2 minutes (spec 3.5.6)
 
 AuthMode = Literal["required", "optional", "off"]
-"""Whether requests must carry the HMAC headers. `optional` verifies what is signed and takes the rest."""
+"""Whether requests must carry the HMAC headers. `optional` verifies signed ones and takes the rest."""
 
 
 class MakerToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An entry of /tokens, and what the maker has of it.
+    """An entry of /tokens, and the maker's balance and bound for it.
 
     Attributes:
         address, decimals: of the contract.
         symbol: the token's id if empty.
         name, description: informational; strict consumers refuse an empty description.
-        balance: what may be promised where no node tells; with a node, an upper bound if set.
-        quote_max: the most that one firm quote gives of it; empty sets no bound.
+        balance: amount that quotes may promise without a node; with a node, an upper bound if set.
+        quote_max: most that a firm quote gives of this token; empty sets no bound.
     """
 
     address: str
@@ -43,14 +43,14 @@ class MakerToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class MakerPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An entry of /pairs, and what one and all of its live firm quotes may amount to.
+    """An entry of /pairs, and the bounds on each of its firm quotes and on all live ones together.
 
     Attributes:
         base, quote: token ids.
         liquidity_usd: the estimate that route search uses.
-        retired: still listed, its price an empty object; the step before it is removed.
+        retired: still listed, with an empty object as its price; the step before removal.
         notional_max: of one firm quote, in quote tokens; empty sets no bound.
-        open_notional_max: of all live ones together, in quote tokens; empty sets no bound.
+        open_notional_max: of all live firm quotes together, in quote tokens; empty sets no bound.
     """
 
     base: str
@@ -65,7 +65,7 @@ class MakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """One chain-scoped surface.
 
     Attributes:
-        prefix: path in front of the five endpoints; `/<chain id>` if absent.
+        host: only requests for this Host are served here; empty takes any Host.
         host: only requests for this Host are served here; empty takes any.
         auth: see AuthMode; the domains are those of `[auth.domains]`.
         key: name of the signing key in `[keys]`.
@@ -73,16 +73,16 @@ class MakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         price_source: `static`, `random_walk`, `replay`, or `module:Class`.
         price_options: the source's own settings.
         price_life_ms: a price older than this is neither shown nor signed.
-        refresh_ms: an unchanged price is sent again over the socket after this.
+        refresh_ms: milliseconds after which an unchanged price is sent again over the socket.
         expiry_s: how far ahead a firm quote expires.
         takers: addresses that may fill.
         takers_url: the service's /adapters/contract-takers, read every `takers_every_s`.
         node_url: JSON-RPC node for balances, allowances and fills; may be `env:NAME` or `file:PATH`.
         node_every_ms: how often the node is read.
-        node_stale_s: after this without an answer no firm quote is signed.
-        node_head_max_s: an older latest block is no answer; 0 does not look, for a devnet that mines only
-            when it has to.
-        blacklist: users who get none.
+        node_stale_s: seconds without a node's answer after which no firm quote is signed.
+        node_head_max_s: largest age of the latest block; an older block counts as no answer. 0 turns the
+            check off, for a devnet that mines only on demand.
+        blacklist: users who get no firm quotes.
         unused_quotes_max: firm quotes that a user may leave unused within `unused_window_s`; one more and
             the user is blacklisted for `blacklist_s`. 0 sets no bound. Fills are seen through the node:
             without one, every quote counts as unused.
@@ -139,7 +139,7 @@ class AdminSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     Attributes:
         host, port: keep it on loopback or a private network.
-        domains: which of `[auth.domains]` may halt and resume; their requests are signed.
+        domains: names in `[auth.domains]` that may halt and resume; their requests are signed.
     """
 
     host: str = "127.0.0.1"
@@ -153,7 +153,7 @@ class MakerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     Attributes:
         chains: chain id -> its surface.
         halt_file: the kill switch; `<state_dir>/halt` if empty.
-        admin: absent serves no admin listener.
+        admin: None serves no admin listener.
     """
 
     chains: dict[int, MakerChain]

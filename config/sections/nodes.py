@@ -1,4 +1,4 @@
-"""Settings of a chain's nodes: which are asked, how long, how often."""
+"""Settings of a chain's nodes: URLs, time-outs, polling."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,13 +16,13 @@ class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """The nodes of one chain.
 
     Attributes:
-        urls: JSON-RPC over http or https; the first that is well is asked. Each may be `env:NAME` or
-            `file:PATH` that holds it, as one with a key in it should be.
-        ws_urls: where new heads are announced, over ws or wss; they may be references too. Without any
-            they are looked for every `poll_s`, as they are with them.
-        call_s: for one request.
-        poll_s: between two looks for a new head.
-        lag_blocks_max: a head so far behind the highest that was seen is not believed.
+        urls: JSON-RPC over http or https; requests go to the first healthy node. Each may be `env:NAME` or
+            `file:PATH` that holds the URL, as a URL with a key in it should be.
+        ws_urls: WebSockets (ws or wss) that announce new heads; references are allowed too. New heads are
+            also polled every `poll_s`, with or without WebSockets.
+        call_s: time-out of one request.
+        poll_s: between two polls for a new head.
+        lag_blocks_max: a head so far behind the highest head seen is not believed.
     """
 
     urls: tuple[str, ...] = ()
@@ -49,16 +49,16 @@ class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 def revealed(settings: NodeSettings, field: str, environ: Mapping[str, str], folder: Path) -> NodeSettings:
-    """The settings with URLs where they have references.
+    """The settings with each reference replaced by its URL.
 
     Args:
-        field: of the settings, `chains.1.node`; for errors.
-        environ: what `env:NAME` is looked up in.
-        folder: what relative files start from.
+        field: path of the settings, e.g. `chains.1.node`; for errors.
+        environ: source of `env:NAME` references.
+        folder: start of relative file paths.
 
     Raises:
-        ConfigError: there is no URL, a reference leads nowhere, or to what is no URL. What it holds is not
-            repeated.
+        ConfigError: no URL is set, a reference has no source, or its text is no URL. The error does not
+            repeat the text.
     """
     if not settings.urls:
         raise ConfigError(f"{field}.urls", "no node is set")

@@ -1,8 +1,8 @@
-"""Partners, their tiers, the fee that a request pays, and whose name an order is kept under: pure rules.
+"""Partners, their tiers, the fee of a request, and the partner name of an order: pure rules.
 
-A request names a partner and may bring `partnerFeeBps`. What it pays is the partner's registered fee plus
-that; a partner that is not registered pays what a request without a partner pays, 1 bps to the venue, and
-keeps its name wherever it is shown. A tier says what its partners may ask for; more is `Partner not allowed`.
+A request names a partner and may bring `partnerFeeBps`. The fee is the partner's registered fee plus
+`partnerFeeBps`; an unregistered partner pays the fee of a request without a partner, 1 bps to the venue, and
+keeps its name wherever it is shown. A tier bounds its partners' requests; more is `Partner not allowed`.
 
 Source: spec 1.12.15 to 1.12.17, 1.25.54, 1.27.3.
 Choice: A fee above 200 bps, or above the tier's bound, is `Partner not allowed`. A registered fee and
@@ -22,7 +22,7 @@ ANON = "anon"
 
 
 class Tier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What the partners of a tier may ask for.
+    """Bounds on the requests of a tier's partners.
 
     Attributes:
         fee_bps_max: most basis points of registered and requested fee together, 0 to 200.
@@ -43,7 +43,7 @@ class RegisteredPartner(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     """One registered partner.
 
     Attributes:
-        address: who is paid.
+        address: account that receives the fee.
         fee_bps: registered fee, basis points.
         tier: name of its tier.
     """
@@ -61,11 +61,11 @@ DEFAULT_TIER = Tier()
 
 
 class ResolvedFee(msgspec.Struct, frozen=True):
-    """What a request pays, and to whom.
+    """The fee of a request and its recipient.
 
     Attributes:
-        partner: its name as it was sent, registered or not; `anon` where none was.
-        address: of the partner; empty where the venue itself is paid.
+        partner: its name as sent, registered or not; `anon` if the request has none.
+        address: of the partner; empty if the venue itself is paid.
         fee_bps: registered and requested fee together.
     """
 
@@ -87,7 +87,7 @@ def resolve_fee(
     """The fee of a request.
 
     Args:
-        partner: its `partner`; None and empty are anon; one that is not registered pays as anon does.
+        partner: its `partner`; None and empty mean anon; an unregistered partner pays as anon does.
         requested_bps: its `partnerFeeBps`; None for none.
         partners, tiers: as configured; a tier named `default` replaces the built-in one.
         partner_address: its `partnerAddress`, paid where the partner has none of its own; empty for none.
@@ -146,11 +146,11 @@ def registered_partner(name: str, partners: Mapping[str, RegisteredPartner]) -> 
 
 
 def paid_partners(address: str, fee_bps: int, partners: Mapping[str, RegisteredPartner]) -> list[str]:
-    """Names of the registered partners that a signed fee is of, the highest registered fee first.
+    """Names of the registered partners that a signed fee may belong to, the highest registered fee first.
 
     Args:
         address: the paid account; zero or empty for none.
-        fee_bps: at least the registered fee of each.
+        fee_bps: the signed fee, basis points; partners with a higher registered fee are left out.
     """
     paid = [
         (-registered.fee_bps, name)
@@ -163,15 +163,15 @@ def paid_partners(address: str, fee_bps: int, partners: Mapping[str, RegisteredP
 def partner_of_order(
     named: str | None, default: str, address: str, fee_bps: int, partners: Mapping[str, RegisteredPartner]
 ) -> str:
-    """The name that a signed order is kept under.
+    """Partner name under which a signed order is kept.
 
     Args:
         named: `partner` of the submission.
         default: of its API key; empty for none.
-        address, fee_bps: that are signed.
+        address, fee_bps: recipient and fee that the order signs.
 
     Raises:
-        InvalidInput: the name contradicts what is signed, or cannot be shown.
+        InvalidInput: the name contradicts the signed fee, or cannot be shown.
 
     Choice: An order that pays a registered partner its fee bears that partner's name and no other. An unnamed
         order, or `anon`, bears the name of the partner that its fee address belongs to: the API key's default

@@ -1,4 +1,4 @@
-"""Settings of a relayer: which key sends a chain's transactions, and what they may cost."""
+"""Settings of a relayer: the key that sends a chain's transactions, and their fee bounds."""
 
 import msgspec
 
@@ -9,13 +9,13 @@ class RelayerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """One chain's relayer; how deep a transaction has to be is the chain's `confirmations`.
 
     Attributes:
-        key: name of the key, which nothing else may send transactions with.
-        fee_cap_wei: most for a unit of gas; above it a transaction waits.
-        tip_min_wei, tip_max_wei: between these lies what the block's maker gets at first.
-        bump_bps: by how much both fees of a replacement are higher, in basis points; nodes ask for 1000.
-        stuck_s: how long a transaction that is next may wait before it is replaced.
+        key: name of the key; no other part may send transactions with it.
+        fee_cap_wei: most wei for a unit of gas; above it a transaction waits.
+        tip_min_wei, tip_max_wei: bounds of the first tip per unit of gas.
+        bump_bps: raise of both fees in a replacement, in basis points; nodes ask for 1000.
+        stuck_s: seconds that the next transaction may wait before it is replaced.
         in_flight_max: transactions that may wait to be mined.
-        gas_floor_wei: nothing new is sent with less than that on the account.
+        gas_floor_wei: least balance of the account for a new transaction to be sent.
         gas_max: most units of gas of one transaction.
     """
 

@@ -1,4 +1,4 @@
-"""Settings of an HTTP server: where it listens and what one client may ask of it."""
+"""Settings of an HTTP server: its listening socket and the bounds of each client."""
 
 import re
 
@@ -34,19 +34,19 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     Attributes:
         host, port: port 0 lets the system choose.
-        processes: how many serve the one socket.
-        tls: absent serves plain HTTP.
-        health: a second listener, whose connections are its own; absent for none.
+        processes: number of processes that serve the one socket.
+        tls: None serves plain HTTP.
+        health: a second listener with connection bounds of its own; None for no second listener.
         cors_origins: origins that browsers may call from; `*` for any, `localhost` for this machine's at any
             port; empty sends no CORS header.
         connections_max: open at a time; more are answered 503 and closed. Fewer where the system has too few
             file descriptors.
-        connections_per_address_max: of these, from one IPv4 address or one IPv6 /64, unless it is a trusted
-            proxy's.
+        connections_per_address_max: open connections from one IPv4 address or one IPv6 /64, unless it is a
+            trusted proxy's.
         requests_per_connection_max: the last is answered with `connection: close`.
-        body_bytes_max: of one request; a set of routes may have a bound of its own below it.
+        body_bytes_max: of one request; a set of routes may have a smaller bound of its own.
         bodies_bytes_max: of all requests under way; more are answered 503 and closed.
-        socket_bytes_max: what may wait for the slow reader of one WebSocket before it is closed.
+        socket_bytes_max: unsent bytes for the slow reader of one WebSocket before the socket is closed.
         header_s, body_s, idle_s, write_s, route_s, drain_s: see `timeouts`.
         access_log: file to append to, `-` for standard output; empty keeps none.
     """
@@ -92,7 +92,7 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
                 raise ValueError(f"{name} is above 0, at most 3600, got {getattr(self, name)}")
 
     def of_health(self) -> "ServerSettings":
-        """The bounds of the listener for health: few connections, which any one address may have."""
+        """The bounds of the listener for health: few connections, all of which a single address may hold."""
         return msgspec.structs.replace(
             self,
             tls=None,

@@ -1,4 +1,4 @@
-"""Settings of the store: which database, how much may wait for it, how long what has ended is kept."""
+"""Settings of the store: its database, its queue of writes, and its retention of ended rows."""
 
 from urllib.parse import urlsplit
 
@@ -14,12 +14,12 @@ class StoreSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """One database.
 
     Attributes:
-        url: `postgresql://...`, `sqlite:PATH`, or `env:NAME` or `file:PATH` that holds one of them, which a
-            URL with a password has to be. Absent keeps `cambist.sqlite3` in the state directory.
+        url: `postgresql://...`, `sqlite:PATH`, or `env:NAME` or `file:PATH` that holds such a URL. A URL with
+            a password has to be a reference. Empty keeps `cambist.sqlite3` in the state directory.
         queue_max: writes that may wait; more are answered 503.
         batch_max: writes of one transaction.
-        retention_days: how long what has ended is kept; 0 keeps it for ever.
-        lease_s: how long a shard stays its holder's without being renewed.
+        retention_days: days for which ended rows are kept; 0 keeps them for ever.
+        lease_s: seconds that a holder keeps a shard without a renewal.
     """
 
     url: str = ""

@@ -1,11 +1,11 @@
-"""Settings of a venue: the makers it routes to, what it asks of them, and who may ask it for what.
+"""Settings of a venue: its makers and agents, the bounds of requests to them, and the bounds of callers.
 
     [venue.makers.alpha]
     credentials = { domain = "venue", access_key = "key-1", secret = "env:ALPHA_SECRET" }
     [venue.makers.alpha.chains.1]
     url = "https://alpha.example/1"
 
-Which chains are served, and as what, is said in `[chains]`: one with `market` or `delta` needs its node, its
+`[chains]` sets the served chains and their surfaces: a chain with `market` or `delta` needs its node, its
 contracts and its listed tokens.
 """
 
@@ -27,7 +27,7 @@ _WEBHOOK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class MakerCredentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What was exchanged with a maker at onboarding (spec 3.10.2 to 3.10.4)."""
+    """Credentials that were exchanged with a maker at onboarding (spec 3.10.2 to 3.10.4)."""
 
     domain: str
     access_key: str
@@ -40,10 +40,10 @@ class VenueMakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
     Attributes:
         url: base of its five endpoints, http or https, prefix included.
-        ws_url: of its WebSocket, ws or wss; empty where it has none.
+        ws_url: of its WebSocket, ws or wss; empty if the maker has none.
         tokens_every_s, pairs_every_s, prices_every_s, blacklist_every_s: between two polls; beside a socket
             /prices is polled three times in `stale_s` instead.
-        stale_s: books that were not confirmed for so long leave routing.
+        stale_s: books without a confirmation for so long leave routing.
     """
 
     url: str
@@ -68,9 +68,9 @@ class VenueMaker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """One market maker.
 
     Attributes:
-        credentials: absent, requests are not signed.
-        chains: chain id -> where it is.
-        notify_url: its faults and refusals are posted there, http or https; empty for nowhere.
+        credentials: None sends unsigned requests.
+        chains: chain id -> the maker's endpoints on that chain.
+        notify_url: http or https URL that receives the maker's faults and refusals; empty sends none.
     """
 
     chains: dict[int, VenueMakerChain]
@@ -85,18 +85,18 @@ class VenueMaker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How firm quotes are asked for (ARCHITECTURE.md, "Firm quotes").
+    """Bounds of firm quote requests (ARCHITECTURE.md, "Firm quotes").
 
     Attributes:
-        soft_s: after it nobody else is asked; hard_s: after it nothing is waited for.
+        soft_s: after it no further maker is asked; hard_s: after it no answer is waited for.
         connections_max: to one maker, at a time.
-        over_ask_bps: what a hop after the first asks beyond what it is expected to need (SELL).
-        over_ask_buy_bps: what a hop before the last asks beyond that (BUY).
-        drift_bps: a quote that is worse than its maker's own book by more is its fault.
-        rest_s: of a pair, or of a maker, after the first fault beyond what is tolerated; doubles with each
-            further one, up to rest_s_max (`feeds.maker_health`). So long a refusal bounds the size that is
-            asked for.
-        unfilled_max: swaps of one address without a key that are signed and not filled, at a time and chain.
+        over_ask_bps: extra amount that a hop after the first asks above its expected need (SELL).
+        over_ask_buy_bps: the same of a hop before the last (BUY).
+        drift_bps: a quote that is worse than its maker's own book by more is the maker's fault.
+        rest_s: of a pair, or of a maker, after the first fault beyond the tolerated ones; doubles with each
+            further fault, up to rest_s_max (`feeds.maker_health`). A refusal bounds the size of requests for
+            the same time.
+        unfilled_max: signed and unfilled swaps of an address without a key, at a time and chain.
         unfilled_user_max: the same of one user; unfilled_keyed_max: of one key.
     """
 
@@ -132,8 +132,8 @@ class VenueAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     Attributes:
         url: base of its two endpoints, /solve and /notify; http or https, prefix included.
-        chains: ids of those it bids on; none names every Delta chain.
-        credentials: absent, requests are not signed.
+        chains: ids of the chains it bids on; empty names every Delta chain.
+        credentials: None sends unsigned requests.
     """
 
     url: str
@@ -147,15 +147,16 @@ class VenueAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How Delta orders are auctioned and settled (ARCHITECTURE.md, "Auction").
+    """Bounds of the auction and settlement of Delta orders (ARCHITECTURE.md, "Auction").
 
     Attributes:
         round_s: of one round, in which agents may bid.
-        gather_s: an order waits that long for others to share its first round.
+        gather_s: wait of an order for others to share its first round.
         again_s: before an order without a valid bid is auctioned again; doubles up to again_s_max.
-        settlement_s: a settlement that was not mined by then is given up.
-        failures_max: settlements of an order that may fail before it does (choices.md#delta-orders).
-        rest_s: of an agent after the first fault beyond what is tolerated; doubles with each further one, up
+        settlement_s: time for a settlement to be mined before it is given up.
+        failures_max: failed settlements after which an order fails (choices.md#delta-orders).
+        rest_s: of an agent after the first fault beyond the tolerated ones; doubles with each further fault,
+            up
             to rest_s_max.
     """
 
@@ -178,7 +179,7 @@ class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A bucket that holds `burst` and fills by `per_s`."""
+    """A bucket that holds `burst` tokens and gains `per_s` tokens a second."""
 
     per_s: float
     burst: float
@@ -189,10 +190,10 @@ class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class RateTier(Rate, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Rate of one caller's requests; each route takes its cost.
+    """Rate of one caller's requests; each route takes its cost from the bucket.
 
     Attributes:
-        wrong_signatures: how many of its signatures may be wrong; absent, a hundredth of `per_s` and a fifth
+        wrong_signatures: rate of the caller's wrong signatures; None means a hundredth of `per_s` and a fifth
             of `burst`.
     """
 
@@ -218,12 +219,12 @@ SHIPPED_RATE_TIERS = {
 
 
 class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A caller that is known: sends the secret in X-API-KEY.
+    """A known caller, which sends the secret in X-API-KEY.
 
     Attributes:
         tier: name of its rate tier.
-        partner: its default partner; empty for none. The key hears of this partner's orders.
-        operator: it lists, and hears of, everybody's orders.
+        partner: its default partner; empty for none. The key receives events of this partner's orders.
+        operator: the key lists every order and receives every event.
     """
 
     secret: Secret
@@ -240,18 +241,19 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         firm: firm quotes.
         agents: by name; the name is that of includeAgents and excludeAgents.
         delta: auctions and settlements of Delta orders.
-        blacklist_s: an address that a maker blacklisted is not sent to it for so long.
-        rate_tiers: `public` is that of callers without a key, per address; `keyed` of those with one. A file
+        blacklist_s: seconds for which an address that a maker blacklisted is not sent to that maker.
+        rate_tiers: `public` is for callers without a key, per address; `keyed` for callers with a key. A file
             that names one tier, or a member of one, keeps the others.
         api_keys: by name.
-        unknown_api_keys: a request with a key that is nobody's is answered as one without, or 401.
-        webhooks: whom the venue tells of orders, by name.
+        unknown_api_keys: whether a request with an unknown key is answered as one without a key, or 401.
+        webhooks: receivers of order events, by name.
         trusted_proxies: addresses whose X-Forwarded-For is believed.
         metrics_open: /metrics is served to everybody, not to loopback alone.
         quote_streams_max, event_streams_max: quote streams, and streams of order events, at a time.
         delta_gas: gas that a Delta settlement is expected to need beside its fills.
-        route_life_s: for which an order may be built from a Delta route, at least (choices.md#delta-orders).
-        otc_small_usd: OTC orders of which less can be filled are a small balance (choices.md#otc-orders).
+        route_life_s: least time for which an order may be built from a Delta route (choices.md#delta-orders).
+        otc_small_usd: fillable value, in US dollars, below which an OTC order is a small balance
+            (choices.md#otc-orders).
     """
 
     makers: dict[str, VenueMaker] = {}

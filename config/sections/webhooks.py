@@ -1,4 +1,4 @@
-"""Settings of webhooks: whom the venue tells of orders by POST.
+"""Settings of webhooks: receivers to which the venue posts order events.
 
 [venue.webhooks.acme]
 url = "https://acme.example/orders"
@@ -26,17 +26,17 @@ class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """One webhook.
 
     Attributes:
-        url: what is posted to, http or https.
+        url: receiver of the posts, http or https.
         secret: `whsec_` and the base64 of 24 to 64 bytes, known to the receiver.
-        surfaces: kinds of orders that are told of.
-        partner: whose orders are told of; empty for everybody's.
-        chains: ids of those that are told of; none names every chain.
-        statuses: that are told of; none names every status.
+        surfaces: kinds of orders whose events are posted.
+        partner: partner whose orders' events are posted; empty for all orders.
+        chains: chain ids whose events are posted; empty names every chain.
+        statuses: order statuses whose events are posted; empty names every status.
         api_key: name of the one key of `[venue.api_keys]` that may list and replay its deliveries; empty for
-            nobody.
-        posts_max: at a time.
-        post_s: for one to be answered.
-        give_up_s: how long after the event it is tried again, before a delivery is dead.
+            no key.
+        posts_max: posts under way at a time.
+        post_s: time-out of one post.
+        give_up_s: seconds of retries after the event before a delivery is dead.
         private_addresses: its host may lead to this machine, or into a private network.
     """
 

@@ -1,7 +1,7 @@
-"""Where signing keys come from: a hexadecimal key or an encrypted keystore, in the environment or a file.
+"""Sources of signing keys: a hexadecimal key or an encrypted keystore, in the environment or a file.
 
     env:NAME    the variable holds 64 hexadecimal digits (0x allowed) or a whole keystore
-    file:PATH   the file does
+    file:PATH   the file holds the same
 
 A keystore needs its password, which is a secret of its own.
 """
@@ -20,8 +20,8 @@ def signing_key(secret: Secret, password: Secret | None = None) -> SigningKey:
         password: of the keystore; must be absent for a plain key.
 
     Raises:
-        ConfigError: neither form, or the password is missing, superfluous or wrong. Nothing of the key is
-            repeated.
+        ConfigError: the secret has neither form, or the password is missing, superfluous or wrong. The error
+            repeats no part of the key.
     """
     text = secret.reveal().strip()
     if text.startswith("{"):

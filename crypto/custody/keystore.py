@@ -1,7 +1,7 @@
 """Encrypted key files, version 3 of the Web3 Secret Storage format, as wallets and nodes write them.
 
 Written: scrypt and aes-128-ctr. Read: scrypt or pbkdf2 (hmac-sha256), within bounds on the memory and the
-rounds that a file may ask for. The file's MAC is checked before anything is decrypted.
+rounds that a file may ask for. The file's MAC is checked before decryption.
 
 Source: Web3 Secret Storage Definition, version 3.
 """
@@ -18,7 +18,7 @@ from ...config.secret import is_unicode
 from ..keccak import keccak256
 from ..secp256k1 import SigningKey
 
-SCRYPT_N = 1 << 18  # what wallets write: 256 MiB, about a second
+SCRYPT_N = 1 << 18  # as wallets write it: 256 MiB, about a second
 SCRYPT_R = 8
 SCRYPT_P = 1
 _DERIVED_BYTES = 32
@@ -96,7 +96,7 @@ def decrypt_key(text: bytes, password: str) -> SigningKey:
     """The key of a keystore file.
 
     Raises:
-        ConfigError: not a version 3 keystore, beyond our bounds, or the password is wrong.
+        ConfigError: not a version 3 keystore, beyond our bounds, or a wrong password.
     """
     crypto, address = _parse(text)
     iv, ciphertext, mac = (

@@ -1,4 +1,5 @@
-"""Keys from a mnemonic: BIP-39 makes a seed of the words, BIP-32 a tree of keys, BIP-44 says which is whose.
+"""Keys from a mnemonic: BIP-39 derives a seed from the words, BIP-32 a tree of keys, BIP-44 the accounts'
+paths.
 
 The accounts of wallets and development nodes are m/44'/60'/0'/0/0, .../1 and so on.
 
@@ -18,7 +19,7 @@ from ...config.errors import ConfigError
 from ..secp256k1 import CURVE_ORDER, SigningKey
 
 DEV_MNEMONIC = "test test test test test test test test test test test junk"
-"""Public: the one of every development node. Whatever is sent to its accounts on a real chain is gone."""
+"""The public mnemonic of every development node: funds sent to its accounts on a real chain are lost."""
 
 _WORD_COUNTS = (12, 15, 18, 21, 24)
 _ROUNDS = 2_048
@@ -31,11 +32,11 @@ def account_keys(mnemonic: str, count: int, field: str = "mnemonic") -> list[Sig
 
     Args:
         mnemonic: 12, 15, 18, 21 or 24 words with white space between them.
-        count: how many.
+        count: number of keys.
         field: named in the error, which repeats no word.
 
     Raises:
-        ConfigError: it is no mnemonic.
+        ConfigError: the words are no mnemonic.
     """
     words = unicodedata.normalize("NFKD", mnemonic).split()
     if len(words) not in _WORD_COUNTS or not all(word.isalpha() for word in words):
@@ -59,7 +60,7 @@ def _master(seed: bytes) -> tuple[bytes, bytes]:
 
 
 def _child(secret32: bytes, chain_code32: bytes, number: int) -> tuple[bytes, bytes]:
-    """A key below a key; ValueError where a number has none, of which the chance is 2^-127."""
+    """A key below a key; ValueError for a number without a key, which has a chance of 2^-127."""
     if number >= _HARDENED:
         parent = b"\0" + secret32
     else:

@@ -1,7 +1,7 @@
-"""What a key may sign: the last check before a signature exists, in front of every key.
+"""The signing policy of a key: the last check before every signature.
 
-A policy is an allow-list: a chain, a verifying contract or a token that it does not name is refused. It
-knows nothing of prices or books; those who quote have their own limits, and this one holds when they fail.
+A policy is an allow-list: a chain, a verifying contract or a token that it does not name is refused. A policy
+knows nothing of prices or books; the quoting code has limits of its own, and the policy holds when they fail.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ class SigningPolicy(msgspec.Struct, frozen=True):
     """Bounds of one key.
 
     Attributes:
-        contracts: (chain id, address) pairs that may be the verifying contract; this is the chain list too.
+        contracts: (chain id, address) pairs that may be the verifying contract; they bound the chains too.
         amounts_max: (chain id, token) -> most raw units one signature may give away; None sets no bound.
         expiry_min_s, expiry_max_s: how far ahead the expiry must and may lie, in seconds.
     """
@@ -30,12 +30,12 @@ class SigningPolicy(msgspec.Struct, frozen=True):
     def check(
         self, chain_id: int, contract: bytes, token: bytes, amount: int, expiry_s: int, now_s: int
     ) -> None:
-        """Pass, or raise PolicyError that says which bound was hit.
+        """Pass, or raise PolicyError that names the violated bound.
 
         Args:
             chain_id: of the signing domain.
             contract: 20 bytes, the domain's verifying contract.
-            token: 20 bytes, what the signer gives.
+            token: 20 bytes, the token that the signer gives.
             amount: raw units of it.
             expiry_s: Unix seconds; 0, never, is beyond every bound.
             now_s: wall clock, Unix seconds.
@@ -88,15 +88,15 @@ class PolicedKey:
         expiry_s: int,
         now_s: int,
     ) -> tuple[bytes, int]:
-        """Check what the digest stands for, then sign it. Arguments as `SigningPolicy.check`.
+        """Check the values behind the digest, then sign it. Arguments as `SigningPolicy.check`.
 
         Returns:
             (rs64, recovery_id).
 
         Raises:
-            PolicyError: nothing was signed.
+            PolicyError: no signature is made.
 
-        Not guaranteed: that the digest is of what the arguments say; the caller hashes the same values.
+        Not guaranteed: that the digest belongs to the arguments; the caller hashes the same values.
         """
         self._check(chain_id, contract, token, amount, expiry_s, now_s)
         return self._sign(digest32)
@@ -110,7 +110,7 @@ class PolicedKey:
             (digest32, token, amount, expiry_s, now_s) -> (rs64, recovery_id).
 
         Raises:
-            PolicyError: the policy does not have the contract; the function raises it for the rest.
+            PolicyError: the policy lacks the contract; the returned function raises it for the other bounds.
         """
         policy, sign_digest = self.policy, self._sign
         policy.check_contract(chain_id, contract)

@@ -1,7 +1,7 @@
-"""What a relayer's key may sign: the last check before a transaction's signature exists.
+"""The signing policy of a relayer's key: the last check before a transaction's signature.
 
-As `signing_policy` for orders: an allow-list, so what it does not name is refused, and it holds when the
-relayer's own limits fail.
+The policy is an allow-list, as in `signing_policy`: an unnamed chain or contract is refused, and the policy
+holds when the relayer's own limits fail.
 """
 
 import msgspec
@@ -12,7 +12,7 @@ from ..secp256k1 import SigningKey
 
 
 class TransactionPolicy(msgspec.Struct, frozen=True):
-    """Bounds of one key. What a transaction can cost is at most gas_max * fee_max_wei + value_max_wei.
+    """Bounds of one key. A transaction costs at most gas_max * fee_max_wei + value_max_wei.
 
     Attributes:
         contracts: (chain id, address) pairs that a transaction may go to.
@@ -29,13 +29,13 @@ class TransactionPolicy(msgspec.Struct, frozen=True):
     creates_on: frozenset[int] = frozenset()
 
     def check(self, chain_id: int, to: bytes, value_wei: int, gas: int, fee_max_wei: int) -> None:
-        """Pass, or raise PolicyError that says which bound was hit.
+        """Pass, or raise PolicyError that names the violated bound.
 
         Args:
             to: 20 bytes; empty creates a contract.
             value_wei: native tokens that it carries.
             gas: units of gas that it may use.
-            fee_max_wei: what it may pay for one.
+            fee_max_wei: most wei that it may pay per unit of gas.
         """
         if not to and chain_id not in self.creates_on:
             raise PolicyError(f"this key creates no contracts on chain {chain_id}")
@@ -68,15 +68,16 @@ class PolicedRelayKey:
     def sign(
         self, digest32: bytes, *, chain_id: int, to: bytes, value_wei: int, gas: int, fee_max_wei: int
     ) -> tuple[bytes, int]:
-        """Check what the digest stands for, then sign it. Arguments as `TransactionPolicy.check`.
+        """Check the values behind the digest, then sign it. Arguments as `TransactionPolicy.check`.
 
         Returns:
             (rs64, recovery_id).
 
         Raises:
-            PolicyError: nothing was signed.
+            PolicyError: no signature is made.
 
-        Not guaranteed: that the digest is of what the arguments say; `codecs.transactions` hashes the same.
+        Not guaranteed: that the digest belongs to the arguments; `codecs.transactions` hashes the same
+        values.
         """
         self.policy.check(chain_id, to, value_wei, gas, fee_max_wei)
         return self._sign(digest32)
