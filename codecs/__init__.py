@@ -1,7 +1,6 @@
 """Encodings: wire messages, amounts, signed orders, calldata, HTTP framing. No I/O.
 
-In: bytes from outside, or structs from the engine. Out: the other of the two, or an error that names the
-    field.
+In: bytes from outside, or structs from the engine. Out: structs or bytes, or an error that names the field.
 Read: `amounts`, `rounding`, `trading_token`, `iso_time`, `messages/`, `canonical_json`, `eip712_orders/`,
     `contracts/`, `rlp`, `transactions`, `http1/`.
 """

@@ -8,7 +8,7 @@
 - A token amount given as a decimal and finer than the token's units is floored, never rounded up.
 
 A column of decimals (the prices of a book's side, or its amounts) is read as a whole: passes of C over the
-joined texts instead of a call for each. What they refuse is read one by one, so that a refusal has a name.
+joined texts instead of a call for each. A column that they refuse is read text by text, for the error's name.
 
 Source: spec 1.4, 3.4; ARCHITECTURE.md, "Amounts".
 """
@@ -28,7 +28,7 @@ POWERS_OF_TEN: tuple[int, ...] = tuple(
 
 _DECIMAL_CHARS_MAX = limits.DECIMAL_WHOLE_DIGITS_MAX + 1 + limits.DECIMAL_FRACTION_DIGITS_MAX
 _MASK_DIGITS = bytes.maketrans(b"0123456789", b"0" * 10)
-_SCALE_OF_SHAPE = {  # every decimal there is, its digits masked as 0
+_SCALE_OF_SHAPE = {  # the shape of every valid decimal, each digit masked as 0
     b"0" * whole + (b"." + b"0" * scale if scale else b""): scale
     for whole in range(1, limits.DECIMAL_WHOLE_DIGITS_MAX + 1)
     for scale in range(limits.DECIMAL_FRACTION_DIGITS_MAX + 1)
@@ -49,7 +49,7 @@ def parse_amount(text: object, field: str = "amount") -> int:
         field: named in the error.
 
     Raises:
-        InvalidInput: anything else than 1 to 78 digits of at most 2^256 - 1; a JSON number too.
+        InvalidInput: any text but 1 to 78 digits of at most 2^256 - 1; a JSON number too.
     """
     if type(text) is str and len(text) <= limits.AMOUNT_DIGITS_MAX and text.isdigit() and text.isascii():
         amount = int(text)
@@ -70,7 +70,7 @@ def parse_decimal(text: object, field: str = "decimal") -> tuple[int, int]:
     """(mantissa, scale) of a decimal string, exactly; the scale is the number of its fraction digits.
 
     Raises:
-        InvalidInput: not such a string.
+        InvalidInput: the text is no such decimal.
     """
     if type(text) is str and len(text) <= _DECIMAL_CHARS_MAX:
         whole, point, fraction = text.partition(".")
@@ -89,19 +89,19 @@ def parse_decimal(text: object, field: str = "decimal") -> tuple[int, int]:
 def parse_decimals(
     texts: Sequence[str], field: Callable[[int], str], scale_min: int = 0
 ) -> tuple[list[int], int]:
-    """(mantissas, scale) of a column: exactly `parse_decimal` of each, all at the scale of the finest.
+    """(mantissas, scale) of a column: exactly `parse_decimal` of each, all at the finest scale.
 
     Args:
         texts: decimal strings, at least one.
-        field: the name in errors of the text at an index.
-        scale_min: the scale where all are coarser.
+        field: index -> name of that text in errors.
+        scale_min: the least scale of the result.
 
     Raises:
-        InvalidInput: one of them is not such a string.
+        InvalidInput: a text is no decimal.
     """
     try:
         mantissas, scales = _parse_column(texts)
-    except (LookupError, TypeError, ValueError):  # one of them is refused: which, and why?
+    except (LookupError, TypeError, ValueError):  # a text is refused: find it, and its reason
         parsed = [parse_decimal(text, field(at)) for at, text in enumerate(texts)]
         raise AssertionError(f"read one by one, but not as a column: {parsed}") from None
     finest = max(scales)
@@ -112,7 +112,7 @@ def parse_decimals(
     if finest < scale:
         factor = POWERS_OF_TEN[scale - finest]
         return [mantissa * factor for mantissa in mantissas], scale
-    return mantissas, scale  # as many decimals in each: the usual feed
+    return mantissas, scale  # equally many decimals in each text: the usual feed
 
 
 def _parse_column(texts: Sequence[str]) -> tuple[list[int], list[int]]:
@@ -135,8 +135,8 @@ def _parse_column(texts: Sequence[str]) -> tuple[list[int], list[int]]:
 def rescale_down(mantissa: int, scale: int, to_scale: int) -> int:
     """floor(mantissa * 10^(to_scale - scale)): the same value in units of 10^-to_scale.
 
-    Exact where to_scale >= scale. Scales are 0 to 72; beyond is a programmer's error (IndexError), never a
-    silently wrong power.
+    Exact for to_scale >= scale. Scales are 0 to 72; a larger scale is a programmer's error (IndexError),
+    never a silently wrong power.
     """
     if to_scale >= scale:
         return mantissa * POWERS_OF_TEN[to_scale - scale]
@@ -170,5 +170,5 @@ def format_units(amount: int, decimals: int) -> str:
 
 
 def format_usd(value: Decimal | None) -> str:
-    """A value in US dollars with ten decimals; "0" where it is not known."""
+    """A value in US dollars with ten decimals; "0" for an unknown value."""
     return "0" if value is None else f"{value:.10f}"

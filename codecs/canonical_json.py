@@ -1,4 +1,4 @@
-"""The canonical form of a JSON document: what a route seal and a route digest are taken over.
+"""The canonical form of a JSON document: the input of route seals and route digests.
 
 Two documents have the same canonical form exactly when they differ only in the order of keys, in white
 space between tokens and in how their strings are escaped. Numbers keep their text, digit for digit and
@@ -25,7 +25,7 @@ def canonical(raw: bytes) -> bytes:
 
     Returns:
         The same document with sorted keys (by code point), no white space, one escaping of strings and
-        every number as it was written. `canonical` of it is itself.
+        every number as it was written. `canonical` of the result is the result itself.
 
     Raises:
         InvalidInput: not JSON, a key given twice in one object, NaN or Infinity, a lone surrogate, invalid

@@ -29,7 +29,7 @@ def check_unix_seconds(field: str, value: int, instead: str = "") -> None:
     """Refuse a time after the year 9999, and guess its unit.
 
     Args:
-        instead: what else the field may be, as in "0 for never, or ".
+        instead: another valid value of the field, as in "0 for never, or ".
 
     Raises:
         InvalidInput: the time is later.

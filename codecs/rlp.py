@@ -1,8 +1,8 @@
 """RLP: the form in which transactions are signed and sent.
 
 An item is bytes or a list of items; a number is its big-endian bytes without leading zeros. Each item has
-exactly one form, and the reader takes no other: lengths are the shortest that will do, a byte below 0x80
-stands for itself, nothing follows the last item.
+exactly one form, and the reader accepts no other: lengths are as short as possible, a byte below 0x80 stands
+for itself, no byte follows the last item.
 
 Source: Ethereum Yellow Paper, appendix B.
 """
@@ -19,7 +19,7 @@ Encodable: TypeAlias = bytes | int | Sequence["Encodable"]
 _FIELD = "rlp"
 _STRING = 0x80
 _LIST = 0xC0
-_SHORT_MAX = 55  # bytes whose length stands in the first byte
+_SHORT_MAX = 55  # longest payload whose length stands in the first byte
 
 
 def encode(item: Encodable) -> bytes:
@@ -37,20 +37,21 @@ def encode(item: Encodable) -> bytes:
 
 
 def wrap(encoded_items: bytes) -> bytes:
-    """The list of items that are encoded already, one after the other."""
+    """The list of already encoded items, which follow one another."""
     return _prefix(len(encoded_items), _LIST) + encoded_items
 
 
 def decode(raw: bytes) -> Item:
-    """The one item that `raw` is.
+    """The item that `raw` encodes.
 
     Args:
         raw: at most RLP_BYTES_MAX bytes, lists inside one another at most RLP_DEPTH_MAX deep.
 
     Raises:
-        InvalidInput: it is no item, not in its one form, too long, too deep, or something follows it.
+        InvalidInput: `raw` is no item, is not in the only form, is too long or too deep, or has further
+            bytes.
 
-    Guarantees: `encode` of what it returns is `raw`.
+        Guarantees: `encode` of the result is `raw`.
     """
     if len(raw) > limits.RLP_BYTES_MAX:
         raise InvalidInput(
@@ -63,7 +64,7 @@ def decode(raw: bytes) -> Item:
 
 
 def as_uint(item: Item, field: str, bits: int = 256) -> int:
-    """The number that an item is.
+    """The number that an item encodes.
 
     Raises:
         InvalidInput: a list, a leading zero, or more than `bits` bits.
@@ -77,7 +78,7 @@ def as_uint(item: Item, field: str, bits: int = 256) -> int:
 
 
 def as_bytes(item: Item, field: str, lengths: Sequence[int] = ()) -> bytes:
-    """The bytes that an item is; of one of `lengths` where any are named.
+    """The bytes of an item; of one of `lengths`, if any are given.
 
     Raises:
         InvalidInput: a list, or another length.
@@ -89,7 +90,7 @@ def as_bytes(item: Item, field: str, lengths: Sequence[int] = ()) -> bytes:
 
 
 def as_list(item: Item, field: str, length: int | None = None) -> list[Item]:
-    """The list that an item is; of `length` items where that is named.
+    """The list of an item; of `length` items, if given.
 
     Raises:
         InvalidInput: bytes, or another length.
@@ -108,7 +109,7 @@ def _prefix(length: int, kind: int) -> bytes:
 
 
 def _item(raw: bytes, at: int, end: int, depth: int) -> tuple[Item, int]:
-    """The item at `at` that must be over by `end`, and where it is over."""
+    """The item at `at`, which must end by `end`, and the offset behind it."""
     if at >= end:
         raise InvalidInput(field=_FIELD, expected="an item", got="the end")
     first = raw[at]
@@ -132,7 +133,7 @@ def _item(raw: bytes, at: int, end: int, depth: int) -> tuple[Item, int]:
 
 
 def _span(raw: bytes, at: int, end: int, code: int) -> tuple[int, int]:
-    """Where the payload of the item at `at` starts and ends; `code` is its first byte without the kind."""
+    """Start and end of the payload of the item at `at`; `code` is its first byte without the kind."""
     if code <= _SHORT_MAX:
         start, length = at + 1, code
     else:

@@ -1,8 +1,8 @@
-"""Exact integer division with the rounding in the name. The only four ways money is divided here.
+"""Exact integer division with the rounding in the name: the only four ways in which money is divided.
 
-What a user receives rounds down, what a user pays rounds up (ARCHITECTURE.md, "Book"). All arguments
-are integers at or above zero, the divisor above zero; a divisor of zero is a programmer's error and raises
-ZeroDivisionError. Nothing overflows: Python integers are exact at any size.
+Amounts that a user receives round down, amounts that a user pays round up (ARCHITECTURE.md, "Book"). All
+arguments are integers at or above zero, the divisor above zero; a divisor of zero is a programmer's error and
+raises ZeroDivisionError. Overflow is impossible: Python integers are exact at any size.
 """
 
 

@@ -1,7 +1,7 @@
 """Token addresses of the trading endpoints, with one spelling of the native token; addresses of no account.
 
-`srcToken` and `destToken` stay raw text in the wire structs until they come here, since the placeholder
-counts in its mixed-case form alone. Source: spec 1.1.24 to 1.1.26, 1.25.8, 1.25.10.
+`srcToken` and `destToken` stay raw text in the wire structs until this module parses them, since the
+placeholder counts in its mixed-case form alone. Source: spec 1.1.24 to 1.1.26, 1.25.8, 1.25.10.
 
 Choice: The native placeholder counts in its mixed-case form alone: lower case and `0x0` are `Invalid
     srcToken` or `Invalid destToken`. This holds for trading endpoints, not for addresses in general.
@@ -14,11 +14,11 @@ from ..config.errors import InvalidInput, InvalidToken
 from ..crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
 
 NATIVE_TOKEN = bytes.fromhex(limits.NATIVE_PLACEHOLDER[2:])
-"""The placeholder's 20 bytes: what the rest of the code means by the native token."""
+"""The placeholder's 20 bytes; the rest of the code uses them for the native token."""
 
 
 def check_account(address: bytes, field: str) -> None:
-    """Refuse the zero address and the native placeholder, for which nobody signs.
+    """Refuse the zero address and the native placeholder, which have no key.
 
     Raises:
         InvalidInput: the address is one of the two.

@@ -1,4 +1,4 @@
-"""Transactions: signed as EIP-1559, read as any of the three kinds that are in use.
+"""Transactions: signed as EIP-1559, read as any of the three kinds in use.
 
 Kinds: 0 (legacy, with the chain id of EIP-155 in its signature), 1 (EIP-2930, an access list), 2 (EIP-1559,
 a cap on the fee and a tip). One signature has one form: r and s in range, s in the lower half.
@@ -39,12 +39,12 @@ AccessList = tuple[tuple[bytes, tuple[bytes, ...]], ...]
 
 
 class Transaction(msgspec.Struct, frozen=True):
-    """What a sender signs.
+    """The content of a transaction, which its sender signs.
 
     Attributes:
-        nonce: how many transactions the sender has had before.
+        nonce: number of the sender's earlier transactions.
         tip_wei: most for the block's maker per unit of gas, on top of the base fee.
-        fee_max_wei: most per unit of gas, tip included. Kinds 0 and 1 have one price, which is both.
+        fee_max_wei: most per unit of gas, tip included. Kinds 0 and 1 have one price, which stands for both.
         gas: units that it may use.
         to: 20 bytes, or empty to create a contract of `data`.
     """
@@ -61,7 +61,7 @@ class Transaction(msgspec.Struct, frozen=True):
 
 
 class SignedTransaction(msgspec.Struct, frozen=True):
-    """The bytes to send, and the 32-byte hash that names them."""
+    """The bytes to send, and their 32-byte transaction hash."""
 
     raw: bytes
     tx_hash: bytes
@@ -71,7 +71,7 @@ class ReceivedTransaction(msgspec.Struct, frozen=True):
     """A signed transaction, read.
 
     Attributes:
-        sender: 20 bytes, whose key signed it.
+        sender: 20 bytes, the address of the signing key.
         kind: LEGACY, ACCESS_LIST or DYNAMIC_FEE.
         rs64, y_parity: the signature; kind 0 writes the parity as `v`.
     """
@@ -85,7 +85,7 @@ class ReceivedTransaction(msgspec.Struct, frozen=True):
 
     @property
     def v(self) -> int:
-        """The signature's last number as the JSON-RPC interface shows it."""
+        """The signature's last number, as the JSON-RPC interface shows it."""
         if self.kind == LEGACY:
             return _EIP155_V + 2 * self.transaction.chain_id + self.y_parity
         return self.y_parity
@@ -95,10 +95,10 @@ def sign_transaction(tx: Transaction, key: SigningKey | PolicedRelayKey) -> Sign
     """Sign a transaction as EIP-1559 (kind 2).
 
     Raises:
-        PolicyError: the key's policy forbids it; nothing was signed.
+        PolicyError: the key's policy forbids the transaction; no signature is made.
         ValueError: a number out of its range, `to` of another length: a programmer's error.
 
-    Guarantees: the same bytes for the same transaction and key; `decode_transaction` reads it back.
+    Guarantees: the same bytes for the same transaction and key; `decode_transaction` reads the bytes back.
     """
     _check(tx)
     encode = rlp.encode
@@ -141,7 +141,7 @@ def decode_transaction(raw: bytes) -> ReceivedTransaction:
     Raises:
         InvalidInput: another kind, another form, no chain id, or a signature that no key can have made.
 
-    Not guaranteed: that a chain takes it (chain id, nonce, funds, fees): the caller checks what it needs.
+    Not guaranteed: that a chain accepts it (chain id, nonce, funds, fees): the caller checks these as needed.
     """
     first = raw[:1]
     if not first:
@@ -175,7 +175,9 @@ def contract_address(sender: bytes, nonce: int) -> bytes:
 
 
 def create2_address(factory: bytes, salt32: bytes, init_code: bytes) -> bytes:
-    """The 20-byte address of the contract that `factory` makes with CREATE2; no sender or nonce is in it."""
+    """The 20-byte address of the contract that `factory` makes with CREATE2, independent of sender and
+    nonce.
+    """
     return keccak256(b"\xff" + factory + salt32 + keccak256(init_code))[12:]
 
 

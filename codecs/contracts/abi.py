@@ -18,7 +18,7 @@ WORD_BYTES = 32
 
 
 class Dynamic(msgspec.Struct, frozen=True):
-    """A dynamic member: its tail, length word included where the type has one."""
+    """A dynamic member: its tail, with the length word if the type has one."""
 
     tail: bytes
 
@@ -58,7 +58,7 @@ def encode(*members: bytes | Dynamic) -> bytes:
     heads: list[bytes] = []
     tails: list[bytes] = []
     offset = 0
-    for member in members:  # a loop: this is most of what a settlement's calldata costs
+    for member in members:  # a loop: most of the cost of a settlement's calldata
         offset += WORD_BYTES if isinstance(member, Dynamic) else len(member)
     for member in members:
         if isinstance(member, Dynamic):
@@ -74,7 +74,7 @@ def decode_uint(returned: bytes, at_word: int = 0) -> int:
     """The uint256 at a word of return data.
 
     Raises:
-        InvalidInput: the data ends before it.
+        InvalidInput: the data ends before the word.
     """
     return int.from_bytes(_word(returned, at_word), "big")
 
@@ -83,7 +83,7 @@ def decode_address(returned: bytes, at_word: int = 0) -> bytes:
     """The address at a word of return data.
 
     Raises:
-        InvalidInput: the data ends before it, or its upper 12 bytes are not zero.
+        InvalidInput: the data ends before the word, or its upper 12 bytes are not zero.
     """
     word = _word(returned, at_word)
     if any(word[:12]):

@@ -1,4 +1,4 @@
-"""Signed terms of an agent's desk (contracts/examples/AgentDesk.sol): what it takes and gives for one order.
+"""Signed terms of an agent's desk (contracts/examples/AgentDesk.sol): the amounts it trades for one order.
 
 Source: contracts/examples/AgentDesk.sol; EIP-712.
 """
@@ -21,12 +21,12 @@ class DeskTerms(msgspec.Struct, frozen=True):
     """Terms of one trade.
 
     Attributes:
-        order_hash: of the order that is settled meanwhile, 32 bytes.
-        takes, taken: the token, 20 bytes, and raw units that the desk gets from the agent's caller.
-        gives, given: those that it sends.
-        receiver: of what it gives, 20 bytes: Delta.
+        order_hash: of the order that the same transaction settles, 32 bytes.
+        takes, taken: token, 20 bytes, and raw units that the desk gets from the agent's caller.
+        gives, given: token and raw units that the desk sends.
+        receiver: receiver of the given token, 20 bytes: Delta.
         deadline: Unix seconds.
-        nonce: makes terms differ that would else be the same; the desk trades on each terms once.
+        nonce: distinguishes otherwise equal terms; the desk trades on each terms once.
     """
 
     order_hash: bytes
@@ -55,7 +55,7 @@ def terms_digest(terms: DeskTerms, chain_id: int, desk: bytes) -> bytes:
 
 
 def trade(terms: DeskTerms, signature: bytes) -> bytes:
-    """Calldata of a trade, for the agent's caller, which has allowed the desk what it takes."""
+    """Calldata of a trade, for the agent's caller, which has approved the taken amount to the desk."""
     words = (
         terms.order_hash,
         address_word(terms.takes),

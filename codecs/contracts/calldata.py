@@ -1,4 +1,4 @@
-"""Calldata of the RFQ contract and of ERC-20, written by hand: about 1.5 us where eth-abi takes 40.
+"""Calldata of the RFQ contract and of ERC-20, written by hand: about 1.5 us, against 40 us with eth-abi.
 
 Addresses are 20 bytes, amounts raw units, signatures any bytes. `rfq_order_words` is the order as a static
 tuple of eight words.
@@ -45,7 +45,7 @@ TOTAL_SUPPLY = selector("totalSupply()")
 
 
 class OrderInfo(msgspec.Struct, frozen=True):
-    """One order of a batch fill; permits are empty for none."""
+    """One order of a batch fill; an empty permit means none."""
 
     order: RfqOrder
     signature: bytes
@@ -130,7 +130,7 @@ def try_batch_fill_maker_amount(infos: Sequence[OrderInfo], maker_amount: int, t
 
 
 def order_infos_tail(infos: Sequence[OrderInfo]) -> Dynamic:
-    """An array of orders with what each fill needs."""
+    """An array of orders, each with the arguments of its fill."""
     return tuples_tail(
         [
             encode(
@@ -156,7 +156,9 @@ def cancel_orders(order_hashes: Sequence[bytes]) -> bytes:
 
 
 def cancel_orders_until(expiry: int) -> bytes:
-    """Cancel all orders of the caller that expire until a time, in Unix seconds, and those that never do."""
+    """Cancel all orders of the caller that expire until a time, in Unix seconds, and all that never
+    expire.
+    """
     return CANCEL_ORDERS_UNTIL + uint_word(expiry)
 
 
@@ -166,7 +168,7 @@ def cancelled_until(maker: bytes) -> bytes:
 
 
 def remaining(maker: bytes, order_hash: bytes) -> bytes:
-    """What is left of an order: 0 never seen, 1 filled or cancelled, else remaining makerAmount + 1."""
+    """State of an order: 0 never seen, 1 filled or cancelled, else remaining makerAmount + 1."""
     return REMAINING + address_word(maker) + order_hash
 
 

@@ -1,5 +1,5 @@
-"""Calldata of the Delta contract and of the steps of its settlements; the contract's own calls for its owner
-are in `owner_calldata`, what settlements return in `delta_results`.
+"""Calldata of the Delta contract and of the steps of its settlements. `owner_calldata` has the calls of the
+contract's owner, `delta_results` the return data of settlements.
 
 Addresses are 20 bytes, hashes 32, amounts raw units, signatures any bytes (empty for a pre-signed order).
 Orders are encoded as the contract's tuples, member by member as they are signed.
@@ -55,22 +55,22 @@ CREATE_AGENT_CALLER = selector("createAgentCaller(bytes32)")
 AGENT_CALLER = selector("agentCaller(bytes32)")
 
 EXECUTOR = bytes(20)
-"""As the receiver of what an order gives: the executor, which fills firm quotes with it."""
+"""Receiver of an order's source tokens: the executor, which fills firm quotes with them."""
 DELTA = bytes(20)
-"""As the receiver of what a fill brings: Delta itself."""
+"""Receiver of a fill's proceeds: Delta itself."""
 NO_AGENT = bytes(32)
 """The id of a settlement without calls."""
 
 CROSSINGS_MIN, CROSSINGS_MAX = 2, 8
-"""How many orders one crossing settles; the contract's own bounds."""
+"""Least and greatest number of orders that one crossing settles; the contract's own bounds."""
 
 
 class SettlementStep(msgspec.Struct, frozen=True):
-    """A batch of RFQ fills by the executor (see `rfq_step`), or a call of the agent's by its caller.
+    """A batch of RFQ fills by the executor (see `rfq_step`), or a call by the agent's caller contract.
 
     Attributes:
-        target: the contract that is called.
-        gas: most that an agent's call may use; of no meaning for RFQ fills.
+        target: the called contract.
+        gas: most that an agent's call may use; unused for RFQ fills.
         data: calldata of an agent's call.
     """
 
@@ -80,16 +80,17 @@ class SettlementStep(msgspec.Struct, frozen=True):
 
 
 class Execution(msgspec.Struct, frozen=True):
-    """How a part of an order is traded.
+    """Trade of a part of an order.
 
     Attributes:
-        promised: raw units, fees taken: the least that arrives of a sale, or the most that a purchase spends.
-        src_given: what the receiver gets of a purchase's source; a sale gives all.
-        steps: taken in turn; one that fails undoes all.
-        leftovers: tokens of which the owner gets what the executor has, before the steps and after them. Name
-            what a step gives all of: a unit that somebody left there would make it fail.
-        agent: the id (`agent_id`) of the one whose caller makes the calls, 32 bytes.
-        receiver: of what is given, 20 bytes.
+        promised: raw units after fees: least proceeds of a sale, or greatest cost of a purchase.
+        src_given: source tokens that the receiver gets of a purchase; a sale gives all of the source.
+        steps: run in order; a failing step reverts the settlement.
+        leftovers: tokens whose balance at the executor goes to the owner, before the steps and after them.
+            Name each token that a step gives in full: a unit that a stranger left there would make the step
+            fail.
+        agent: id (`agent_id`) of the agent whose caller contract makes the calls, 32 bytes.
+        receiver: receiver of the given source tokens, 20 bytes.
     """
 
     promised: int
@@ -101,17 +102,17 @@ class Execution(msgspec.Struct, frozen=True):
 
 
 class CrossedOrder(msgspec.Struct, frozen=True):
-    """One of several orders that are settled against each other.
+    """An order of a crossing, which settles several orders against each other.
 
     Attributes:
-        amount: what is settled of it, as `settle` takes it.
-        execution: its steps are taken with the order's owner as their user, from what all orders have given
-            together; a purchase gives, and costs, `src_given`, fees apart. Of `leftovers` the executor gives
-            back what it has: for all orders of a token that one gives or wants, else to this owner.
-        paid: raw units of its destination token, before fees: what a sale brings; of a purchase at least
-            what it buys.
-        traded: raw units of its source, of what all have given, that the execution's receiver gets before the
-            steps.
+        amount: settled amount, as `settle` takes it.
+        execution: its steps have the order's owner as their user, and draw on the source tokens of all orders
+            together; a purchase gives, and costs, `src_given`, fees apart. The executor's balance of each of
+            the `leftovers` goes to the pool of a token that an order gives or wants, else to this owner.
+        paid: raw units of its destination token, before fees: the proceeds of a sale; of a purchase at least
+            the bought amount.
+        traded: raw units of its source, out of all orders' source tokens, that the execution's receiver gets
+            before the steps.
     """
 
     order: DeltaOrder
@@ -123,7 +124,7 @@ class CrossedOrder(msgspec.Struct, frozen=True):
 
 
 def agent_id(name: str) -> bytes:
-    """The id on the chain, 32 bytes, of the agent that a venue calls by this name."""
+    """The agent's id on the chain, 32 bytes, from its name at the venue."""
     return keccak256(name.encode())
 
 
@@ -138,9 +139,9 @@ def rfq_step(
 
     Args:
         rfq: the Rfq contract.
-        taker_amount: what is spent; maker_amount: what is bought. At most one of them; with none the executor
-            spends all it has of the taker's token.
-        receiver: of what is bought: the executor, where a later step gives it.
+        taker_amount: amount to spend; maker_amount: amount to buy. At most one of them is set; with neither
+            the executor spends its whole balance of the taker's token.
+        receiver: of the bought tokens: the executor, if a later step gives them.
     """
     amounts = uint_word(taker_amount) + uint_word(maker_amount)
     data = encode(order_infos_tail(infos), amounts, address_word(receiver))
@@ -148,7 +149,7 @@ def rfq_step(
 
 
 def settle(order: DeltaOrder, signature: bytes, amount: int, execution: Execution) -> bytes:
-    """Settle `amount` of an order: of its source where it sells, of its destination where it buys."""
+    """Settle `amount` of an order: of the source of a sale, of the destination of a purchase."""
     return SETTLE + encode(_order(order), bytes_tail(signature), uint_word(amount), _execution(execution))
 
 
@@ -156,7 +157,7 @@ def settle_crossed(crossings: Sequence[CrossedOrder]) -> bytes:
     """Settle orders against each other, all of them or none.
 
     Args:
-        crossings: CROSSINGS_MIN to CROSSINGS_MAX; the contract refuses other numbers of them.
+        crossings: CROSSINGS_MIN to CROSSINGS_MAX; the contract refuses other numbers.
     """
     elements = [
         encode(
@@ -182,17 +183,19 @@ def settle_twap_buy(order: TwapBuyOrder, signature: bytes, execution: Execution)
 
 
 def create_agent_caller(agent: bytes) -> bytes:
-    """Create who makes an agent's calls, which its first settlement does otherwise."""
+    """Create the caller contract of an agent; otherwise the agent's first settlement with calls creates
+    it.
+    """
     return CREATE_AGENT_CALLER + agent
 
 
 def agent_caller(agent: bytes) -> bytes:
-    """The address of who makes an agent's calls, there yet or not."""
+    """The address of an agent's caller contract, created or not."""
     return AGENT_CALLER + agent
 
 
 def invalidate_nonces(nonces: Sequence[int]) -> bytes:
-    """Give up nonces of the caller's."""
+    """Give up nonces of the caller."""
     return INVALIDATE_NONCES + encode(words_tail([uint_word(nonce) for nonce in nonces]))
 
 
@@ -207,11 +210,11 @@ def show_cancellation(
     signature: bytes,
     orders: Sequence[DeltaOrder | TwapOrder | TwapBuyOrder],
 ) -> bytes:
-    """Show the contract a cancellation that an owner has signed: no relayer can settle those orders then.
+    """Show the contract an owner's signed cancellation: afterwards no relayer can settle these orders.
 
     Args:
-        order_ids: as they are signed.
-        orders: some of those that have these ids.
+        order_ids: in the signed order and spelling.
+        orders: some of the orders with these ids.
     """
     ids = tuples_tail([bytes_tail(order_id.encode()).tail for order_id in order_ids])
     swaps = [_order(order) for order in orders if isinstance(order, DeltaOrder)]
@@ -222,7 +225,9 @@ def show_cancellation(
 
 
 def cancel_and_withdraw(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
-    """Give up an order of the caller's, and take back the native tokens that it would still have given."""
+    """Give up an order of the caller, and withdraw the native tokens that the order would still have
+    given.
+    """
     if isinstance(order, DeltaOrder):
         return CANCEL_AND_WITHDRAW + encode(_order(order), uint_word(0))
     is_sale = isinstance(order, TwapOrder)
@@ -231,17 +236,17 @@ def cancel_and_withdraw(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
 
 
 def set_pre_signature(order_hash: bytes, *, is_signed: bool) -> bytes:
-    """Sign an order of the caller's, or take that back."""
+    """Sign an order of the caller on chain, or withdraw that signature."""
     return SET_PRE_SIGNATURE + order_hash + uint_word(is_signed)
 
 
 def is_pre_signed(owner: bytes, order_hash: bytes) -> bytes:
-    """Whether an owner has signed an order by a call."""
+    """Whether an owner has signed an order on chain."""
     return IS_PRE_SIGNED + address_word(owner) + order_hash
 
 
 def deposit_native_and_pre_sign(order_hash: bytes) -> bytes:
-    """Deposit the native tokens that come with the call, for orders of the caller's, and sign one."""
+    """Deposit the call's native tokens, for orders of the caller, and sign one order."""
     return DEPOSIT_NATIVE_AND_PRE_SIGN + order_hash
 
 

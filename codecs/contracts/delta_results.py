@@ -1,8 +1,8 @@
-"""What the Delta contract says of an order's state, and what its settlements return, which an eth_call of one
-shows before it is sent.
+"""Results of Delta calls: the state of an order, and the amounts of a settlement, which an eth_call shows
+before the transaction is sent.
 
-Amounts are raw units, as OrderSettled tells them. Gas is what is used between a settlement's first line and
-its last; a transaction's own is more by its base cost and its calldata, less by what is refunded for storage.
+Amounts are raw units, as in OrderSettled. Gas is the gas used between a settlement's first line and its last.
+The transaction's own gas is larger by its base cost and its calldata, smaller by its storage refunds.
 
 Source: contracts/Delta.sol; Contract ABI specification of Solidity, "Formal Specification of the Encoding".
 """
@@ -24,10 +24,9 @@ class OrderState(msgspec.Struct, frozen=True):
 
     Attributes:
         is_others: the nonce belongs to another order, which is settled in part or whole.
-        is_used: the nonce is used up or invalidated: nothing more of the order can be settled.
+        is_used: the nonce is used up or invalidated: no further part of the order can be settled.
         is_closed: all of this order is settled.
-        done: what is settled of an order that is not closed: raw units of the fixed side; of a schedule,
-            slices.
+        done: settled part of an order that is not closed: raw units of the fixed side; of a schedule, slices.
     """
 
     is_others: bool
@@ -37,11 +36,11 @@ class OrderState(msgspec.Struct, frozen=True):
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """One order's: by `settle`, `settle_twap` or `settle_twap_buy`.
+    """Result of `settle`, `settle_twap` or `settle_twap_buy`.
 
     Attributes:
         spent: of the source token, fees of a purchase included.
-        received: of the destination token, where it arrived, less fees of a sale.
+        received: of the destination token, as it arrived, less fees of a sale.
     """
 
     spent: int
@@ -50,7 +49,7 @@ class Settled(msgspec.Struct, frozen=True):
 
 
 class Crossed(msgspec.Struct, frozen=True):
-    """Those of orders that are settled against each other, in their order; the gas is of all together."""
+    """Results of a crossing, in the order of its orders; the gas is for all of them together."""
 
     spent: tuple[int, ...]
     received: tuple[int, ...]
@@ -58,26 +57,26 @@ class Crossed(msgspec.Struct, frozen=True):
 
 
 def decode_order_state(returned: bytes, order_hash: bytes, *, is_scheduled: bool) -> OrderState:
-    """Read what `orderState` returned of an order.
+    """Read the return data of `orderState`.
 
     Args:
-        is_scheduled: its state counts slices, and has the time of the last beside that.
+        is_scheduled: the state counts slices, and also holds the time of the last slice.
 
     Raises:
-        InvalidInput: it is not exactly three words.
+        InvalidInput: the data is not exactly three words.
     """
     _check_size(returned, _STATE_WORDS)
     order, used, done = (decode_uint(returned, at) for at in range(_STATE_WORDS))
-    is_its = order == int.from_bytes(order_hash, "big") & ~1  # the last bit says whether a nonce is used
+    is_its = order == int.from_bytes(order_hash, "big") & ~1  # the last bit flags a used nonce
     done &= _SLICES if is_scheduled else UINT256_MAX
     return OrderState(bool(order) and not is_its, bool(used), is_its and bool(used) and not done, done)
 
 
 def decode_settled(returned: bytes) -> Settled:
-    """Read what a settlement of one order returned.
+    """Read the return data of a settlement of one order.
 
     Raises:
-        InvalidInput: it is not exactly three words; a node that answers otherwise asked another contract.
+        InvalidInput: the data is not exactly three words: it comes from another contract.
     """
     _check_size(returned, _SETTLED_WORDS)
     spent, received, gas_used = (decode_uint(returned, at) for at in range(_SETTLED_WORDS))
@@ -85,11 +84,11 @@ def decode_settled(returned: bytes) -> Settled:
 
 
 def decode_crossed(returned: bytes) -> Crossed:
-    """Read what `settle_crossed` returned.
+    """Read the return data of `settle_crossed`.
 
     Raises:
-        InvalidInput: it is not two lists of one length, of as many orders as one crossing settles, encoded as
-            the compiler does: one after the other, with nothing between and nothing behind.
+        InvalidInput: the data is not two lists of equal length, of as many orders as one crossing settles, in
+            the compiler's encoding: one list after the other, without gaps and without trailing bytes.
     """
     count = decode_uint(returned, _SETTLED_WORDS)
     if not CROSSINGS_MIN <= count <= CROSSINGS_MAX:

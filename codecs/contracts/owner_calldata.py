@@ -1,6 +1,6 @@
-"""Calldata of what only a contract's owner may do, and of what it has set.
+"""Calldata of calls that only a contract's owner may make, and of reads of its settings.
 
-    Delta, Router   pause, pauser and caps, which are on until they are lifted; who gets the protocol's fees
+    Delta, Router   pause, pauser and caps, which hold until they are lifted; the receiver of protocol fees
     Delta           relayers
     RfqExecutor     its callers
     FeeVault        the contracts that may credit
@@ -34,7 +34,7 @@ PROTOCOL = selector("protocol()")
 
 
 def set_paused(*, paused: bool) -> bytes:
-    """Stop every settlement or swap, or let them go on."""
+    """Stop every settlement or swap, or allow them again."""
     return SET_PAUSED + uint_word(paused)
 
 
@@ -48,32 +48,32 @@ def set_cap(token: bytes, cap: int) -> bytes:
 
 
 def set_relayer(relayer: bytes, *, allowed: bool) -> bytes:
-    """Who may settle orders on Delta."""
+    """Allow or forbid an account to settle orders on Delta."""
     return SET_RELAYER + address_word(relayer) + uint_word(allowed)
 
 
 def set_caller(caller: bytes, *, allowed: bool) -> bytes:
-    """Which contract may have the executor fill firm quotes."""
+    """Allow or forbid a contract to have the executor fill firm quotes."""
     return SET_CALLER + address_word(caller) + uint_word(allowed)
 
 
 def set_collector(collector: bytes, *, allowed: bool) -> bytes:
-    """Which contract may credit fees to the vault."""
+    """Allow or forbid a contract to credit fees to the vault."""
     return SET_COLLECTOR + address_word(collector) + uint_word(allowed)
 
 
 def propose_owner(proposed: bytes) -> bytes:
-    """First step of handing over."""
+    """First step of a change of owner."""
     return PROPOSE_OWNER + address_word(proposed)
 
 
 def set_pauser(pauser: bytes) -> bytes:
-    """Who may stop a contract, beside its owner, and do nothing else there."""
+    """Set the account that may pause a contract, beside its owner, and has no other right."""
     return SET_PAUSER + address_word(pauser)
 
 
 def set_protocol(protocol: bytes) -> bytes:
-    """Who gets the protocol's share of surplus and fees without a partner, from now on."""
+    """Set the account that gets the protocol's share of surplus and fees without a partner from now on."""
     return SET_PROTOCOL + address_word(protocol)
 
 

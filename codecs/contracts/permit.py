@@ -1,4 +1,4 @@
-"""Permit payloads: the form is told by the length alone.
+"""Permit payloads, whose form follows from their length alone.
 
 Delta orders take six forms, the RFQ contract two; any other length is refused on Delta. A payload is ABI
 words of the token's (or Permit2's) own permit call, except the transfer form, which is a nonce and a compact
@@ -16,7 +16,7 @@ from .abi import WORD_BYTES
 
 
 class PermitForm(Enum):
-    """What a payload is; the value is its length in bytes."""
+    """Forms of a payload; the value is the length in bytes."""
 
     NONE = 0
     PERMIT2_EXISTING = 1  # an allowance that Permit2 already holds
@@ -60,7 +60,7 @@ def permit_form(raw: bytes, field: str = "permit") -> PermitForm:
 
 
 def permit_spender(raw: bytes) -> bytes | None:
-    """The spender that a token's own permit names, or None where the form holds none that can be read.
+    """The spender that a token's own permit names, or None for a form without a readable spender.
 
     EIP-2612 and DAI-style payloads start with the words owner (holder), spender.
     """
@@ -69,12 +69,12 @@ def permit_spender(raw: bytes) -> bytes | None:
 
 
 def rfq_permit_amount(raw: bytes, owner: bytes, spender: bytes) -> int:
-    """What a permit that the RFQ contract shows to a token would let `spender` take, by its own words.
+    """The amount that a permit of an RFQ order would let `spender` take, by the permit's own words.
 
     Returns:
-        Raw units; 0 where the contract ignores it, or where it names another owner or spender.
+        Raw units; 0 if the contract ignores the permit, or if it names another owner or spender.
 
-    Not guaranteed: that the token takes it.
+    Not guaranteed: that the token accepts the permit.
     """
     words = [raw[at : at + WORD_BYTES] for at in range(0, len(raw), WORD_BYTES)]
     named = [account.rjust(WORD_BYTES, b"\0") for account in (owner, spender)]

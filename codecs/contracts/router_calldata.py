@@ -17,18 +17,18 @@ _SWAP = f"(address,address,uint256,uint256,uint256,address,uint256,uint256,bytes
 SWAP_EXACT_IN = selector(f"swapExactIn({_SWAP})")
 SWAP_EXACT_OUT = selector(f"swapExactOut({_SWAP})")
 PAYS_DIRECTLY = 1 << 10
-"""Of a swap's `partnerAndFee`: the fee is sent at once, not kept in the vault."""
+"""Flag of a swap's `partnerAndFee`: the fee is sent at once, not kept in the vault."""
 
 CLAIM = selector("claim(address[],address)")
 OWED = selector("owed(address,address)")
 
 
 class Hop(msgspec.Struct, frozen=True, kw_only=True):
-    """Orders of one pair, tried in turn. At most one amount is above 0; both 0 sells all that is there.
+    """Orders of one pair, tried in turn. At most one amount is above 0; both 0 sells the whole balance.
 
     Attributes:
-        taker_amount: raw units that it sells of the token it gives.
-        maker_amount: raw units that it buys.
+        taker_amount: raw units to sell of the given token.
+        maker_amount: raw units to buy.
     """
 
     taker_amount: int = 0
@@ -37,12 +37,12 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RouterSwap(msgspec.Struct, frozen=True):
-    """A swap of the caller's.
+    """A swap of the caller.
 
     Attributes:
-        src_amount: what is sold, or the most that is spent.
-        dest_amount: the least that is received, or what is bought.
-        expected_amount: what was quoted of the side that is not fixed, after fees; 0 for none.
+        src_amount: the amount to sell, or the most to spend.
+        dest_amount: the least to receive, or the amount to buy.
+        expected_amount: quoted amount of the side that is not fixed, after fees; 0 for none.
         receiver: 20 bytes; zero is the caller.
         deadline: Unix seconds.
         partner_and_fee: as an order's.
@@ -77,7 +77,7 @@ def claim(tokens: Sequence[bytes], receiver: bytes) -> bytes:
 
 
 def owed(account: bytes, token: bytes) -> bytes:
-    """What is kept for an account."""
+    """Fees that the vault keeps for an account, in raw units of a token."""
     return OWED + address_word(account) + address_word(token)
 
 

@@ -1,7 +1,7 @@
-"""Calldata of the Router's swaps, read back: what somebody who is to sign it holds against what was asked.
+"""Calldata of the Router's swaps, read back: a signer compares it with the requested swap.
 
-Only the one encoding that `router_calldata` writes is taken: the contract would read others too, and a reader
-that differs from it by one offset would be shown another swap than the one that is executed.
+Only the encoding that `router_calldata` writes is accepted: the contract would accept others too, and a
+reader that differs from the contract by one offset would show another swap than the executed one.
 
 Source: contracts/Router.sol; Contract ABI specification of Solidity, "Use of Dynamic Types".
 """
@@ -22,7 +22,7 @@ _ENCODERS = {Side.SELL: swap_exact_in, Side.BUY: swap_exact_out}
 
 
 def decode_swap(data: bytes, field: str = "data") -> tuple[Side, RouterSwap]:
-    """A swap, and which side of it is fixed.
+    """A swap and its fixed side.
 
     Args:
         data: calldata of the Router, selector included.
@@ -31,7 +31,7 @@ def decode_swap(data: bytes, field: str = "data") -> tuple[Side, RouterSwap]:
     Raises:
         InvalidInput: another function, or not the encoding of a swap.
 
-    Guarantees: encoding it again gives the same bytes.
+    Guarantees: encoding the result again gives the same bytes.
     """
     if len(data) > limits.RELAY_DATA_BYTES_MAX:
         expected = f"at most {limits.RELAY_DATA_BYTES_MAX} bytes"
@@ -50,11 +50,11 @@ def decode_swap(data: bytes, field: str = "data") -> tuple[Side, RouterSwap]:
 
 
 class _OutsideError(Exception):
-    """An offset or a length leads out of the data, or more is read than there is."""
+    """An offset or a length leads out of the data, or the reads exceed the data's size."""
 
 
 class _Reader:
-    """The data. Every byte of an encoding is read once at most, so what reads more is none."""
+    """The data. An encoding is read at most once per byte, so data that needs more reads is refused."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -68,7 +68,7 @@ class _Reader:
 
 
 class _Tuple:
-    """Words from a place on; offsets count from there."""
+    """Words from a start; offsets count from that start."""
 
     def __init__(self, reader: _Reader, start: int) -> None:
         self._reader = reader

@@ -1,10 +1,10 @@
 """The Delta orders: swap and limit (Order), ExternalOrder, ProductiveOrder, the two TWAPs, and cancellation.
 
-The kind of a submitted order is told by its members (choices.md#delta-orders): each type has a set of its
-own. FillableOrder is no type: it is how a record reports a partially fillable Order.
+The kind of a submitted order follows from its members (choices.md#delta-orders): each type has its own set of
+members. FillableOrder is no type: records report a partially fillable Order under that name.
 
-Choice: ProductiveOrder's members are not public; ours have the known names in this order. It is SELL only,
-    and `shares` counts the vault shares given up where `useShares` is set.
+Choice: ProductiveOrder's members are not public; ours have the known names in this order. A ProductiveOrder
+    is SELL only, and `shares` counts the vault shares given up if `useShares` is set.
 
 Source: spec 1.16; interop.md section 2; choices.md#delta-orders, choices.md#quotes-and-routes.
 """
@@ -24,7 +24,7 @@ KIND_BUY = 1
 
 
 class DeltaBridge(msgspec.Struct, frozen=True, gc=False):
-    """Where the destination token goes; the same-chain value below names no bridge."""
+    """Destination of the bought token; the same-chain value below names no bridge."""
 
     protocol_selector: bytes
     destination_chain_id: int
@@ -138,7 +138,7 @@ class TwapBuyOrder(msgspec.Struct, frozen=True):
 
 
 class OrderCancellations(msgspec.Struct, frozen=True):
-    """What an owner signs to cancel orders, by id."""
+    """The message that an owner signs to cancel orders, by id."""
 
     order_ids: tuple[str, ...]
 
@@ -206,7 +206,8 @@ def order_type_of(wire: object, field: str = "order") -> TypedStruct[Any]:
     """The type whose members a submitted order has.
 
     Raises:
-        InvalidInput: no type has exactly these members; says what the nearest one lacks or does not have.
+        InvalidInput: no type has exactly these members; the error names the nearest type's missing and
+            unknown members.
     """
     if not isinstance(wire, Mapping):
         raise InvalidInput(field=field, expected="an object", got=wire)

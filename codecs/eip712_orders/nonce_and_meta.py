@@ -3,8 +3,8 @@
     firm quote (spec 3.5)    upper 96 bits random        lower 160 bits the user's address
     OTC order  (spec 2.3)    upper 160 bits the maker    lower 96 bits a per-maker nonce
 
-The two rules differ, and clients post OTC orders in either layout or with any number at all: so any
-uint256 is accepted from outside, and only our own orders are packed strictly.
+The two rules differ, and clients post OTC orders in either layout or with any number at all: so any uint256
+is accepted from outside, and only our own orders are packed strictly.
 
 Source: spec 2.3, 3.5; interop.md section 1.
 """
@@ -29,7 +29,7 @@ def pack_firm(user: bytes, random96: int) -> int:
 
 
 def firm_word(user: bytes, random12: bytes) -> bytes:
-    """As `pack_firm`, as the 32 bytes that are signed.
+    """As `pack_firm`, as the 32 signed bytes.
 
     Args:
         user: 20 bytes.

@@ -18,12 +18,12 @@ _UNUSED = ((1 << _PARTNER_SHIFT) - 1) & ~(_CAP_SURPLUS | _TAKES_SURPLUS | _FEE_M
 
 
 class PartnerAndFee(msgspec.Struct, frozen=True):
-    """What the number holds.
+    """Parts of the packed number.
 
     Attributes:
         partner: 20 bytes; zero for none.
         fee_bps: 0 to 200 basis points of the destination (SELL) or source (BUY).
-        partner_takes_surplus: the partner shares in what is executed above the expected amount.
+        partner_takes_surplus: the partner shares in the amount above the expected amount.
         cap_surplus: that share counts at most 1 % of the expected amount.
     """
 
@@ -34,7 +34,7 @@ class PartnerAndFee(msgspec.Struct, frozen=True):
 
 
 def pack_partner_and_fee(parts: PartnerAndFee) -> int:
-    """The uint256. ValueError if fee_bps is above 200: callers have answered that already."""
+    """The uint256. ValueError for fee_bps above 200: callers have refused such a fee before."""
     if not limits.PARTNER_FEE_BPS_MIN <= parts.fee_bps <= limits.PARTNER_FEE_BPS_MAX:
         raise ValueError("fee_bps is not 0 to 200")
     return (
@@ -46,10 +46,10 @@ def pack_partner_and_fee(parts: PartnerAndFee) -> int:
 
 
 def unpack_partner_and_fee(packed: int, field: str = "partnerAndFee") -> PartnerAndFee:
-    """What a uint256 from outside holds.
+    """Parts of a uint256 from outside.
 
     Raises:
-        InvalidInput: a bit of no meaning is set, or the fee is above 200 basis points.
+        InvalidInput: a meaningless bit is set, or the fee is above 200 basis points.
     """
     fee_bps = packed & _FEE_MASK
     if packed & _UNUSED or fee_bps > limits.PARTNER_FEE_BPS_MAX or packed >> 256:

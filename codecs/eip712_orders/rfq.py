@@ -1,4 +1,4 @@
-"""The RFQ order: what a market maker signs for a firm quote, and a maker for an OTC order.
+"""The RFQ order: a market maker signs it for a firm quote, a maker for an OTC order.
 
 Source: spec 2.3, 3.5; interop.md section 1.
 """
@@ -63,13 +63,13 @@ def address_words(maker_asset: bytes, taker_asset: bytes, maker: bytes, taker: b
 
 
 def digest_of_words_for(domain_separator32: bytes) -> Callable[[bytes, bytes, bytes, int, int], bytes]:
-    """The digest of an order of which most is words already, for who signs many that differ little.
+    """Digest function for signers of many similar orders, whose members are mostly words already.
 
     Returns:
         (nonce_and_meta32, expiry32, addresses128, maker_amount, taker_amount) -> digest32: as
         `RFQ_ORDER.compiled.digest_for` of the same order.
 
-    Not guaranteed: that the words are of their lengths; OverflowError for an amount above 256 bits.
+    Not guaranteed: the lengths of the words; OverflowError for an amount above 256 bits.
     """
     type_hash, join = RFQ_ORDER.compiled.type_hash, b"".join
     digest_of = typed_digest(EIP712_PREFIX + domain_separator32)

@@ -1,4 +1,4 @@
-"""Names of signing domains that clients of this protocol family sign for, and which of them was used. Pure.
+"""Names of signing domains that clients of this protocol family use, and the domain of a signature. Pure.
 
 A signature over another domain recovers to an unknown address. The domains in use are few: the refusal tries
 each of them, and names the domain that the client signed for.
@@ -38,7 +38,7 @@ class NamedDomain(Struct, frozen=True):
 
     @property
     def separator(self) -> bytes:
-        """32 bytes, hashed at each look."""
+        """32 bytes, hashed at each access."""
         domain = delta_domain(self.name, self.version, self.chain_id, self.contract)
         return domain_separator(domain)
 
@@ -52,7 +52,7 @@ class OrderDigests(Struct, frozen=True):
 
     Attributes:
         struct_hash32: of the order; the same in all domains.
-        here: the domain that counts.
+        here: the venue's domain for the order.
         others: domains that clients sign for by mistake.
     """
 
@@ -61,7 +61,7 @@ class OrderDigests(Struct, frozen=True):
     others: tuple[NamedDomain, ...]
 
     def other_of(self, raw: bytes, owner: bytes) -> NamedDomain | None:
-        """The other domain that the owner's key signed for; None if it signed for none of them.
+        """The other domain that the owner's key signed for; None if the signature fits none of them.
 
         Args:
             raw: the signature, of 65 or 64 bytes.
@@ -78,16 +78,16 @@ class OrderDigests(Struct, frozen=True):
 
 
 def rfq_others(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> tuple[NamedDomain, ...]:
-    """The domains that the one of an RFQ contract is mistaken for.
+    """The domains for which clients mistake the domain of an RFQ contract.
 
     Args:
-        served: of the venue's other chains.
+        served: domains of the venue's other chains.
     """
     return _others(here, [(name, limits.RFQ_DOMAIN_VERSION) for name in RFQ_NAMES], served)
 
 
 def delta_others(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> tuple[NamedDomain, ...]:
-    """The domains that the one of a Delta contract is mistaken for; see `rfq_others`."""
+    """The domains for which clients mistake the domain of a Delta contract; see `rfq_others`."""
     return _others(here, DELTA_NAMES, served)
 
 

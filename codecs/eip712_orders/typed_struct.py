@@ -1,15 +1,14 @@
-"""A signed struct as one table: from its type string come hasher, Python struct and wire form.
+"""A signed struct as one table: its type string gives the hasher, the Python struct and the wire form.
 
 `TypedStruct` joins an EIP-712 type with the msgspec struct that holds its values, and converts both ways:
 
-    wire    camelCase JSON; integers as decimal strings, but for the members in WIRE_NUMBERS; bytes and
-            addresses as 0x text
-            addresses with their checksums, the native placeholder as it is accepted
+    wire    camelCase JSON; integers as decimal strings, except the members in WIRE_NUMBERS; bytes as 0x
+            text; addresses as 0x text with their checksums, the native placeholder in its accepted spelling
     struct  snake_case attributes; integers as int; bytes and addresses as bytes
 
-Reading takes an integer as a decimal string or as a JSON integer, whichever the client's library made of it;
-a float, an exponent or a value out of the member's type is refused by name, and so are members that the
-type lacks. Source: interop.md section 2 (toSign); EIP-712.
+Reading takes an integer as a decimal string or as a JSON integer, since client libraries differ. A float, an
+exponent, a value out of the member's type and a member that the type lacks are refused by name.
+Source: interop.md section 2 (toSign); EIP-712.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,7 +48,7 @@ class TypedStruct(Generic[S]):
 
     Attributes:
         compiled: hashes instances of `cls`.
-        wire_types: as `toSign.types` gives it: without EIP712Domain, one type unreferenced.
+        wire_types: as in `toSign.types`: without EIP712Domain, one type unreferenced.
     """
 
     def __init__(
@@ -116,7 +115,7 @@ class TypedStruct(Generic[S]):
             return self._faulty(wire, field)
 
     def _faulty(self, wire: Mapping[Any, object], field: str) -> S:
-        """As `from_wire`, and its error names the path."""
+        """As `from_wire`, with the path in its error."""
         values: list[Any] = []
         for member, read in self._readers:
             path = f"{field}.{member}"

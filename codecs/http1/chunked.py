@@ -2,12 +2,12 @@ r"""The chunked transfer coding, read strictly and written.
 
     body = *( CRLF size CRLF data ) CRLF "0" CRLF trailers CRLF
 
-Every size line is read with the CRLF ahead of it: the end of the previous chunk's data, or for the
-first one the end of the header section. Sizes are one to eight hex digits and nothing else. Chunk
-extensions are refused: nobody needs them, and their leniency is a known way to smuggle. Trailers are
-checked, bounded and dropped.
+Every size line is read with the CRLF before it: the end of the previous chunk's data, or of the header
+section for the first chunk. Sizes are one to eight hex digits and nothing else. Chunk extensions are refused:
+no client needs them, and lenient parsing of them is a known way to smuggle requests. Trailers are checked,
+bounded and dropped.
 
-Not llhttp's decoder, because httptools does not tell where in a buffer a message ended, so the next
+llhttp's decoder is not used: httptools does not report the end of a message in a buffer, so the next
 pipelined head could not be bounded before it is parsed.
 
 Unknown chunk extensions are refused, where RFC 9112 7.1.1 asks to ignore them.
@@ -30,7 +30,7 @@ _may_become_size = re.compile(rb"(?:\r(?:\n(?:[0-9A-Fa-f]{1,8}\r?)?)?)?").fullma
 
 
 def encode_chunk(data: bytes) -> bytes:
-    """One chunk. Empty data gives nothing, for an empty chunk would end the body."""
+    """One chunk. Empty data gives no bytes, since an empty chunk would end the body."""
     return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
 
 
@@ -40,7 +40,7 @@ class ChunkedBody:
     Attributes:
         data: decoded so far.
         complete: the last chunk and the trailers have been read.
-        is_due: `read` has stopped for the time it takes: call it again with the same bytes.
+        is_due: `read` has stopped to yield the processor: call it again with the same bytes.
 
     Args:
         body_bytes_max: of the data; that of `limits` unless given.
@@ -69,13 +69,14 @@ class ChunkedBody:
         self._scanned = 0  # of the trailers, from their start
 
     def read(self, buffer: bytes, position: int) -> int:
-        """Take what belongs to the body, from `position` on; what is left is given again with more.
+        """Take the bytes that belong to the body, from `position` on; the caller passes the rest again with
+        more.
 
-        It takes 128 chunks at most; `is_due` then says that there may be more of them.
+        A call reads 128 chunks at most; `is_due` then says that more may be at hand.
 
         Args:
-            buffer: what has come.
-            position: at first that of the CRLF which ends the header section.
+            buffer: the received bytes.
+            position: at first the offset of the CRLF that ends the header section.
 
         Returns:
             The offset of the first byte that was not taken.

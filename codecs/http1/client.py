@@ -1,12 +1,12 @@
 """The client's side of one HTTP/1.1 connection: one request in flight, whole answers out.
 
     IDLE --send_request--> AWAITING --answer complete--> IDLE
-      any --anything we do not take--> FAILED (every later call raises the same MakerError)
+      any --anything unacceptable--> FAILED (every later call raises the same MakerError)
 
-An answer has a Content-Length or is chunked; 1xx are skipped; HEAD, 204 and 304 have no body. Whatever
-else arrives is the other side's fault: a body that ends with the connection, two lengths, a length beside a
-coding, another coding, 101, bytes nobody asked for, anything beyond the limits. The head goes to llhttp
-in one piece once it is complete; see `fields`.
+An answer has a Content-Length or is chunked; 1xx are skipped; HEAD, 204 and 304 have no body. All else is the
+other side's fault: a body that ends with the connection, two lengths, a length beside a coding, another
+coding, 101, unsolicited bytes, anything beyond the limits. The head goes to llhttp in one piece once it is
+complete; see `fields`.
 
 Source: RFC 9112 4, 6, 7, 9.3; RFC 9110 15.2.
 """
@@ -50,7 +50,7 @@ class ClientConnection:
     """Writes requests and reads their answers. No sockets, no clock.
 
     Attributes:
-        head: of the last answer: its status and headers came, whatever becomes of its body.
+        head: of the last answer: its status and headers came, even if its body fails later.
         response_started: a byte of the answer in flight has come. A request whose connection died while
             this is False may be sent again elsewhere, if it went out on a reused connection.
     """
@@ -128,13 +128,13 @@ class ClientConnection:
         )
 
     def receive_data(self, data: bytes) -> Response | None:
-        """Take what was read; the answer, if it is complete now.
+        """Take received bytes; the answer, if it is complete now.
 
-        Bytes behind the answer do not take it back, but `keep_alive` is then False and every later call
-        raises, as it does when they come later.
+        Bytes behind the answer do not invalidate it, but `keep_alive` is then False and every later call
+        raises. Bytes that come later have the same effect.
 
         Raises:
-            MakerError: the bytes are no answer we take.
+            MakerError: the bytes are no acceptable answer.
         """
         self._check_usable()
         if not data:
@@ -161,7 +161,7 @@ class ClientConnection:
         """The other side sends no more.
 
         Raises:
-            MakerError: an answer is in flight; `response_started` tells whether any of it came.
+            MakerError: an answer is in flight; `response_started` says whether any of it came.
         """
         self._check_usable()
         awaited = self._in_flight is not None
@@ -174,7 +174,7 @@ class ClientConnection:
             raise MakerError(self._failure)
 
     def _fail(self, reason: str) -> MakerError:
-        """Make the connection unusable; the error that says why."""
+        """Make the connection unusable; returns the error with the reason."""
         self._failure = f"connection: {reason}"
         self._buffer = b""
         self._body = bytearray()
@@ -214,7 +214,7 @@ class ClientConnection:
         return self._read_body(response)
 
     def _skip_interim(self, status: int, end: int) -> None:
-        """Drop a 1xx; it says nothing that a quote needs."""
+        """Drop a 1xx, which holds nothing that a quote needs."""
         self._interim += 1
         if status == 101 or self._interim > _INTERIM_MAX:
             raise HttpFault("an upgrade or too many interim answers")
@@ -224,7 +224,7 @@ class ClientConnection:
     def _parse_fields(self, head: bytes) -> Headers:
         sink = FieldSink()
         try:
-            # A parser for each answer: llhttp cannot be told that HEAD has no body.
+            # A parser for each answer: llhttp has no way to learn that HEAD has no body.
             HttpResponseParser(sink).feed_data(head)
         except HttpParserError as error:
             raise HttpFault(str(error)) from None
@@ -266,6 +266,6 @@ class ClientConnection:
 
 
 def _reason(fault: HttpFault) -> str:
-    """The fault of an answer, told without the words that are about requests."""
+    """The fault of an answer, without the words that are about requests."""
     row = "malformed" if type(fault) is HttpFault else fault.error_type
     return f"answer refused, {row}{fault.detail.removeprefix(fault.message)}"

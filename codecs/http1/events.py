@@ -1,4 +1,4 @@
-"""What a server connection reports: whole requests in order, then how the connection ended.
+"""Events of a server connection: whole requests in order, then the end of the connection.
 
 `Upgrade`, `RequestFault` and `Closed` are last: no event follows them.
 """
@@ -14,12 +14,12 @@ Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 
 class Phase(Enum):
-    """What a server connection waits for: the driver's time-outs hang on it."""
+    """The next input that a server connection waits for; the driver's time-outs depend on it."""
 
     IDLE = "idle"  # no byte of the next request has come; empty lines do not count
     HEADERS = "headers"  # a request line or header section is under way
     BODY = "body"
-    CLOSED = "closed"  # nothing more is read: after a last request, a fault or the end of input
+    CLOSED = "closed"  # no further input is read: after a last request, a fault or the end of input
     UPGRADED = "upgraded"  # the bytes belong to another protocol
 
 
@@ -32,8 +32,8 @@ class Request(Struct, gc=False):
         path, query: the target split at its first `?`; query is None without one.
         http_minor: 0 or 1. An HTTP/1.0 client does not know chunks.
         headers: in order; names in lower case, values without the white space around them.
-        fields: the headers by name; the values of a repeated one joined by commas.
-        keep_alive: False for the last request that is read from this connection: the answer says so.
+        fields: the headers by name; the values of a repeated header joined by commas.
+        keep_alive: False for the last request that is read from this connection; the answer must say so.
         body: decoded; trailers are dropped.
     """
 
@@ -53,7 +53,7 @@ class Upgrade(Struct, frozen=True):
 
     Attributes:
         request: without a body.
-        trailing: what came behind it: the other protocol's first bytes.
+        trailing: bytes behind the request: the other protocol's first bytes.
     """
 
     request: Request
@@ -61,10 +61,10 @@ class Upgrade(Struct, frozen=True):
 
 
 class RequestFault(Struct, frozen=True):
-    """The bytes are no request we take: answer with `error` and `connection: close`, then close.
+    """The bytes are no acceptable request: answer with `error` and `connection: close`, then close.
 
     Attributes:
-        request: the one at fault, if its header section could be read; without a body.
+        request: the request at fault, if its header section could be read; without a body.
     """
 
     error: HttpFault | ServiceUnavailable

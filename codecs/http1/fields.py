@@ -1,8 +1,8 @@
-"""Header and trailer sections: where one ends, what llhttp found in it, and writing one.
+"""Header and trailer sections: finding the end of a section, collecting llhttp's fields, writing a section.
 
-A section is handed to llhttp only once it is complete, and then in one piece. So its size is bounded
-before the parser sees a byte, no value arrives in fragments (httptools joins those in quadratic time),
-and what is found cannot depend on how the bytes were split.
+llhttp gets a section only once it is complete, in one piece. Its size is therefore bounded before the parser
+sees a byte, no value arrives in fragments (httptools joins fragments in quadratic time), and the result
+cannot depend on the splitting of the bytes.
 
 Source: RFC 9110 5 (fields); RFC 9112 2.2 (line ends), 5 (field syntax).
 """
@@ -27,7 +27,7 @@ _NOT_FREE = frozenset(
 
 
 class FieldSink:
-    """What llhttp reports to: the fields in order, and how many messages it saw complete."""
+    """Callbacks for llhttp: the fields in order, and the number of complete messages."""
 
     __slots__ = ("fields", "messages")
 
@@ -36,11 +36,11 @@ class FieldSink:
         self.messages = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One field. llhttp drops the white space ahead of a value, not the one behind it."""
+        """One field. llhttp drops the white space before a value, not the white space behind it."""
         self.fields.append((name.lower(), value.rstrip()))
 
     def on_message_complete(self) -> None:
-        """llhttp's own view of where a message ends; ours must agree."""
+        """llhttp's own view of a message's end; ours must agree."""
         self.messages += 1
 
 
@@ -48,13 +48,13 @@ def section_end(buffer: bytes, start: int, scanned: int, bytes_max: int) -> int:
     """Find the end of the section that starts at `start`.
 
     Args:
-        buffer: what has come.
-        start: offset of the section's first byte; what is before it, if anything, is CRLF.
-        scanned: up to where an earlier call has looked; `start` at first.
+        buffer: the received bytes.
+        start: offset of the section's first byte; any bytes before it are CRLF.
+        scanned: offset up to which an earlier call has looked; `start` at first.
         bytes_max: largest size with the closing empty line.
 
     Returns:
-        The offset behind the closing empty line, 0 while it has not come.
+        The offset behind the closing empty line; 0 before that line has come.
 
     Raises:
         HttpFault, HeadersTooLarge: as `check_unfinished`.
@@ -67,7 +67,7 @@ def section_end(buffer: bytes, start: int, scanned: int, bytes_max: int) -> int:
 
 
 def check_unfinished(buffer: bytes, start: int, scanned: int, bytes_max: int) -> None:
-    """Whether a section whose end has not come can still become one; arguments as `section_end`.
+    """Refuse a section without an end that can no longer become valid; arguments as `section_end`.
 
     Raises:
         HttpFault: a line ends in LF alone; such a sender would wait for ever for our answer.

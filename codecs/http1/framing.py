@@ -1,4 +1,4 @@
-"""Where a body ends and whether the connection lives on: what both sides decide from a header section.
+"""Framing rules for both sides: the length of a body, and whether the connection persists.
 
 Source: RFC 9110 5.3, 7.6.1, 8.6; RFC 9112 6, 7, 9.3.
 """
@@ -13,7 +13,7 @@ _LENGTH_DIGITS_MAX = 18  # fits 64 bits everywhere on the way, zeros ahead inclu
 
 
 def joined(headers: Headers) -> dict[bytes, bytes]:
-    """Each field once: repeated ones are joined by commas.
+    """Each field once: values of a repeated field are joined by commas.
 
     Raises:
         HttpFault: more than one Host or Content-Length, even equal ones.
@@ -30,11 +30,11 @@ def joined(headers: Headers) -> dict[bytes, bytes]:
 
 
 def body_length(fields: dict[bytes, bytes], http_minor: int, body_bytes_max: int) -> int | None:
-    """The bytes of the body, CHUNKED, or None where neither is announced.
+    """The length of the body in bytes, CHUNKED, or None if the header announces no body.
 
     Raises:
-        HttpFault: both are, or a length that is none, or a transfer coding in HTTP/1.0.
-        UnknownMethodOrCoding: any transfer coding but one `chunked`.
+        HttpFault: both kinds of length, a length that is no number, or a transfer coding in HTTP/1.0.
+        UnknownMethodOrCoding: any transfer coding but a single `chunked`.
         BodyTooLarge: a length over `body_bytes_max`.
     """
     coding = fields.get(b"transfer-encoding")

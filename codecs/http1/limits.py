@@ -1,4 +1,4 @@
-"""What HTTP/1.1 connections may send us: a bound on everything, in bytes and in counts."""
+"""Bounds on the input of HTTP/1.1 connections, in bytes and in counts."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ _PATH_BYTES_MAX = 1_024
 
 
 class Http1Limits(Struct, frozen=True, kw_only=True):
-    """The bounds of one connection; the server uses all of them, the client those on what it receives.
+    """The bounds of one connection; a server uses all of them, a client the bounds on received data.
 
     Attributes:
         target_bytes_max: the request target, path and query together.
@@ -22,7 +22,7 @@ class Http1Limits(Struct, frozen=True, kw_only=True):
         body_bytes_max: the body, decoded.
         chunk_count_max: chunks in one body; tiny chunks cost more time than bytes.
         empty_lines_max: empty lines tolerated ahead of one request line.
-        requests_per_connection_max: the last one is answered with `connection: close`.
+        requests_per_connection_max: the last request is answered with `connection: close`.
     """
 
     target_bytes_max: int = QUERY_BYTES_MAX + _PATH_BYTES_MAX
@@ -37,15 +37,15 @@ class Http1Limits(Struct, frozen=True, kw_only=True):
 class Bodies:
     """The bodies of all connections of one server that are under way or being answered.
 
-    One that came whole with its head is not counted: it is no larger than one read.
+    A body that came whole with its head is not counted: it is no larger than one read.
 
     Args:
-        bytes_max: of all together.
-        one_bytes_max: of one, by the request it belongs to.
-        one_bytes_min: the least that `one_bytes_max` ever gives: it is not asked about smaller ones.
+        bytes_max: of all bodies together.
+        one_bytes_max: request -> bound of its body.
+        one_bytes_min: least value that `one_bytes_max` ever returns: smaller bodies are not checked with it.
 
     Attributes:
-        bytes: taken now.
+        bytes: counted now.
     """
 
     __slots__ = ("bytes", "bytes_max", "one_bytes_max", "one_bytes_min")
@@ -57,7 +57,7 @@ class Bodies:
         self.one_bytes_min = one_bytes_min
 
     def take(self, size: int) -> None:
-        """Count `size` bytes more. Raises ServiceUnavailable where there is no room for them."""
+        """Count `size` bytes more. Raises ServiceUnavailable if they exceed the bound."""
         if self.bytes + size > self.bytes_max:
             raise ServiceUnavailable("too many request bodies under way")
         self.bytes += size

@@ -1,8 +1,8 @@
-"""What a request's head must be, beyond llhttp: its first line, its host, its framing. Pure functions.
+"""Rules for a request's head beyond llhttp: its first line, its host, its framing. Pure functions.
 
 llhttp also takes HTTP/0.9 and 2.0, RTSP, several spaces, absolute and authority targets, fragments,
-some forty methods, `gzip, chunked`, any number of Hosts, and unbounded empty lines. None of it passes
-here: the request line is judged before the parser sees the head, host and framing after it.
+some forty methods, `gzip, chunked`, any number of Hosts, and unbounded empty lines. This module refuses all
+of these: it checks the request line before the parser sees the head, host and framing after it.
 
 Source: RFC 9112 2.2, 3, 6, 7; RFC 9110 7.2, 7.8, 10.1.1.
 Choice: A request body with a content-encoding is refused (415): a few bytes of gzip unfold to any size.
@@ -50,15 +50,15 @@ def request_line_bytes_max(target_bytes_max: int) -> int:
 
 
 def request_line_fault(buffer: bytes, start: int, stop: int) -> HttpFault | None:
-    """Why no request line that we take stands at `start`.
+    """The fault of bytes that are no acceptable request line at `start`.
 
     Args:
-        buffer: what has come; `match_request_line` found nothing in it.
-        start: where the line begins.
-        stop: where it must have ended.
+        buffer: the received bytes; `match_request_line` does not match them.
+        start: offset of the line's first byte.
+        stop: offset by which the line must have ended.
 
     Returns:
-        None while more bytes could still make it one. The answer for a prefix is never taken back.
+        None while more bytes could still complete the line. A returned fault is final for every longer input.
     """
     method = _match_method(buffer, start)
     method_end = method.end() if method else start
@@ -75,7 +75,7 @@ def request_line_fault(buffer: bytes, start: int, stop: int) -> HttpFault | None
 
 
 def _line_fault(line: bytes) -> HttpFault:
-    """Why a whole line that begins with a token and a space is not one of ours."""
+    """The fault of a whole line that begins with a token and a space and is not acceptable."""
     method, *parts = line.split(b" ")
     if len(parts) == 1 and parts[0].startswith(b"/"):
         return HttpVersionNotSupported(got="HTTP/0.9")
@@ -94,7 +94,7 @@ def _line_fault(line: bytes) -> HttpFault:
 
 
 def parser_fault(reason: str, head: bytes, http_minor: int) -> HttpFault:
-    """The fault for a head that llhttp refused: its own reason, and the row it belongs to.
+    """The fault of a head that llhttp refused: its own reason, in the row of the catalogue that fits.
 
     A lone LF comes first, since `section_end` reports it before the section is complete.
     """
@@ -112,18 +112,18 @@ def request_framing(
 ) -> tuple[int, bool, bool, bool]:
     """Decide host, body and persistence from the header section, `joined`.
 
-    An upgrade is a WebSocket handshake or nothing: GET, HTTP/1.1, no body, `Connection: upgrade` and
-    exactly `Upgrade: websocket`. Every other offer (h2c, a list, a POST) is ignored, as RFC 9110 7.8
-    allows, and the request goes on with its body.
+    An upgrade is only valid as a WebSocket handshake: GET, HTTP/1.1, no body, `Connection: upgrade` and
+    exactly `Upgrade: websocket`. Every other offer (h2c, a list, a POST) is ignored, as RFC 9110 7.8 allows,
+    and the request goes on with its body.
 
     Returns:
-        The body's length in bytes, or CHUNKED; whether the client lets the connection live on; whether
-        it waits for `100 Continue` before it sends a body; whether this is a WebSocket handshake.
+        The body's length in bytes, or CHUNKED; whether the client lets the connection persist; whether the
+        client waits for `100 Continue` before it sends a body; whether this is a WebSocket handshake.
 
     Raises:
-        HttpFault: host missing, repeated or malformed; a length that is none, repeated, or beside a
-            transfer coding; a transfer coding in HTTP/1.0.
-        UnknownMethodOrCoding: any transfer coding but one `chunked`.
+        HttpFault: host missing, repeated or malformed; a length that is no number, is repeated, or stands
+            beside a transfer coding; a transfer coding in HTTP/1.0.
+        UnknownMethodOrCoding: any transfer coding but a single `chunked`.
         ExpectationFailed: an expectation but `100-continue`.
         BodyTooLarge: a length over `body_bytes_max`.
         UnsupportedCoding: a body with a content coding.

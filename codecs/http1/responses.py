@@ -1,7 +1,7 @@
-"""What the server writes: whole responses, and the head of a streamed one. Pure functions.
+"""Responses of the server: whole responses, and the head of a streamed response. Pure functions.
 
-The lines that do not change are rendered once. No argument but `lines` can add a line: a control
-character in a header raises ValueError, and so does a header that belongs to the framing.
+Constant lines are rendered once. No argument but `lines` can add a line: a control character in a header
+raises ValueError, and so does a header that belongs to the framing.
 
 Source: RFC 9110 6.6.1 (Date), 8.6 (Content-Length), 9.3.2 (HEAD), 15.3.5 and 15.4.5 (no content);
 RFC 9112 4, 6, 9.3.
@@ -21,7 +21,7 @@ _WITHOUT_CONTENT = frozenset((204, 304))
 
 @lru_cache(maxsize=512)
 def _head_start(status: int, content_type: bytes, connection: bytes) -> bytes:
-    """Everything ahead of the lines that change from one response to the next."""
+    """The constant start of a response: status line, content type, connection."""
     if not 200 <= status <= 599:
         raise ValueError(f"not the status of a final response: {status}")
     head = f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n".encode()
@@ -53,10 +53,10 @@ def encode_response(
         body: empty with 204 and 304.
         content_type: not written with 204 and 304.
         extra_headers: names and values, written in this order.
-        keep_alive: that of the request. It is always spelled out, which is what HTTP/1.0 clients need.
+        keep_alive: that of the request. The header is always written, since HTTP/1.0 clients need it.
         head: the request was HEAD: the length of the body is announced, the body left out.
         date: an IMF-fixdate; None for a server without a clock.
-        lines: headers of the caller's own making, each with its CRLF; the only ones that are not checked.
+        lines: headers that the caller has rendered, each with its CRLF; they alone are not checked.
 
     Raises:
         ValueError: an argument that would break the framing: our bug.
@@ -89,10 +89,10 @@ def encode_stream_head(
     """The head of a response whose body comes piece by piece.
 
     Args:
-        status: 200 to 599 but those without content.
+        status: 200 to 599, except a status without content.
         chunked: the client spoke HTTP/1.1: the pieces go through `encode_chunk` and end in `LAST_CHUNK`.
             False for HTTP/1.0: the pieces are written as they are and the end is the connection's close,
-            so `keep_alive` counts for nothing. After HEAD no piece is written at all.
+            so `keep_alive` is ignored. After HEAD no piece is written.
         lines: as `encode_response`.
 
     Raises:

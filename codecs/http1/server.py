@@ -3,15 +3,14 @@
     IDLE --bytes--> HEADERS --head complete--> BODY --body complete--> IDLE
       any --a fault, a last request, the end of input--> CLOSED          IDLE/HEADERS --handshake--> UPGRADED
 
-The driver hands over what it read and takes events until there are none; a request is parsed when it is
-asked for, so a burst of pipelined ones costs nothing before its turn, and of a body in tiny chunks a part at
-a time (`is_due`). What an event says depends on the
-bytes alone, never on how they were split.
+The driver passes in received bytes and takes events until none is left. A request is parsed when the driver
+asks for it, so that a burst of pipelined requests costs nothing before its turn; a body in tiny chunks is
+read a part at a time (`is_due`). Events depend on the bytes alone, never on their splitting.
 
-Two judges: `request_head` and the bounds decide where a message begins and ends; llhttp parses each head,
-in one piece, and must agree. A body is sliced here; llhttp is told of it only to stay in step. It cannot
-be told of a chunked body (see `chunked`), and after an upgrade offer it believes that there is none: then
-the next request gets a fresh parser, so that an offer we ignore (h2c) cannot shift the framing.
+Two parsers must agree: `request_head` and the bounds find a message's start and end; llhttp parses each head,
+in one piece. A body is sliced here; llhttp gets a body with a length only to stay in step. llhttp cannot
+follow a chunked body (see `chunked`), and after an upgrade offer it assumes no body: the next request then
+gets a fresh parser, so that an ignored offer (h2c) cannot shift the framing.
 
 Source: RFC 9112; RFC 9110 7.8 (Upgrade), 10.1.1 (Expect).
 """
@@ -42,13 +41,14 @@ class ServerConnection:
     """Reads the requests of one connection. No sockets, no clock.
 
     Attributes:
-        phase: what is waited for, once `next_event` has given None.
-        requests: how many heads have been complete.
+        phase: the awaited input, once `next_event` has given None.
+        requests: number of complete heads.
         is_due: a None of `next_event` meant that it is to be called again, after a rest.
 
     Args:
         limits: of this connection.
-        bodies: those of the server, which this connection's are counted among; `release` ends that.
+        bodies: counter of the server's bodies, which includes this connection's; `release` gives back its
+            share.
     """
 
     __slots__ = (
@@ -91,7 +91,7 @@ class ServerConnection:
         self._empty_lines = 0
         self._eof = False
         self._continue_due = False
-        self._request: Request | None = None  # the one whose body is under way
+        self._request: Request | None = None  # the request whose body is under way
         self._body = bytearray()
         self._missing = 0  # bytes of a body with a length
         self._chunks: ChunkedBody | None = None
@@ -105,16 +105,16 @@ class ServerConnection:
         return self._request
 
     def release(self) -> None:
-        """Give back what the body took of `bodies`: the connection is over."""
+        """Give back the body's share of `bodies`: the connection is over."""
         if self._bodies:
             self._bodies.bytes -= self._taken
             self._taken = 0
 
     def receive_data(self, data: bytes) -> None:
-        """Take what was read. Call `next_event` until it gives None before reading more.
+        """Take received bytes. Call `next_event` until it gives None before reading more.
 
         Raises:
-            TransitionError: after an Upgrade, when the bytes are not ours.
+            TransitionError: after an Upgrade, since the bytes belong to another protocol.
         """
         if self._position == len(self._buffer):
             self._buffer = data
@@ -128,14 +128,14 @@ class ServerConnection:
             raise TransitionError("an upgraded connection was given HTTP bytes")
 
     def receive_eof(self) -> None:
-        """The other side sends no more; what it sent before is still given out, then `Closed`."""
+        """The other side sends no more; earlier bytes still give their events, then comes `Closed`."""
         self._eof = True
 
     def next_event(self) -> Event | None:
-        """The next event, or None while more bytes are needed, and for ever after a last event.
+        """The next event, or None if more bytes are needed; always None after a last event.
 
-        After a request with `keep_alive` False nothing follows either, not even `Closed`. To be called only
-        when the last request is answered: its body does not count any more.
+        A request with `keep_alive` False is a last event: not even `Closed` follows. Call this only once the
+        last request is answered: its body leaves the count of bodies.
         """
         if self._taken and self._request is None:
             self.release()
@@ -159,9 +159,9 @@ class ServerConnection:
         return event
 
     def take_continue(self) -> bytes:
-        """`CONTINUE` once, if the client waits for it before it sends the body; else nothing.
+        """`CONTINUE` once, if the client waits for it before it sends the body; else empty.
 
-        To be asked, and sent, when `next_event` has given None and every earlier request is answered.
+        Call this, and send the bytes, once `next_event` has given None and every earlier request is answered.
         It is no event, since it depends on whether a first byte of the body has come by then.
         """
         if not self._continue_due:
@@ -172,7 +172,7 @@ class ServerConnection:
     def _renew_parser(self) -> None:
         self._parser = HttpRequestParser(self._sink)
         self._in_step = True
-        # llhttp heeds `Proxy-Connection: close` and then refuses what follows; persistence is ours to decide.
+        # llhttp heeds `Proxy-Connection: close` and then refuses later bytes; persistence is decided here.
         self._parser.set_dangerous_leniencies(lenient_keep_alive=True)
 
     def _close(self) -> None:
@@ -207,7 +207,7 @@ class ServerConnection:
         if end - after_line > self._few_fields_bytes:  # counted ahead of llhttp, which makes a call for each
             count = buffer.count(b"\r\n", after_line, end) - 1
             if count > limits.header_count_max and bare_line_feed(buffer, after_line, end):
-                raise HttpFault("a line ends in LF without CR")  # as it is told before the section is whole
+                raise HttpFault("a line ends in LF without CR")  # the same error as for an incomplete section
             check_count(count, limits.header_count_max)
         headers = self._parse_fields(buffer[start:end], http_minor)
         fields = joined(headers)
@@ -228,7 +228,7 @@ class ServerConnection:
         return self._start_body(request, length, continue_due=expects_continue and end == len(buffer))
 
     def _await_request_line(self) -> Event | None:
-        """There is no request line yet: skip empty lines, refuse what cannot become one."""
+        """Handle a buffer without a request line: skip empty lines, refuse bytes that cannot become one."""
         buffer, position = self._buffer, self._position
         while buffer.startswith(b"\r\n", position):
             position += 2

@@ -1,13 +1,14 @@
-"""What a venue and its agents say to one another: POST {agent}/solve and POST {agent}/notify.
+"""Messages between a venue and its agents: POST {agent}/solve and POST {agent}/notify.
 
-    solve    the orders of one round -> bids, or 204 for none. Sealed: nobody is told of it before the round
-             is closed, and of the others' only what is public afterwards.
-    notify   what became of an agent's bids; the answer is not read
+    solve    the orders of one round -> bids, or 204 for none. Sealed: an agent learns of other agents' bids
+    only
+             after the round is closed, and only the public part of them.
+    notify   outcomes of an agent's bids; the answer is not read
 
-Both are signed as requests to makers are (spec 3.10). A bid names what the user gets of it at least
-(`promisedAmount`) and the steps that are taken for that: fills by the executor, calls by the agent's own
-caller. The settlement reverts below the promise; the venue simulates it, and ranks the promises of those that
-do not.
+Both are signed as requests to makers are (spec 3.10). A bid names the least that the user gets
+(`promisedAmount`) and the steps of the settlement: fills by the executor, calls by the agent's own caller.
+The settlement reverts below the promise; the venue simulates each settlement, and ranks the promises of bids
+that do not revert.
 
 An agent sees no signatures, permits or metadata of an order: the venue's relayer alone settles. A bid with
 one part is for that order alone; a bid with several parts crosses their orders, all or none.
@@ -35,8 +36,8 @@ from .wire import decoder
 
 
 class WholeOrder(Struct, frozen=True, rename="camel"):
-    """The amounts that were signed. Of a part, what is not fixed is pro rata: of a sale rounded up, of a
-    purchase down.
+    """The signed amounts. The unfixed amount of a part is pro rata: rounded up for a sale, down for a
+    purchase.
     """
 
     src_amount: str
@@ -45,21 +46,21 @@ class WholeOrder(Struct, frozen=True, rename="camel"):
 
 
 class AuctionOrder(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What is to be settled of one order: all that is left of it, or the next slice.
+    """The part of one order to settle: all that is left of it, or the next slice.
 
     Attributes:
-        order_type: how the contract settles it.
-        owner: firm quotes are asked for on behalf of this account.
+        order_type: the contract's kind of settlement.
+        owner: account on whose behalf firm quotes are requested.
         src_token, dest_token: as signed; the native placeholder stands for native tokens, which are traded in
             their wrapped form.
-        src_amount: raw units: what is given (SELL), or the most that may be (BUY).
-        dest_amount: raw units: the least that the user has to get (SELL), or what is wanted (BUY).
-        expected_amount: of what is not fixed; surplus is counted from it; "0" for none.
+        src_amount: raw units: the amount to give (SELL), or the most that may be given (BUY).
+        dest_amount: raw units: the least that the user has to get (SELL), or the wanted amount (BUY).
+        expected_amount: of the side that is not fixed; surplus is counted from it; "0" for none.
         partner_and_fee: as signed (interop.md 2): fee and surplus rules, which `proceeds` applies.
         deadline: Unix seconds.
-        part_min: raw units of the fixed side: a bid may settle as much, or more, that leaves nothing or as
-            much; empty where it settles all.
-        whole: of an order that may be filled in parts.
+        part_min: raw units of the fixed side: least amount that a bid may settle, and least remainder unless
+            the bid leaves none; empty for an order that is settled whole.
+        whole: signed amounts of an order that may be filled in parts.
     """
 
     order_hash: str
@@ -82,10 +83,10 @@ class SolveRequest(Struct, frozen=True, rename="camel", omit_defaults=True):
 
     Attributes:
         auction_id: rises with every round of the venue.
-        closes_at_ms: Unix milliseconds of the venue: a bid that comes later is late.
+        closes_at_ms: Unix milliseconds of the venue: a later bid is late.
         delta, executor, rfq, wrapped_native: the chain's contracts.
-        gas_price_wei: what a unit of gas is expected to cost; bids are ranked net of gas.
-        sent_at_ms: when it was sent, by the same clock as closes_at_ms, whatever the agent's clock says.
+        gas_price_wei: expected price of a unit of gas; bids are ranked net of gas.
+        sent_at_ms: time of sending by the clock of closes_at_ms, independent of the agent's clock.
         caller: the contract that makes this agent's calls, and no other agent's.
     """
 
@@ -103,7 +104,7 @@ class SolveRequest(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class BidStep(Struct, frozen=True):
-    """A step of a settlement (codecs.delta_calldata.SettlementStep); `gas` is of no meaning for RFQ fills."""
+    """A step of a settlement (codecs.delta_calldata.SettlementStep); `gas` is unused for RFQ fills."""
 
     target: str
     data: str
@@ -111,16 +112,16 @@ class BidStep(Struct, frozen=True):
 
 
 class BidPart(Struct, frozen=True, rename="camel"):
-    """How one order is settled.
+    """Settlement of one order.
 
     Attributes:
-        promised_amount: raw units: what the user gets (SELL) or spends (BUY), fee and surplus shares taken.
+        promised_amount: raw units that the user gets (SELL) or spends (BUY), net of fee and surplus shares.
         given: raw units of the source that the receiver gets of a purchase; a sale gives all.
         paid: of a crossed order: raw units of its destination that it is paid, before its fee; else "0".
-        leftovers: tokens of which the owner gets what the executor has, before and after the steps.
-        amount: raw units of the fixed side that it settles; empty for all that was asked for.
-        receiver: the address that gets what is given, before the steps; empty for the executor.
-        traded: of a crossed order: raw units of its source, of what all have given, that the receiver gets.
+        leftovers: tokens whose balance at the executor goes to the owner, before and after the steps.
+        amount: raw units of the fixed side to settle; empty for the whole requested amount.
+        receiver: the address that gets the given tokens, before the steps; empty for the executor.
+        traded: of a crossed order: raw units of its source, of all orders' given tokens, for the receiver.
     """
 
     order_hash: str
@@ -141,11 +142,11 @@ class SolverBid(Struct, frozen=True):
 
 
 class SolveResponse(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The answer to `solve`; of several bids on an order the best counts.
+    """The answer to `solve`; the best of several bids on an order counts.
 
     Attributes:
-        not_reached: hashes of the orders for which there was no time: they are asked for again soon, fewer at
-            a time.
+        not_reached: hashes of orders for which the agent had no time: the venue asks for them again soon,
+            fewer at a time.
     """
 
     bids: Annotated[tuple[SolverBid, ...], Meta(max_length=AGENT_BIDS_MAX)]
@@ -153,14 +154,14 @@ class SolveResponse(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class UnreadResponse(Struct, frozen=True, rename="camel"):
-    """As `SolveResponse`, its bids as they came: each of them is read alone."""
+    """As `SolveResponse`, with undecoded bids: each bid is decoded on its own."""
 
     bids: Annotated[tuple[Raw, ...], Meta(max_length=AGENT_BIDS_MAX)]
     not_reached: Annotated[tuple[str, ...], Meta(max_length=AGENT_ORDERS_MAX)] = ()
 
 
 class Notice(StrEnum):
-    """What became of a bid, or of an agent."""
+    """Outcomes of a bid, and events of an agent."""
 
     WON = "won"
     LOST = "lost"
@@ -176,18 +177,18 @@ class Notice(StrEnum):
 
 
 class NoticeEntry(Struct, frozen=True, rename="camel"):
-    """One of them.
+    """A notice with its details.
 
     Attributes:
-        order_hash: of the order, or empty where the agent as such is meant.
-        detail: why, in words; empty where there is nothing to add.
+        order_hash: of the order; empty for a notice about the agent itself.
+        detail: the reason, in words; empty if the notice needs none.
         simulated_amount: raw units that the user would get or spend, by the venue's simulation.
-        best_amount: what the bid that won promised.
-        settled_amount: raw units that the user got or spent when it was mined.
+        best_amount: promised amount of the winning bid.
+        settled_amount: raw units that the user got or spent in the mined settlement.
         part_amount: of a bid that settles a part of an order: raw units of the fixed side.
-        best_part_amount: the same of the bid that won.
+        best_part_amount: the same of the winning bid.
         tx_hash: of the settlement.
-        until_ms: Unix milliseconds: a banned agent is not asked before.
+        until_ms: Unix milliseconds until which a banned agent is not asked.
     """
 
     notice: Notice

@@ -1,4 +1,4 @@
-"""What a venue tells of closed rounds of its auctions, and of why an order is not filled.
+"""Closed rounds of a venue's auctions, and reasons why an order is not filled.
 
 Source: ARCHITECTURE.md, "Auction"; interop.md section 5 ("why an order is not filled").
 Choice: Bids are public once their round is closed: agent, amount and outcome.
@@ -14,18 +14,18 @@ _RECORD_BYTES_MAX = 1 << 20
 
 
 class AuctionBid(Struct, frozen=True, rename="camel", kw_only=True):
-    """A bid on one order, or what else came of asking an agent.
+    """A bid on one order, or another outcome of asking an agent.
 
     Attributes:
-        notice: what became of it in the round.
-        promised_amount: raw units that the user was to get at least (SELL) or spend at most (BUY).
-        simulated_amount: what that was in the venue's simulation.
-        net_amount: the promised one less gas (SELL) or with it (BUY); below zero where gas costs more.
-        surplus_amount: by which it was ranked: how much better that is than the limit, of a part pro rata.
+        notice: its outcome in the round.
+        promised_amount: raw units that the user gets at least (SELL) or spends at most (BUY).
+        simulated_amount: the same amount in the venue's simulation.
+        net_amount: the promised amount less gas (SELL) or plus gas (BUY); below zero if gas costs more.
+        surplus_amount: rank of the bid: the improvement of that amount over the limit, pro rata for a part.
         part_amount: of a bid for a part: raw units of the fixed side that it settles.
-        gas: units that this order bears.
+        gas: units of gas that this order bears.
         arrival_ms: since the round opened.
-        crossed_with: hashes of the orders that it settles together with this one.
+        crossed_with: hashes of the orders that the bid settles together with this order.
     """
 
     agent: str
@@ -42,14 +42,14 @@ class AuctionBid(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class AuctionSettlement(Struct, frozen=True, rename="camel", kw_only=True):
-    """The outcome of a bid that won, or that was next.
+    """The outcome of the winning bid or of a runner-up.
 
     Attributes:
         state: settling, settled, reverted, or notSent.
         promised_amount: raw units that the user gets at least (SELL) or spends at most (BUY).
-        simulated_amount: what that was in the venue's simulation.
-        settled_amount: what it was when it was mined.
-        detail: why it was reverted, or is given up.
+        simulated_amount: the same amount in the venue's simulation.
+        settled_amount: the same amount in the mined settlement.
+        detail: reason for a revert or for giving up.
     """
 
     agent: str
@@ -65,14 +65,14 @@ class AuctionedOrder(Struct, frozen=True, rename="camel", kw_only=True):
     """One order of a closed round.
 
     Attributes:
-        src_amount: raw units that were to be given (SELL), or the most (BUY).
-        dest_amount: the least that the user has to get (SELL), or what is wanted (BUY).
+        src_amount: raw units to give (SELL), or the most to give (BUY).
+        dest_amount: the least that the user has to get (SELL), or the wanted amount (BUY).
         winner: the agent whose bid is settled first.
-        runners_up: agents whose bids are next if that fails.
-        bids: the best first; those that were refused last.
-        bids_left_out: how many more there were.
-        part_min: of an order that may be filled in parts: raw units of the fixed side that a bid had to
-            settle at least.
+        runners_up: agents whose bids are next if that settlement fails.
+        bids: the best first; refused bids last.
+        bids_left_out: number of bids beyond the listed ones.
+        part_min: of an order that may be filled in parts: least raw units of the fixed side that a bid had to
+            settle.
         settlements: of this round, in the order in which they were tried.
     """
 
@@ -102,16 +102,16 @@ class Auction(Struct, frozen=True, rename="camel"):
 
 
 class AgentScore(Struct, frozen=True, rename="camel"):
-    """How an agent does on a chain, since the venue's start.
+    """Record of an agent on a chain, since the venue's start.
 
     Attributes:
         caller: the contract that makes the agent's calls.
-        answers: in time and in order.
-        delivered: settlements that brought what they did in the simulation.
-        faults: kind -> how many.
-        strikes: that its next rest is reckoned from.
-        rests_until: Unix milliseconds, while it is not asked.
-        orders_max: that it is asked about at a time.
+        answers: number of timely and well-formed answers.
+        delivered: settlements that brought their simulated amounts.
+        faults: kind -> number.
+        strikes: count that sets the length of the agent's next rest.
+        rests_until: Unix milliseconds until which the agent is not asked; None if it is not resting.
+        orders_max: most orders of one request to the agent.
     """
 
     agent: str
@@ -138,7 +138,7 @@ class OrderRound(Struct, frozen=True, rename="camel"):
 
 
 class ExplainedReason(Struct, frozen=True):
-    """Why an order is not filled: a word for programs, and a sentence."""
+    """A reason why an order is not filled: a word for programs, and a sentence."""
 
     code: str
     text: str
@@ -148,7 +148,7 @@ class Explanation(Struct, frozen=True, rename="camel"):
     """GET /v2/delta/orders/{orderId}/explain.
 
     Attributes:
-        reasons: what weighs most first; none for an order that is filled.
+        reasons: the weightiest first; empty for a filled order.
         last_rounds: the latest first.
     """
 

@@ -1,7 +1,7 @@
 """Delta prices, orders and their life on the wire: spec 1.4 to 1.22 with interop.md 2 and 3.
 
-Request bodies are frozen and ignore unknown keys. What must not be re-written on its way (the route of a
-build, the order of a submit) is kept as the bytes that came, in a `msgspec.Raw`.
+Request bodies are frozen and ignore unknown keys. Members that must not be re-written on their way (the route
+of a build, the order of a submit) are kept as the received bytes, in a `msgspec.Raw`.
 
 List parameters and lists in bodies keep their order; a repeated item is not an error.
 
@@ -94,7 +94,7 @@ class Fees(Struct, frozen=True):
 
 
 class Route(Struct, frozen=True):
-    """Route of a Delta price (spec 1.7). Its chain ids say whether it crosses chains (spec 1.7.13)."""
+    """Route of a Delta price (spec 1.7). Its chain ids show whether it crosses chains (spec 1.7.13)."""
 
     origin: Leg
     destination: Leg
@@ -113,7 +113,7 @@ class Partner(Struct, frozen=True, rename="camel"):
 
 
 class DeltaBlock(Struct, frozen=True, rename="camel"):
-    """Delta block (spec 1.6), and the whole answer of GET /v2/delta/prices (spec 1.15.1). It carries no hmac.
+    """Delta block (spec 1.6), and the whole answer of GET /v2/delta/prices (spec 1.15.1). It has no hmac.
 
     `alternatives` holds full routes.
     """
@@ -129,7 +129,7 @@ class DeltaBlock(Struct, frozen=True, rename="camel"):
 
 
 class QuoteParameters(Struct, frozen=True, rename="camel", kw_only=True):
-    """What GET /v2/quote and GET /v2/delta/prices share. Token texts are kept raw
+    """Common parameters of GET /v2/quote and GET /v2/delta/prices. Token texts are kept raw
     (choices.md#chains-and-tokens)."""
 
     chain_id: ChainId
@@ -211,7 +211,7 @@ class TypedMember(Struct, frozen=True):
 
 
 class ToSign(Struct, frozen=True):
-    """`toSign` of a build (spec 1.16.35). `value` stays as encoded: it is submitted verbatim."""
+    """`toSign` of a build (spec 1.16.35). `value` stays as encoded: the client submits it verbatim."""
 
     domain: TypedDomain
     types: dict[str, tuple[TypedMember, ...]]
@@ -226,7 +226,7 @@ class BuildResponse(Struct, frozen=True, rename="camel"):
 
 
 class SubmitBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Body of POST /v2/delta/orders (spec 1.17). `order` is kept as JSON written anew;
+    """Body of POST /v2/delta/orders (spec 1.17). `order` is kept as re-encoded JSON;
     `partner`: choices.md#fees-and-partners; `onChainOrderType`: choices.md#delta-orders.
     """
 
@@ -447,7 +447,7 @@ class Strategy(Struct, frozen=True):
 
 
 class StrategyToken(Struct, frozen=True):
-    """interop.md 3, strategies: what stands under an underlying token."""
+    """interop.md 3, strategies: strategies of an underlying token."""
 
     address: str
     strategies: tuple[Strategy, ...]

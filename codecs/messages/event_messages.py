@@ -2,11 +2,11 @@
 
     order   an order has changed       {"event": "order", "token": ..., "orderHash": ..., "status": ...}
     open    a stream has begun         {"event": "open", "token": ...}
-    beat    nothing has come of late   {"event": "beat", "token": ...}
+    beat    no event has come lately   {"event": "beat", "token": ...}
 
-A token stands for a place in the log of events: whoever hands it in again is told what came after it.
+    A token marks a position in the log of events: a client that sends it again receives the later events.
 
-An event leaves out members that its kind of order does not have or that an older version did not keep.
+    An event leaves out members that its kind of order lacks or that an older version did not keep.
 
 Source: ARCHITECTURE.md, "Push".
 Choice: An event holds the order's new state, not the old one; `version` counts an order's changes from 1.
@@ -23,7 +23,7 @@ from .wire import decoder
 
 
 class EventBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """What an event of a Delta order says beyond its columns, as the store keeps it.
+    """Members of a Delta order's event beyond its columns, as the store keeps them.
 
     Attributes:
         type: OrderType.
@@ -38,11 +38,11 @@ class EventBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults
 
 
 class OtcEventBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """What an event of an OTC order says beyond its columns, as the store keeps it.
+    """Members of an OTC order's event beyond its columns, as the store keeps them.
 
     Attributes:
         type: OtcType.
-        taker, taker_from_meta: addresses; zero for anybody.
+        taker, taker_from_meta: addresses; zero for any taker.
         fillable_balance: raw units of the maker's asset that are not filled.
         swappable_balance: raw units of it that can be filled now.
         transaction_hash: of the last fill or of the cancellation; absent before.
@@ -71,9 +71,9 @@ class OrderEventMessage(
         surface: `delta` or `otc`.
         id: of a Delta order.
         owner: the order's owner or maker.
-        partner: empty where there is none, as of every OTC order.
+        partner: empty for none, as for every OTC order.
         version: of the order after the change.
-        at: when, ISO 8601.
+        at: time of the change, ISO 8601.
         type: OrderType of a Delta order, OtcType of an OTC order.
         on_chain_order_type, side, spent_amount, received_amount: see EventBody.
         taker, taker_from_meta, fillable_balance, swappable_balance, transaction_hash: see OtcEventBody.
@@ -102,24 +102,24 @@ class OrderEventMessage(
 
 
 class OpenMessage(Struct, frozen=True, tag_field="event", tag="open"):
-    """A stream has begun: what it tells comes after `token`."""
+    """A stream has begun: its events come after `token`."""
 
     token: str
 
 
 class BeatMessage(Struct, frozen=True, tag_field="event", tag="beat"):
-    """A stream is alive: nothing up to `token` is left to be told."""
+    """A stream is alive: all events up to `token` have been sent."""
 
     token: str
 
 
 class OrderEventsQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """GET /v2/delta/orders/events: whose events, and from where on.
+    """GET /v2/delta/orders/events: the orders of the stream, and its start.
 
     Attributes:
-        order_id, order_hash: of the orders; one that is named either way is meant.
+        order_id, order_hash: of the orders; an order named either way is included.
         partner: exactly as orders name it.
-        after: the token of an event; absent: from now on.
+        after: token of an event; absent starts at the newest event.
     """
 
     user_address: str | None = None
@@ -131,11 +131,11 @@ class OrderEventsQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class OtcEventsQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """GET /ft/events: whose events, and from where on.
+    """GET /ft/events: the orders of the stream, and its start.
 
     Attributes:
-        taker: an order's taker, or the one in its nonceAndMeta.
-        after: the token of an event; absent: from now on.
+        taker: an order's taker, or the taker in its nonceAndMeta.
+        after: token of an event; absent starts at the newest event.
     """
 
     maker: str | None = None

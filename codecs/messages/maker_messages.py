@@ -1,13 +1,13 @@
-"""What a market maker and the service say to each other: spec 3, both directions.
+"""Messages between a market maker and the service, in both directions: spec 3.
 
-Two tiers of decoding. A body is decoded whole by its type; when that fails and the fault may lie in single
-entries, it is decoded again entry by entry, and the bad entries are named with their reasons, so that
-a bad pair costs only itself (interop.md 4). A body that is not the documented object at all, or one with
+Two tiers of decoding. A body is first decoded whole by its type. If that fails and the fault may lie in
+single entries, the body is decoded again entry by entry, and the bad entries are named with their reasons, so
+that a bad pair costs only itself (interop.md 4). A body that is not the documented object at all, or one with
 more than REFUSED_ENTRIES_MAX bad entries, is refused. A large body can be decoded in steps, entry by entry
-from the start, so that whoever drives it can let others run.
+from the start, so that the driver can let other tasks run.
 
-What our own maker sends is these same structs encoded: no key beside the documented ones, `message` only
-when set, and as long as a side is given, `[]` for an empty one: strict consumers take it as it is.
+Our own maker sends the same structs: no key beside the documented ones, `message` only when set, and `[]` for
+an empty side that is given: strict consumers accept such bodies.
 
 Source: spec 3.2 to 3.5, 3.7, 3.11.
 Choice: A null `message` of a maker counts as absent. Any other null is refused, `order` included: only a
@@ -120,7 +120,7 @@ class StreamMessage(Struct, frozen=True, omit_defaults=True):
 class FirmRequest(Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
     """Body of POST /firm (spec 3.9): exactly one of the two amounts is given, the other is None.
 
-    Not guaranteed: that it is exactly one; who answers the request sees which it is, or that it is not.
+    Not guaranteed: that exactly one amount is given; the route that answers the request checks this.
     """
 
     maker_asset: str
@@ -185,7 +185,7 @@ class Decoded(Struct, Generic[B], frozen=True):
 
     Attributes:
         body: the good entries.
-        refused: for every entry left out its path (`prices.WETH/USDC`, `blacklist.3`) and the reason.
+        refused: path of every entry left out (`prices.WETH/USDC`, `blacklist.3`) -> the reason.
     """
 
     body: B
@@ -208,7 +208,7 @@ _ENTRY_DECODERS: dict[str, Callable[[bytes], Any]] = {
 
 
 class BodyDecoder(Generic[B]):
-    """Decodes one kind of body: called, at once; or in steps."""
+    """Decodes one kind of body: at once when called, or in steps."""
 
     def __init__(self, kind: type[B]) -> None:
         self._kind = kind
@@ -216,7 +216,7 @@ class BodyDecoder(Generic[B]):
         self._decode_loose = decoder(_loose(kind), bytes_max=MAKER_JSON_BYTES_MAX)
 
     def __call__(self, raw: bytes) -> Decoded[B]:
-        """The body. Raises InvalidInput only when it is not one as a whole."""
+        """The body. Raises InvalidInput only for a body that is bad as a whole."""
         try:
             return Decoded(self._decode_whole(raw), {})
         except InvalidInput:
@@ -265,7 +265,7 @@ def _good_entries(
     """The entries that decode; the others go into `refused`.
 
     Raises:
-        InvalidInput: so many are bad that the body is noise.
+        InvalidInput: more than REFUSED_ENTRIES_MAX entries are bad.
     """
     decode_entry = _ENTRY_DECODERS[key]
     good = []

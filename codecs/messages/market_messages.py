@@ -98,15 +98,15 @@ class OtherRoute(Struct, frozen=True, rename="camel"):
 
 
 class RouteTerms(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Terms of a route's price, carried by `hmac`, so that the sealed route alone gives a transaction.
+    """Terms of a route's price, carried by `hmac`, so that the sealed route suffices for a transaction.
 
     Attributes:
-        src_amount, dest_amount: what the user gives and gets before the partner's fee.
+        src_amount, dest_amount: amounts that the user gives and gets, before the partner's fee.
         gas_price_wei: of a unit of gas.
         include, exclude: names of makers.
-        route: tokens of the one path that was allowed.
+        route: tokens of the only allowed path.
         taxes: src, dest, src_dex, dest_dex, basis points.
-        others: SHA-256 of the canonical `others`, hex; empty where the route has none.
+        others: SHA-256 of the canonical `others`, hex; empty for a route without `others`.
     """
 
     src_amount: str
@@ -170,9 +170,9 @@ class QuoteResponse(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class PricesQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """Query of GET /prices (spec 1.13). Call `chain`, not `network`.
+    """Query of GET /prices (spec 1.13). Read `chain`, not `network`.
 
-    `route` names source and destination where `srcToken` or `destToken` is absent.
+    `route` gives source and destination if `srcToken` or `destToken` is absent.
     """
 
     src_token: str = ""
@@ -223,7 +223,7 @@ class PricesQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
     @property
     def chain(self) -> int:
-        """Chain asked for: `network` or `chainId`, or the default (spec 1.13.8)."""
+        """Requested chain: `network` or `chainId`, or the default (spec 1.13.8)."""
         return self.network or self.chain_id or NETWORK_DEFAULT
 
 
@@ -247,11 +247,10 @@ class TransactionQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class SwapOrder(OtcOrderBody, frozen=True, rename="camel", omit_defaults=True):
-    """choices.md#market-swaps, `orders[]`: an order as it is posted, and how much of it is to be filled at
-    most.
+    """choices.md#market-swaps, `orders[]`: a posted order, and the most of it to fill.
 
     Attributes:
-        taker_token_fill_amount: of the taker's asset; all of it where it is absent.
+        taker_token_fill_amount: in units of the taker's asset; absent for all of it.
     """
 
     taker_token_fill_amount: str | None = None
@@ -264,7 +263,7 @@ class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_de
     """Body of POST /transactions/{chainId} (spec 1.14.10 to 1.14.34); `orders` may replace `priceRoute`.
 
     `priceRoute` is kept byte for byte. `partnerFeeBps` is a string of digits or a number (spec 1.14.26).
-    `side` is that of the route; orders have none, so there it may be said.
+    `side` is that of the route; orders have no side, so with `orders` the body may give it.
     """
 
     price_route: Raw | UnsetType = UNSET
@@ -298,7 +297,7 @@ class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_de
 
     @property
     def route(self) -> bytes | None:
-        """The JSON of `priceRoute`; None where there is none, or null."""
+        """The JSON of `priceRoute`; None if it is absent or null."""
         raw = b"null" if isinstance(self.price_route, UnsetType) else bytes(self.price_route)
         return None if raw == b"null" else raw
 
@@ -326,7 +325,7 @@ class ContractParams(Struct, frozen=True):
 
 
 class SwapQuery(PricesQuery, frozen=True, rename="camel", kw_only=True):
-    """interop.md 3, GET /swap: as GET /prices, and what POST /transactions asks for; userAddress required.
+    """interop.md 3, GET /swap: parameters of GET /prices and of POST /transactions; userAddress required.
 
     Choice: `version` is 6.2 by default on GET /swap and 5 on GET /prices. Routes of both are alike, but POST
         /transactions refuses version 5 and names 6.2. The Market block of GET /v2/quote is 6.2.

@@ -1,7 +1,7 @@
 """Whole numbers of a request as clients write them: `5` or `"5"` (spec 1.4.7). Pure.
 
 Clients disagree on which numbers are JSON numbers: one sends `"deadline": 1790000000`, another
-`"deadline": "1790000000"`. `numeral_mender` makes the function that writes a document as its type has it.
+`"deadline": "1790000000"`. `numeral_mender` makes a function that rewrites a document as its type demands.
 
 Choice: Integers of trading requests may be strings of ASCII digits, and `partnerFeeBps` a number. Amounts and
     nonces are strings alone: many clients lose digits of JSON numbers.
@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Raw, inspect
 
 Mender = Callable[[bytes], bytes]
-"""JSON of one value -> the same value as its type has it. A value that is no numeral stays unchanged."""
+"""JSON of one value -> the same value in its type's form. A value that is no numeral stays unchanged."""
 
 _QUOTED = re.compile(rb'"([0-9]{1,19})"')
 _PLAIN = re.compile(rb"[0-9]{1,19}")
@@ -35,8 +35,8 @@ def numeral_mender(kind: Any) -> Mender:
         kind: a msgspec Struct.
 
     Returns:
-        JSON -> JSON. It is for documents that the type refuses: nothing but numerals is changed, so that
-        decoding again tells what else is wrong. JSON that is malformed raises msgspec's DecodeError.
+        JSON -> JSON. Use it for documents that the type refuses: only numerals change, so that decoding again
+        reports any other fault. Malformed JSON raises msgspec's DecodeError.
     """
     mend = _mender(inspect.type_info(kind))
     if mend is None:

@@ -40,7 +40,7 @@ _FAULT = InternalError()
 
 
 class ChainEntry(Struct, frozen=True, rename="camel"):
-    """choices.md#requests-and-errors, item of GET /chains: which roles the chain is served with."""
+    """choices.md#requests-and-errors, item of GET /chains: the roles served on the chain."""
 
     chain_id: ChainId
     name: str
@@ -72,7 +72,7 @@ class UserToken(TokenEntry, frozen=True):
 
     Attributes:
         balance: raw units.
-        allowance: raw units that the Router may take of the user.
+        allowance: raw units that the Router may take from the user.
     """
 
     balance: str
@@ -130,7 +130,7 @@ ContractTakers = tuple[str, ...]  # GET /adapters/contract-takers
 
 
 class PairScore(Struct, frozen=True, rename="camel"):
-    """A pair of a maker's with a fault among its last quotes, or at rest. See MakerScore."""
+    """A pair of a maker with a fault among its last quotes, or at rest. See MakerScore."""
 
     tokens: tuple[str, str]
     score: int
@@ -140,7 +140,7 @@ class PairScore(Struct, frozen=True, rename="camel"):
 
 
 class MakerBound(Struct, frozen=True, rename="camel"):
-    """The most that a maker is asked for, since it refused more.
+    """The largest amount for which a maker is asked, after it refused a larger one.
 
     Attributes:
         amount: raw units of the pair's base token in one quote.
@@ -154,12 +154,12 @@ class MakerBound(Struct, frozen=True, rename="camel"):
 
 
 class MakerFault(Struct, frozen=True, rename="camel"):
-    """A fault or refusal of a maker's, as it happened.
+    """A fault or refusal of a maker.
 
     Attributes:
         at: Unix milliseconds.
-        src_token, dest_token: what the user gives, and gets.
-        detail: what was expected and what came.
+        src_token, dest_token: tokens that the user gives and gets.
+        detail: the expected and the received value.
     """
 
     at: int
@@ -170,7 +170,7 @@ class MakerFault(Struct, frozen=True, rename="camel"):
 
 
 class MakerFaults(Struct, frozen=True, rename="camel"):
-    """Faults and refusals of a maker on one chain, the oldest first, as its `notify_url` is told them."""
+    """Faults and refusals of a maker on one chain, the oldest first, as its `notify_url` receives them."""
 
     maker: str
     network: int
@@ -178,17 +178,18 @@ class MakerFaults(Struct, frozen=True, rename="camel"):
 
 
 class MakerScore(Struct, frozen=True, rename="camel", kw_only=True):
-    """GET /makers/scores, item: how a maker's last firm quotes went.
+    """GET /makers/scores, item: record of a maker's last firm quotes.
 
     Attributes:
         network: chain id.
-        score: part of them that was clean, percent.
-        quotes: how many, refusals left out.
-        reasons: kind of fault, or `refused` -> how many.
-        block_until: Unix milliseconds until which it is not asked; null where it is.
-        block_reason: why it is not; empty where it is.
-        bounds: of what it is asked for, by direction.
-        last_faults: the latest first, for the maker itself and on the venue's machine; null for others.
+        score: share of clean quotes, percent.
+        quotes: number of quotes, refusals left out.
+        reasons: kind of fault, or `refused` -> number.
+        block_until: Unix milliseconds until which the maker is not asked; null if it is asked.
+        block_reason: reason for the block; empty if it is asked.
+        bounds: largest requested amounts, by direction.
+        last_faults: the latest first, for the maker itself and on the venue's machine; null for other
+            callers.
     """
 
     network: int
@@ -214,7 +215,7 @@ class DocumentMeta(Struct, frozen=True):
 
 
 class ServedRoles(Struct, frozen=True):
-    """choices.md#requests-and-errors: which surfaces are served on a chain, as GET /chains has it."""
+    """choices.md#requests-and-errors: the surfaces served on a chain, as in GET /chains."""
 
     delta: bool
     market: bool
@@ -245,8 +246,8 @@ class ContractsDocument(Struct, frozen=True):
 
 
 class ErrorRow(Struct, frozen=True):
-    """choices.md#requests-and-errors, errors.json, item of `errors`. `match` is what the error text starts
-    with."""
+    """choices.md#requests-and-errors, errors.json, item of `errors`. `match` is the fixed beginning of the
+    error text."""
 
     endpoint: str
     status: int
@@ -264,7 +265,7 @@ class ErrorsDocument(Struct, frozen=True):
 
 
 class TradingError(Struct, frozen=True, rename="camel"):
-    """choices.md#requests-and-errors, error body of the trading endpoints: one text under three keys, as
+    """choices.md#requests-and-errors, error body of the trading endpoints: one text under three keys, since
     clients differ."""
 
     error_type: str
@@ -288,24 +289,26 @@ def error_status(error: CambistError) -> int:
 
 
 def trading_error_body(error: CambistError, request_id: str) -> TradingError:
-    """The body that answers `error` on a trading endpoint. Leaks nothing of an internal fault."""
+    """The body that answers `error` on a trading endpoint. Reveals no detail of an internal fault."""
     _, error_type, text = _public(error)
     return TradingError(error_type, text, text, text, request_id)
 
 
 def otc_error_body(error: CambistError, request_id: str) -> OtcError:
-    """The body that answers `error` on an /ft endpoint. Leaks nothing of an internal fault."""
+    """The body that answers `error` on an /ft endpoint. Reveals no detail of an internal fault."""
     _, error_type, text = _public(error)
     return OtcError(error_type, text, request_id)
 
 
 def maker_error_body(error: CambistError) -> ErrorBody:
-    """The body that answers `error` on our market maker's endpoints. Leaks nothing of an internal fault."""
+    """The body that answers `error` on our market maker's endpoints. Reveals no detail of an internal
+    fault.
+    """
     return ErrorBody(_public(error)[2])
 
 
 def _public(error: CambistError) -> tuple[int, str, str]:
-    """Status, errorType and text that the other side may see."""
+    """Status, errorType and text for the other side."""
     if isinstance(error, RequestError | AuthError):
         return error.status, error.error_type, error.detail
     if isinstance(error, ChainError | StoreUnavailable | MakerError):

@@ -34,7 +34,7 @@ Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 
 
 class AnyCase(StrEnum):
-    """An enum of upper-case words that are taken in any case (interop.md 3) and written in upper case."""
+    """An enum of upper-case words, read in any case (interop.md 3) and written in upper case."""
 
     @classmethod
     def _missing_(cls, value: object) -> Self | None:
@@ -111,7 +111,7 @@ class BuildOrderType(StrEnum):
 
 
 class DeliveryState(StrEnum):
-    """Where a delivery to a webhook stands; one that was taken is not kept."""
+    """State of a delivery to a webhook; an accepted delivery is not kept."""
 
     WAITING = "WAITING"
     DEAD = "DEAD"

@@ -1,4 +1,4 @@
-"""What a partner reads and asks about its webhooks.
+"""Requests and answers about a partner's webhooks.
 
 Source: ARCHITECTURE.md, "Push".
 """
@@ -17,14 +17,14 @@ class WebhookEntry(Struct, frozen=True, rename="camel"):
     """One webhook.
 
     Attributes:
-        url: what is posted to, without its query.
-        partner: whose orders it is told of; empty for everybody's.
-        chains, statuses: what it is told of; empty for all.
-        place: token of the event up to which deliveries were made of what it wants; empty before the first.
-        waiting, dead: deliveries that it has not taken.
-        failures: tries in a row that failed; reason: of the last one, empty while it takes what it gets. Of
-            several engines the one that delivers knows them.
-        surfaces: kinds of orders that it is told of, `delta` and `otc`.
+        url: receiver of the posts, without its query.
+        partner: partner whose orders' events are posted; empty for all orders.
+        chains, statuses: filter of the events; empty for all.
+        place: token of the event up to which deliveries were made; empty before the first.
+        waiting, dead: deliveries that the receiver has not accepted.
+        failures: failed tries in a row; reason: of the last failure, empty while deliveries succeed. Of
+            several engines only the delivering one knows both.
+        surfaces: kinds of orders whose events are posted, `delta` and `otc`.
     """
 
     name: str
@@ -50,7 +50,7 @@ class DeliveriesQuery(Struct, frozen=True, rename="camel", kw_only=True):
     """GET /v2/webhooks/{name}/deliveries.
 
     Attributes:
-        after: token of the last delivery that is known already.
+        after: token of the last delivery that the caller knows.
     """
 
     status: DeliveryState = DeliveryState.DEAD
@@ -59,12 +59,12 @@ class DeliveriesQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class DeliveryEntry(Struct, frozen=True, rename="camel"):
-    """One delivery that was not taken yet.
+    """One delivery that the receiver has not accepted yet.
 
     Attributes:
         token: its `webhook-id`.
-        tries: so far; reason: why the last one failed.
-        due_at: not before; of a dead one when it would have been. ISO 8601.
+        tries: number so far; reason: of the last failure.
+        due_at: earliest time of the next try, also if the delivery died before it. ISO 8601.
         body: as it is posted.
     """
 
@@ -85,16 +85,16 @@ class DeliveryPage(Struct, frozen=True, rename="camel"):
 
 
 class ReplayBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """POST /v2/webhooks/{name}/replay: which dead deliveries; none for the first of all.
+    """POST /v2/webhooks/{name}/replay: the dead deliveries to replay; none names the oldest ones.
 
-    What it does not know is refused: a word that is mistyped would replay everything.
+    Unknown members are refused: a mistyped word would replay everything.
     """
 
     tokens: Annotated[tuple[Name, ...], Meta(max_length=WEBHOOK_PAGE_MAX)] = ()
 
 
 class ReplayResponse(Struct, frozen=True):
-    """What is delivered anew; ask again where `more` are dead."""
+    """Deliveries that are made again; repeat the request if `more` are dead."""
 
     replayed: tuple[str, ...]
     more: bool

@@ -1,7 +1,7 @@
 """JSON in and out of typed messages: one decoder per message type, one encoder for all.
 
-`decoder(kind, bytes_max=...)` makes a function that turns bytes into a `kind` or raises `InvalidInput`
-and nothing else. What msgspec does by itself and what is added here (measured on msgspec 0.22):
+`decoder(kind, bytes_max=...)` makes a function that turns bytes into a `kind` or raises `InvalidInput` and no
+other error. Rules of msgspec itself and rules added here (measured on msgspec 0.22):
 
     refused by msgspec: lone surrogate escapes (skipped values included), NaN and Infinity, `01`, `1.`,
         control characters in strings, BOM, UTF-16, trailing text, an empty body; for an integer field
@@ -9,12 +9,12 @@ and nothing else. What msgspec does by itself and what is added here (measured o
         nesting beyond the interpreter's own limit, at about a thousand levels, in skipped values too
     refused here: a body above its size, invalid UTF-8 wherever it stands (msgspec does not look inside
         skipped values and `Raw`); with `unique_keys` an object that has a key twice, wherever it stands
-    not refused without it: of a key given twice the last one counts, as in every browser. What is compared
-        or sealed goes through `canonical_json`, which does refuse it.
+    not refused without it: the last of a key's repetitions counts, as in every browser. A body that is
+        compared or sealed goes through `canonical_json`, which refuses repetitions.
 
 Exactness: a JSON number with a fraction becomes a `Decimal`, never a float, in untyped places too, and a
 `Decimal` is written back as a JSON number with the same digits (its `str`: 1E-18 for a very small one).
-A `Decimal` field also takes a string of digits (msgspec cannot be told otherwise); `check_number` keeps
+A `Decimal` field also takes a string of digits (msgspec offers no way to forbid it); `check_number` keeps
 NaN and giant exponents out.
 
 Encoder and decoders hold no state between calls and may be shared by threads (msgspec since 0.16).
@@ -59,7 +59,7 @@ _KIND_NAMES = {
 
 
 class _Described(str):
-    """What came, by description: shown without the quotes that a value gets."""
+    """A description of the received value: shown without the quotes of a value."""
 
     __slots__ = ()
 
@@ -74,16 +74,16 @@ def decoder(
 
     Args:
         kind: a msgspec Struct, or any type msgspec decodes.
-        bytes_max: longest document taken.
+        bytes_max: longest accepted document.
         unique_keys: refuse an object that has a key twice, and more than JSON_VALUES_MAX values.
         takes_numerals: whole numbers may be written as strings of digits too; see `numerals`.
 
     Returns:
-        `decode(raw) -> kind`. It raises InvalidInput whatever the bytes are, and nothing else; `field` is
-        the dotted path (`order.transactions[2].tx`; `[...]` stands for a key of an open object).
+        `decode(raw) -> kind`. It raises InvalidInput for any bad bytes, and no other error; `field` is the
+        dotted path (`order.transactions[2].tx`; `[...]` stands for a key of an open object).
 
-    Guarantees: no float, no lone surrogate and no invalid UTF-8 gets through. Not guaranteed without
-    `unique_keys`: that a key came once.
+        Guarantees: no float, no lone surrogate and no invalid UTF-8 gets through. Not guaranteed without
+        `unique_keys`: that a key came once.
     """
     decode_typed = _numerals_decoder(kind) if takes_numerals else _strict_decoder(kind)
 
@@ -148,7 +148,7 @@ _scan = json.JSONDecoder(object_pairs_hook=_unique, parse_int=str, parse_float=s
 
 
 def _check_size(raw: bytes) -> None:
-    """Refuse a JSON document whose keys take too long to compare; brackets inside strings count too."""
+    """Refuse a JSON document whose keys would take too long to compare; brackets inside strings count too."""
     count = sum(map(raw.count, _BEGINNINGS))
     if count > JSON_VALUES_MAX:
         raise InvalidInput(
@@ -165,7 +165,7 @@ def check_number(field: str, value: Decimal) -> None:
     """Keeps a number of a message finite and of sane length; for `__post_init__` of wire structs.
 
     Raises:
-        ValueError: in the words `decoder` understands, so that it becomes an InvalidInput with its path.
+        ValueError: in the words that `decoder` understands, so that it becomes an InvalidInput with its path.
     """
     whole, fraction = DECIMAL_WHOLE_DIGITS_MAX, DECIMAL_FRACTION_DIGITS_MAX
     exponent = value.as_tuple().exponent if value.adjusted() < whole else "too long"
@@ -211,7 +211,7 @@ def _brief(value: object) -> str:
 
 
 def _enum_words(kind: Any, path: str) -> str:
-    """The values of the enum that stands at `path` inside `kind`."""
+    """The values of the enum at `path` inside `kind`."""
     node: Any = msgspec.inspect.type_info(kind)
     for name, _ in _STEP.findall(path):
         found = (_inside(option, name) for option in _options(node))
@@ -227,7 +227,7 @@ def _options(node: Any) -> tuple[Any, ...]:
 
 
 def _inside(node: Any, name: str) -> Any:
-    """The type of member `name` of a struct, or of the elements of a collection; None elsewhere."""
+    """The type of member `name` of a struct, or of the elements of a collection; None for other types."""
     if isinstance(node, msgspec.inspect.StructType):
         return next((field.type for field in node.fields if field.encode_name == name), None)
     if isinstance(node, msgspec.inspect.DictType):

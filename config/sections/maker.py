@@ -65,8 +65,8 @@ class MakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """One chain-scoped surface.
 
     Attributes:
+        prefix: path in front of the five endpoints; `/<chain id>` if absent.
         host: only requests for this Host are served here; empty takes any Host.
-        host: only requests for this Host are served here; empty takes any.
         auth: see AuthMode; the domains are those of `[auth.domains]`.
         key: name of the signing key in `[keys]`.
         maker: the address that holds the funds, if it is a contract (EIP-1271) and not the key's own.
