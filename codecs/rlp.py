@@ -51,7 +51,7 @@ def decode(raw: bytes) -> Item:
         InvalidInput: `raw` is no item, is not in the only form, is too long or too deep, or has further
             bytes.
 
-        Guarantees: `encode` of the result is `raw`.
+    Guarantees: `encode` of the result is `raw`.
     """
     if len(raw) > limits.RLP_BYTES_MAX:
         raise InvalidInput(

@@ -1,6 +1,6 @@
 """Addresses that a market maker does not trade with, each until it expires. Pure.
 
-    polled   all that /blacklist, or the first message of the socket, said; the next one replaces it
+    polled   the list of /blacklist, or of the socket's first message; the next list replaces it
     added    by the socket, or by a firm answer without an order; stays until it expires, whatever polls say
 
 A failed blacklist poll changes nothing: addresses of the last answer hold until they expire.
@@ -19,10 +19,10 @@ _EXPIRED_AT_ONCE = 1_000
 
 
 class MakerBlacklist:
-    """One maker's, on one chain.
+    """The blacklist of one maker on one chain.
 
     Args:
-        life_ms: an address holds for so long after it was last heard of.
+        life_ms: life of an address after its last report.
     """
 
     __slots__ = ("_added", "_life_ms", "_polled", "_polled_until_ms")
@@ -31,20 +31,20 @@ class MakerBlacklist:
         self._life_ms = life_ms
         self._polled: AbstractSet[bytes] = frozenset()
         self._polled_until_ms = 0
-        self._added: OrderedDict[bytes, int] = OrderedDict()  # -> until; the first to expire stands first
+        self._added: OrderedDict[bytes, int] = OrderedDict()  # -> until; the first to expire comes first
 
     def __len__(self) -> int:
-        """How many addresses are kept; one that is both polled and added counts twice."""
+        """Number of kept addresses; an address that is both polled and added counts twice."""
         return len(self._polled) + len(self._added)
 
     def holds(self, address: bytes, now_ms: int) -> bool:
-        """Whether these 20 bytes are blacklisted now."""
+        """Whether a 20-byte address is blacklisted now."""
         if now_ms < self._polled_until_ms and address in self._polled:
             return True
         return now_ms < self._added.get(address, 0)
 
     def replace(self, addresses: AbstractSet[bytes], now_ms: int) -> None:
-        """Take a complete list in place of the last one; what was added stays.
+        """Take a complete list in place of the last one; added addresses stay.
 
         Args:
             addresses: 20 bytes each, at most MAKER_BLACKLIST_MAX of them. Kept, not copied: leave it alone.
@@ -53,7 +53,7 @@ class MakerBlacklist:
         self._polled_until_ms = now_ms + self._life_ms
 
     def add(self, addresses: Iterable[bytes], now_ms: int) -> None:
-        """Take further addresses, of 20 bytes each; one that is known begins a new life."""
+        """Take further addresses, of 20 bytes each; a known address begins a new life."""
         added, until_ms = self._added, now_ms + self._life_ms
         for address in addresses:
             added[address] = until_ms
@@ -62,7 +62,7 @@ class MakerBlacklist:
                 added.popitem(last=False)
 
     def expire(self, now_ms: int) -> None:
-        """Forget what holds no more, a thousand addresses at a time."""
+        """Forget expired addresses, a thousand at a time."""
         if now_ms >= self._polled_until_ms:
             self._polled = frozenset()
         for _ in range(min(len(self._added), _EXPIRED_AT_ONCE)):

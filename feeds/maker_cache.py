@@ -1,17 +1,17 @@
-"""One market maker on one chain, as its messages tell it, and its live books in the pair index. Pure.
+"""One market maker on one chain, as its messages report it, and its live books in the pair index. Pure.
 
-    /tokens  ->  token id -> address, decimals     those that the operator lists, with the same decimals
-    /pairs   ->  pair id  -> base, quote           of such tokens
-    /prices  ->  pair id  -> grid, when confirmed  of such pairs
+    /tokens  ->  token id -> address, decimals     of tokens that the operator lists with the same decimals
+    /pairs   ->  pair id  -> base, quote           of pairs of such tokens
+    /prices  ->  pair id  -> grid, time confirmed  of such pairs
 
 A book is in the index exactly while its pair stands in all three, its grid makes a book with a level on some
-side, it was confirmed within `stale_ms`, it does not rest, and nothing withholds the maker. In which order
-the three came does not matter: what is not of use yet is remembered. Of a side whose size is bounded the
-first levels are there, up to the bound.
+side, it was confirmed within `stale_ms`, it does not rest, and no reason withholds the maker. The three may
+come in any order: an entry that is not usable yet is remembered. A side with a bound on its size shows its
+first levels, up to the bound.
 
-The `apply_` methods are generators that yield after every entry, so that whoever drives them can let others
-run; between two steps the cache is whole, and one that is abandoned leaves what it did not come to as it
-was. One at a time is to be run. Each book is built aside and put into the index in one step.
+The `apply_` methods are generators that yield after every entry, so that their driver can let other tasks
+run. Between two steps the cache is whole, and an abandoned generator leaves its remaining entries as they
+were. Only one generator may run at a time. Each book is built aside and put into the index in one step.
 
 A refused pair or grid takes the pair's former book out of use. A socket message that arrives after a poll was
 sent is newer than the poll's answer: an update for its own entries, a first message as a whole. A grid
@@ -64,7 +64,7 @@ _NO_TOKENS = (b"", b"")
 
 
 class _KnownToken(Struct, frozen=True):
-    """An entry of the tokens; `fault` says why it is of no use. `heard_ms`: over the socket, 0 for a poll."""
+    """An entry of the tokens; `fault`: why it is unusable; `heard_ms`: time of a socket's report, else 0."""
 
     heard_ms: int
     address: bytes = b""
@@ -74,7 +74,7 @@ class _KnownToken(Struct, frozen=True):
 
 
 class _BuiltBook(Struct, frozen=True):
-    """A book, and what it was made of."""
+    """A book, and the grid and decimals that it was made of."""
 
     grid: PriceGrid
     decimals: tuple[int, int]
@@ -82,14 +82,14 @@ class _BuiltBook(Struct, frozen=True):
 
 
 class _PairEntry:
-    """A pair id: what is told of it, and what follows.
+    """A pair id: its reported pair and grid, and their consequences.
 
     Attributes:
-        pair_fault, grid_fault: why what was told is refused; then the pair or grid is None.
-        heard_ms, priced_ms: when the socket last told the pair, and its grid; 0 where a poll did since.
+        pair_fault, grid_fault: why the report is refused; the pair or grid is then None.
+        heard_ms, priced_ms: time of the socket's last report of the pair, and of its grid; 0 after a poll.
         ends: its two tokens in order; two empty ones while they are not known.
-        usable_at: the ends between which it stands among the usable pairs; two empty ones for none.
-        standing: LIVE for a usable book, whether it is stale or not.
+        usable_at: the ends between which it counts among the usable pairs; two empty ones for none.
+        standing: LIVE for a usable book, stale or not.
     """
 
     __slots__ = (
@@ -136,9 +136,9 @@ class MakerCache:
 
     Args:
         maker: its name.
-        index: of the chain; this cache alone shows and hides this maker's books there.
+        index: of the chain; only this cache shows and hides this maker's books there.
         decimals: of the listed tokens, by address.
-        stale_ms: a book that was not confirmed for longer is not used.
+        stale_ms: a book without a confirmation for longer is not used.
     """
 
     def __init__(
@@ -166,33 +166,33 @@ class MakerCache:
         self._rests_until_ms = 0
         self._refused: Counter[str] = Counter()
         self._updated_ms = 0
-        self._first_ms = 0  # when the last complete message of the socket came
+        self._first_ms = 0  # time of the last complete message of the socket
 
-    # --- What is told -------------------------------------------------------------------------------
+    # --- Reports ------------------------------------------------------------------------------------
 
     def apply_tokens(self, told: Decoded[TokensBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """A poll of /tokens, asked at `asked_ms`: all tokens there are."""
+        """Apply a poll of /tokens, sent at `asked_ms`: the complete set of tokens."""
         self._updated_ms = now_ms
         tokens = _with_faults("tokens", told.body.tokens, told.refused)
         if asked_ms >= self._first_ms:
             yield from self._take_tokens(tokens, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_pairs(self, told: Decoded[PairsBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """A poll of /pairs, asked at `asked_ms`: all pairs there are."""
+        """Apply a poll of /pairs, sent at `asked_ms`: the complete set of pairs."""
         self._updated_ms = now_ms
         pairs = _with_faults("pairs", told.body.pairs, told.refused)
         if asked_ms >= self._first_ms:
             yield from self._take_pairs(pairs, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_prices(self, told: Decoded[PricesBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """A poll of /prices: a pair that is absent is disabled."""
+        """Apply a poll of /prices: an absent pair is disabled."""
         self._updated_ms = now_ms
         prices = _with_faults("prices", told.body.prices, told.refused)
         if asked_ms >= self._first_ms:
             yield from self._take_prices(prices, now_ms, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_blacklist(self, told: Decoded[BlacklistBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """A poll of /blacklist, in place of the one before."""
+        """Apply a poll of /blacklist, in place of the one before."""
         self._updated_ms = now_ms
         if asked_ms >= self._first_ms:
             yield from self._take_addresses(told.body.blacklist, told.refused, now_ms, is_complete=True)
@@ -200,7 +200,7 @@ class MakerCache:
     def apply_message(
         self, told: Decoded[StreamMessage], now_ms: int, *, is_first: bool = False
     ) -> Iterator[None]:
-        """A message of the socket. Of the first one all four contents are complete."""
+        """Apply a message of the socket. All four contents of a first message are complete."""
         self._updated_ms = now_ms
         if is_first:
             self._first_ms = now_ms
@@ -219,7 +219,7 @@ class MakerCache:
         if body.blacklist is not UNSET:
             yield from self._take_addresses(body.blacklist, refused, now_ms, is_complete=is_first)
 
-    # --- What keeps books out of use ------------------------------------------------------------------
+    # --- Withholding, rests and bounds ----------------------------------------------------------------
 
     def withhold(self, reason: str) -> None:
         """Hide all books at once, until every reason is released."""
@@ -228,7 +228,7 @@ class MakerCache:
             self._show(ends)
 
     def release(self, reason: str) -> None:
-        """Show what may be shown, unless another reason is left."""
+        """Take back a reason; without another reason the books are shown again."""
         if reason not in self._withheld:
             return
         self._withheld.discard(reason)
@@ -241,19 +241,19 @@ class MakerCache:
         return reason in self._withheld
 
     def rest_pair(self, base: bytes, quote: bytes, until_ms: int) -> None:
-        """Hide the book between two tokens, in either order, until then; in place of its rest before."""
+        """Hide the book between two tokens, in either order, until `until_ms`; replaces an earlier rest."""
         ends = _ends(base, quote)
         self._rests[ends] = until_ms
         self._show(ends)
 
     def rest_maker(self, until_ms: int) -> None:
-        """Hide all books until then; in place of the rest before."""
+        """Hide all books until `until_ms`; replaces an earlier rest."""
         self._rests_until_ms = until_ms
         self.withhold(_REST)
 
     def bound(self, src: bytes, dest: bytes, amount: int, until_ms: int) -> None:
-        """Show no more than so many raw base units of what takes `src`, until then; in place of the bound
-        before.
+        """Until `until_ms`, show at most `amount` raw base units of the side that takes `src`; replaces an
+        earlier bound.
         """
         self._bounds[src, dest] = amount, until_ms
         self._show(_ends(src, dest))
@@ -266,7 +266,7 @@ class MakerCache:
         self.expire(now_ms)
 
     def expire(self, now_ms: int) -> None:
-        """Hide what became stale, show what has rested; to be called again and again."""
+        """Hide stale books, show books whose rest is over; to be called regularly."""
         while self._ages:
             pair_id = next(iter(self._ages))
             entry = self._entries[pair_id]
@@ -288,17 +288,17 @@ class MakerCache:
             self.release(_REST)
         self.blacklist.expire(now_ms)
 
-    # --- What is seen -------------------------------------------------------------------------------
+    # --- Reading ------------------------------------------------------------------------------------
 
     def live(self, pair_id: str) -> tuple[bytes, bytes, PriceGrid] | None:
-        """Base, quote and grid of a pair that is live; None for one that is not."""
+        """Base, quote and grid of a live pair; None for any other pair."""
         entry = self._entries.get(pair_id)
         if entry is None or entry.built is None or self.standing(pair_id)[0] is not PairStanding.LIVE:
             return None
         return entry.base, entry.quote, entry.built.grid
 
     def standing(self, pair_id: str) -> tuple[PairStanding, str]:
-        """Whether a pair is live, and in words why it is not. KeyError: it was never told."""
+        """Standing of a pair, and in words why it is not live. KeyError for an unknown pair."""
         entry = self._entries[pair_id]
         if entry.standing is not PairStanding.LIVE:
             return entry.standing, entry.reason
@@ -313,7 +313,7 @@ class MakerCache:
         return PairStanding.LIVE, ""
 
     def hidden(self, *tokens: bytes) -> frozenset[PairStanding]:
-        """Why books of these tokens are out of routing for a while: RESTING, STALE, WITHHELD, or nothing."""
+        """Reasons that keep books of these tokens out for a while: RESTING, STALE, WITHHELD, or none."""
         found = set()
         if self._withheld:
             if any(base in tokens or quote in tokens for base, quote in self._usable):
@@ -326,7 +326,7 @@ class MakerCache:
         return frozenset(found)
 
     def statistics(self) -> CacheStatistics:
-        """What is live, and why the rest is not."""
+        """Numbers of live pairs, and reasons for the others."""
         standings = {pair_id: self.standing(pair_id) for pair_id in self._entries}
         return CacheStatistics(
             pairs=Counter(standing for standing, _ in standings.values()),
@@ -469,7 +469,7 @@ class MakerCache:
         if is_complete:
             self.blacklist.replace(addresses, now_ms)
 
-    # --- What follows -------------------------------------------------------------------------------
+    # --- Consequences -------------------------------------------------------------------------------
 
     def _entry(self, body: str, pair_id: str) -> _PairEntry | None:
         """The entry of a pair id, made if it is new; None if there is no room for it."""
@@ -484,7 +484,7 @@ class MakerCache:
         return has_room
 
     def _rejudge(self, pair_id: str, entry: _PairEntry) -> None:
-        """Judge a pair anew after what is told of it, or of its tokens, has changed."""
+        """Judge a pair anew after a change of its reports or of its tokens."""
         entry.base = entry.quote = b""
         entry.standing, entry.reason = self._judge(pair_id, entry)
         entry.ends = _ends(entry.base, entry.quote)
@@ -496,7 +496,7 @@ class MakerCache:
             del self._entries[pair_id]
 
     def _rank(self, pair_id: str, entry: _PairEntry) -> None:
-        """Put a pair among those that may be shown between its tokens, or out of them, and show the first."""
+        """Add a pair to the usable pairs between its tokens, or remove it, and show the first of them."""
         before, ends = entry.usable_at, entry.ends if entry.is_usable else _NO_TOKENS
         entry.usable_at = ends
         if before != ends:
@@ -553,7 +553,7 @@ class MakerCache:
         return PairStanding.LIVE, ""
 
     def _winner(self, ends: tuple[bytes, bytes]) -> _PairEntry | None:
-        """The pair whose book counts between two tokens."""
+        """The usable pair whose book is shown between two tokens."""
         usable = self._usable.get(ends)
         return self._entries[usable[0]] if usable else None
 
@@ -575,7 +575,7 @@ class MakerCache:
         self._index.put(live)
 
     def _bounded(self, entry: _PairEntry, book: Book) -> Book:
-        """Its sides up to their bounds."""
+        """The book with its sides cut to their bounds."""
         if not self._bounds:
             return book
         bids = self._bounds.get((entry.base, entry.quote))
@@ -588,7 +588,7 @@ class MakerCache:
 
 
 def _with_faults(key: str, entries: Mapping[str, E], refused: Mapping[str, str]) -> Mapping[str, E | str]:
-    """Entries together with those that were refused, as the reasons why."""
+    """Good entries, and for each refused entry the reason in its place."""
     if not refused:
         return entries
     prefix = f"{key}."

@@ -3,8 +3,8 @@
     asking --2xx and the documented body--> applied --every_s--> asking
        \\--anything else--> failed --every_s; FEED_REST_S from the fifth in a row on--> asking
 
-A failure of /prices withholds the maker at once, the next success releases it: that is the maker's off
-switch. A failure of the others changes nothing: what they said last holds.
+A failure of /prices withholds the maker at once, the next success releases it: this is the maker's off
+switch. A failure of another resource changes nothing: its last answer holds.
 
 Source: spec 3.7, 3.10, 3.1.18; interop.md 4.
 Choice: An answer to a poll that is not 2xx, redirects included, or not the documented body is a failure.
@@ -37,10 +37,10 @@ class PollStatistics(Struct, frozen=True):
     """One moment of a poll.
 
     Attributes:
-        answers: that were applied.
+        answers: number of applied answers.
         failures: since the start; in_a_row: since the last answer.
         said: the last failure; empty before the first.
-        answered_ms: when the last answer came; 0 before the first.
+        answered_ms: time of the last answer; 0 before the first.
     """
 
     answers: int
@@ -56,7 +56,7 @@ class Poll:
     Args:
         url: the maker's base, prefix included.
         every_s: between two polls.
-        signer: None where requests are not signed.
+        signer: None sends unsigned requests.
         http: on a `DialTransport`, whose limits bound the answers.
     """
 
@@ -90,7 +90,7 @@ class Poll:
         self._said = ""
 
     def statistics(self) -> PollStatistics:
-        """What happened so far."""
+        """Counts since the start."""
         return PollStatistics(self._answers, self._failures, self._in_a_row, self._said, self._answered_ms)
 
     async def follow(self) -> None:
@@ -105,7 +105,7 @@ class Poll:
             await trio.sleep(pause_s * self._random.uniform(1 - _JITTER, 1 + _JITTER))
 
     async def _poll(self) -> None:
-        """Ask and apply; MakerError or InvalidInput for a failure."""
+        """Request and apply; MakerError or InvalidInput for a failure."""
         asked_ms = self._wall_ms()
         raw = await self._ask(asked_ms)
         await self._slices.work(self._apply(raw, asked_ms))

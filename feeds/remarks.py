@@ -1,4 +1,4 @@
-"""The `message` strings of a market maker, for the log: so many and so much of each as a log can bear.
+"""The `message` strings of a market maker, for the log, with bounds on their rate and length.
 
 Source: spec 3.1.14 and 3.1.15, 3.11.14.
 """
@@ -11,7 +11,7 @@ from ..config.timeouts import FEED_REMARK_EVERY_S
 
 
 class Remarks:
-    """What one maker on one chain remarks.
+    """Remarks of one maker on one chain.
 
     Args:
         write: the log.
@@ -31,7 +31,7 @@ class Remarks:
         self.dropped = 0
 
     def take(self, text: str | None) -> None:
-        """Log a remark, unless it is the last one again or comes within FEED_REMARK_EVERY_S of it."""
+        """Log a remark, unless it repeats the last one or comes within FEED_REMARK_EVERY_S of it."""
         if not text or text == self._last:
             return
         now_ms = self._now_ms()

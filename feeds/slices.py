@@ -1,4 +1,4 @@
-"""Work in slices of time, one piece after the other, so that nobody else waits for the whole of it."""
+"""Work in slices of time, one piece after the other, so that no other task waits for a whole piece."""
 
 import time
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ SLICE_S = 0.001
 
 
 class Slices:
-    """Work that shares its slices, in turn: of one maker on one chain what polls and the socket bring, of one
-    chain's auctions what agents have bid."""
+    """Work that shares its slices, in turn: polls and socket messages of one maker on one chain, or agents'
+    bids in one chain's auctions."""
 
     def __init__(self) -> None:
         self._turn = trio.Lock()
@@ -19,7 +19,7 @@ class Slices:
     async def work(self, steps: Iterator[None]) -> None:
         """Run all steps, with a checkpoint after each millisecond of them.
 
-        Many small pieces share a slice: there may be no checkpoint in one of them.
+        Many small pieces share a slice: a small piece may have no checkpoint.
         """
         try:
             self._turn.acquire_nowait()

@@ -1,4 +1,4 @@
-"""Where the pairs of one market maker stand: which are routed, and why the others are not. Pure."""
+"""Standing of the pairs of one market maker: routed, or the reason why not. Pure."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -7,10 +7,10 @@ from msgspec import Struct
 
 
 class PairStanding(StrEnum):
-    """Why a pair is routed, or is not."""
+    """Standing of a pair: live, or the reason why it is not routed."""
 
     LIVE = "live"
-    WITHHELD = "withheld"  # the whole maker is
+    WITHHELD = "withheld"  # together with the whole maker
     RESTING = "resting"
     STALE = "stale"
     DOUBLED = "doubled"  # another pair id between the same two tokens is shown
@@ -29,12 +29,12 @@ class CacheStatistics(Struct, frozen=True):
     """One moment of a cache.
 
     Attributes:
-        pairs: standing -> how many pairs have it.
+        pairs: standing -> number of pairs.
         reasons: pair id -> why it is not live, in words.
-        withheld: why the whole maker is; empty while it is not.
+        withheld: reasons that withhold the whole maker; empty for none.
         refused: `tokens`, `pairs`, `prices`, `blacklist` -> entries refused since the start.
-        blacklisted: addresses that are kept.
-        updated_ms: when something was last applied; 0 before that.
+        blacklisted: number of kept addresses.
+        updated_ms: time of the last applied report; 0 before the first.
     """
 
     pairs: Mapping[PairStanding, int]

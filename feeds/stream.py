@@ -3,7 +3,7 @@
     connecting --101--> opened --the complete first message--> up --closed, garbage--> down
         \\--refused, late----------\\--late, incomplete, garbage--> down --jittered, doubling--> connecting
 
-While it is up the age of each book decides whether it is used. A socket that is down for longer than
+While the socket is up, the age of each book decides whether it is used. A socket that is down for longer than
 SOCKET_GRACE_S withholds the maker (`heed_grace` looks), until the next complete first message is applied.
 
 A socket that was up for FEED_PAUSE_S_MAX reconnects at once, any other after a pause.
@@ -35,7 +35,7 @@ from .net.websocket import WebSocket, connect_websocket
 from .remarks import Remarks
 from .slices import Slices
 
-_SEND_BYTES_MAX = 4_096  # nothing is sent but pongs and close frames
+_SEND_BYTES_MAX = 4_096  # only pongs and close frames are sent
 _INVALID_DATA = 1007
 _WITHHOLDS = "socket"
 
@@ -45,9 +45,9 @@ class StreamStatistics(Struct, frozen=True):
 
     Attributes:
         is_up: the complete first message is applied.
-        connections: that came up so far.
-        messages: that were applied.
-        failures: connections that were refused or ended; in_a_row: without one that lasted.
+        connections: number that came up so far.
+        messages: number of applied messages.
+        failures: refused or ended connections; in_a_row: since the last connection that lasted.
         said: the last failure; empty before the first.
     """
 
@@ -60,13 +60,13 @@ class StreamStatistics(Struct, frozen=True):
 
 
 class Stream:
-    """Follows the socket.
+    """Follows the WebSocket of one maker on one chain.
 
     Args:
         url: ws or wss.
-        signer: None where the handshake is not signed.
+        signer: None sends an unsigned handshake.
         tls: for wss.
-        dial: what connects.
+        dial: connects.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Stream:
         return self._down_since == math.inf
 
     def statistics(self) -> StreamStatistics:
-        """What happened so far."""
+        """Counts since the start."""
         return StreamStatistics(
             self.is_up, self._connections, self._messages, self._failures, self._in_a_row, self._said
         )
@@ -120,7 +120,7 @@ class Stream:
             self._cache.withhold(_WITHHOLDS)
 
     async def follow(self) -> None:
-        """Connect and apply what comes, for ever."""
+        """Connect and apply the messages, for ever."""
         while True:
             began, connections = trio.current_time(), self._connections
             try:

@@ -1,18 +1,18 @@
-"""All that keeps one market maker's books on one chain current, under one owner.
+"""The tasks that keep one market maker's books on one chain current, under one owner.
 
     task                     while it is down                       started again
-    tokens, pairs, blacklist what they said last holds              always
+    tokens, pairs, blacklist their last answers hold                always
     prices                   the maker is withheld ("prices")       always; the next answer releases it
     stream                   the maker is withheld ("socket")       always; the next first message releases it
     watchdog                 the maker is withheld ("watchdog")     always; its next look releases it
 
-The tasks deal with what a maker may do wrong by themselves; what else they raise is logged with its traceback
-and the task is started again after a doubling, jittered pause. No failure of one takes down another task, nor
-another maker: a feed ends only when it is cancelled.
+The tasks handle a maker's faults by themselves. Any other error is logged with its traceback, and the task is
+started again after a doubling, jittered pause. A task's failure takes down no other task and no other maker:
+a feed ends only when it is cancelled.
 
 The watchdog looks at the age of books: stale ones leave routing whatever the socket says. A maker need not
-repeat over its socket what has not changed: beside one, /prices is polled three times in `stale_s`, which
-confirms what is quiet.
+repeat unchanged books over its socket: beside a socket, /prices is polled three times in `stale_s`, which
+confirms quiet books.
 
 Source: ARCHITECTURE.md, "Feeds".
 Choice: A disconnect of over 1 s takes the maker's books out of use until a complete first message arrives;
@@ -56,9 +56,9 @@ class FeedStatistics(Struct, frozen=True):
 
     Attributes:
         polls: resource -> its poll.
-        stream: None where no socket is configured.
-        restarts: task -> how often it failed unexpectedly.
-        remarks_dropped: messages for the log that came too fast.
+        stream: None without a configured socket.
+        restarts: task -> number of unexpected failures.
+        remarks_dropped: messages that came too fast for the log.
     """
 
     cache: CacheStatistics
@@ -73,11 +73,11 @@ class MakerFeed:
 
     Args:
         maker: its name.
-        settings: where it is, and how often it is asked.
-        signer: signs requests and the handshake; None where nothing is signed.
+        settings: its URLs and polling intervals.
+        signer: signs requests and the handshake; None sends them unsigned.
         index: of the chain.
         decimals: of the listed tokens, by address.
-        blacklist_ms: how long an address stays blacklisted.
+        blacklist_ms: life of a blacklisted address.
         http: on a `DialTransport` whose answers may have MAKER_JSON_BYTES_MAX; open while the feed runs.
         tls: for wss.
         wall_ms: Unix milliseconds.
@@ -157,7 +157,7 @@ class MakerFeed:
         self._restarts: dict[str, int] = {}
 
     def statistics(self) -> FeedStatistics:
-        """What is live, what is not and why."""
+        """Live pairs, reasons for the others, and counts of the tasks."""
         return FeedStatistics(
             cache=self.cache.statistics(),
             polls={resource: poll.statistics() for resource, poll in self._polls.items()},
@@ -188,7 +188,7 @@ class MakerFeed:
             began = trio.current_time()
             try:
                 await follow()
-            except Exception:  # noqa: BLE001  whatever it is, the others go on
+            except Exception:  # noqa: BLE001  whatever the error, the other tasks go on
                 self._log.exception("feed task failed", task=name)
             if name in _WITHHOLDS:
                 self.cache.withhold(_WITHHOLDS[name])

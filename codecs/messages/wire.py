@@ -82,8 +82,8 @@ def decoder(
         `decode(raw) -> kind`. It raises InvalidInput for any bad bytes, and no other error; `field` is the
         dotted path (`order.transactions[2].tx`; `[...]` stands for a key of an open object).
 
-        Guarantees: no float, no lone surrogate and no invalid UTF-8 gets through. Not guaranteed without
-        `unique_keys`: that a key came once.
+    Guarantees: no float, no lone surrogate and no invalid UTF-8 gets through. Not guaranteed without
+    `unique_keys`: that a key came once.
     """
     decode_typed = _numerals_decoder(kind) if takes_numerals else _strict_decoder(kind)
 

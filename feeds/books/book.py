@@ -11,14 +11,13 @@ with prefix sums of base and of quote before each level, so that a fill is a bis
 price scale is the largest of the side's, or larger where the quote token is finer than the base token, so
 that every quantity is an integer.
 
-A `Book` is two ladders that do not cross. It is built aside and never changed: whoever holds one swaps it for
-the next in one assignment, and a side that did not change is taken over. `build_book` of one pair is the unit
-of work between two checkpoints of a driver that applies a large snapshot.
+A `Book` is two ladders that do not cross. It is built aside and never changed: an owner swaps it for the next
+book in one assignment, and an unchanged side is taken over. `build_book` of one pair is the unit of work
+between two checkpoints of a driver that applies a large snapshot.
 
-The columns of a side, its prices and its amounts, are read one by one, and one that equals the column before
-it is taken over too: where prices move and sizes stay, or a fill changes sizes under the same prices, half of
-a side is not read again. Nothing else is remembered: to look up a column that is new costs as much as to read
-it.
+The columns of a side, its prices and its amounts, are read separately, and a column equal to the previous one
+is taken over too: if prices move under the same sizes, or a fill changes sizes under the same prices, half of
+the side is not read again. No other values are cached: a look-up of a new column costs as much as reading it.
 
 Source: spec 3.4, 3.8; ARCHITECTURE.md, "Book".
 Choice: A book level of zero, as written or floored, is accepted and never filled; as its side's best price it
@@ -43,7 +42,7 @@ class Ladder(Struct, frozen=True, gc=False):
 
     Attributes:
         prices: per level.
-        base_before, quote_before: sums of base and quote over the levels before each one; one entry more
+        base_before, quote_before: sums of base and quote over the levels before each level; one entry more
             than `prices`, the last being the whole depth.
         quote_scale: quote quantities are in 10^-quote_scale raw units.
     """
@@ -55,7 +54,7 @@ class Ladder(Struct, frozen=True, gc=False):
 
 
 class Book(Struct, frozen=True, gc=False):
-    """Both sides of a pair. A side that is cleared is a ladder without levels."""
+    """Both sides of a pair. A cleared side is a ladder without levels."""
 
     bids: Ladder
     asks: Ladder
@@ -69,7 +68,7 @@ def build_book(
     field: str = "prices",
     previous: tuple[PriceGrid, Book] | None = None,
 ) -> Book:
-    """Scale a grid. A side that is UNSET is cleared.
+    """Scale a grid. An UNSET side is cleared.
 
     Args:
         base_decimals, quote_decimals: of the two tokens, 0 to 36.
@@ -79,7 +78,7 @@ def build_book(
 
     Raises:
         InvalidInput: names the side and level. A string is no decimal, a price is zero, a level is better
-            than the one before, or the highest bid is not below the lowest ask (compared exactly).
+            than the level before, or the highest bid is not below the lowest ask (compared exactly).
     """
     before_bids = before_asks = None
     if previous is not None:
@@ -116,7 +115,7 @@ def build_ladder(
         previous: the same side before and its ladder, of the same decimals; see `build_book`.
 
     Raises:
-        InvalidInput: a string is no decimal, a price is zero, or a level is better than the one before.
+        InvalidInput: a string is no decimal, a price is zero, or a level is better than the level before.
     """
     before, ladder = previous or ((), None)
     if ladder is not None and levels == before:
@@ -145,7 +144,7 @@ def build_ladder(
 
 
 def cut_ladder(ladder: Ladder, base_most: int) -> Ladder:
-    """The side up to so many raw base units: its last level is a part of the one that exceeds them."""
+    """The side up to so many raw base units: its last level is a part of the level that exceeds them."""
     sums, quotes = ladder.base_before, ladder.quote_before
     if base_most >= sums[-1]:
         return ladder

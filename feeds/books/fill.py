@@ -1,12 +1,12 @@
-"""What an amount costs or brings on a ladder: the exact, fill-weighted walk, as a bisect.
+"""Cost or proceeds of an amount on a ladder: the exact, fill-weighted walk, as a bisect.
 
     user sells base   against bids   receives quote   rounded down
     user buys base    against asks   pays quote       rounded up
     user sells quote  against asks   receives base    rounded down
     user buys quote   against bids   pays base        rounded up
 
-Amounts in the quote token bisect the quote sums: that is the inverted book (price 1 / p, amount
-p x a), without a division before the last. Every function gives None beyond the depth; zero costs nothing.
+Amounts in the quote token bisect the quote sums: this is the inverted book (price 1 / p, amount p x a),
+without a division before the last. Every function gives None beyond the depth; zero costs nothing.
 
 Source: spec 3.8.4, 3.8.5, 3.8.8 to 3.8.13.
 """

@@ -1,14 +1,14 @@
-"""What a unit of any token is worth in units of an anchor, by the mid prices of live books. Pure.
+"""Worth of a unit of any token in units of an anchor, by the mid prices of live books. Pure.
 
-    anchor        what it is said to be worth
+    anchor        its configured worth
     one hop       the median over makers of mid price x worth of the anchor
     two hops      the median over makers of the mid price against a token that is one hop away, x that token's
                   worth; of several such tokens the one with the most liquidity against this one
-    beyond        nothing
+    beyond        none
 
-The mid price of a book is half of its best bid and its best ask, so a book with an empty side has none; a
-level of no amount is no level. Every maker counts once, with the median of its own books: one that is far off
-moves the price no further than to the next maker's.
+The mid price of a book is the mean of its best bid and its best ask, so a book with an empty side has none; a
+level without an amount does not count. Every maker counts once, with the median of its own books: an outlying
+maker moves the price no further than to the next maker's.
 
 Choice: A book whose best ask exceeds twice its best bid gives no mid price: its maker could move the price
     without a risk.
@@ -27,17 +27,17 @@ from ...codecs.amounts import POWERS_OF_TEN
 from .book import Ladder
 from .pair_index import BookKey, LiveBook, PairIndex
 
-WIDEST = 2  # times the best bid: a best ask above it makes a book tell no price
-PRICES_MAX = 4_096  # tokens whose price is remembered
-PAIRS_MAX = 4_096  # pairs whose books' mid prices are remembered, each for either token
+WIDEST = 2  # times the best bid: a book with a best ask above it gives no price
+PRICES_MAX = 4_096  # tokens with a cached price
+PAIRS_MAX = 4_096  # pairs with cached mid prices, each for either token
 _FLOOR_BITS = 512
 
-SeenPair = tuple[bytes, bytes, int]  # two tokens, the version of what lies between them
-Ranked = tuple[int, int, int]  # a value's floor in 2^-_FLOOR_BITS, which sorts as it does; it as a fraction
+SeenPair = tuple[bytes, bytes, int]  # two tokens, the version of the books between them
+Ranked = tuple[int, int, int]  # floor of a value in 2^-_FLOOR_BITS, the sort key; the value as a fraction
 
 
 class _Remembered(Struct, frozen=True):
-    """A price and what it was made of; it holds while none of that has changed."""
+    """A price and the books it was made of; it holds while none of them has changed."""
 
     worth: Fraction | None
     topology: int
@@ -45,11 +45,11 @@ class _Remembered(Struct, frozen=True):
 
 
 class _PairPrices(Struct, frozen=True):
-    """What the books of a pair tell of one of its tokens, at a version of the pair.
+    """Prices of one of a pair's tokens by the pair's books, at a version of the pair.
 
     Attributes:
-        rows: per book, its price; None of one that tells none.
-        prices: those there are, with their makers.
+        rows: per book, its price, or None for a book that gives none.
+        prices: the given prices, with their makers.
     """
 
     version: int
@@ -58,10 +58,10 @@ class _PairPrices(Struct, frozen=True):
 
 
 class MidPrices:
-    """Prices of the tokens of one chain, in units of one anchor or of several that are alike.
+    """Prices of the tokens of one chain, in units of one anchor or of several equivalent anchors.
 
     Args:
-        anchors: token -> what one raw unit of it is worth.
+        anchors: token -> worth of one raw unit of it.
     """
 
     def __init__(self, index: PairIndex, anchors: Mapping[bytes, Fraction]) -> None:
@@ -74,7 +74,7 @@ class MidPrices:
         self._current_version = -1
 
     def worth(self, token: bytes) -> Fraction | None:
-        """Of one raw unit of a token; None where no live books say so."""
+        """Worth of one raw unit of a token; None without live books that give it."""
         if self._current_version != self._index.version or len(self._current) >= PRICES_MAX:
             self._current.clear()
             self._current_near.clear()
@@ -116,7 +116,7 @@ class MidPrices:
         return None
 
     def _near(self, token: bytes, seen: list[SeenPair]) -> Fraction | None:
-        """An anchor's own worth, or that of a token with books against anchors."""
+        """The worth of an anchor, or of a token with books against anchors."""
         if token in self._anchors:
             return self._anchors[token]
         for anchor in self._anchors:
@@ -128,7 +128,9 @@ class MidPrices:
         return near[token]
 
     def _by_maker(self, token: bytes, other: bytes) -> list[tuple[str, Ranked]]:
-        """Of each book with two sides: its maker, mid price x worth of the other token if it is an anchor."""
+        """Maker and price of each book with two sides: the mid price x the other token's worth as an anchor,
+        else 1.
+        """
         version = self._index.pair_version(token, other)
         pair = self._pairs.get((token, other))
         if pair is None or pair.version != version:
@@ -156,7 +158,7 @@ class MidPrices:
 
 
 def mid_price(live: LiveBook, token: bytes) -> Fraction | None:
-    """Raw units of the other token for one raw unit of `token`; None of a book that tells no price."""
+    """Raw units of the other token for one raw unit of `token`; None for a book that gives no price."""
     bids, asks = live.book.bids, live.book.asks
     bid, ask = _best_price(bids), _best_price(asks)
     if not bid or not ask:
@@ -169,19 +171,19 @@ def mid_price(live: LiveBook, token: bytes) -> Fraction | None:
 
 
 def _best_price(side: Ladder) -> int:
-    """Of the first level that has an amount, as the ladder has it; 0 if there is none."""
+    """Price of the first level with an amount, in the ladder's units; 0 without such a level."""
     level = bisect_right(side.base_before, 0) - 1
     return side.prices[level] if level < len(side.prices) else 0
 
 
 def ranked(value: Fraction) -> Ranked:
-    """What a value sorts by, and the value."""
+    """The sort key of a value, and the value."""
     numerator, denominator = value.as_integer_ratio()
     return (numerator << _FLOOR_BITS) // denominator, numerator, denominator
 
 
 def median(values: Iterable[Ranked]) -> Fraction | None:
-    """The value in the middle, or the mean of the two there; None of nothing."""
+    """The value in the middle, or the mean of the middle two; None for no values."""
     ordered = sorted(values)
     if not ordered:
         return None
@@ -193,7 +195,7 @@ def median(values: Iterable[Ranked]) -> Fraction | None:
 
 
 def _median_of_makers(prices: Sequence[tuple[str, Ranked]]) -> Fraction | None:
-    """Each maker's own median first, so that many books are no more than one."""
+    """Median of the makers' own medians, so that a maker's many books count as one."""
     of_maker: dict[str, list[Ranked]] = {}
     for maker, price in prices:
         of_maker.setdefault(maker, []).append(price)

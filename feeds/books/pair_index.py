@@ -1,8 +1,8 @@
-"""The books of one chain that may be routed: what lies between two tokens, and which tokens meet. Pure.
+"""The books of one chain that may be routed: books between two tokens, and neighbours of a token. Pure.
 
-A book is here exactly while it may be used: whoever keeps a maker's books puts one in when it is fresh, and
-takes it out when it is stale, disabled, resting or gone. Readers see whole books only, and may keep what they
-derive for as long as the version of its two tokens stays the same.
+A book is here exactly while it may be used: the owner of a maker's books puts a fresh book in, and takes it
+out when it is stale, disabled, resting or gone. Readers see whole books only, and may keep derived values for
+as long as the version of the two tokens stays the same.
 
 Source: ARCHITECTURE.md, "Routing".
 """
@@ -21,7 +21,7 @@ class LiveBook(Struct, frozen=True, gc=False):
     Attributes:
         maker: its name.
         base, quote: the tokens, 20 bytes each.
-        liquidity_usd: the maker's estimate; orders route search and nothing else.
+        liquidity_usd: the maker's estimate; it orders route search and has no other use.
     """
 
     maker: str
@@ -39,7 +39,7 @@ class PairIndex:
 
     Attributes:
         version: rises with every change.
-        topology: rises when a book comes or goes, or its liquidity changes; prices leave it as it is.
+        topology: rises when a book comes or goes, or its liquidity changes, but not with prices.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class PairIndex:
         self.topology = 0
 
     def put(self, live: LiveBook) -> None:
-        """Show a book, in place of that maker's of the same base and quote."""
+        """Show a book, in place of the same maker's book of the same base and quote."""
         books = self._between.setdefault(_ends(live.base, live.quote), {})
         key = live.maker, live.base
         before = books.get(key)
@@ -63,7 +63,7 @@ class PairIndex:
         self._touch(live.base, live.quote)
 
     def drop(self, maker: str, base: bytes, quote: bytes) -> None:
-        """Hide a book; nothing happens where there is none."""
+        """Hide a book; no error if it is not shown."""
         books = self._between.get(_ends(base, quote))
         if books is None or books.pop((maker, base), None) is None:
             return
@@ -75,7 +75,7 @@ class PairIndex:
         return self._between.get(_ends(one, other), {})
 
     def pair_version(self, one: bytes, other: bytes) -> int:
-        """Rises with every change between two tokens."""
+        """Version of the books between two tokens; rises with every change of them."""
         return self._versions.get(_ends(one, other), 0)
 
     def neighbours(self, token: bytes) -> Mapping[bytes, Decimal]:
@@ -88,7 +88,9 @@ class PairIndex:
             yield from books.values()
 
     def watch(self, changed: Callable[[bytes, bytes], None]) -> Callable[[], None]:
-        """Have `changed(base, quote)` called at each change; it does little. Returns what ends that."""
+        """Have `changed(base, quote)` called at each change; it must be quick. Returns a function that ends
+        this.
+        """
         self._watchers.add(changed)
         return lambda: self._watchers.discard(changed)
 

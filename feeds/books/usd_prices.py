@@ -1,6 +1,7 @@
-"""What amounts of tokens are worth in US dollars, by live books against configured stable coins. Pure.
+"""Worth of token amounts in US dollars, by live books against configured stable coins. Pure.
 
-A stable coin is worth one dollar; for the rest see `mid_prices`: the median mid price of all makers' books
+A stable coin is worth one dollar; for other tokens see `mid_prices`: the median mid price of all makers'
+books
 against stable coins, or against one token between.
 
 Source: ARCHITECTURE.md, "Routing"; spec 1.4.6, 1.8.10, 1.8.17 and 1.8.18.
@@ -18,14 +19,14 @@ from .mid_prices import MidPrices
 from .pair_index import PairIndex
 
 USD_DECIMALS = 10
-_EXACT = Context(prec=400)  # of values of 2^256 units at 72 digits a unit
+_EXACT = Context(prec=400)  # for values of 2^256 units at 72 digits a unit
 
 
 class UsdPrices:
     """Dollars for the tokens of one chain.
 
     Args:
-        decimals: of tokens, the stable coins at least.
+        decimals: of tokens, at least of the stable coins.
         stables: tokens that are worth one dollar.
     """
 
@@ -34,7 +35,9 @@ class UsdPrices:
         self._prices = MidPrices(index, anchors)
 
     def value(self, token: bytes, amount: int) -> Decimal | None:
-        """Of raw units of a token, floored to ten decimals; None where live books do not say."""
+        """Dollars for raw units of a token, floored to ten decimals; None without live books that give a
+        price.
+        """
         worth = self._prices.worth(token)
         if worth is None:
             return None
@@ -43,6 +46,8 @@ class UsdPrices:
         return Decimal(units).scaleb(-USD_DECIMALS, _EXACT)
 
     def least_worth(self, token: bytes, usd: Decimal) -> int | None:
-        """The least raw units of a token that are worth so much; None where live books do not say."""
+        """The least raw units of a token that are worth so many dollars; None without live books that give a
+        price.
+        """
         worth = self._prices.worth(token)
         return ceil(Fraction(usd) / worth) if worth else None

@@ -1,11 +1,11 @@
-"""A maker's firm quote against what was asked of it; and how asking for one can fail. Pure.
+"""Check of a maker's firm quote against the request, and the ways in which a request can fail. Pure.
 
     asked --> the answer's texts are read --> terms --> digest --> signature: the maker's own key,
-                                                                   or for its contract to say (EIP-1271)
+                                                                   or for its contract to verify (EIP-1271)
 
-Of the two amounts one was asked for, to the unit; the other is the maker's to say, above zero. Whether that
-price is good enough is decided where the user's limit is known. How far it is from the maker's own book is
-told here, because a maker that shows one price and signs another is scored for it.
+One of the two amounts is requested, to the unit; the maker sets the other, above zero. The caller that knows
+the user's limit decides whether the price is good enough. `is_drifted` compares the price with the maker's
+own book, because a maker that shows one price and signs another is scored for it.
 
 One raw unit of rounding is no drift.
 
@@ -36,17 +36,17 @@ from ..books.pair_index import LiveBook
 
 
 class FirmFault(StrEnum):
-    """What can come of asking for a firm quote, other than one that can be used."""
+    """Outcomes of a firm quote request, other than a usable quote."""
 
     REFUSED = "refused"  # an error answer, whatever its status (choices.md#firm-quotes)
     LATE = "late"
     UNAVAILABLE = "unavailable"  # no connection, or no whole HTTP answer on it
-    INVALID = "invalid"  # no body of spec 3.7.4, or not what was asked for
-    UNFUNDED = "unfunded"  # signed for more than the maker has, or has allowed
+    INVALID = "invalid"  # no body of spec 3.7.4, or a quote that differs from the request
+    UNFUNDED = "unfunded"  # signed for more than the maker has, or has approved
     DRIFTED = "drifted"  # much worse than the maker's own book
-    BLACKLISTED = "blacklisted"  # a success without `order`: the user is not served there
-    TOO_STRICT = "too strict"  # a fair price, beyond the user's limit all the same
-    OUT_OF_TIME = "out of time"  # it was asked when too little time was left
+    BLACKLISTED = "blacklisted"  # a success without `order`: the maker does not serve the user
+    TOO_STRICT = "too strict"  # a fair price that is nevertheless beyond the user's limit
+    OUT_OF_TIME = "out of time"  # the request began when too little time was left
     OVERDRAWN = "overdrawn"  # the maker could pay for each of its quotes of the swap, not for all of them
     SELF_DEALT = "self-dealt"  # the user is the maker's own account
 
@@ -60,14 +60,16 @@ AGAINST_MAKER = frozenset(
         FirmFault.DRIFTED,
     )
 )
-"""What a maker is scored for. A refusal bounds what it is asked for; the rest is not its doing."""
+"""Faults that count in a maker's score. A refusal bounds the requested size; other outcomes are not its
+fault.
+"""
 
 
 class FirmFailure(MakerError):
-    """There is no firm quote, or none that can be used.
+    """No firm quote came, or no usable one.
 
     Attributes:
-        fault: what kind of failure.
+        fault: kind of failure.
     """
 
     def __init__(self, fault: FirmFault, detail: str = "") -> None:
@@ -76,13 +78,13 @@ class FirmFailure(MakerError):
 
 
 class FirmAsked(Struct, frozen=True):
-    """What a maker is asked for. Addresses of 20 bytes.
+    """A request to a maker. Addresses of 20 bytes.
 
     Attributes:
         src_token, dest_token: the order's takerAsset and makerAsset.
-        side: SELL gives the amount of `src_token`, BUY that of `dest_token`.
+        side: SELL gives the amount of `src_token`, BUY gets that of `dest_token`.
         amount: raw units.
-        user: for whom.
+        user: the user of the swap.
         taker: the contract that will fill it.
     """
 
@@ -95,10 +97,10 @@ class FirmAsked(Struct, frozen=True):
 
 
 class CheckedQuote(Struct, frozen=True):
-    """A firm quote that is what was asked for.
+    """A firm quote that matches the request.
 
     Attributes:
-        digest32: what was signed.
+        digest32: the signed digest.
         is_proven: the maker's own key signed it; else its contract has to be asked (EIP-1271).
     """
 
@@ -111,17 +113,17 @@ class CheckedQuote(Struct, frozen=True):
 def check_firm(
     answer: FirmOrder, asked: FirmAsked, digest_of: Callable[[RfqOrder], bytes], now_s: int
 ) -> CheckedQuote:
-    """Hold an answer against the question.
+    """Check an answer against the request.
 
     Args:
         digest_of: order -> digest32, in the domain of the chain's RFQ contract.
         now_s: Unix seconds.
 
     Returns:
-        The quote, its signature proven or for the chain to judge.
+        The quote; its signature is proven, or left for the chain to verify.
 
     Raises:
-        FirmFailure: INVALID; says which field, what was expected and what came. SELF_DEALT.
+        FirmFailure: INVALID, with the field, the expected and the received value; or SELF_DEALT.
 
     Not guaranteed: that the maker has the tokens, nor that the order is unfilled.
     """
@@ -142,10 +144,10 @@ def check_firm(
 
 
 def book_amount(live: LiveBook, asked: FirmAsked) -> int | None:
-    """What a maker's book says to the same question: raw units received (SELL) or paid (BUY).
+    """The maker's book's answer to the same request: raw units received (SELL) or paid (BUY).
 
     Returns:
-        None where the book is not that deep.
+        None if the book is not that deep.
     """
     book, amount = live.book, asked.amount
     if asked.side is Side.SELL:
@@ -158,10 +160,10 @@ def book_amount(live: LiveBook, asked: FirmAsked) -> int | None:
 
 
 def is_drifted(order: RfqOrder, side: Side, shown: int | None, drift_bps: int) -> bool:
-    """Whether a quote is worse than what the maker's book showed, by more than `drift_bps` and a unit.
+    """Whether a quote is worse than the maker's book was, by more than `drift_bps` and a unit.
 
     Args:
-        shown: of `book_amount`, when it was asked.
+        shown: result of `book_amount` at the time of the request.
     """
     if shown is None:
         return False

@@ -1,14 +1,14 @@
-"""Asks one maker on one chain for firm quotes: POST {url}/firm, on pooled connections.
+"""Requests firm quotes of one maker on one chain: POST {url}/firm, on pooled connections.
 
 A request that a reused connection lost before a byte of its answer is sent once more: two quotes for the same
-question do no harm, since only one is executed. Nothing is asked twice after an answer, whatever it is.
+request do no harm, since only one is executed. No request is repeated after an answer of any kind.
 
     success with `order`       --> the order, as it was written
     success without it         --> BLACKLISTED: the maker does not serve this user
     any other status           --> REFUSED, 403 as well, with the `error` of the body
-    deadline                   --> LATE; OUT_OF_TIME where all connections were taken by requests of our own
-    no whole HTTP answer       --> UNAVAILABLE: no connection, it broke, or what came is no HTTP, or too much
-    a body that is none        --> INVALID
+    deadline                   --> LATE; OUT_OF_TIME if our own requests took all connections
+    no whole HTTP answer       --> UNAVAILABLE: no connection, a broken one, no HTTP, or too many bytes
+    a body that is no answer   --> INVALID
 
 Source: spec 3.9, 3.10, 3.12; interop.md section 4; ARCHITECTURE.md, "HTTP client".
 Choice: 403 on /firm is a maker failure like any other; only a success without `order` blacklists the user at
@@ -42,11 +42,11 @@ class FirmClient(SignedClient):
     Args:
         maker: its name.
         url: base of its endpoints, http or https, prefix included.
-        signer: None where requests are not signed.
+        signer: None sends unsigned requests.
         connections_max: at a time; further requests wait within their deadline.
         wall_ms: Unix milliseconds, for the signature.
         tls: for https; the system's authorities unless given.
-        dial: what connects.
+        dial: connects.
     """
 
     def __init__(
@@ -72,13 +72,13 @@ class FirmClient(SignedClient):
         self.maker = maker
 
     async def ask(self, asked: FirmAsked, *, deadline_s: float) -> FirmOrder:
-        """Ask and wait for the answer.
+        """Request a quote and wait for the answer.
 
         Args:
             deadline_s: seconds from now, for everything.
 
         Returns:
-            What the maker wrote; `firm_check` holds it against the question.
+            The maker's answer as sent; `firm_check` checks it against the request.
 
         Raises:
             FirmFailure: see the module. Its text names no host, key or header.

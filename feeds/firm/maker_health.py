@@ -1,10 +1,10 @@
-"""How reliable a maker's firm quotes are, and when it is left alone for a while. Pure.
+"""Reliability of a maker's firm quotes, and the rests that follow from it. Pure.
 
     clean or a fault of the maker's --> the pair's last quotes --> too many faults --> the pair rests
                                     \\-> the maker's last quotes --> too many faults, of several pairs
                                                                                       --> the maker rests
     most of the last askers are blacklisted, of MAKER_ASKERS_MAX / 2 at least --> the maker rests
-    a refusal                       --> told, and no fault: it bounds the size that is asked for (size_bounds)
+    a refusal                       --> counted, and no fault: it bounds the requested size (size_bounds)
 
 Of the last MAKER_HEALTH_QUOTES_MAX quotes, none older than MAKER_HEALTH_MEMORY_S, some may go wrong without
 consequence:
@@ -13,13 +13,13 @@ consequence:
     rest             = rest_s * 2^(faults above that - 1), at most rest_s_max
 
 So the rest doubles with each further fault, and clean quotes and time take it back. Of one pair no more than
-MAKER_FAULTS_A_PAIR faults count against the whole maker: one pair's faults do not rest another. A fault that
-comes while it rests already, of a quote that was asked for before, is counted and lengthens nothing. A probe
-that a maker answers well ends its rest; what it did stays counted, so that the next rest is the longer.
+MAKER_FAULTS_A_PAIR faults count against the whole maker: one pair's faults do not rest another pair. A fault
+of an earlier request that arrives during a rest is counted and does not lengthen the rest. A probe that a
+maker answers well ends its rest; its faults stay counted, so that the next rest is longer.
 
-What lies with the user or with us never counts: a limit too strict, a user whom the maker has blacklisted, a
-swap that was cancelled, a deadline that others had used up or our own event loop had overslept
-(`firm_check.AGAINST_MAKER`).
+Outcomes that are the user's or our own doing never count: a limit too strict, a user whom the maker has
+blacklisted, a swap that was cancelled, a deadline that other makers had used up or that our own event loop
+overslept (`firm_check.AGAINST_MAKER`).
 
 Source: ARCHITECTURE.md, "Firm quotes"; interop.md sections 4 and 5.
 Choice: A maker that blacklists most users that ask does not quote, and rests. Users blacklisted in advance
@@ -44,7 +44,7 @@ TokenPair = tuple[bytes, bytes]
 
 
 class Tolerance(Struct, frozen=True):
-    """How many of the last quotes may go wrong: the larger of the two."""
+    """Tolerated faults among the last quotes: the larger of the two bounds."""
 
     least: int
     percent: int
@@ -56,14 +56,14 @@ MAKER = Tolerance(5, 20)
 
 
 class QuoteHealth(Struct, frozen=True):
-    """What is known of the last quotes.
+    """Record of the last quotes.
 
     Attributes:
-        quotes: how many, refusals left out.
-        score: part of them that was clean, percent; 100 where there are none.
-        reasons: kind of fault, or `refused` -> how many.
-        block_until_ms: Unix milliseconds; 0 where it does not rest.
-        block_reason: why it rests; empty where it does not.
+        quotes: number of quotes, refusals left out.
+        score: share of clean quotes, percent; 100 without quotes.
+        reasons: kind of fault, or `refused` -> number.
+        block_until_ms: Unix milliseconds; 0 if it does not rest.
+        block_reason: reason for the rest; empty if it does not rest.
     """
 
     quotes: int
@@ -74,7 +74,7 @@ class QuoteHealth(Struct, frozen=True):
 
 
 class PairHealth(Struct, frozen=True):
-    """The same of a pair, whose tokens stand in the order of their addresses."""
+    """`QuoteHealth` of a pair, whose tokens stand in the order of their addresses."""
 
     one: bytes
     other: bytes
@@ -82,11 +82,11 @@ class PairHealth(Struct, frozen=True):
 
 
 class FaultTold(Struct, frozen=True):
-    """One fault, or refusal, as it happened.
+    """One fault or refusal.
 
     Attributes:
-        src, dest: what the user gives, and gets; 20 bytes.
-        detail: what was expected and what came, in words.
+        src, dest: tokens that the user gives and gets; 20 bytes.
+        detail: the expected and the received value, in words.
     """
 
     at_ms: int
@@ -97,12 +97,12 @@ class FaultTold(Struct, frozen=True):
 
 
 class HealthReport(Struct, frozen=True):
-    """What a maker may read about itself on one chain.
+    """Record that a maker may read about itself on one chain.
 
     Attributes:
-        pairs: with a fault, or at rest; the worst first.
+        pairs: pairs with a fault, or at rest; the worst first.
         last_faults: the latest first.
-        bounds: of what it is asked for, by direction.
+        bounds: largest requested amounts, by direction.
     """
 
     maker: QuoteHealth
@@ -112,7 +112,7 @@ class HealthReport(Struct, frozen=True):
 
 
 class Rests(Struct, frozen=True):
-    """What a fault led to: Unix milliseconds until which the pair and the maker rest; 0 for no rest."""
+    """Rests after a fault: Unix milliseconds until which the pair and the maker rest; 0 for no rest."""
 
     pair_until_ms: int = 0
     maker_until_ms: int = 0
@@ -140,10 +140,10 @@ class _Record:
         self.reason = ""
 
     def add(self, quote: _Quote, counted: int, rest_ms: int, rest_ms_max: int) -> int:
-        """Remember a quote. Returns until when it rests because of this one; 0 for not at all.
+        """Remember a quote. Returns the end of the rest that this quote starts, in Unix ms; 0 for no rest.
 
         Args:
-            counted: of one pair's faults, most that count.
+            counted: most faults of one pair that count.
         """
         now_ms = quote.at_ms
         self.quotes.append(quote)
@@ -160,14 +160,14 @@ class _Record:
         return self.until_ms
 
     def forget(self, now_ms: int) -> None:
-        """Drop what is too old."""
+        """Drop quotes and refusals that are too old."""
         while self.quotes and self.quotes[0].at_ms <= now_ms - _MEMORY_MS:
             self.quotes.popleft()
         while self.refusals and self.refusals[0] <= now_ms - _MEMORY_MS:
             self.refusals.popleft()
 
     def told(self, now_ms: int) -> QuoteHealth:
-        """What is known now."""
+        """The record at `now_ms`."""
         self.forget(now_ms)
         reasons = Counter(quote.fault.value for quote in self.quotes if quote.fault is not None)
         quotes = len(self.quotes)
@@ -188,12 +188,12 @@ class MakerHealth:
     """One maker on one chain.
 
     Args:
-        rest_ms: of the first fault above what is tolerated, and of the first bound.
+        rest_ms: of the first fault above the tolerated ones, and of the first bound.
         rest_ms_max: the longest rest.
 
     Attributes:
-        outcomes: `clean`, or the fault -> how many quotes, since the start.
-        bounds: of what it is asked for.
+        outcomes: `clean`, or the fault -> number of quotes, since the start.
+        bounds: bounds on the requested size.
     """
 
     def __init__(self, rest_ms: int, rest_ms_max: int) -> None:
@@ -207,10 +207,10 @@ class MakerHealth:
         self._pairs: OrderedDict[TokenPair, _Record] = OrderedDict()
 
     def record(self, one: bytes, other: bytes, fault: FirmFault | None, now_ms: int) -> Rests:
-        """Take note of a quote of two tokens, in either order.
+        """Record the outcome of a quote of two tokens, in either order.
 
         Args:
-            fault: None for a clean one; what does not lie with the maker changes nothing.
+            fault: None for a clean quote; a fault outside AGAINST_MAKER leads to no rest.
 
         Returns:
             The rests that begin with it.
@@ -229,10 +229,10 @@ class MakerHealth:
         )
 
     def served(self, user: bytes, now_ms: int, *, is_served: bool) -> int:
-        """Take note whether a user was served, or is blacklisted.
+        """Record whether a user was served, or is blacklisted.
 
         Returns:
-            Until when all of the maker rests because it blacklists most of its askers; 0 for not at all.
+            Unix ms until which the whole maker rests because it blacklists most of its askers; 0 for no rest.
         """
         self._askers[user] = is_served
         self._askers.move_to_end(user)
@@ -246,24 +246,24 @@ class MakerHealth:
         return self._maker.until_ms
 
     def remember(self, told: FaultTold) -> None:
-        """Keep a fault as it happened, in place of the oldest."""
+        """Keep a fault for the report, in place of the oldest."""
         self._last.appendleft(told)
 
     def end_rest(self, one: bytes, other: bytes, now_ms: int) -> None:
-        """The pair answers again: it rests no more, nor does the maker."""
+        """End the rest of a pair that answers again, and of its maker."""
         for record in (self._maker, self._pairs.get(_pair(one, other))):
             if record is not None:
                 record.until_ms = min(record.until_ms, now_ms)
 
     def release(self) -> None:
-        """Forget all that it did; nothing of it rests any more."""
+        """Forget the maker's record; all its rests end."""
         self._maker = _Record(MAKER)
         self._pairs.clear()
         self._askers.clear()
         self.bounds.release()
 
     def report(self, now_ms: int) -> HealthReport:
-        """What the maker may know of it."""
+        """Score report shown to the maker."""
         pairs = [PairHealth(*pair, record.told(now_ms)) for pair, record in self._pairs.items()]
         shown = [pair for pair in pairs if pair.health.reasons or pair.health.block_until_ms]
         shown.sort(key=lambda pair: (pair.health.score, pair.one, pair.other))
@@ -272,7 +272,7 @@ class MakerHealth:
         )
 
     def _record(self, one: bytes, other: bytes) -> _Record:
-        """Of a pair, which is the last to be forgotten now."""
+        """The record of a pair, which now becomes the last to be forgotten."""
         pair = _pair(one, other)
         record = self._pairs.get(pair)
         if record is None:

@@ -1,11 +1,11 @@
-"""How much a maker is asked for at most, after it refused more. Pure.
+"""Largest amounts for which a maker is asked, after it refused a larger amount. Pure.
 
     a refusal of an amount     the bound of that direction is half of it, for rest_ms * 2^(refusals before)
     a quote near the bound     the bound doubles, and one refusal is forgotten
     its time is over           no bound; a refusal within rest_ms_max counts on
 
-Levels that a maker shows and does not sign so shrink, and the rest of its pair is routed as before. What it
-signs again comes back in steps, and all of it when the bound's time is over.
+Levels that a maker shows and does not sign shrink in this way, and the rest of its pair is routed as before.
+Levels that it signs again come back in steps, and all of them when the bound's time is over.
 
 Source: ARCHITECTURE.md, "Firm quotes".
 Choice: A refusal of /firm tells no reason that a program could rely on, so it bounds the requested size and
@@ -19,16 +19,16 @@ from msgspec import Struct
 from ...config import limits
 
 Direction = tuple[bytes, bytes]
-"""What a user gives, and gets."""
+"""The tokens that a user gives and gets."""
 
 
 class SizeBound(Struct, frozen=True):
-    """Of one direction of a pair.
+    """The bound of one direction of a pair.
 
     Attributes:
         amount: most raw units of the pair's base token in one quote.
         until_ms: Unix milliseconds.
-        refusals: that its time is reckoned from.
+        refusals: count that sets the length of the bound.
     """
 
     amount: int
@@ -37,7 +37,7 @@ class SizeBound(Struct, frozen=True):
 
 
 class SizeBounds:
-    """One maker's on one chain.
+    """The bounds of one maker on one chain.
 
     Args:
         rest_ms: of the first refusal; rest_ms_max: the longest.
@@ -49,7 +49,7 @@ class SizeBounds:
         self._bounds: OrderedDict[Direction, SizeBound] = OrderedDict()
 
     def refused(self, src: bytes, dest: bytes, amount: int, now_ms: int) -> SizeBound:
-        """It did not sign for so many raw units of the base token. Returns the bound from now on."""
+        """Record that the maker refused so many raw units of the base token. Returns the new bound."""
         before = self._bounds.pop((src, dest), None)
         refusals = 0
         if before is not None and now_ms < before.until_ms + self._rest_ms_max:
@@ -64,7 +64,9 @@ class SizeBounds:
         return bound
 
     def signed(self, src: bytes, dest: bytes, amount: int, now_ms: int) -> SizeBound | None:
-        """It did. Returns the bound from now on, or None where it stays as it was."""
+        """Record that the maker signed so many raw units. Returns the new bound, or None if it does not
+        change.
+        """
         before = self._bounds.get((src, dest))
         if before is None or now_ms >= before.until_ms or 2 * amount < before.amount:
             return None
@@ -73,9 +75,9 @@ class SizeBounds:
         return bound
 
     def release(self) -> None:
-        """Forget all of them."""
+        """Forget all bounds."""
         self._bounds.clear()
 
     def told(self, now_ms: int) -> dict[Direction, SizeBound]:
-        """Those that hold now."""
+        """The bounds that hold now."""
         return {direction: bound for direction, bound in self._bounds.items() if now_ms < bound.until_ms}

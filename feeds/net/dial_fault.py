@@ -1,13 +1,13 @@
-"""Why there is no connection, in words."""
+"""Reasons for a failed connection, in words."""
 
 import os
 
 
 def dial_fault(error: OSError) -> str:
-    """What `dial` failed of, as a short text without the address.
+    """The reason why `dial` failed, as a short text without the address.
 
-    trio hides the errors of the single addresses behind one that says "all attempts failed", and repeats
-    the address in each. Errors of TLS and of names have numbers of their own, and say why by themselves.
+    trio hides the errors of the single addresses behind the text "all attempts failed", and repeats the
+    address in each. Errors of TLS and of name resolution have their own numbers, and their own texts.
     """
     cause = error.__cause__
     while isinstance(cause, BaseExceptionGroup):

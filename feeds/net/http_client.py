@@ -3,15 +3,15 @@
     waiting for a turn --> an idle connection, the newest first --> answered --> idle again
                        \\-> a new one, dialled                   \\-> fault, time-out, cancelled --> dropped
 
-A connection that saw anything but a whole, clean answer is never used again. A request is sent a second
-time, on a new connection, only if it went out on a reused one that died before a byte of the answer: then
-the server most likely closed it while it was idle. But it may also have died of the request, so one that is
-not idempotent is sent again only where the caller says that it may be. Everything within one deadline; every
-failure is a MakerError that knows its stage. Where the status is all that counts (`needs_body` False), an
-answer whose body breaks off, comes late or cannot be framed is taken for its head.
+A connection that saw anything but a whole, clean answer is never used again. A request is sent a second time,
+on a new connection, only if it went out on a reused connection that died before a byte of the answer: most
+likely the server closed that connection while it was idle. The request itself may also have caused the end,
+so a request that is not idempotent is repeated only if the caller permits it. One deadline covers the whole
+request; every failure is a MakerError with its stage. If only the status counts (`needs_body` False), an
+answer whose body breaks off, comes late or cannot be framed is reduced to its head.
 
-A connection that the other side ends while it is idle is closed within HTTP_POOL_LOOK_S, one that nobody
-uses within HTTP_POOL_IDLE_S.
+A connection that the other side ends while it is idle is closed within HTTP_POOL_LOOK_S, an unused connection
+within HTTP_POOL_IDLE_S.
 
 An HTTP request is retried once at most. POST and PATCH are retried only where the caller allows it, as for
 /firm.
@@ -42,7 +42,7 @@ _IDEMPOTENT = frozenset((b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"))
 
 
 class RequestStage(Enum):
-    """How far a request got."""
+    """Progress of a request."""
 
     TURN = "no connection was free"
     CONNECT = "not connected"
@@ -52,12 +52,12 @@ class RequestStage(Enum):
 
 
 class HttpFailure(MakerError):
-    """There is no answer, or none that we take.
+    """No answer came, or no acceptable one.
 
     Attributes:
-        stage: in which it failed.
-        is_late: the deadline is over, and nothing else is known to be wrong.
-        refused: why an answer that came is not taken; empty where none came. It names no host.
+        stage: stage of the failure.
+        is_late: the deadline is over, and no other fault is known.
+        refused: why a received answer is not acceptable; empty without an answer. It names no host.
     """
 
     def __init__(self, text: str, stage: RequestStage, *, is_late: bool, refused: str = "") -> None:
@@ -101,12 +101,12 @@ class _Connection:
         self.is_overdue = False
 
     def has_input(self) -> bool:
-        """Whether the other side closed it, or sent what nobody asked for."""
+        """Whether the other side closed the connection, or sent unsolicited bytes."""
         return has_input(self.stream)
 
 
 class _Call(Struct):
-    """A request and how far it got."""
+    """A request and its progress."""
 
     method: bytes
     target: bytes
@@ -122,11 +122,11 @@ class HttpClient:
     """Requests to one host. Use it as an async context manager: leaving it closes the connections.
 
     Args:
-        host, port: where to; also the Host header, without the port where it is the scheme's own.
+        host, port: destination; also the Host header, without the port if it is the scheme's own.
         tls: None for plain HTTP.
-        connections_max: how many requests run at once; further ones wait.
+        connections_max: requests that run at once; further ones wait.
         limits: bounds of the answers.
-        dial: what connects.
+        dial: connects.
         needs_body: an answer without a whole body is a failure; otherwise its head is the answer, with an
             empty body, and the connection is dropped.
     """
@@ -197,11 +197,11 @@ class HttpClient:
 
     @property
     def is_unused(self) -> bool:
-        """Whether it has no connection, and nobody asks for one."""
+        """Whether the client has no connection and no request."""
         return not self._idle and self._turns == self._connections_max
 
     def statistics(self) -> HttpClientStatistics:
-        """What happened so far, and what waits."""
+        """Counts since the start, and the requests that wait."""
         return HttpClientStatistics(
             busy=self._connections_max - self._turns,
             idle=len(self._idle),
@@ -222,7 +222,7 @@ class HttpClient:
         deadline_s: float,
         may_repeat: bool = False,
     ) -> Response:
-        """Ask and wait for the whole answer, whatever its status.
+        """Send a request and wait for the whole answer, whatever its status.
 
         Args:
             method: GET, HEAD, POST, OPTIONS, PUT, PATCH or DELETE.
@@ -230,10 +230,10 @@ class HttpClient:
             headers: without those of the framing: Host, Content-Length, Connection and their like.
             body: sent with its length.
             deadline_s: seconds from now, for everything: a turn, the connection, the answer.
-            may_repeat: a POST or PATCH does no harm when it is taken twice; see the module.
+            may_repeat: a POST or PATCH does no harm when it is received twice; see the module.
 
         Raises:
-            HttpFailure: a MakerError: no connection, no answer in time, or no answer that we take.
+            HttpFailure: a MakerError: no connection, no answer in time, or no acceptable answer.
             ValueError: an argument would break the framing: our bug.
             trio.ClosedResourceError: the client is closed: our bug.
         """
@@ -258,7 +258,7 @@ class HttpClient:
             self._turns -= 1
             return
         with trio.CancelScope(deadline=call.deadline):
-            await self._waiting.park()  # whoever ends passes its turn on
+            await self._waiting.park()  # a request that ends passes its turn on
             return
         raise self._late(call)
 
@@ -282,7 +282,7 @@ class HttpClient:
         return await self._exchange(await self._connect(call), call)
 
     async def _reusable(self) -> _Connection | None:
-        """The idle connection that was used last, if it is still good; others may be dropped on the way."""
+        """The most recently used idle connection that is still good; bad ones are dropped on the way."""
         oldest = trio.current_time() - HTTP_POOL_IDLE_S
         while self._idle and self._idle[0].idle_since < oldest:
             await trio.aclose_forcefully(self._idle.pop(0).stream)
@@ -333,7 +333,7 @@ class HttpClient:
         return answer
 
     def _head(self, connection: _Connection) -> Response | None:
-        """What an answer is taken for whose body did not come; None where it is a failure."""
+        """The head of an answer whose body did not come; None if that is a failure."""
         head = None if self._needs_body else connection.framing.head
         return head and Response(head.status, head.headers, keep_alive=False)
 
@@ -387,7 +387,7 @@ class HttpClient:
         raise self._late(call)
 
     async def _watch(self) -> None:
-        """Close the connections whose deadline is over: who waits on one is woken by that. And idle ones."""
+        """Close connections whose deadline is over, which wakes their waiting tasks, and idle ones."""
         while True:
             with trio.CancelScope(deadline=self._wake_at) as self._nap:
                 await trio.sleep_forever()

@@ -1,15 +1,16 @@
-"""httpx on our HTTP client, for the cold paths (polling, webhooks); for JSON-RPC the same without httpx.
+"""httpx on our HTTP client, for the cold paths (polling, webhooks); JSON-RPC uses `exchange` without httpx.
 
-httpx brings its interface, redirects and JSON; what goes over the wire is ours: one dial, one framing, one
-set of bounds. Its objects take as long as the request itself: `exchange` does without them. (httpcore leaves
-async generators behind whenever a request fails or is cancelled, which trio reports as leaks.)
+httpx contributes its interface, redirects and JSON; our client handles the wire: one dial, one framing, one
+set of bounds. httpx objects take as long as the request itself: `exchange` does without them. (httpcore
+leaves async generators behind whenever a request fails or is cancelled, which trio reports as leaks.)
 
-A host that nobody has a connection to any more costs nothing: its client is closed when the next one is
-opened. A POST is never sent twice.
+A host without connections costs nothing: its client is closed when the next client is opened. A POST is never
+sent twice.
 
-The four time-outs of httpx become one deadline for the whole request, the largest of them. No cookies are
-kept: httpx keeps every cookie and sends them back. An answer that ends only with its connection is refused,
-since a broken one looks the same. A webhook's answer counts by its status alone, without headers or body.
+The four time-outs of httpx become one deadline for the whole request, the largest of them. Cookies are
+dropped, since httpx would keep every cookie and send it back. An answer that ends only with its connection is
+refused, since a broken answer looks the same. A webhook's answer counts by its status alone, without headers
+or body.
 
 Choice: A compressed answer is refused: a few bytes of gzip unfold to any size.
 """
@@ -45,14 +46,15 @@ _FAILED: dict[RequestStage, type[httpx.TransportError]] = {
 
 
 class DialTransport(httpx.AsyncBaseTransport):
-    """`async with httpx.AsyncClient(transport=DialTransport(...))`: only within that it can be used.
+    """A transport for `async with httpx.AsyncClient(transport=DialTransport(...))`; usable only inside the
+    block.
 
     Args:
         tls: for https.
         connections_max: for each host; further requests wait.
         limits: bounds of the answers.
-        dial: what connects.
-        needs_body: see `HttpClient`; without it, answers are told without headers too.
+        dial: connects.
+        needs_body: see `HttpClient`; if False, answers have no headers either.
     """
 
     def __init__(
@@ -101,10 +103,10 @@ class DialTransport(httpx.AsyncBaseTransport):
             raise failure
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """As httpx asks of a transport; the answer is read whole.
+        """Perform a request for httpx; the answer is read whole.
 
         Raises:
-            httpx.TransportError: the kind that says in which stage it failed.
+            httpx.TransportError: its class gives the stage of the failure.
         """
         times = [seconds for seconds in request.extensions.get("timeout", {}).values() if seconds is not None]
         answer = await self.exchange(
@@ -133,7 +135,7 @@ class DialTransport(httpx.AsyncBaseTransport):
         """As `HttpClient.request`, of the client for that host.
 
         Args:
-            origin: as `origin_of` tells it.
+            origin: as `origin_of` returns it.
             headers: without Accept-Encoding too.
 
         Raises:
@@ -181,7 +183,7 @@ class DialTransport(httpx.AsyncBaseTransport):
 
 
 def origin_of(url: httpx.URL) -> Origin:
-    """Where a URL leads; the host as it is asked for by name, in ASCII."""
+    """Scheme, host and port of a URL; the host is the ASCII form that is resolved."""
     return url.scheme, url.raw_host.decode("ascii"), url.port or _PORTS.get(url.scheme, 0)
 
 

@@ -1,8 +1,8 @@
 """A socket stream for request and answer: fewer system calls and passes of the scheduler than trio's.
 
 trio's stream tries to read before it waits, and passes the scheduler after every call that did not block.
-Where each request waits for an answer that cannot be there yet, both are wasted: here a send that does not
-block is no checkpoint, and a receive waits first. One task at a time; nothing detects two.
+If each request waits for an answer that cannot have come yet, both are wasted: here a send that does not
+block is no checkpoint, and a receive waits first. Only one task may use it at a time, which is not checked.
 """
 
 import socket
@@ -12,12 +12,12 @@ import trio
 
 
 def has_input(stream: trio.abc.Stream) -> bool:
-    """Whether bytes or the end have come that nobody has read yet: from a socket, under TLS or without."""
+    """Whether unread bytes or the end are at hand: on a socket, under TLS or without."""
     if isinstance(stream, LeanStream):
         return stream.has_input()
     if isinstance(stream, trio.SSLStream):
-        # What TLS has taken from the socket and nobody has read: decrypted, or not even that. For the
-        # latter trio has no name of its own.
+        # Bytes that TLS has taken from the socket and that are unread: decrypted, or still encrypted. trio
+        # has no public name for the latter.
         taken = stream.pending() or cast("Any", stream)._incoming.pending
         return bool(taken) or has_input(stream.transport_stream)
     return isinstance(stream, trio.SocketStream) and stream.socket.is_readable()
@@ -33,7 +33,7 @@ class LeanStream(trio.abc.Stream):
         self._socket.settimeout(0)
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """A checkpoint only if the socket does not take it all at once."""
+        """A checkpoint only if the socket does not take all bytes at once."""
         sent = self._send(data)
         if sent < len(data):
             with memoryview(data) as rest:
@@ -65,7 +65,7 @@ class LeanStream(trio.abc.Stream):
                 raise trio.BrokenResourceError(error.strerror) from error
 
     def has_input(self) -> bool:
-        """Whether bytes or the end have come that nobody has read yet."""
+        """Whether unread bytes or the end are at hand."""
         try:
             self._socket.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
@@ -75,7 +75,7 @@ class LeanStream(trio.abc.Stream):
         return True
 
     def close(self) -> None:
-        """Close at once; who waits on it is woken by trio.ClosedResourceError."""
+        """Close at once; a waiting task is woken by trio.ClosedResourceError."""
         if self._socket.fileno() >= 0:
             trio.lowlevel.notify_closing(self._socket)
             self._socket.close()

@@ -1,9 +1,9 @@
-"""Connections to addresses of the public internet alone, for URLs whose names somebody else resolves.
+"""Connections to public internet addresses alone, for URLs whose host names another party resolves.
 
     name -> its addresses -> those of the public internet -> the first that answers
                                    none: refused
 
-The address that is judged is the address that is dialled: a name that is resolved otherwise the next time
+The address that is judged is also the address that is dialled: a name that resolves differently the next time
 gains nothing.
 
 Choice: An IPv6 address that carries an IPv4 address (mapped, 6to4, NAT64) is also judged by the latter.
@@ -22,7 +22,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def is_outward(address: str) -> bool:
-    """Whether an IP address is one of the public internet."""
+    """Whether an IP address belongs to the public internet."""
     found = ip_address(address.partition("%")[0])
     return all(one.is_global and not one.is_multicast for one in (found, *_carried(found)))
 
@@ -38,7 +38,7 @@ async def dial_outward(
     """As `dial`, to an address of the public internet.
 
     Raises:
-        OSError: no connection, or none to such an address.
+        OSError: no connection, or no public address.
     """
     with trio.move_on_after(timeout_s) as scope:
         found = await trio.socket.getaddrinfo(host, port, type=trio.socket.SOCK_STREAM)
@@ -57,7 +57,7 @@ async def dial_outward(
 
 
 def _carried(address: IPv4Address | IPv6Address) -> list[IPv4Address]:
-    """The IPv4 addresses that an IPv6 address stands for."""
+    """The IPv4 addresses that an IPv6 address embeds."""
     if isinstance(address, IPv4Address):
         return []
     nat64 = IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None

@@ -1,6 +1,6 @@
 """Posts JSON to a maker or an agent, with signed requests (spec 3.10), on pooled connections.
 
-A request that a reused connection lost before a byte of its answer is sent once more; nothing is sent again
+A request that a reused connection lost before a byte of its answer is sent once more; no request is repeated
 after an answer.
 """
 
@@ -20,16 +20,16 @@ _JSON = (b"content-type", b"application/json")
 
 
 class SignedClient:
-    """Use it as an async context manager: leaving it closes the connections.
+    """A client for one base URL. Use it as an async context manager: leaving it closes the connections.
 
     Args:
         url: base of the endpoints, http or https, prefix included.
-        signer: None where requests are not signed.
+        signer: None sends unsigned requests.
         wall_ms: Unix milliseconds, for the signature.
         connections_max: at a time; further requests wait within their deadline.
         limits: of an answer.
         tls: for https; the system's authorities unless given.
-        dial: what connects.
+        dial: connects.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class SignedClient:
         return await self._http.__aexit__(kind, error, trace)
 
     def statistics(self) -> HttpClientStatistics:
-        """Of its connections."""
+        """Statistics of its connections."""
         return self._http.statistics()
 
     async def post(self, endpoint: str, body: bytes, deadline_s: float) -> Response:
@@ -74,7 +74,7 @@ class SignedClient:
 
         Args:
             endpoint: below the base: `/firm`; empty for the base itself.
-            deadline_s: seconds from now, for everything.
+            deadline_s: seconds from now, for the whole request.
 
         Raises:
             HttpFailure: no whole answer.

@@ -1,9 +1,9 @@
-"""The network port: dial out, listen. The only doors to sockets; everything else is given a stream.
+"""The network port: dial out, listen. The only access to sockets; all other modules receive a stream.
 
-What speaks a protocol takes a `trio.abc.Stream` and, if it connects by itself, a `Dial`: tests and
-simulations pass memory streams and a dial of their own.
+A protocol driver takes a `trio.abc.Stream` and, if it connects by itself, a `Dial`: tests and simulations
+pass memory streams and a dial of their own.
 
-`dial` raises OSError and nothing else (a refusal, an unknown name, a wrong certificate, TimeoutError); its
+`dial` raises OSError and no other error (a refusal, an unknown name, a wrong certificate, TimeoutError); its
 caller turns that into an error of its own side, once.
 """
 
@@ -23,7 +23,7 @@ ALPN = ("http/1.1",)
 
 
 class Dial(Protocol):
-    """What connects: `dial`, or a test's."""
+    """A function that connects: `dial`, or a test's."""
 
     async def __call__(
         self,
@@ -49,7 +49,7 @@ async def dial(
     """Connect, and shake hands if `tls` is given.
 
     Args:
-        host, port: where to; every address of the name is tried.
+        host, port: destination; every address of the name is tried.
         tls: None for plain TCP.
         server_hostname: the name the certificate must have; `host` unless given.
         timeout_s: for the name, the connection and the handshake together.
@@ -80,10 +80,10 @@ async def _secured(stream: trio.SocketStream, tls: ssl.SSLContext, name: str) ->
 
 
 def listen(host: str, port: int, *, backlog: int = BACKLOG) -> socket.socket:
-    """A listening socket, not blocking; its connections send without delay and notice a peer that is gone.
+    """A listening socket, not blocking; its connections send without delay and detect a vanished peer.
 
     Args:
-        host: an address or a name; of a name the first address counts. `::` takes IPv4 too.
+        host: an address or a name, whose first address counts. `::` takes IPv4 too.
         port: 0 lets the system choose; ask `getsockname()`.
         backlog: connections that wait to be accepted.
 
@@ -114,13 +114,13 @@ def socket_stream(connected: socket.socket) -> trio.SocketStream:
 
 
 def client_tls(authorities: str | None = None) -> ssl.SSLContext:
-    """TLS 1.2 or later towards servers whose certificate and name must be right.
+    """TLS 1.2 or later towards servers, whose certificate and name are verified.
 
     Args:
         authorities: a PEM file of the certificates to trust; the system's unless given.
 
     Returns:
-        the context; of the system's certificates a process has one, since reading them takes 15 ms.
+        The context; a process shares one for the system's certificates, since reading them takes 15 ms.
 
     Raises:
         ConfigError: the file cannot be used.
@@ -150,7 +150,7 @@ def server_tls(certificate: str, key: str) -> ssl.SSLContext:
         certificate, key: PEM files; the certificate's with the chain behind it.
 
     Raises:
-        ConfigError: a file cannot be used, or they do not belong together.
+        ConfigError: a file cannot be used, or the files do not belong together.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2

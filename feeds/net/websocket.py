@@ -2,19 +2,19 @@
 
     OPEN --a close frame, a fault, a deadline--> CLOSING --closed by both, the end of input, 5 s--> ended
 
-Reading has one owner at a time. While the application waits in `receive`, it reads itself: no other task
-stands between the socket and the message. While it is busy elsewhere, the keeper reads in its place, so
-that pings, pongs and close frames are always served, until the inbox holds 64 KiB: then nothing is read
-and the other side feels it. The keeper stands in at once when the socket is opened or closing, else within
+Reading has one owner at a time. A task that waits in `receive` reads itself: no other task stands between the
+socket and the message. While the application does not receive, the keeper reads in its place, so that pings,
+pongs and close frames are always served, until the inbox holds 64 KiB: then reading stops, and TCP slows the
+other side down. The keeper stands in at once when the socket is opened or closing, else within
 WEBSOCKET_STAND_IN_S; it hands over with the first message that the application waits for.
 
-Writing has one task, so that a cancelled `send` never leaves half a frame. What waits for it is bounded:
-`send` waits for room; `send_nowait` closes the socket of a slow consumer with 1013, dropping what was
-queued. The answer to the handshake goes first, is never dropped and takes no room. Compression is never
-offered nor accepted.
+Writing has one task, so that a cancelled `send` never leaves half a frame. The unsent bytes are bounded:
+`send` waits for room; `send_nowait` closes the socket of a slow consumer with 1013 and drops its queue. The
+answer to the handshake goes first, is never dropped and takes no room. Compression is never offered nor
+accepted.
 
-A ping goes out WEBSOCKET_PING_EVERY_S after the last pong; a pong that takes WEBSOCKET_PONG_S ends the
-socket with 1011, except while we hold reading back ourselves: the pong may lie behind what we do not read.
+A ping goes out WEBSOCKET_PING_EVERY_S after the last pong; a pong that takes WEBSOCKET_PONG_S ends the socket
+with 1011, except while this side has stopped reading: the pong may lie behind the unread bytes.
 
 Frames after our own close frame are dropped; frames before it can still be received. A WebSocket server
 closes the connection after both close frames (RFC 6455 7.1.1). After a fault it half-closes and reads on
@@ -92,7 +92,7 @@ class WebSocketStatistics(Struct, frozen=True):
 class WebSocket:
     """One open connection; made by `serve_websocket` and `connect_websocket`, never directly.
 
-    One task at a time may receive; any number may send. It is not an error to never receive.
+    Only one task may receive at a time; any number may send. Never receiving is no error.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class WebSocket:
         # Reading.
         self._reader = MessageReader(protocol, first)
         self._messages = self._reader.messages
-        self._inbox_bytes = len(first)  # read since the application last found nothing
+        self._inbox_bytes = len(first)  # bytes read since the application last emptied the inbox
         self._reading = False
         self._receiving = False
         self._arrived = trio.lowlevel.ParkingLot()
@@ -117,9 +117,9 @@ class WebSocket:
         self._bytes_received = 0
         # Writing.
         self._send_bytes_max = send_bytes_max
-        self._answer = answer  # to the handshake, until it is written; never dropped, and counts for nothing
+        self._answer = answer  # to the handshake, until it is written; never dropped, and not counted
         self._frames: deque[bytes] = deque()
-        self._send_bytes = 0  # of `_frames`, and of what is being written
+        self._send_bytes = 0  # of `_frames`, and of the batch being written
         self._eof_due = False
         self._write_fault = ""
         self._writer_due = trio.lowlevel.ParkingLot()
@@ -145,7 +145,7 @@ class WebSocket:
         return None if self._is_open() else self._closure().reason
 
     def statistics(self) -> WebSocketStatistics:
-        """What happened so far, and what waits."""
+        """Counts since the opening, and the sizes of its queues."""
         return WebSocketStatistics(
             self._reader.received,
             self._messages_sent,
@@ -158,11 +158,11 @@ class WebSocket:
     async def receive(self) -> str | bytes:
         """The next message, whole: text as str, binary as bytes.
 
-        Returns at once, without a checkpoint, while messages are at hand; every 32nd of them is one.
-        Cancelling it loses nothing.
+        Returns at once, without a checkpoint, while messages are at hand, except for every 32nd message.
+        Cancelling loses no message.
 
         Raises:
-            WebSocketClosed: it is closed and everything that came before is taken.
+            WebSocketClosed: the socket is closed and all earlier messages are taken.
             trio.BusyResourceError: another task is receiving.
         """
         if not self._until_checkpoint:
@@ -188,11 +188,11 @@ class WebSocket:
     async def send(self, message: str | bytes) -> None:
         """Queue a message once there is room for it: text for str, binary for bytes.
 
-        There is room when all that waits stays within `send_bytes_max`, or nothing waits.
-        What is queued may still be lost if the connection breaks.
+        A message has room if all unsent bytes stay within `send_bytes_max`, or if no other bytes wait. A
+        queued message may still be lost if the connection breaks.
 
         Raises:
-            WebSocketClosed: it is closed or closing; the message was not queued.
+            WebSocketClosed: the socket is closed or closing; the message was not queued.
         """
         await trio.lowlevel.checkpoint()
         data = message.encode() if isinstance(message, str) else message
@@ -220,7 +220,7 @@ class WebSocket:
         return False
 
     async def until_sent(self) -> None:
-        """Wait until nothing waits to be written, or the socket is closing."""
+        """Wait until all queued bytes are written, or the socket is closing."""
         await trio.lowlevel.checkpoint()
         while self._is_unsent() and self._is_open():
             await self._room.park()
@@ -229,11 +229,11 @@ class WebSocket:
         """Close, wait at most WEBSOCKET_CLOSE_S for the other side to agree, and end the connection.
 
         Args:
-            code: 1000 to 1014 but those that are never sent, or 3000 to 4999.
+            code: 1000 to 1014, except codes that are never sent, or 3000 to 4999.
             reason: cut to 123 bytes.
 
         Raises:
-            ValueError: no such code: our bug.
+            ValueError: the code cannot be sent: our bug.
         """
         if self._is_open():
             self._start_close(code, reason)
@@ -262,7 +262,7 @@ class WebSocket:
     # --- Reading: the application's task, or the keeper in its place ------------------------------
 
     async def _fill(self) -> None:
-        """Return when there is a message."""
+        """Wait until a message is at hand."""
         if self._receiving:
             raise trio.BusyResourceError("another task is receiving from this WebSocket")
         self._receiving = True
@@ -297,7 +297,7 @@ class WebSocket:
             self._queue_frames()
 
     def _parse(self) -> int:
-        """Parse a little of what was read; how many frames were in it."""
+        """Parse a part of the read bytes; returns the number of frames in it."""
         core, reader = self._protocol, self._reader
         frames = reader.parse()
         if reader.pong is not None:
@@ -342,7 +342,7 @@ class WebSocket:
         self._queue_frames()
 
     def _queue_frames(self) -> None:
-        """Queue what the core wants to be sent, and start to close if it is not open any more."""
+        """Queue the core's output, and start to close if the core is not open any more."""
         core = self._protocol
         for data in core.data_to_send():
             if data:
@@ -361,7 +361,7 @@ class WebSocket:
         self._nap.cancel()
 
     async def _write(self) -> None:
-        """The writer."""
+        """Run the writer."""
         try:
             if self._answer:
                 await self._stream.send_all(self._answer)
@@ -416,7 +416,7 @@ class WebSocket:
             raise failure
 
     async def _keep(self) -> None:
-        """The keeper: reads in the application's place, sends pings, ends the connection."""
+        """Run the keeper: read in the application's place, send pings, end the connection."""
         relieved = False
         try:
             while not self._is_over():
@@ -450,7 +450,7 @@ class WebSocket:
         return not self._is_unsent() and (core.state is CLOSED or (core.side is SERVER and agreed))
 
     async def _stand_in(self) -> None:
-        """Read until the application is back, the inbox is full or nothing more can come."""
+        """Read until the application receives, the inbox is full or no more input can come."""
         while not (self._reading or self._protocol.state is CLOSED or self._is_full()):
             if self._reader.is_due:
                 self._parse()
@@ -486,13 +486,13 @@ async def serve_websocket(
     """Answer an opening handshake and speak WebSocket on `stream`, which it owns from then on.
 
     Args:
-        stream: where the request came from.
+        stream: the request's connection.
         upgrade: the request, and the bytes behind it.
         message_bytes_max: a larger message is refused with 1009.
-        send_bytes_max: what may wait to be sent; see `WebSocket.send` and `send_nowait`.
+        send_bytes_max: bound on unsent bytes; see `WebSocket.send` and `send_nowait`.
 
     Raises:
-        HttpFault: the key or the version does not fit. Nothing was written: answer it with JSON.
+        HttpFault: the key or the version does not fit. No byte was written: answer it with JSON.
     """
     answer = accept_handshake(upgrade.request)
     core = Protocol(SERVER, state=OPEN, max_size=message_bytes_max, logger=SILENT)
@@ -516,16 +516,16 @@ async def connect_websocket(
     """Connect and shake hands within WEBSOCKET_OPEN_S.
 
     Args:
-        host, port: where to; also the Host header.
-        path: with the query if there is one; it begins with a slash.
+        host, port: destination; also the Host header.
+        path: with any query; it begins with a slash.
         tls: None for plain TCP.
         headers: sent besides those of the handshake.
         message_bytes_max: a larger message is refused with 1009.
-        send_bytes_max: what may wait to be sent; see `WebSocket.send` and `send_nowait`.
-        dial: what connects.
+        send_bytes_max: bound on unsent bytes; see `WebSocket.send` and `send_nowait`.
+        dial: connects.
 
     Raises:
-        HandshakeRefused: the answer is no 101, or one that does not fit.
+        HandshakeRefused: the answer is no 101, or a 101 that does not fit.
         MakerError: no connection, no answer in time, or no HTTP.
         ValueError: a path or header that would break the framing: our bug.
     """

@@ -1,7 +1,7 @@
-"""The opening handshake of a WebSocket, for both sides: all that comes before the first frame.
+"""The opening handshake of a WebSocket, for both sides: all bytes before the first frame.
 
-The core of websockets judges it. What the core would answer when it refuses is not used, so that a server
-can answer in its own words.
+The core of websockets judges it. The core's own refusals are not used, so that a server can answer in its own
+words.
 
 A WebSocket handshake of another version is a 400 that names the header, not a 426.
 
@@ -30,7 +30,7 @@ from ...config.timeouts import WEBSOCKET_OPEN_S
 from .dial_fault import dial_fault
 from .streams import Dial
 
-# The core would log headers and payloads, secrets among them; this logger nobody can turn on.
+# The core would log headers and payloads, secrets among them; no setting can enable this logger.
 SILENT = logging.Logger("websockets", logging.CRITICAL + 1)  # noqa: LOG001
 
 _READ_BYTES = 16_384
@@ -117,7 +117,7 @@ async def shake_hands(
 
 
 async def _read_answer(stream: trio.abc.Stream, core: ClientProtocol, answer: bytearray) -> bytes:
-    """Read the answer into `answer` and show it to the core; the bytes behind a 101 that fits."""
+    """Read the answer into `answer` and feed it to the core; returns the bytes behind a 101 that fits."""
     fed = 0
     while core.handshake_exc is None and len(answer) <= _ANSWER_BYTES_MAX:
         data = await stream.receive_some(_READ_BYTES)
@@ -143,7 +143,7 @@ async def _read_answer(stream: trio.abc.Stream, core: ClientProtocol, answer: by
 
 
 def _begun(answer: bytearray) -> str:
-    """What there is of an answer, in words."""
+    """The received part of an answer, in words."""
     if not answer:
         return "no answer to the handshake"
     first_line = bytes(answer.partition(b"\r")[0])

@@ -1,9 +1,9 @@
 """Whole messages out of the bytes of one WebSocket connection. No sockets, no clock.
 
 The core of websockets judges every frame but one kind: a whole, unmasked, unfragmented text frame within the
-bounds, between two messages. That is nearly all that a maker ever sends, and there is nothing to judge in it
-but its UTF-8, so it is taken here at a seventh of the price. For that the core is shown frame by frame, and
-both always agree where a frame begins.
+bounds, between two messages. Makers send little else, and only its UTF-8 needs a check, so this module reads
+it at a seventh of the cost. To this end the core is fed frame by frame, and both always agree on a frame's
+start.
 
 Source: RFC 6455 5.2, 5.4, 8.1.
 """
@@ -23,14 +23,14 @@ class MessageReader:
     """Messages of one connection.
 
     Args:
-        core: judges the frames, answers pings and close frames, and is closed by what breaks the rules.
-        first: what came behind the handshake.
+        core: judges the frames, answers pings and close frames; a broken rule closes it.
+        first: bytes behind the handshake.
 
     Attributes:
-        messages: whole ones; the driver takes them from the left.
-        received: how many there have been.
+        messages: whole messages; the driver takes them from the left.
+        received: number of messages so far.
         pong: the data of the last pong; the driver resets it.
-        is_dropping: messages are of no interest any more.
+        is_dropping: further messages are dropped.
     """
 
     __slots__ = (
@@ -64,22 +64,22 @@ class MessageReader:
 
     @property
     def is_due(self) -> bool:
-        """Whether there is something to parse before more is read."""
+        """Whether unparsed bytes are left to parse before more is read."""
         return self._at < len(self._data)
 
     def feed(self, data: bytes) -> None:
-        """Take what was read, when nothing is due."""
+        """Take the bytes of a read; only while no bytes are due."""
         self._data = self._head + data if self._head else data
         self._head = b""
         self._at = 0
 
     def drop(self) -> None:
-        """Forget what is not parsed."""
+        """Forget the unparsed bytes."""
         self._data = b""
         self._at = 0
 
     def parse(self) -> int:
-        """Parse at most 64 frames; how many there were. What the core wants to send then waits in it."""
+        """Parse at most 64 frames; returns their number. The core's answers then wait in the core."""
         core, data, size = self._core, self._data, len(self._data)
         frames = 0
         if self._missing and core.state is not CLOSED:
@@ -112,12 +112,12 @@ class MessageReader:
         return frames
 
     def _takes_text(self) -> int:
-        """The largest plain text frame that needs no judge now; -1 if none."""
+        """The largest plain text frame that does not need the core now; -1 for none."""
         core = self._core
         return self._text_bytes_max if core.current_size is None and core.state is OPEN else -1
 
     def _show(self, stop: int) -> None:
-        """Show the core a frame that ends at `stop`, as much of it as there is."""
+        """Feed the core the available part of a frame that ends at `stop`."""
         core, data = self._core, self._data
         piece = data[self._at : stop]
         self._at += len(piece)
