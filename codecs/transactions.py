@@ -175,9 +175,7 @@ def contract_address(sender: bytes, nonce: int) -> bytes:
 
 
 def create2_address(factory: bytes, salt32: bytes, init_code: bytes) -> bytes:
-    """The 20-byte address of the contract that `factory` makes with CREATE2, independent of sender and
-    nonce.
-    """
+    """The 20-byte address of a contract made by `factory` with CREATE2; sender and nonce do not matter."""
     return keccak256(b"\xff" + factory + salt32 + keccak256(init_code))[12:]
 
 

@@ -63,9 +63,7 @@ class SigningKey:
     __slots__ = ("_secret", "address")
 
     def __init__(self, secret32: bytes) -> None:
-        """Takes 32 bytes, big-endian, 1 to the curve order - 1; else ValueError without any digit of the
-        key.
-        """
+        """Takes 32 bytes, big-endian, 1 to the curve order - 1; else ValueError without key digits."""
         if len(secret32) != KEY_BYTES or not 0 < int.from_bytes(secret32, "big") < CURVE_ORDER:
             raise ValueError("a private key is 32 bytes, above zero and below the curve order")
         self._secret = _ffi.new("unsigned char[32]", secret32)

@@ -156,9 +156,7 @@ def cancel_orders(order_hashes: Sequence[bytes]) -> bytes:
 
 
 def cancel_orders_until(expiry: int) -> bytes:
-    """Cancel all orders of the caller that expire until a time, in Unix seconds, and all that never
-    expire.
-    """
+    """Cancel all orders of the caller that expire until a Unix time, in seconds, or never."""
     return CANCEL_ORDERS_UNTIL + uint_word(expiry)
 
 

@@ -39,9 +39,7 @@ class OrderCancelled(msgspec.Struct, frozen=True, gc=False):
 
 
 class OrdersCancelledUntil(msgspec.Struct, frozen=True, gc=False):
-    """Rfq: the maker closed its orders that expire until a time, in Unix seconds, and all that never
-    expire.
-    """
+    """Rfq: the maker closed its orders that expire until a Unix time, in seconds, or never."""
 
     maker: bytes
     expiry: int

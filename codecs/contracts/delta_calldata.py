@@ -183,9 +183,7 @@ def settle_twap_buy(order: TwapBuyOrder, signature: bytes, execution: Execution)
 
 
 def create_agent_caller(agent: bytes) -> bytes:
-    """Create the caller contract of an agent; otherwise the agent's first settlement with calls creates
-    it.
-    """
+    """Create the caller contract of an agent; else the agent's first settlement creates it."""
     return CREATE_AGENT_CALLER + agent
 
 
@@ -225,9 +223,7 @@ def show_cancellation(
 
 
 def cancel_and_withdraw(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
-    """Give up an order of the caller, and withdraw the native tokens that the order would still have
-    given.
-    """
+    """Give up an order of the caller, and withdraw the native tokens deposited for its rest."""
     if isinstance(order, DeltaOrder):
         return CANCEL_AND_WITHDRAW + encode(_order(order), uint_word(0))
     is_sale = isinstance(order, TwapOrder)

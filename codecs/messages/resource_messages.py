@@ -301,9 +301,7 @@ def otc_error_body(error: CambistError, request_id: str) -> OtcError:
 
 
 def maker_error_body(error: CambistError) -> ErrorBody:
-    """The body that answers `error` on our market maker's endpoints. Reveals no detail of an internal
-    fault.
-    """
+    """The body that answers `error` on a maker's endpoints. Reveals no detail of an internal fault."""
     return ErrorBody(_public(error)[2])
 
 
