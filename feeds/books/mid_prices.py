@@ -128,9 +128,7 @@ class MidPrices:
         return near[token]
 
     def _by_maker(self, token: bytes, other: bytes) -> list[tuple[str, Ranked]]:
-        """Maker and price of each book with two sides: the mid price x the other token's worth as an anchor,
-        else 1.
-        """
+        """Maker and price of each two-sided book: mid price x the other token's worth if it is an anchor."""
         version = self._index.pair_version(token, other)
         pair = self._pairs.get((token, other))
         if pair is None or pair.version != version:

@@ -88,9 +88,7 @@ class PairIndex:
             yield from books.values()
 
     def watch(self, changed: Callable[[bytes, bytes], None]) -> Callable[[], None]:
-        """Have `changed(base, quote)` called at each change; it must be quick. Returns a function that ends
-        this.
-        """
+        """Call `changed(base, quote)` at each change; it must be quick. Returns a function that ends this."""
         self._watchers.add(changed)
         return lambda: self._watchers.discard(changed)
 

@@ -35,9 +35,7 @@ class UsdPrices:
         self._prices = MidPrices(index, anchors)
 
     def value(self, token: bytes, amount: int) -> Decimal | None:
-        """Dollars for raw units of a token, floored to ten decimals; None without live books that give a
-        price.
-        """
+        """Dollars for raw units of a token, floored to ten decimals; None without a price from live books."""
         worth = self._prices.worth(token)
         if worth is None:
             return None
@@ -46,8 +44,6 @@ class UsdPrices:
         return Decimal(units).scaleb(-USD_DECIMALS, _EXACT)
 
     def least_worth(self, token: bytes, usd: Decimal) -> int | None:
-        """The least raw units of a token that are worth so many dollars; None without live books that give a
-        price.
-        """
+        """The least raw units of a token worth so many dollars; None without a price from live books."""
         worth = self._prices.worth(token)
         return ceil(Fraction(usd) / worth) if worth else None

@@ -64,9 +64,7 @@ class SizeBounds:
         return bound
 
     def signed(self, src: bytes, dest: bytes, amount: int, now_ms: int) -> SizeBound | None:
-        """Record that the maker signed so many raw units. Returns the new bound, or None if it does not
-        change.
-        """
+        """Record that the maker signed so many raw units. Returns the new bound, or None for no change."""
         before = self._bounds.get((src, dest))
         if before is None or now_ms >= before.until_ms or 2 * amount < before.amount:
             return None
