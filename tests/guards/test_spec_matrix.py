@@ -15,7 +15,7 @@ from support.conformance.faulty_table import ADVISED, PLANTED
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "spec").glob("*.md"))
 PARTS = ["1-swap-and-delta.md", "2-otc.md", "3-market-maker.md"]
-HEADER = ["| Rule | What holds | Test |", "|---|---|---|"]
+HEADER = ["| Rule | Requirement | Test |", "|---|---|---|"]
 NOT_BUILT, NO_RULE = "not built", "no rule"
 FOUND_BY = {
     "test_a_planted_fault_is_found": {check for planted in PLANTED.values() for check in planted.expects},
@@ -111,14 +111,14 @@ Rules: 3. Of these, `not built`: 1, `no rule` (explanation alone): 1.
 
 ## 2.1 One
 
-| Rule | What holds | Test |
+| Rule | Requirement | Test |
 |---|---|---|
 | 2.1.1 | A rule. | `test_spec_matrix.py::test_a_fault_of_a_page_is_found` (`tokens.type`) |
 | 2.1.2 | Another. | not built |
 
 ## 2.2 Two
 
-| Rule | What holds | Test |
+| Rule | Requirement | Test |
 |---|---|---|
 | 2.2.1 | An explanation. | no rule |
 """
