@@ -1,7 +1,7 @@
-"""The operator's own listener: stop, resume, see.
+"""The operator's own listener: stop, resume, status.
 
     POST /halt, POST /resume   {"scope": "all" | "chain 137" | "pair 137 WETH/USDC"}, signed
-    GET  /status               what is stopped and the counters, signed
+    GET  /status               stopped scopes and counters, signed
     GET  /healthz, /readyz     open; 200 or 503
 
 Requests are signed as those to makers are (spec 3.10), by a domain of `maker.admin.domains`.
@@ -39,14 +39,14 @@ def admin_surface(
     status: Callable[[], dict[str, Any]],
     not_ready: Callable[[], list[str]],
 ) -> RouteGroup:
-    """The routes.
+    """The routes of the admin listener.
 
     Args:
-        gate: that requires a signature.
-        domains: who may.
+        gate: admits signed requests only.
+        domains: domains that may use the routes.
         known: chain id -> pair ids that a scope may name.
         status: JSON of /status.
-        not_ready: reasons why /readyz fails; none when it is ready.
+        not_ready: reasons why /readyz fails; empty when it is ready.
     """
     allowed = {domain.encode() for domain in domains}
     surface = RouteGroup(encode_maker_error, body_bytes_max=limits.MAKER_REQUEST_BYTES_MAX)

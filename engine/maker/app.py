@@ -2,9 +2,9 @@
 
     nursery    server(s) · price sources · freshness · node reader · takers reader · kill switch
 
-Shut-down: listeners close, answers in flight go out, then everything else is cancelled.
+Shut-down: listeners close, answers in flight go out, then all other tasks are cancelled.
 
-The random part of nonceAndMeta, from the operating system, read in blocks.
+The random part of nonceAndMeta comes from the operating system, read in blocks.
 """
 
 import os
@@ -57,10 +57,10 @@ _NUMBERS_PER_READ = 1_024
 
 
 def random96_source(read: Callable[[int], bytes] = os.urandom) -> Callable[[], bytes]:
-    """A function that gives 12 unpredictable bytes each time, none twice.
+    """A function that gives 12 unpredictable bytes at each call, never the same twice.
 
     Args:
-        read: count of bytes -> so many unpredictable bytes.
+        read: number of bytes -> so many unpredictable bytes.
     """
     waiting: list[bytes] = []
     take = waiting.pop
@@ -82,7 +82,7 @@ _log = structlog.get_logger("cambist.maker")
 
 
 def halt_file(settings: Settings, folder: Path) -> Path:
-    """Where the kill switch is; `folder` is what a relative path starts from."""
+    """Path of the kill switch; `folder` is the start of a relative path."""
     named = settings.maker.halt_file if settings.maker else ""
     return folder / Path(named or f"{settings.state_dir}/halt").expanduser()
 
@@ -98,21 +98,21 @@ class MakerApp:
 
     Args:
         settings: with `[maker]`.
-        environ: where `env:` references of URLs lead.
-        folder: what relative paths of the settings start from.
+        environ: source of `env:` references in URLs.
+        folder: start of relative paths in the settings.
         clock: the wall clock.
-        place: which of how many processes this is; they divide funds and bounds among them.
+        place: number of this process among all; the processes divide funds and bounds among them.
         access_log: kept by the server.
         random: for jitter.
 
     Attributes:
-        chains, surfaces, feeds, prefixes: by chain id: its parts, routes, price feed and path.
+        chains, surfaces, feeds, prefixes: by chain id: its role, routes, price feed and path.
         scheme: http or https.
         switch: the kill switch.
         drained: `run` came to its end: every answer went out.
 
     Raises:
-        ConfigError: names the setting that is wrong.
+        ConfigError: names the setting at fault.
     """
 
     def __init__(
@@ -162,9 +162,10 @@ class MakerApp:
 
     @contextmanager
     def remembering(self) -> Iterator[None]:
-        """Around `run`: takes up what the last run promised; in the end writes down what still is.
+        """Around `run`: restores the last run's promises at the start, and writes the live promises at the
+        end.
 
-        Not in `run`, whose nursery would wrap the error.
+        This is not part of `run`, whose nursery would wrap the error.
 
         Raises:
             ConfigError: the state directory cannot be used, or another process uses it.
@@ -190,7 +191,7 @@ class MakerApp:
 
         Args:
             listener: of the surfaces; closed in the end.
-            admin_listener: of the admin surface, where one is configured.
+            admin_listener: of the admin surface, if one is configured.
         """
         transport = DialTransport(tls=client_tls(), connections_max=_CONNECTIONS_MAX, limits=_ANSWER_LIMITS)
         http = httpx.AsyncClient(transport=transport, timeout=HTTP_REQUEST_S)
@@ -216,7 +217,7 @@ class MakerApp:
             self.admin.drain()
 
     def not_ready(self) -> list[str]:
-        """Why firm quotes would be refused; nothing when they would not."""
+        """Reasons why firm quotes would be refused now; empty for none."""
         reasons = []
         now_ms = self._wall_ms()
         for chain_id, role in self.chains.items():
@@ -291,7 +292,7 @@ class MakerApp:
         chain = role.settings
         context, field = self._source_context(role), f"{role.field}.price_options"
         make_source = partial(load_source, chain.price_source, chain.price_options, context, field)
-        make_source()  # what is wrong with it is said at the start
+        make_source()  # so that its faults show at the start
         self.feeds[role.chain_id] = Feed(
             desk=role.desk,
             broadcast=role.broadcast,
@@ -386,7 +387,7 @@ class MakerApp:
             )
 
     def _revealed_urls(self) -> dict[int, tuple[str, str]]:
-        """chain id -> (of the node, of the takers), empty where there is none."""
+        """chain id -> (URL of the node, URL of the takers); empty text for none."""
         return {
             role.chain_id: (
                 self._url(role.settings.node_url, f"{role.field}.node_url"),
@@ -421,7 +422,7 @@ class MakerApp:
         )
 
     def _begin(self, memories: Iterable[QuoteMemory]) -> None:
-        """Take up what the last run promised; wait where it cannot be known."""
+        """Restore the last run's promises; hold back signatures if they are not known."""
         now_s = self._wall_ms() // 1_000
         for memory, role in zip(memories, self.chains.values(), strict=True):
             until_s = memory.begin(now_s)
@@ -432,7 +433,7 @@ class MakerApp:
                 )
 
     async def _watch_clock(self) -> None:
-        """Sign nothing while the system's clock has left ours: expiries would be wrong on one of them."""
+        """Sign nothing while the system's clock differs from ours: expiries would be wrong on one of them."""
         while True:
             await trio.sleep(CLOCK_LOOK_S)
             off_s = abs(self._clock.behind_ms()) / 1_000
@@ -461,7 +462,7 @@ class MakerApp:
 
 
 def _with_folder(settings: Settings, folder: Path) -> Settings:
-    """The settings with the certificate's files found from `folder`."""
+    """The settings with the certificate's files relative to `folder`."""
     tls = settings.server.tls
     if tls is None:
         return settings

@@ -1,8 +1,8 @@
-"""From a price source to the board, and from the board and the blacklist out to the consumers.
+"""Updates from a price source to the board, and from the board and the blacklist to the consumers.
 
 A big update is applied in slices of a fifth of a millisecond, each followed by a checkpoint, so that firm
-quotes are never kept waiting by it. A source that fails is started again; until it is back its prices grow
-old and leave by themselves.
+quotes never wait for it. A source that fails is started again; meanwhile its prices grow stale and are taken
+down.
 """
 
 import time
@@ -26,15 +26,15 @@ _log = structlog.get_logger("cambist.maker")
 
 
 class Feed:
-    """Keeps one chain's board current and publishes what changes.
+    """Keeps one chain's board current and publishes its changes.
 
     Args:
-        make_source: a new source each time; the last one failed.
-        refresh_ms: publish an unchanged price again after this.
+        make_source: makes a new source, at the start and after each failure.
+        refresh_ms: milliseconds after which an unchanged price is published again.
         random: for the jitter of restarts.
 
     Attributes:
-        updates, refused, restarts: how many grids were taken and refused, how often the source failed.
+        updates, refused, restarts: counts of accepted grids, refused grids and failures of the source.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Feed:
         self.updates = self.refused = self.restarts = 0
 
     async def follow_source(self) -> None:
-        """Apply what the source gives, for ever."""
+        """Apply the source's updates, for ever."""
         wait_s = SOURCE_PAUSE_S
         while True:
             started_at = trio.current_time()
@@ -68,7 +68,7 @@ class Feed:
                     async for update in updates:
                         await self.apply(update)
                 _log.warning("price source ended")
-            except Exception as error:  # noqa: BLE001  it is the maker's own code
+            except Exception as error:  # noqa: BLE001  the source may be the operator's own code
                 detail = error.detail if isinstance(error, CambistError) else repr(error)
                 _log.error("price source failed", detail=detail, exc_info=not isinstance(error, CambistError))
             self.restarts += 1
@@ -89,7 +89,7 @@ class Feed:
         self.publish()
 
     async def keep_fresh(self) -> None:
-        """Take stale prices down, repeat confirmed ones, let go of what has expired, for ever."""
+        """Take stale prices down, repeat confirmed ones, release expired promises, for ever."""
         while True:
             await trio.sleep(MAKER_TICK_S)
             now_ms = self._wall_ms()
@@ -107,7 +107,7 @@ class Feed:
             await trio.lowlevel.checkpoint()
 
     def publish(self) -> None:
-        """Send what changed to the consumers."""
+        """Send the changes to the consumers."""
         message = self._board.take_changes(self._wall_ms())
         if message is not None:
             self._broadcast.publish(message)

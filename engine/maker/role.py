@@ -1,6 +1,6 @@
-"""One chain of a market maker, put together from settings; everything wrong with them is said here.
+"""One chain of a market maker, put together from settings; this module reports every fault in them.
 
-Raises ConfigError that names the setting throughout.
+Every fault is a ConfigError that names the setting.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,12 +27,12 @@ from .stream import Broadcast
 
 
 class ChainRole(msgspec.Struct, frozen=True):
-    """What one chain consists of.
+    """The parts of one chain.
 
     Attributes:
         field: dotted name of its settings.
-        caps: token -> most raw units to promise; where there is no node, the funds themselves.
-        fixed_takers: those of the settings.
+        caps: token -> most raw units to promise; without a node, the funds themselves.
+        fixed_takers: takers of the settings.
     """
 
     chain_id: int
@@ -61,8 +61,8 @@ def build_chain(
     Args:
         maker: the role's part of `settings`.
         keys: name -> key of `[keys]`.
-        random96: unpredictable integers below 2^96.
-        share: how many processes divide funds and bounds among them.
+        random96: gives 12 unpredictable bytes per call.
+        share: number of processes that divide funds and bounds among them.
     """
     chain = maker.chains[chain_id]
     field = f"maker.chains.{chain_id}"

@@ -21,17 +21,17 @@ _log = structlog.get_logger("cambist.maker")
 async def serve_maker(
     settings: Settings, environ: Mapping[str, str], folder: Path, command: Sequence[str]
 ) -> int:
-    """Serve until told to stop.
+    """Serve until a signal ends the process.
 
     Args:
-        folder: what relative paths of the settings start from.
+        folder: start of relative paths in the settings.
         command: starts this program again, for the other processes.
 
     Returns:
         The exit status.
 
     Raises:
-        ConfigError: names the setting that is wrong; an address that cannot be listened on is one.
+        ConfigError: names the setting at fault, for example an address that cannot be listened on.
     """
     server = settings.server
     inherited = inherited_listener()
@@ -70,7 +70,7 @@ async def serve_maker(
 async def _serve_several(
     settings: Settings, environ: Mapping[str, str], folder: Path, command: Sequence[str]
 ) -> int:
-    """The parent: what is wrong with the settings is said once, here."""
+    """The parent process; it reports a fault in the settings once, before the processes start."""
     server = settings.server
     app = MakerApp(
         settings, environ=environ, folder=folder, clock=WallClock(), place=ProcessNumber(0, server.processes)

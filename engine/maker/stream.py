@@ -30,7 +30,7 @@ class Broadcast:
     """The consumers of one chain.
 
     Attributes:
-        messages: how many were published.
+        messages: number of published messages.
     """
 
     def __init__(self) -> None:
@@ -38,11 +38,11 @@ class Broadcast:
         self.messages = 0
 
     def __len__(self) -> int:
-        """How many consumers there are."""
+        """Number of consumers."""
         return len(self._sessions)
 
     def publish(self, message: bytes) -> None:
-        """Queue a message for everybody; a consumer that is too slow is closed."""
+        """Queue a message for every consumer; a consumer that is too slow is closed."""
         self.messages += 1
         if self._sessions:
             text = message.decode()
@@ -56,12 +56,13 @@ class Broadcast:
             session.scope.cancel()
 
     async def serve(self, socket: WebSocket, make_first: Callable[[], bytes | None]) -> None:
-        """Send the first message, then all that is published, until either side ends it.
+        """Send the first message, then all published messages, until either side ends it.
 
         Args:
-            make_first: called in the step from which on changes are sent, so none is missed; None refuses.
+            make_first: called in the step that starts the stream of changes, so that none is missed; None
+                refuses.
         """
-        await socket.until_sent()  # the handshake: a first message may be as large as it has to
+        await socket.until_sent()  # the handshake: the first message may have any size
         first = make_first()
         if first is None:
             await socket.aclose(_GOING_AWAY, STOPPED)

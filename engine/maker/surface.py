@@ -1,7 +1,7 @@
 """The five endpoints and the WebSocket of one chain, as routes.
 
-Every body but a firm quote's is encoded when what it shows changes, not when it is asked for. Requests are
-verified over their raw bytes before anything is decoded.
+Every body but a firm quote's is encoded when its content changes, not at the request. Requests are verified
+over their raw bytes before they are decoded.
 
 Source: spec 3.7, 3.10, 3.11.
 Choice: While trading is stopped /tokens, /pairs and /blacklist answer; /prices and /firm fail with 503.
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class ChainSurface:
-    """What one chain answers.
+    """The answers of one chain.
 
     Attributes:
-        surface: to be mounted.
-        requests: how many were let in.
+        surface: routes to be mounted.
+        requests: number of admitted requests.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ChainSurface:
         return self._pairs
 
     def prices(self, call: HttpCall) -> Reply:
-        """GET /prices; fails while trading is stopped: that is the off switch."""
+        """GET /prices; fails while trading is stopped, which is the off switch."""
         self._admit(call)
         if self._desk.halted:
             raise TradingStopped
@@ -90,7 +90,7 @@ class ChainSurface:
         return Reply(200, self._desk.answer(request.body, now_ms))
 
     def check_handshake(self, call: HttpCall) -> None:
-        """Refuse a WebSocket that is not signed, or any while trading is stopped."""
+        """Refuse an unsigned WebSocket, and every WebSocket while trading is stopped."""
         self._gate.admit(call.request, call.request.path, call.now_ms)
         if self._desk.halted:
             raise TradingStopped
@@ -100,7 +100,7 @@ class ChainSurface:
         await self._broadcast.serve(socket, self._first_message)
 
     def _first_message(self) -> bytes | None:
-        """The complete content; None if trading was stopped since the handshake was let in."""
+        """The complete content; None if trading was stopped after the handshake."""
         return None if self._desk.halted else self._board.first_message(self._blacklist.json())
 
     def _admit(self, call: HttpCall) -> None:

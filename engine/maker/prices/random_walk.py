@@ -1,7 +1,7 @@
-"""Prices that walk at random, the same way for the same seed: for devnets, demos and load.
+"""Prices that walk at random, reproducibly for a seed: for devnets, demos and load.
 
-    seed          every pair's walk follows from it and the pair's id
-    interval_ms   a step, and an update of all pairs, this often
+    seed          start of every pair's walk, together with the pair's id
+    interval_ms   time between two steps, each of which updates all pairs
     pairs         by pair id:
       start           mid price, a decimal string; the walk stays between a quarter and four times of it
       decimals        digits after the point in prices
@@ -9,13 +9,13 @@
       levels          on each side
       level_bps       between two levels of a side
       size            base amount of the best level, a decimal string
-      growth_percent  how much more each further level holds
+      growth_percent  growth of the amount from each level to the next
       volatility_bps  the largest step of the mid, up or down
-      skew_bps        how far the mid leans up once `skew_scale` base tokens were sold (down: bought)
-      skew_scale      the exposure at which the lean is whole; beyond, it grows no more
+      skew_bps        shift of the mid up once `skew_scale` base tokens were sold (down: bought)
+      skew_scale      exposure of the full shift; beyond it the shift grows no more
 
-All arithmetic is on integers. Bids are rounded down and asks up, levels of a side are one tick apart at
-least, and best bid and ask too: no book ever crosses.
+All arithmetic is on integers. Bids are rounded down and asks up; levels of a side are at least one tick
+apart, and so are best bid and ask: no book ever crosses.
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -41,7 +41,7 @@ _BASE_DECIMALS_MAX = 8  # digits of a shown amount, or fewer where the token has
 
 
 class WalkOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """See the module."""
+    """Options; see the module."""
 
     seed: int = 0
     interval_ms: int = 1_000
@@ -53,7 +53,7 @@ class WalkOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class PairOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """See the module."""
+    """Options of a pair; see the module."""
 
     start: str
     decimals: int = 4
@@ -88,7 +88,7 @@ class Walk:
         field: dotted name of the options in errors.
 
     Raises:
-        ConfigError: a decimal string is none, or `start` has too few ticks to walk on.
+        ConfigError: a text is no decimal, or `start` has too few ticks to walk on.
     """
 
     def __init__(self, options: PairOptions, base_decimals: int, random: Random, field: str) -> None:
@@ -130,7 +130,7 @@ class Walk:
         return PriceGrid(tuple(bids), tuple(asks))
 
     def _lean(self, exposure: Decimal) -> int:
-        """By how many thousandths of a basis point the mid is shifted."""
+        """Shift of the mid, in thousandths of a basis point."""
         sold, one = exposure.as_integer_ratio()
         mantissa, scale = self._scale
         whole = self._options.skew_bps * _STEPS_PER_BPS
@@ -156,7 +156,7 @@ class RandomWalk:
             )
 
     async def updates(self) -> AsyncGenerator[dict[str, PriceGrid], None]:
-        """All pairs, at once and then every `interval_ms`."""
+        """Yield all pairs, at once and then every `interval_ms`."""
         while True:
             yield {
                 pair_id: walk.grid(self._context.exposure(pair_id)) for pair_id, walk in self._walks.items()
@@ -167,7 +167,7 @@ class RandomWalk:
 
 
 def _amounts(options: PairOptions, base_decimals: int, field: str) -> list[str]:
-    """Of each level: the size, grown level by level, cut to what is shown."""
+    """Amount of each level: the size, grown level by level, cut to the shown digits."""
     digits = min(base_decimals, _BASE_DECIMALS_MAX)
     size = rescale_down(*_decimal(options.size, f"{field}.size"), digits)
     if size == 0:
@@ -180,7 +180,7 @@ def _amounts(options: PairOptions, base_decimals: int, field: str) -> list[str]:
 
 
 def _text(units: int, decimals: int) -> str:
-    """With all of its decimals, for columns of one width are read fastest."""
+    """The number with all of its decimals, since columns of one width are read fastest."""
     whole, fraction = divmod(units, POWERS_OF_TEN[decimals])
     return f"{whole}.{fraction:0{decimals}}" if decimals else str(whole)
 

@@ -1,18 +1,18 @@
-"""Prices as they were recorded.
+"""Prices from a recording.
 
 A recording is NDJSON: one line per update, as `encode_record` writes it,
 
     {"at_ms": 1795000000000, "prices": {"WETH/USDC": {"bids": [["2499.5", "1"]], "asks": [["2500.5", "1"]]}}}
 
 with the time of the update in Unix milliseconds and the grids that changed or were confirmed in it, in the
-shape of GET /prices. The first line plays at once, each other as long after it as it was recorded.
+shape of GET /prices. The first line plays at once, each other line at its recorded distance from the first.
 
     path    of the recording; relative to the settings file
     speed   2 plays it twice as fast
     loop    start again at its end
 
-The file, no pipe, is read in pieces of 64 KiB while it plays, and a line is at most 1 MiB. A line that is
-longer, or not such a record, is reported with its number and skipped; after 100 of them no more are reported.
+The file, no pipe, is read in pieces of 64 KiB while it plays, and a line is at most 1 MiB. A longer line, or
+a line that is no such record, is reported with its number and skipped; after 100 of them the reports stop.
 There is a checkpoint after each line and after each grid.
 
 Without `loop` a replay ends with its recording: the last prices leave after `price_life_ms`. A line recorded
@@ -36,11 +36,11 @@ from .source import Grid, SourceContext, normalise_grid, read_options
 LINE_BYTES_MAX = 1 << 20
 PIECE_BYTES = 64 << 10
 REPORTS_MAX = 100
-LOOP_S_MIN = 1.0  # one pass takes at least this long, whatever its lines say
+LOOP_S_MIN = 1.0  # least duration of one pass, even of an empty recording
 
 
 class ReplayOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """See the module."""
+    """Options; see the module."""
 
     path: str
     speed: float = 1.0
@@ -52,7 +52,7 @@ class ReplayOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True):
-    """One line; its grids are still to be decoded."""
+    """One line; its grids are not decoded yet."""
 
     at_ms: Annotated[int, Meta(ge=0, le=JSON_INT_MAX)]
     prices: Annotated[dict[str, Raw], Meta(max_length=MAKER_ENTRIES_MAX)]
@@ -66,7 +66,7 @@ def encode_record(at_ms: int, prices: Mapping[str, Grid]) -> bytes:
     """The line, with its newline, that replays an update.
 
     Raises:
-        InvalidInput: a grid is none, or the line would be longer than LINE_BYTES_MAX.
+        InvalidInput: a grid is invalid, or the line would be longer than LINE_BYTES_MAX.
     """
     grids = {pair_id: normalise_grid(pair_id, grid) for pair_id, grid in prices.items()}
     line = encode({"at_ms": at_ms, "prices": grids}) + b"\n"
@@ -85,7 +85,7 @@ class Replay:
         self._reports = 0
 
     async def updates(self) -> AsyncGenerator[dict[str, PriceGrid], None]:
-        """Every record at its time."""
+        """Yield every record at its time."""
         while True:
             passed_at = trio.current_time() + LOOP_S_MIN
             with self._open() as file:
@@ -106,7 +106,7 @@ class Replay:
             await trio.sleep_until(passed_at)
 
     def _open(self) -> IO[bytes]:
-        if self._path.exists() and not self._path.is_file():  # a pipe would wait for whoever writes to it
+        if self._path.exists() and not self._path.is_file():  # opening a pipe would wait for its writer
             raise ConfigError(str(self._path), "cannot be read: it is no regular file")
         try:
             return self._path.open("rb")
@@ -114,7 +114,7 @@ class Replay:
             raise ConfigError(str(self._path), f"cannot be read: {error.strerror}") from None
 
     def _records(self, file: IO[bytes]) -> Iterator[tuple[int, dict[str, PriceGrid]] | None]:
-        """The records; None where there is none yet: after each grid, and for a bad or empty line."""
+        """The records; None between them: after each grid, and for a bad or empty line."""
         for number, line in lines(file):
             if line is None:
                 self._report_line(number, f"longer than {LINE_BYTES_MAX} bytes")
@@ -138,10 +138,10 @@ class Replay:
 
 
 def lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
-    """(number, line without its end) of a file, None for one that is too long; read in pieces.
+    """(number, line without its end) of a file, None for an overlong line; read in pieces.
 
-    While a line that is too long goes on, each of its pieces gives an empty line of its number, so that
-    others have their turn.
+    While an overlong line goes on, each of its pieces gives an empty line of its number, so that other tasks
+    get their turn.
     """
     number, held, too_long = 1, b"", False
     while piece := file.read(PIECE_BYTES):

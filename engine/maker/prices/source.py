@@ -1,4 +1,4 @@
-"""What a price source is, and how the one that the settings name is found.
+"""The interface of a price source, and the loading of the source that the settings name.
 
 A maker's own source is a class of two methods:
 
@@ -10,12 +10,13 @@ A maker's own source is a class of two methods:
                 await trio.sleep(0.5)
 
 and `price_source = "my_prices:MyPrices"` names it: module and class, from the settings file's folder or from
-what is installed. An update gives grids by pair: a pair it lacks is unchanged, `{}` disables one. Prices are
-confirmed by being given: one that is not given again within the chain's `price_life_ms` is taken down, so a
-source repeats what still holds. A source that raises is made anew and started again, with back-off.
+the installed modules. An update gives grids by pair: an absent pair is unchanged, `{}` disables a pair. Each
+update confirms the prices in it: a price without a confirmation within the chain's `price_life_ms` is taken
+down, so a source repeats prices that still hold. A source that raises is made anew and started again, with
+back-off.
 
-The constructor reads its options and does no I/O: it is also called to try them when the maker starts. Waits
-are trio's alone, so that tests own the time.
+The constructor reads its options and does no I/O: it is also called to test them when the maker starts. Waits
+go through trio alone, so that tests control the time.
 """
 
 import importlib
@@ -62,16 +63,16 @@ class SourcePair(Struct, frozen=True):
 
 
 class SourceContext(Struct, frozen=True, kw_only=True):
-    """What a source is given beside its options.
+    """The environment of a source, beside its options.
 
     Attributes:
-        chain_id: of the chain it prices.
+        chain_id: chain of the prices.
         pairs: by pair id.
         now_ms: the wall clock, Unix milliseconds.
-        folder: where relative file names start: the folder of the settings file.
-        secret: reads what an option refers to: (env:NAME or file:PATH, dotted name of the option).
-        exposure: pair id -> base tokens that the maker has sold by its fills and its open quotes, less those
-            it has bought; what an inventory skew leans against.
+        folder: start of relative file names: the folder of the settings file.
+        secret: reads the secret of an option: (env:NAME or file:PATH, dotted name of the option).
+        exposure: pair id -> base tokens that the maker has sold by its fills and its open quotes, less bought
+            ones; input of an inventory skew.
         report: one line for the operator's log.
         field: dotted name of the options in errors, `maker.chains.1.price_options`; `load_source` sets it.
     """
@@ -92,7 +93,7 @@ class PriceSource(Protocol):
     def __init__(self, options: Mapping[str, Any], context: SourceContext) -> None: ...
 
     def updates(self) -> AsyncGenerator[Mapping[str, Grid], None]:
-        """Grids by pair id, for ever. Closing the generator releases what it holds."""
+        """Yield grids by pair id, for ever. Closing the generator releases its resources."""
         ...
 
 
@@ -107,8 +108,8 @@ def load_source(
         field: dotted name of the options; that of `price_source` stands beside it.
 
     Raises:
-        ConfigError: names the setting: no such module or class, one that is no price source, or options that
-            it does not take.
+        ConfigError: names the setting: no such module or class, a class that is no price source, or options
+            that the source refuses.
     """
     context = msgspec.structs.replace(context, field=field)
     source_class = _source_class(name, context.folder, f"{field.removesuffix('price_options')}price_source")
@@ -121,7 +122,7 @@ def load_source(
 
 
 def read_options(kind: type[Options], options: Mapping[str, Any], context: SourceContext) -> Options:
-    """A source's options as its struct; numbers may stand in quotes, as they do in the environment.
+    """A source's options as its struct; numbers may stand in quotes, as in the environment.
 
     Args:
         kind: a msgspec Struct; give it `forbid_unknown_fields=True`.
@@ -141,11 +142,11 @@ def read_options(kind: type[Options], options: Mapping[str, Any], context: Sourc
 
 
 def normalise_grid(pair_id: str, value: Grid) -> PriceGrid:
-    """A grid as given by a source, as an immutable PriceGrid; its levels are judged when the book is built.
+    """A source's grid as an immutable PriceGrid; its levels are checked when the book is built.
 
     Raises:
-        InvalidInput: names pair, side and level: not a grid, or a price or amount that is neither a string
-            nor a Decimal. Floats are refused, for no float touches money.
+        InvalidInput: names pair, side and level: the value is no grid, or a price or amount is neither a
+            string nor a Decimal. Floats are refused, since they are not exact.
     """
     field = f"prices.{pair_id}"
     if isinstance(value, PriceGrid):

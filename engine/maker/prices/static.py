@@ -1,15 +1,15 @@
 """Prices from a file that is read again whenever it changes.
 
     path        JSON or TOML by its ending, the shape of GET /prices; relative to the settings file
-    poll_ms     how often the file is looked at
-    refresh_ms  how often unchanged prices are confirmed
-    age_max_ms  a file not written for so long is not confirmed; 0, the default, for one that a person keeps
+    poll_ms     between two looks at the file
+    refresh_ms  between two confirmations of unchanged prices
+    age_max_ms  an older file is not confirmed; 0, the default, for a file that a person edits
 
-A change is seen by time, size and inode, so replacing the file by renaming another onto it (the safe way to
-write it) and writing in place both work; each version is read once more at the poll after, in case it was
-still being written within the same tick of the file system's clock.
+A change shows in time, size or inode, so that both ways of writing work: renaming another file onto it (the
+safe way) and writing in place. Each version is read once more at the next poll, in case a write fell into the
+same tick of the file system's clock.
 
-Reads are synchronous, so they are bounded: 1 MiB of JSON, 64 KiB of TOML, whose parser is slow, and no pipe.
+Reads are synchronous and therefore bounded: 1 MiB of JSON, 64 KiB of TOML, whose parser is slow, and no pipe.
 Grids are read and their books checked one by one with a checkpoint after each.
 
 A static file with any mistake, as one crossed pair, is reported and not used at all. A pair that a new static
@@ -42,7 +42,7 @@ _decode_json = msgspec.json.Decoder().decode
 
 
 class StaticOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """See the module."""
+    """Options; see the module."""
 
     path: str
     poll_ms: int = 200
@@ -72,7 +72,7 @@ class StaticPrices:
         self._said = ""
 
     async def updates(self) -> AsyncGenerator[dict[str, PriceGrid], None]:
-        """The file's prices when they change, and every `refresh_ms` while they are what it says."""
+        """Yield the file's prices when they change, and every `refresh_ms` while the file confirms them."""
         poll_s, refresh_s = self._options.poll_ms / 1_000, self._options.refresh_ms / 1_000
         prices: dict[str, PriceGrid] = {}
         in_force = False
@@ -95,14 +95,14 @@ class StaticPrices:
             await trio.sleep_until(wake_at)
 
     def _changed(self) -> bytes | None:
-        """The file's content if it is another than last time."""
+        """The file's content if it has changed since the last call."""
         try:
             status = self._path.stat()
             signature = (status.st_mtime_ns, status.st_size, status.st_ino)
             if signature == self._signature and self._settled:
                 return None
             self._settled = signature == self._signature
-            is_file = stat.S_ISREG(status.st_mode)  # to open a pipe would wait for whoever writes to it
+            is_file = stat.S_ISREG(status.st_mode)  # opening a pipe would wait for its writer
             raw = self._content() if is_file else None
         except OSError as error:
             self._unreadable(error.strerror)
@@ -125,7 +125,7 @@ class StaticPrices:
         self._say(f"cannot be read: {why}")
 
     def _is_old(self) -> bool:
-        """Whether whoever writes the file has stopped; the same content written anew is new."""
+        """Whether the file's writer has stopped; the same content written anew counts as new."""
         age_max_ms = self._options.age_max_ms
         if not age_max_ms or self._signature is None:
             return False
@@ -135,7 +135,7 @@ class StaticPrices:
         return age_ms > age_max_ms
 
     async def _read(self, raw: bytes) -> dict[str, PriceGrid] | None:
-        """The prices of a version; None, and a report, if there is anything wrong with them."""
+        """The prices of a version; None, after a report, for any mistake in them."""
         try:
             grids: dict[str, PriceGrid] = {}
             for pair_id, value in self._pairs(raw).items():
@@ -151,7 +151,7 @@ class StaticPrices:
         return grids
 
     def _pairs(self, raw: bytes) -> dict[str, Any]:
-        """What the file has of each pair; of JSON still to be decoded."""
+        """The file's entry of each pair; entries of JSON are not decoded yet."""
         tree = _parse(raw, is_toml=self._path.suffix == ".toml")
         if not isinstance(tree, dict) or tree.keys() != {"prices"} or not isinstance(tree["prices"], dict):
             raise InvalidInput(expected="one object, `prices`", got=tree)
@@ -162,7 +162,7 @@ class StaticPrices:
         return pairs
 
     def _say(self, text: str) -> None:
-        """Report once, not at every poll."""
+        """Report a text once, not at every poll."""
         if text != self._said:
             self._said = text
             self._context.report(f"{self._path}: {text}")

@@ -1,6 +1,6 @@
-"""Users who get no firm quote: from the settings for good, or for a time. Pure; time is passed in.
+"""Users who get no firm quote: permanently from the settings, or for a time. Pure; time is passed in.
 
-A full blacklist takes no new user in for a time; the user receives the refusal nonetheless.
+A full blacklist takes in no further user; the user receives the refusal nonetheless.
 
 Source: spec 3.7.6 (no duplicates), 3.9.11 (a success without `order`).
 """
@@ -29,11 +29,11 @@ class Blacklist:
         self._json: bytes | None = None
 
     def __len__(self) -> int:
-        """How many members there are."""
+        """Number of members."""
         return len(self.users)
 
     def add(self, user: bytes, until_s: int) -> bool:
-        """Take a user in until a time (Unix seconds); False if it is there already, or no more fit."""
+        """Take a user in until a time (Unix seconds); False for a known user or a full list."""
         if user in self.users or len(self.users) >= limits.MAKER_BLACKLIST_MAX:
             return False
         self.users[user] = _json(user)
@@ -43,14 +43,14 @@ class Blacklist:
         return True
 
     def release_expired(self, now_s: int, count_max: int = RELEASED_AT_ONCE) -> None:
-        """Let go of those whose time is over, of `count_max` at most."""
+        """Remove users whose time is over, at most `count_max`."""
         while self._until and self._until[0][0] <= now_s and count_max:
             count_max -= 1
             del self.users[heappop(self._until)[1]]
             self._json = None
 
     def take_added(self) -> bytes | None:
-        """The JSON array of who was taken in since the last call; None for nobody."""
+        """The JSON array of users added since the last call; None for none."""
         if not self._added:
             return None
         added, self._added = self._added, []

@@ -1,7 +1,7 @@
-"""What the maker shows of one chain: its tokens and pairs, and of each pair the grid in force. No I/O.
+"""The shown state of one chain: its tokens and pairs, and the grid in force of each pair. No I/O.
 
-A grid is checked and built aside, then shown in one step; a bad one costs only its pair, which is shown
-disabled until a good one comes: neither the old price nor the bad one may be signed. What is shown is kept
+A grid is checked and built aside, then shown in one step; a bad grid costs only its pair, which is shown
+disabled until a good grid comes: neither the old price nor the bad one may be signed. The shown state is kept
 encoded, per pair, so that /prices and the first socket message are one join.
 
     absent side of a source's grid   shown as `[]`: strict consumers skip a pair that lacks a side
@@ -24,7 +24,7 @@ _NO_GRID = PriceGrid()
 
 
 def message_tail(message: str) -> bytes:
-    """The end of a body: its `message`, if there is one, and the brace."""
+    """The end of a body: its `message`, if any, and the brace."""
     return b',"message":%b}' % encode(message) if message else b"}"
 
 
@@ -33,11 +33,11 @@ class PairState:
 
     Attributes:
         book: None while the pair is disabled.
-        updated_ms: when its source last confirmed the price.
-        halted: the operator stopped it.
-        retired: for good.
-        fragment: what is shown, as JSON.
-        published_ms: when it last went out over the socket.
+        updated_ms: time of the source's last confirmation of the price.
+        halted: the operator stopped the pair.
+        retired: the pair is withdrawn for good.
+        fragment: shown grid, as JSON.
+        published_ms: time of the last message over the socket.
     """
 
     __slots__ = (
@@ -83,7 +83,7 @@ class Board:
 
     Attributes:
         tokens_body, pairs_body: as GET answers them.
-        withheld: nothing is quoted now, so nothing is shown.
+        withheld: the chain quotes nothing now, so it shows no prices.
         price_life_ms: an older price is neither shown nor signed.
         pairs: by id, in the order of the settings.
         dirty: pairs whose shown price changed and has not been published.
@@ -112,7 +112,7 @@ class Board:
         """Take a grid from the source; `{}` (both sides absent) disables the pair.
 
         Raises:
-            InvalidInput: no such pair, or a grid that cannot be quoted; the pair is disabled then.
+            InvalidInput: unknown pair, or a grid that cannot be quoted, which disables the pair.
         """
         state = self.pairs.get(pair_id)
         if state is None:
@@ -135,14 +135,14 @@ class Board:
         self._show(state, now_ms, changed=True)
 
     def disable(self, pair_id: str) -> None:
-        """Quote a pair no more until a good grid comes; nothing for one that there is not."""
+        """Stop quoting a pair until a good grid comes; an unknown pair is ignored."""
         state = self.pairs.get(pair_id)
         if state is not None:
             state.grid, state.book = _NO_GRID, None
             self._show(state, state.updated_ms, changed=True)
 
     def refresh(self, now_ms: int) -> None:
-        """Show every pair as it is to be shown now; stale ones go."""
+        """Bring every pair's shown state up to date; stale prices go."""
         for state in self.pairs.values():
             self._show(state, now_ms)
 
@@ -164,7 +164,7 @@ class Board:
         )
 
     def take_changes(self, now_ms: int) -> bytes | None:
-        """The socket message of what changed since the last call; None if nothing did."""
+        """The socket message of the changes since the last call; None for none."""
         if not self.dirty:
             return None
         changed, self.dirty = self.dirty, {}
@@ -173,7 +173,7 @@ class Board:
         return b'{"prices":{%b}}' % self._joined(changed.values())
 
     def mark_for_refresh(self, now_ms: int, refresh_ms: int) -> None:
-        """Publish again what was confirmed since it was last published, `refresh_ms` ago."""
+        """Queue confirmed prices whose last publication is `refresh_ms` old."""
         for state in self.pairs.values():
             confirmed = state.updated_ms > state.published_ms
             if state.fragment is not _EMPTY and confirmed and now_ms - state.published_ms >= refresh_ms:

@@ -1,10 +1,10 @@
-"""The maker's funds from a node: balances, allowances and what became of its live quotes, at one block.
+"""The maker's funds from a node: balances, allowances and the state of its live quotes, at one block.
 
-All reads of a round are pinned to one block, and expired quotes are released by that block's time: so a fill
-shows in the balance and in the quote's remainder at once, and nothing is released that an unread block could
-still fill. A round older than the last one is not believed: it is another, lagging node behind the same
-name, or a reorganisation that is not over. Only after twice `stale_s` of that, and long since silent, we
-conclude that the chain was rolled back.
+All reads of a round are pinned to one block, and expired quotes are released by that block's time: a fill
+then shows in the balance and in the quote's remainder at once, and no quote is released that an unread block
+could still fill. A round older than the last one is not believed: it comes from a lagging node behind the
+same name, or from an unfinished reorganisation. Only after twice `stale_s` of such rounds, long after quoting
+has stopped, does the maker conclude that the chain was rolled back.
 
 With node_head_max_s = 0, for devnets that mine on demand, quotes are released by the process's clock.
 
@@ -31,16 +31,16 @@ _log = structlog.get_logger("cambist.maker")
 
 
 class FundsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read, and how stale it may be.
+    """Scope of the reads, and their bounds on age.
 
     Attributes:
-        maker, contract: 20 bytes; whose funds, and the spender.
-        caps: token -> most raw units to promise, whatever the balance.
-        processes: how many divide the funds.
-        promise_s: how long a promise lives at most.
+        maker, contract: 20 bytes; owner and spender of the funds.
+        caps: token -> most raw units to promise, even of a larger balance.
+        processes: number of processes that divide the funds.
+        promise_s: longest life of a promise.
         every_s: between two rounds.
-        stale_s: without a round for so long nothing more is signed.
-        head_max_s: how old the latest block may be; 0 does not look.
+        stale_s: age of the last round after which no quote is signed.
+        head_max_s: largest age of the latest block; 0 turns the check off.
     """
 
     maker: bytes
@@ -54,7 +54,7 @@ class FundsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MakerFunds:
-    """Keeps the holdings of one chain as the node tells."""
+    """Keeps the holdings of one chain current with the node."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class MakerFunds:
         """One round, at the latest block: funds of all tokens and the state of some live quotes, in turn.
 
         Raises:
-            ChainError: nothing was changed.
+            ChainError: the round changed nothing.
         """
         settings, node, ledger = self._settings, self._node, self._desk.ledger
         head = await node.head()
@@ -134,7 +134,7 @@ class MakerFunds:
         self._desk.withhold("funds", "")
 
     def _check(self, block: int, time_s: int) -> None:
-        """Refuse a head that is behind: its balances are those of another time."""
+        """Refuse a head that is behind: its balances are outdated."""
         settings = self._settings
         waited_s = trio.current_time() - self._read_at
         if block < self._block and waited_s < 2 * settings.stale_s:
@@ -154,7 +154,7 @@ def _word(answer: bytes) -> int:
     """A uint256 that a call returned.
 
     Raises:
-        ChainError: it returned something else; no contract is there, most likely.
+        ChainError: the data is no word; most likely the address has no contract.
     """
     if len(answer) != 32:
         raise ChainError(f"expected one word from a contract, got {len(answer)} bytes")
@@ -165,7 +165,7 @@ def _words(answer: bytes, count: int) -> list[int]:
     """A uint256[] of `count` elements that a call returned.
 
     Raises:
-        ChainError: it returned something else.
+        ChainError: the data is no such array.
     """
     head = (32).to_bytes(32, "big") + count.to_bytes(32, "big")
     if len(answer) != 64 + 32 * count or not answer.startswith(head):

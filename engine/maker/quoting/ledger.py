@@ -1,17 +1,16 @@
-"""What the maker has promised: live firm quotes, reserved until they cannot be filled any more. Pure.
+"""The maker's promises: live firm quotes, reserved until they cannot be filled any more. Pure.
 
-    promised --the chain says: filled (in part)--> smaller --it says: never seen (reorganised)--> whole again
-    promised --expiry + grace--> released; what was never filled counts as unused --window--> forgotten
+    promised --the chain reports a fill (in part)--> smaller --it reports "never seen" (reorganised)--> whole
+    again promised --expiry + grace--> released; a quote without a fill counts as unused --window--> forgotten
 
 A promise holds its maker amount back from the token's funds and its notional from the pair's bound. The
 grace is for chains whose clock is behind ours: a quote can be filled until a block is later than its expiry.
 A filled promise is remembered until then too, so that a fill that is undone is reserved again.
 
-How several processes divide funds without telling one another what they promised.
-
-Each of N processes may promise up to its share, floor(funds / N). When funds fall, by a fill or a withdrawal,
-promises made under a larger share are still alive; so a process assumes the worst of the others, that each
-has promised the largest share of the time that a promise lives:
+Several processes divide funds without exchanging their promises. Each of N processes may promise up to its
+share, floor(funds / N). When funds fall, by a fill or a withdrawal, promises made under a larger share are
+still alive; so a process assumes the worst of the others: each has promised the largest share of the time
+that a promise lives:
 
     mine = min(floor(funds / N), funds - (N - 1) x largest share of that time)
 
@@ -23,8 +22,9 @@ A quote counts as unused from its signature until it fills or its window passes.
 UNUSED_REMEMBERED_MAX unused quotes and forgets the oldest first.
 
 Choice: A quote that the maker cancels on chain counts as filled: the contract does not distinguish them.
-Guarantees: what all processes may promise is never more than the funds, as long as all of them read the
-chain more often than funds go up and down again.
+Guarantees: all processes together never promise more than the funds, as long as all of them read the chain
+    more
+often than funds go up and down again.
 """
 
 from collections import deque
@@ -40,8 +40,8 @@ class Share:
     """One process's part of one token's funds.
 
     Args:
-        count: how many processes there are.
-        lifetime_s: how long a promise lives at most.
+        count: number of processes.
+        lifetime_s: longest life of a promise.
     """
 
     __slots__ = ("_count", "_largest", "_lifetime_s")
@@ -52,7 +52,7 @@ class Share:
         self._largest: deque[tuple[int, int]] = deque()  # (until, share): shares fall from left to right
 
     def of(self, funds: int, now_s: int) -> int:
-        """What this process may promise, given what all of them have; raw units."""
+        """Raw units that this process may promise, given the possible promises of the others."""
         share = funds // self._count
         largest = self._largest
         while largest and largest[-1][1] <= share:
@@ -88,12 +88,12 @@ class MakerHolding:
 
 
 class Exposure:
-    """What one pair's promises amount to.
+    """Totals of one pair's promises.
 
     Attributes:
-        notional: of the live ones, in raw units of the quote token.
-        base_sold: net, in raw units of the base token: live ones and fills, less what was bought.
-        one_max, open_max: bounds of one quote's notional and of `notional`; None sets none.
+        notional: of live promises, in raw units of the quote token.
+        base_sold: net, in raw units of the base token: live promises and fills, less bought amounts.
+        one_max, open_max: bounds of one quote's notional and of `notional`; None sets no bound.
     """
 
     __slots__ = ("base_sold", "notional", "one_max", "open_max")
@@ -110,9 +110,9 @@ class Promise(Struct, gc=False):
 
     Attributes:
         release_s: Unix seconds after which it cannot be filled.
-        amount, notional, base_sold: as signed, in raw units; what the maker buys of base is negative.
-        left: of `amount`, what can still be filled.
-        used: some of it was filled.
+        amount, notional, base_sold: as signed, in raw units; base that the maker buys is negative.
+        left: part of `amount` that can still be filled.
+        used: part of it was filled.
         live: it is not released yet.
     """
 
@@ -133,9 +133,9 @@ class QuoteLedger:
     """The live promises of one chain.
 
     Args:
-        live_max: how many promises may be live.
+        live_max: most live promises.
         unused_max: unused quotes of one user within the window; 0 sets no bound.
-        unused_window_s: how long an unused quote is remembered after its expiry.
+        unused_window_s: seconds after its expiry for which an unused quote is remembered.
     """
 
     __slots__ = ("_live_max", "_queue", "_turn", "_unused", "_unused_by_user", "_unused_max", "_window_s")
@@ -145,16 +145,16 @@ class QuoteLedger:
         self._unused_max = unused_max
         self._window_s = unused_window_s
         self._queue: deque[Promise] = deque()  # by release time, since every quote lives equally long
-        self._turn = 0  # which of the queue `take_turns` gives next
+        self._turn = 0  # index in the queue where `take_turns` goes on
         self._unused: deque[tuple[int, bytes]] = deque()
         self._unused_by_user: dict[bytes, int] = {}
 
     def __len__(self) -> int:
-        """How many promises are live."""
+        """Number of live promises."""
         return len(self._queue)
 
     def admits(self, user: bytes, now_s: int) -> bool:
-        """Whether `user` has fewer unused quotes than one may have; some of what expired is released."""
+        """Whether `user` has fewer unused quotes than the bound; releases some of the expired quotes."""
         queue, unused = self._queue, self._unused
         if (queue and queue[0].release_s < now_s) or (unused and unused[0][0] < now_s):
             self.release_expired(now_s)
@@ -164,7 +164,7 @@ class QuoteLedger:
         """Pass if one more promise of `amount` and `notional` can be kept.
 
         Raises:
-            FirmRefused: it cannot; the message says which bound was hit, not where the bound is.
+            FirmRefused: the promise would exceed a bound; the message names the bound, not its value.
         """
         if holding.quote_max is not None and amount > holding.quote_max:
             raise FirmRefused(message="Notional limit", detail="makerAmount is above what one quote may give")
@@ -191,7 +191,7 @@ class QuoteLedger:
         """Hold a checked promise until `EXPIRY_GRACE_S` past its expiry.
 
         Args:
-            base_sold: raw units of the pair's base token that the maker gives; what it gets is negative.
+            base_sold: raw units of the pair's base token that the maker gives; negative if it gets them.
         """
         promise = Promise(
             expiry_s + EXPIRY_GRACE_S,
@@ -214,14 +214,14 @@ class QuoteLedger:
         return promise
 
     def release_expired(self, now_s: int, count_max: int = RELEASED_AT_ONCE) -> bool:
-        """Let go of what cannot be filled any more, and forget what was unused long ago.
+        """Release quotes that cannot be filled any more, and forget old unused quotes.
 
         Args:
-            now_s: the time; where there is a node, that of the block whose balances are known.
-            count_max: how many of each at most.
+            now_s: the time; with a node, that of the block whose balances are known.
+            count_max: most releases, and most forgotten quotes.
 
         Returns:
-            Whether there is more of it.
+            Whether more are due.
         """
         queue, unused = self._queue, self._unused
         left = count_max
@@ -241,12 +241,12 @@ class QuoteLedger:
         return not (left and count_max)
 
     def settle(self, promise: Promise, remaining: int) -> None:
-        """What the chain says of one promise now, whatever it said before.
+        """Set the state of one promise from the chain's answer.
 
         Args:
-            promise: one that is released by now is left alone.
-            remaining: as the contract's `remaining`: 0 never seen, 1 filled or cancelled, else what is left
-                of the maker amount plus 1.
+            promise: ignored if it is already released.
+            remaining: as the contract's `remaining`: 0 never seen, 1 filled or cancelled, else the rest of
+                the maker amount plus 1.
         """
         if not promise.live:
             return
@@ -263,11 +263,11 @@ class QuoteLedger:
         promise.used = used
 
     def promises(self) -> list[Promise]:
-        """All live ones, in the order of their release."""
+        """All live promises, in the order of their release."""
         return list(self._queue)
 
     def take_turns(self, count: int) -> list[Promise]:
-        """The next `count` live promises, one after the other, and from the first again after the last."""
+        """The next `count` live promises in turn; after the last the first follows again."""
         if self._turn >= len(self._queue):
             self._turn = 0
         taken = list(islice(self._queue, self._turn, self._turn + count))
@@ -283,7 +283,7 @@ class QuoteLedger:
 
 
 def _part(whole: int, promise: Promise) -> int:
-    """The share of `whole` that belongs to what is left of a promise."""
+    """The share of `whole` that belongs to the unfilled part of a promise."""
     if promise.left == promise.amount:
         return whole
     return div_down(whole * promise.left, promise.amount)

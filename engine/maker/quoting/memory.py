@@ -2,12 +2,13 @@
 
     start --file says `running`--> the last run ended badly: hold until its quotes expired
           --file has quotes------> the last run ended well: they are promised again
-          --no file--------------> nothing was promised
-    running: the file says so and how long quotes live; a good end replaces it by the live quotes, and by
-             the hold, if it is not over: the quotes of a crash before are nobody's to know
+          --no file--------------> no promises exist
+    running: the file says so, with the life of its quotes; a good end replaces it by the live quotes, and by
+             the hold if it is not over: no process knows the quotes of an earlier crash
 
-Nothing is written while quotes are signed: the hot path costs nothing, the price is the wait after a crash.
-What is written is on the disk before the first quote is signed. One process at a time has a file.
+The file is not written while quotes are signed: the hot path costs nothing, the price is the wait after a
+crash. The start's write is on the disk before the first quote is signed. A file belongs to one process at a
+time.
 
 Source: ARCHITECTURE.md, "Maker promises".
 Choice: After a crash the maker signs no quote until those of the former run are expired.
@@ -26,7 +27,7 @@ from ....config.errors import ConfigError, InvalidInput
 from .ledger import EXPIRY_GRACE_S, Exposure, MakerHolding, QuoteLedger
 
 QUOTES = "quotes-"
-"""Files of that name, one for each chain and process, hold what a run leaves to the next."""
+"""Start of the names of files that hold a run's quotes for the next run, one per chain and process."""
 
 _BYTES_MAX = 1 << 30
 
@@ -50,9 +51,9 @@ class Remembered(msgspec.Struct, forbid_unknown_fields=True):
 
     Attributes:
         running: a process wrote this at its start and has not replaced it.
-        expiry_s: how long its quotes live.
-        quotes: live at its end.
-        hold_until_s: Unix seconds until which quotes of an earlier run, which nobody knows, may be filled.
+        expiry_s: life of its quotes.
+        quotes: live quotes at its end.
+        hold_until_s: Unix seconds until which unknown quotes of an earlier run may be filled.
     """
 
     running: bool
@@ -69,8 +70,8 @@ class QuoteMemory:
 
     Args:
         path: in the state directory.
-        inherited: files of processes that there are no more, which this one takes over.
-        holdings: token -> holding; exposures: pair id -> exposure: what restored quotes count for.
+        inherited: files of former processes, which this process takes over.
+        holdings: token -> holding; exposures: pair id -> exposure: totals that restored quotes count towards.
         expiry_s: of this run's quotes.
     """
 
@@ -96,7 +97,7 @@ class QuoteMemory:
         """Keep other processes off the file.
 
         Raises:
-            ConfigError: another process has it, or it cannot be made.
+            ConfigError: another process holds the lock, or the file cannot be made.
         """
         path = self._path.with_suffix(".lock")
         try:
@@ -112,10 +113,10 @@ class QuoteMemory:
             yield
 
     def begin(self, now_s: int) -> int:
-        """Promise again what the last run left, and mark this one as running.
+        """Restore the promises of the last run, and mark this run as running.
 
         Returns:
-            Unix seconds until which nothing may be signed; 0 for no wait.
+            Unix seconds until which no quote may be signed; 0 for no wait.
 
         Raises:
             ConfigError: the file cannot be read or written.
@@ -139,7 +140,7 @@ class QuoteMemory:
         return hold_until_s
 
     def end(self) -> None:
-        """Write down what is promised. Raises ConfigError if that fails: then the next start waits."""
+        """Write down the live promises. Raises ConfigError if that fails: the next start then waits."""
         pairs = {id(exposure): pair_id for pair_id, exposure in self._exposures.items()}
         quotes = [
             Kept(
@@ -160,7 +161,9 @@ class QuoteMemory:
         )
 
     def _restore(self, kept: Kept) -> None:
-        """A token or pair that is not there any more is left out: nothing is signed for it either."""
+        """Restore a quote; a quote of a removed token or pair is left out, since none is signed for it
+        either.
+        """
         holding = self._holdings.get(bytes.fromhex(kept.token))
         exposure = self._exposures.get(kept.pair_id)
         if holding is None or exposure is None:
@@ -185,7 +188,9 @@ class QuoteMemory:
         except OSError as error:
             raise ConfigError("state_dir", f"{path} cannot be read: {error.strerror}") from None
         except InvalidInput:
-            return Remembered(running=True, expiry_s=self._expiry_s, quotes=[])  # torn: as after a crash
+            return Remembered(
+                running=True, expiry_s=self._expiry_s, quotes=[]
+            )  # torn: treated as after a crash
 
     def _write(self, remembered: Remembered) -> None:
         try:

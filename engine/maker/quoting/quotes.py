@@ -2,10 +2,10 @@
 
     decode -> user -> blacklist -> pair and side -> taker -> switches -> price -> bounds -> sign -> reserve
 
-What the maker gives is rounded down, what it takes is rounded up. Every refusal is an error of its own; a
-blacklisted user is not one: it is a success without `order`.
+Amounts that the maker gives are rounded down, amounts that it takes are rounded up. Every refusal is an error
+of its own, except for a blacklisted user, who gets a success without `order`.
 
-Guarantees: a quote is signed only if it is reserved in the same step; nothing is reserved by a refusal.
+Guarantees: a quote is signed only if it is reserved in the same step; a refusal reserves nothing.
 
 Source: spec 3.9, 3.5; interop.md 1 and 4.
 Choice: /firm echoes the assets, the taker and the given amount exactly as the request writes them.
@@ -38,12 +38,12 @@ from .ledger import MakerHolding, QuoteLedger
 
 
 class PairDirection(msgspec.Struct, frozen=True):
-    """One direction of a pair: what the maker gives for what.
+    """One direction of a pair: the given and the taken token.
 
     Attributes:
         state: the pair.
         holding: of the token that the maker gives.
-        takes: the token that it gets, 20 bytes.
+        takes: the token that the maker gets, 20 bytes.
         addresses128: taker -> the addresses of an order, as signed words.
         gives_base: the maker sells base: its asks are filled; else its bids.
     """
@@ -56,10 +56,10 @@ class PairDirection(msgspec.Struct, frozen=True):
 
 
 class Signer(msgspec.Struct, frozen=True):
-    """Who signs the quotes of one chain.
+    """The signer of one chain's quotes.
 
     Attributes:
-        key: behind its policy.
+        key: the key behind its policy.
         chain_id, contract: of the RFQ contract.
         domain_separator: 32 bytes.
         maker: 20 bytes; the key's own address, or a contract that accepts the key's signature (EIP-1271).
@@ -77,11 +77,11 @@ class Desk:
 
     Attributes:
         halted: the operator stopped the chain.
-        takers: lower-case text -> 20 bytes of those that may fill.
+        takers: lower-case text -> 20 bytes of contracts that may fill.
         chain_time_s: timestamp of the block whose balances are known; None without a node.
-        withheld: why no quote is signed now, though trading is not stopped; empty while quotes are.
-        signed, refused, blacklisted: how many answers of each kind.
-        policy_refusal: why the key's policy last refused to sign; empty if it never did.
+        withheld: reason for which no quote is signed now, though trading is not stopped; empty for none.
+        signed, refused, blacklisted: counts of the kinds of answers.
+        policy_refusal: reason of the key policy's last refusal; empty without one.
     """
 
     __slots__ = (
@@ -164,7 +164,7 @@ class Desk:
 
         Raises:
             InvalidInput: the body is not the documented one.
-            FirmRefused, TradingStopped, ServiceUnavailable: there is no quote for it now.
+            FirmRefused, TradingStopped, ServiceUnavailable: no quote is possible now.
         """
         try:
             return self._answer(decode_firm_request(raw), now_ms)
@@ -173,7 +173,7 @@ class Desk:
             raise
 
     def withhold(self, cause: str, reason: str) -> None:
-        """Sign nothing, and show nothing, for a reason; an empty one lifts that of the same cause."""
+        """Sign and show nothing for a reason; an empty reason lifts the one of the same cause."""
         if reason:
             self._withheld[cause] = reason
         else:
@@ -235,7 +235,7 @@ class Desk:
         return answer[:-1] + self._tail if self._tail else answer
 
     def _address_words(self, market: PairDirection, taker: bytes) -> bytes:
-        """Made once for each direction of a pair and each taker that was let in."""
+        """The address words of an order, made once per direction of a pair and allowed taker."""
         words = address_words(market.holding.token, market.takes, self._maker, taker)
         market.addresses128[taker] = words
         return words
@@ -257,7 +257,7 @@ class Desk:
         return book
 
     def hold(self, until_s: int) -> None:
-        """Sign nothing before a time, Unix seconds."""
+        """Sign no quote before a time, Unix seconds."""
         self._hold_until_s = until_s
         self.withhold("hold", "quotes of a run that ended badly may still be filled")
 
@@ -268,7 +268,7 @@ class Desk:
             self.withhold("hold", "")
 
     def _no_market(self, request: FirmRequest) -> Exception:
-        """Which of the two tokens is at fault, or that nobody quotes them against one another."""
+        """The refusal of a pair: an unknown token, or two tokens without a common pair."""
         for field, text in (("makerAsset", request.maker_asset), ("takerAsset", request.taker_asset)):
             parse_address(text, field)
             if text.lower() not in self.tokens:

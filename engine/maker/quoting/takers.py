@@ -1,7 +1,8 @@
-"""Who may fill: the addresses of the settings, and those of the service's /adapters/contract-takers.
+"""Contracts that may fill: the addresses of the settings, and those of the service's
+/adapters/contract-takers.
 
-While the service's list of takers cannot be read, its last answer holds; before the first, the settings'
-list.
+While the service's list of takers cannot be read, its last answer holds; before the first answer, the
+settings' list.
 
 Source: spec 3.9.7 and 3.9.8; interop.md 3.
 """
@@ -24,14 +25,14 @@ _decode = decoder(ContractTakers, bytes_max=limits.JSON_BYTES_MAX)
 
 
 def takers_by_text(takers: Iterable[bytes]) -> dict[str, bytes]:
-    """As `Desk.takers`."""
+    """Takers in the form of `Desk.takers`."""
     return {f"0x{taker.hex()}": taker for taker in takers}
 
 
 async def follow_takers(
     client: httpx.AsyncClient, url: str, desk: Desk, fixed: Iterable[bytes], every_s: float
 ) -> None:
-    """Read the service's list for ever; `fixed` is always in it."""
+    """Read the service's list for ever; the takers in `fixed` are always added."""
     fixed = tuple(fixed)
     while True:
         try:
@@ -47,8 +48,8 @@ async def read_takers(client: httpx.AsyncClient, url: str) -> list[bytes]:
     """The service's list.
 
     Raises:
-        MakerError: it cannot be had.
-        InvalidInput: it is no list of addresses.
+        MakerError: the service does not answer, or not with a valid list.
+        InvalidInput: the answer is no list of addresses.
     """
     try:
         response = await client.get(url)
