@@ -3,7 +3,7 @@
     opened_agent    nodes · connections to makers · strategies    for as long as the context lasts
     AgentApp.run    server · feeds · gas                          until it is drained or cancelled
 
-An agent is one process, since it remembers the makers' promises in memory.
+An agent is one process, since it keeps the makers' promises in memory.
 """
 
 import socket
@@ -45,15 +45,15 @@ class AgentApp:
 
     Args:
         settings: with `[agent]`.
-        places: by chain id, open while this runs.
+        places: chains by id, open while this runs.
         strategies: by name.
         clock: the wall clock.
         access_log: kept by the server.
 
     Attributes:
         name: of the settings.
-        places: by chain id.
-        solver: what bids.
+        places: chains by id.
+        solver: finds the bids.
         scheme: http or https.
         drained: `run` came to its end: every answer went out.
     """
@@ -108,7 +108,7 @@ class AgentApp:
         self.server.drain()
 
     def not_ready(self) -> list[str]:
-        """Where makers are set and none has a live book."""
+        """Chains with configured makers of which none has a live book."""
         return [
             f"chain {chain_id}: no maker has a live book"
             for chain_id, place in self.places.items()
@@ -144,16 +144,16 @@ async def opened_agent(
     random: Random | None = None,
     chains: Mapping[int, Chain] | None = None,
 ) -> AsyncIterator[AgentApp]:
-    """An agent that can run, with everything that it depends on.
+    """An agent that can run, with all its dependencies.
 
     Args:
-        environ: where `env:` references lead.
-        folder: what relative paths of the settings start from.
+        environ: source of `env:` references.
+        folder: start of relative paths in the settings.
         random: for jitter.
         chains: in place of nodes, by chain id.
 
     Raises:
-        ConfigError: names the setting that is wrong.
+        ConfigError: names the setting at fault.
     """
     agent = _agent_of(settings)
     check_addresses(settings)

@@ -1,7 +1,7 @@
-"""From signed fills to parts of bids: what the executor fills, and what the user is promised. Pure.
+"""From signed fills to parts of bids: the executor's fills, and the promise to the user. Pure.
 
-Steps follow the route hop by hop; what the last one of a path brings goes to Delta at once. A hop may sell
-all that the executor has, so what others left there is named: the source and the tokens between are
+Steps follow the route hop by hop; the last hop of a path sends its proceeds to Delta at once. A hop may sell
+the executor's whole balance, so foreign balances there are named: the source and the tokens between are
 leftovers, which the contract sweeps to the owner before the steps and after them.
 
 Source: contracts/Delta.sol, `Execution`; contracts/RfqExecutor.sol, `fill`.
@@ -28,11 +28,11 @@ class Filling(Struct, frozen=True):
 
 
 def bid_of_route(order: OpenOrder, route: FirmRoute, at: Filling, margin_bps: int) -> SolverBid | None:
-    """An order alone, or a part of it, filled by makers; None where that does not keep its limit.
+    """An order alone, or a part of it, filled by makers; None if that breaks the order's limit.
 
     Args:
         route: signed for the order's owner.
-        margin_bps: kept back from the promise.
+        margin_bps: deducted from the promise.
     """
     promised = order.promised(route.src_amount, route.dest_amount, margin_bps)
     if promised is None:
@@ -49,12 +49,12 @@ def bid_of_route(order: OpenOrder, route: FirmRoute, at: Filling, margin_bps: in
 
 
 def crossed_part(order: OpenOrder, paid: int, at: Filling, rest: FirmRoute | None = None) -> BidPart | None:
-    """A crossed sale; None where what it is paid does not keep its minimum.
+    """A crossed sale; None if its payment is below its minimum.
 
     Args:
         paid: raw units of its destination, before its fee.
-        rest: what of its source goes to makers. It has that much to sell, to the unit: of the source the
-            executor may have more, which others left there.
+        rest: route of the part of its source that goes to makers. The step sells exactly that amount, since
+            the executor may hold more of the source, left there by others.
     """
     promised = order.promised(order.src_amount, paid, 0)
     if promised is None:
@@ -78,7 +78,7 @@ def _step(order: OpenOrder, hop: FilledHop, at: Filling, all_there_is: int = 0) 
     """A hop as the executor takes it.
 
     Args:
-        all_there_is: raw units to sell where the hop sells all that is there; 0 leaves it at that.
+        all_there_is: raw units to sell if the hop sells the whole balance; 0 keeps the whole balance.
     """
     infos = [OrderInfo(fill.order, fill.signature, fill.order.taker_amount) for fill in hop.fills]
     taker_amount = hop.taker_amount

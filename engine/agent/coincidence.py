@@ -1,6 +1,6 @@
-"""Orders settled with each other: bids of the crossings that `crossing` finds.
+"""Orders settled with each other: bids for the crossings that `crossing` finds.
 
-What is left of the long order is sold to makers, who sign for its owner; where they do not, the pair is not
+The rest of the long order is sold to makers, who sign for its owner; if they do not sign, the pair is not
 crossed.
 
 Source: contracts/Delta.sol, `settleCrossed`.
@@ -26,7 +26,7 @@ class Coincidence:
         without_options(options, context)
 
     async def solve(self, request: SolveRequest, market: RoundMarket) -> Sequence[SolverBid]:  # noqa: ARG002
-        """A bid for each crossing, of those whose rest is signed for in time."""
+        """A bid for each crossing whose rest, if any, is signed in time."""
         known: dict[str, int] = {}
 
         def alone(order: OpenOrder) -> int:

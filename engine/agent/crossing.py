@@ -1,16 +1,16 @@
-"""Which sales of a round are settled with each other: coincidence of wants. Pure.
+"""Sales of a round that are settled with each other: coincidence of wants. Pure.
 
-Two sales are opposite where one gives what the other wants. Both are settled whole:
+Two sales are opposite if each gives the token that the other wants. Both are settled whole:
 
     whole for whole    each is paid all that the other gives
-    with a rest        the long one pays the short one `to_short` of its source, and gets all that the short
-                       one gives; what is left of the long one's source is sold to makers, for the long one
+    with a rest        the long sale pays the short one `to_short` of its source, and gets all that the short
+                       one gives; the rest of the long sale's source is sold to makers, for the long sale
 
-`to_short` lies in the middle between the least with which the short one is served and the most with which the
-long one still is, so that both gain the same part of what crossing saves.
+`to_short` lies in the middle between the least that serves the short sale and the most that still serves the
+long one, so that both gain the same part of the crossing's savings.
 
 Guarantees: each order is in one crossing at most; the same orders in any order give the same crossings.
-Not guaranteed: that the crossings are as many as there can be.
+Not guaranteed: the largest possible number of crossings.
 
 The crossing of whole orders goes first, then the pair that leaves makers the smallest part of the longer
 order. Purchases and slices of TWAPs are not crossed.
@@ -27,18 +27,18 @@ from ...codecs.messages.vocabulary import Side
 from ...codecs.rounding import div_down, mul_div_up
 from .orders import CROSSABLE, OpenOrder
 
-_REST_PARTS = 1_000_000  # how finely rests are compared
+_REST_PARTS = 1_000_000  # precision in the comparison of rests
 
 Alone = Callable[[OpenOrder], int]
-"""What the books would give for an order alone, before fees; 0 where they would not fill it."""
+"""Proceeds of an order alone by the books, before fees; 0 if the books do not fill it."""
 
 
 class Crossing(Struct, frozen=True):
     """Two opposite sales.
 
     Attributes:
-        to_short: raw units of the long one's source, which the short one is paid.
-        rest: of the long one's source, for makers; 0 where they trade whole for whole.
+        to_short: raw units of the long sale's source that the short sale is paid.
+        rest: raw units of the long sale's source for makers; 0 for whole for whole.
     """
 
     long: OpenOrder
@@ -47,12 +47,14 @@ class Crossing(Struct, frozen=True):
     rest: int
 
     def paid_to_long(self, received: int = 0) -> int:
-        """Raw units of its destination, before its fee; `received` for the rest."""
+        """Raw units of the long sale's destination, before its fee; `received` is the proceeds of the
+        rest.
+        """
         return self.short.src_amount + received
 
 
 def crossings(orders: Sequence[OpenOrder], alone: Alone) -> tuple[Crossing, ...]:
-    """The sales that are crossed, best first."""
+    """The crossings of a round, best first."""
     found = sorted(
         [crossing for one, other in _opposites(orders) if (crossing := _crossing(one, other, alone))],
         key=_rank,
@@ -81,7 +83,7 @@ def _opposites(orders: Iterable[OpenOrder]) -> Iterable[tuple[OpenOrder, OpenOrd
 
 
 def _crossing(one: OpenOrder, other: OpenOrder, alone: Alone) -> Crossing | None:
-    """The way in which two are crossed, if there is one."""
+    """The crossing of two sales, or None."""
     least_of_one, least_of_other = max(one.limit, alone(one)), max(other.limit, alone(other))
     if other.src_amount >= least_of_one and one.src_amount >= least_of_other:
         return Crossing(one, other, one.src_amount, 0)
@@ -91,10 +93,10 @@ def _crossing(one: OpenOrder, other: OpenOrder, alone: Alone) -> Crossing | None
 
 
 def _with_rest(long: OpenOrder, short: OpenOrder, least: tuple[int, int], alone: int) -> Crossing | None:
-    """Cross with a rest for makers, who would give `alone` for all of the long one.
+    """Cross with a rest for makers, who would give `alone` for the whole long sale.
 
     Args:
-        least: raw units that the long one has to be paid, and the short one.
+        least: least payments in raw units: of the long sale, and of the short one.
     """
     if not alone:
         return None

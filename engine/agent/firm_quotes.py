@@ -1,10 +1,10 @@
-"""Orders alone, filled by makers' firm quotes, as well as the books give.
+"""Bids for single orders: makers' firm quotes, for as much as the books give.
 
-An order that may be filled in parts, and that the books do not fill within its limit, is filled by the
-largest part that they do.
+A partially fillable order that the books do not fill within its limit is filled by the largest part that they
+do fill.
 
-An agent whose makers do not sign for a partially fillable order, or for a part of it, asks once for half of
-that.
+If makers do not sign for a partially fillable order, or for a part of it, the agent asks once more, for half
+the amount.
 
 Source: ARCHITECTURE.md, "Auction".
 """

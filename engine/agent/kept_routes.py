@@ -1,10 +1,10 @@
 """Signed routes that were bid and not settled: the next round of an order needs no new signatures. Pure.
 
-    signed                                                        --> kept, the last one of each order
-    settling, or refused by the chain                             --> forgotten: it is used up, or of no use
+    signed                                                        --> kept, the last route of each order
+    settling, or refused by the chain                             --> forgotten: used up, or of no use
     expires soon, or the books are better by over ROUTE_DRIFT_BPS --> not bid again
 
-A maker reserves what it signs: whoever asks anew each round takes its funds from others.
+A maker reserves the amount that it signs: new signatures in each round would take its funds from other users.
 
 Source: ARCHITECTURE.md, "Auction".
 """
@@ -18,13 +18,13 @@ from ..chain.proceeds import BPS
 from ..routing.firm.firm_route import FirmRoute
 
 ROUTE_DRIFT_BPS = 1
-"""By which books may be better than a route that is bid again."""
+"""Most by which the books may be better than a route that is bid again."""
 
 _STAYS = frozenset({Notice.LOST, Notice.LATE})
 
 
 class KeptRoutes:
-    """Those of one chain."""
+    """The kept routes of one chain."""
 
     def __init__(self) -> None:
         self._routes: dict[str, tuple[int, FirmRoute]] = {}
@@ -33,10 +33,10 @@ class KeptRoutes:
         return len(self._routes)
 
     def keep(self, order_hash: str, amount: int, route: FirmRoute) -> None:
-        """Makers have signed a route; of more than AGENT_ROUTES_KEPT_MAX the oldest is forgotten.
+        """Keep a route that makers have signed; beyond AGENT_ROUTES_KEPT_MAX routes the oldest is forgotten.
 
         Args:
-            amount: raw units of the side that is fixed.
+            amount: raw units of the fixed side.
         """
         self._routes.pop(order_hash, None)
         self._routes[order_hash] = amount, route
@@ -47,9 +47,9 @@ class KeptRoutes:
         """The route of an order, if it can be bid again.
 
         Args:
-            amount: raw units of the side that is fixed.
+            amount: raw units of the fixed side.
             limit: of the other side: the least of a sale, the most of a purchase.
-            shown: of the other side: what the books give now, or want.
+            shown: of the other side: proceeds (sale) or cost (purchase) by the books now.
             now_s: Unix seconds.
         """
         kept_amount, route = self._routes.get(order_hash, (0, None))
@@ -65,6 +65,6 @@ class KeptRoutes:
         return route if route.src_amount <= most else None
 
     def told(self, notice: Notice, order_hash: str) -> None:
-        """What became of a bid on an order."""
+        """Forget an order's route, unless the notice of its bid leaves the route usable."""
         if notice not in _STAYS:
             self._routes.pop(order_hash, None)

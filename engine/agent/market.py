@@ -1,4 +1,4 @@
-"""What a strategy works with in one round: the orders, the makers, and the time that there is."""
+"""Inputs of a strategy in one round: the orders, the makers, and the deadline."""
 
 from collections.abc import Callable, Iterator
 
@@ -20,7 +20,7 @@ from .kept_routes import KeptRoutes
 from .orders import OpenOrder
 
 PART_STEPS = 8
-"""Sizes that are tried between a part that is filled and a larger one that is not."""
+"""Number of sizes tried between a part that is filled and a larger part that is not."""
 
 _log = structlog.get_logger("cambist.agent")
 
@@ -29,9 +29,9 @@ class AgentChain(Struct, frozen=True):
     """A chain that the agent serves.
 
     Attributes:
-        served: of the settings: addresses, tokens.
+        served: addresses and tokens of the settings.
         makers: their books, their routes, their firm quotes.
-        turns: of orders for which makers are asked.
+        turns: limits the orders whose makers are asked at a time.
         kept: routes that may be bid again.
     """
 
@@ -47,13 +47,13 @@ class RoundMarket(Struct, frozen=True):
 
     Attributes:
         place: the chain's makers, contracts and node.
-        orders: those of the request, parsed.
-        gas_price_wei: what a unit of gas is expected to cost.
-        margin_bps: to be kept back from promises.
-        deadline: in trio's time: bids are to be there by then; soon after it a strategy is cut off.
+        orders: the orders of the request, parsed.
+        gas_price_wei: expected price of a unit of gas.
+        margin_bps: to be deducted from promises.
+        deadline: in trio's time: bids are due; soon after it a strategy is cut off.
         wall_ms: Unix milliseconds.
-        not_reached: hashes of orders for which a strategy had no time; where nobody bids for them, the venue
-            is told.
+        not_reached: hashes of orders for which a strategy had no time; without any bid for them the answer
+            lists them.
     """
 
     place: AgentChain
@@ -71,25 +71,25 @@ class RoundMarket(Struct, frozen=True):
         return Filling(addresses["rfq_contract"], addresses["executor"])
 
     def left_s(self) -> float:
-        """How long there is until the deadline."""
+        """Seconds until the deadline."""
         return self.deadline - trio.current_time()
 
     def alone(self, order: OpenOrder) -> int:
-        """Raw units, before fees, that the makers' books give for a sale now; 0 where they do not fill it."""
+        """Raw units, before fees, that the makers' books give for a sale now; 0 if they do not fill it."""
         total = self.place.makers.pathfinder.total(self._wanted(order, order.fixed_amount))
         return 0 if total is None else total.dest_amount
 
     def largest_part(self, order: OpenOrder) -> OpenOrder | None:
-        """The largest part of an order that the makers' books fill within its limit; all of it if they do, or
-        if it may not be filled in parts.
+        """The largest part of an order that the makers' books fill within its limit; the whole order if they
+        fill it or if it may not be filled in parts.
 
-        Sizes are tried from the largest down, until one is filled, then some between that and the one before:
-        a small part may be worth no route on which a larger one is filled.
+        Sizes are tried from the largest down, until one is filled, then some between that size and the one
+        before: a small part may be worth no route on which a larger part is filled.
 
-        Not guaranteed: it is short of the largest one by up to the 2^-PART_STEPS part of the order.
+        Not guaranteed: the result may be short of the largest part by up to 2^-PART_STEPS of the order.
 
         Returns:
-            The part; None where none of the sizes is filled.
+            The part; None if none of the sizes is filled.
         """
         if not order.part_min or self._is_filled(order):
             return order
@@ -109,15 +109,15 @@ class RoundMarket(Struct, frozen=True):
     async def signed(
         self, order: OpenOrder, *, amount: int | None = None, limit: int | None = None
     ) -> FirmRoute | None:
-        """Have makers sign the best route for an order, or for a part of it; or take the one that they have
-        signed in a round before. It waits for its turn: makers are asked for so many orders at a time.
+        """Have makers sign the best route for an order or a part of it, or reuse the route of an earlier
+        round. The call waits for its turn: makers are asked for a bounded number of orders at a time.
 
         Args:
-            amount: raw units of the side that is fixed; all of it unless given.
+            amount: raw units of the fixed side; the whole order unless given.
             limit: before fees, of the other side: the order's own unless given.
 
         Returns:
-            A route for the order's owner; None where nobody signs within the limit.
+            A route for the order's owner; None if no makers sign within the limit.
         """
         async with self.place.turns:
             makers, kept = self.place.makers, self.place.kept
@@ -160,7 +160,7 @@ class RoundMarket(Struct, frozen=True):
 
 
 def _sizes(order: OpenOrder) -> Iterator[int]:
-    """Parts of an order that are tried at first: the largest, halves of all, the smallest."""
+    """Sizes of an order that are tried first: the largest, halves of the order, the smallest."""
     most = order.fixed_amount - order.part_min
     if most < order.part_min:
         return

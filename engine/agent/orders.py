@@ -1,6 +1,6 @@
-"""The orders of a round as an agent reckons with them: addresses and amounts parsed, fees unpacked. Pure.
+"""The orders of a round in an agent's form: addresses and amounts parsed, fees unpacked. Pure.
 
-What an order leaves its user is the contract's arithmetic (`chain.proceeds`); no bid promises more.
+The contract's arithmetic (`chain.proceeds`) gives the user's share of an order; no bid promises more.
 
 Source: codecs.agent_messages; contracts/Delta.sol, `finish`.
 """
@@ -31,11 +31,11 @@ class OpenOrder(Struct, frozen=True):
     Attributes:
         order_hash: as it came.
         src_token, dest_token: 20 bytes, as they are traded: the wrapped form for native tokens.
-        src_amount: raw units: what is given (SELL), or the most (BUY).
-        dest_amount: the least that the user gets (SELL), or what is wanted (BUY).
-        expected: of what is not fixed; 0 for none.
-        part_min: of the fixed side: a bid may fill as much, or more, that leaves nothing or as much; 0 where
-            it fills all.
+        src_amount: raw units: the amount to give (SELL), or the most to give (BUY).
+        dest_amount: the least that the user gets (SELL), or the wanted amount (BUY).
+        expected: of the side that is not fixed; 0 for none.
+        part_min: of the fixed side: least amount that a bid may fill, and least remainder unless none is
+            left; 0 if only the whole may be filled.
         whole: (source, destination, expected) as signed, of an order that may be filled in parts.
     """
 
@@ -55,24 +55,24 @@ class OpenOrder(Struct, frozen=True):
 
     @property
     def fixed_amount(self) -> int:
-        """What is traded: of the source (SELL) or of the destination (BUY)."""
+        """The traded amount: of the source (SELL) or of the destination (BUY)."""
         return self.src_amount if self.side is Side.SELL else self.dest_amount
 
     @property
     def limit(self) -> int:
-        """Before fees: the least that a sale has to bring, the most that a purchase may cost."""
+        """Before fees: least proceeds of a sale, greatest cost of a purchase."""
         if self.side is Side.SELL:
             return least_before_fee(self.dest_amount, self.fee.fee_bps)
         return most_before_fee(self.src_amount, self.fee.fee_bps)
 
     def part(self, amount: int) -> "OpenOrder":
-        """A part of it, as the contract reckons it; all of it is itself.
+        """A part of the order by the contract's arithmetic; the whole amount gives the order itself.
 
         Args:
-            amount: of the fixed side: from `part_min` to what leaves `part_min`, or all.
+            amount: of the fixed side: `part_min` or more that leaves at least `part_min`, or all.
 
         Raises:
-            ValueError: it may not be filled by that.
+            ValueError: the order may not be filled by this amount.
         """
         if amount == self.fixed_amount:
             return self
@@ -86,21 +86,21 @@ class OpenOrder(Struct, frozen=True):
         return replace(self, src_amount=amounts[0], dest_amount=amounts[1], expected=amounts[2])
 
     def users_of_sale(self, received: int) -> int | None:
-        """What the user gets of what a sale brings; None where that is below the minimum."""
+        """The user's share of a sale's proceeds; None if it is below the minimum."""
         users = received - of_sale(received, self.expected, self.dest_amount, self.fee).total
         return users if users >= self.dest_amount else None
 
     def users_of_purchase(self, spent: int) -> int | None:
-        """What the user spends on what costs `spent`; None where that is above the maximum."""
+        """The user's cost of a purchase that spends `spent`; None if it is above the maximum."""
         cut = of_purchase(spent, self.expected, self.src_amount, self.fee)
         return None if cut is None else spent + cut.total
 
     def promised(self, src_amount: int, dest_amount: int, margin_bps: int) -> int | None:
-        """What may be promised of a trade, before fees; None where it does not keep the order's limit.
+        """The amount to promise for a trade; None if the trade breaks the order's limit.
 
         Args:
-            src_amount, dest_amount: what goes into the trade, and what comes out of it.
-            margin_bps: kept back, as far as the limit leaves room for it.
+            src_amount, dest_amount: input and output of the trade, before fees.
+            margin_bps: deducted from the promise, as far as the limit permits.
         """
         if self.side is Side.SELL:
             users = self.users_of_sale(dest_amount)
@@ -117,7 +117,7 @@ def open_orders(request: SolveRequest) -> tuple[OpenOrder, ...]:
     """The orders of a round, in its order.
 
     Raises:
-        InvalidInput: names the member of the order that is not what it should be.
+        InvalidInput: names the malformed member of the order.
     """
     if len(request.orders) > limits.AGENT_ORDERS_MAX:
         raise InvalidInput(
@@ -148,7 +148,7 @@ def _open_order(order: AuctionOrder, field: str, wrapped_native: bytes) -> OpenO
 
 
 def _parts(order: AuctionOrder, field: str) -> tuple[int, tuple[int, int, int]]:
-    """The smallest part, and the amounts that were signed; zeros where it is filled whole."""
+    """The smallest part, and the signed amounts; zeros for an order that is filled whole."""
     whole = order.whole
     if not order.part_min or whole is None:
         return 0, (0, 0, 0)

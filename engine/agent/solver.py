@@ -1,7 +1,7 @@
-"""One round: all strategies at the same time, and what they bid by the time the answer is due.
+"""One round: all strategies at the same time, and their bids by the time the answer is due.
 
-closes_at_ms - reserve      bids are to be there: `RoundMarket.deadline`
-half of the reserve later   who is not there is cut off
+closes_at_ms - reserve      bids are due: `RoundMarket.deadline`
+half of the reserve later   strategies that still run are cut off
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ _CONTRACTS = (
     ("rfq", "rfq", "rfq_contract"),
     ("wrapped_native", "wrappedNative", "wrapped_native"),
 )
-"""Member of a request, as it is written, and the setting of the chain that it has to be."""
+"""Member of a request, its name on the wire, and the chain's setting that it must equal."""
 
 _log = structlog.get_logger("cambist.agent")
 
@@ -45,10 +45,10 @@ class SolverStatistics(Struct, frozen=True, rename="camel"):
     """One moment.
 
     Attributes:
-        rounds, orders, bids: so far; of rounds that were solved, those late excepted.
+        rounds, orders, bids: counts over solved rounds; late rounds are left out.
         late: rounds that came too late to be solved.
-        faults: by strategy: rounds in which it raised, was cut off, or answered what no bid is.
-        notices: by what they say.
+        faults: by strategy: rounds in which it raised, was cut off, or returned invalid bids.
+        notices: counts by kind.
     """
 
     rounds: int
@@ -60,10 +60,10 @@ class SolverStatistics(Struct, frozen=True, rename="camel"):
 
 
 class Solver:
-    """Asks the strategies.
+    """Runs the strategies.
 
     Args:
-        places: by chain id.
+        places: chains by id.
         strategies: by name, in the order of the settings.
         wall_ms: Unix milliseconds.
     """
@@ -84,18 +84,18 @@ class Solver:
         self._notices: Counter[str] = Counter()
 
     def statistics(self) -> SolverStatistics:
-        """What happened so far."""
+        """Counts since the start."""
         return SolverStatistics(
             self._rounds, self._orders, self._bids, self._late, dict(self._faults), dict(self._notices)
         )
 
     async def solve(self, request: SolveRequest) -> SolveResponse:
-        """The bids for a round, those of the first strategy first; what one answer does not hold is left out.
-        Beside them the orders for which there was no time.
+        """The bids for a round, those of the first strategy first; bids beyond one answer's bounds are left
+        out. The answer also lists the orders for which the strategies had no time.
 
         Raises:
-            UnsupportedChain: it is not served here.
-            InvalidInput: names the member of the request that is not what it should be.
+            UnsupportedChain: the chain is not served here.
+            InvalidInput: names the malformed member of the request.
         """
         place = self._place_of(request)
         orders = open_orders(request)
@@ -130,7 +130,7 @@ class Solver:
         return SolveResponse(bids, tuple(not_reached))
 
     def told(self, notice: NotifyRequest) -> None:
-        """Log what became of bids, and have the strategies hear of it."""
+        """Log the outcomes of bids, and pass them to the strategies."""
         for entry in notice.notices:
             self._notices[entry.notice.value] += 1
             if notice.chain_id in self._places:
@@ -144,7 +144,7 @@ class Solver:
         for name, strategy in self._strategies.items():
             try:
                 tell(strategy, notice)
-            except Exception as error:  # noqa: BLE001  of the operator's own code, whatever it is
+            except Exception as error:  # noqa: BLE001  a strategy may be the operator's own code
                 self._fault(name, f"raised when it was told: {error!r}")
 
     async def _ask(
@@ -162,7 +162,7 @@ class Solver:
             if scope.cancelled_caught:
                 market.not_reached.update(order.order_hash for order in market.orders)
                 self._fault(name, "was not done in time")
-        except Exception as error:  # noqa: BLE001  of the operator's own code, whatever it is
+        except Exception as error:  # noqa: BLE001  a strategy may be the operator's own code
             self._fault(name, f"raised: {error!r}")
 
     def _fault(self, name: str, said: str) -> None:
@@ -196,7 +196,7 @@ class Solver:
 
 
 def _that_fit(bids: Sequence[SolverBid]) -> tuple[SolverBid, ...]:
-    """As many as one answer holds: a venue takes none of a longer one."""
+    """The first bids that fit one answer: a venue refuses a longer answer as a whole."""
     left_bytes = limits.AGENT_ANSWER_BYTES_MAX - len(encode(SolveResponse(())))
     for at, bid in enumerate(bids[: limits.AGENT_BIDS_MAX]):
         left_bytes -= len(encode(bid)) + len(",")
@@ -209,6 +209,6 @@ def _checked(bids: Sequence[SolverBid]) -> tuple[SolverBid, ...]:
     """The bids as the venue will read them.
 
     Raises:
-        InvalidInput, TypeError, ValueError: they are none.
+        InvalidInput, TypeError, ValueError: the values are no bids.
     """
     return decode_solve_response(encode(SolveResponse(tuple(bids)))).bids

@@ -1,20 +1,20 @@
-"""What a strategy is, and how those that the settings name are found.
+"""The interface of a strategy, and the loading of the strategies that the settings name.
 
-A strategy of one's own is a class of one method, or of two:
+A custom strategy is a class with one method, or two:
 
     class MySolver:
         def __init__(self, options, context): ...          # options: [agent.options."my_solver:MySolver"]
         async def solve(self, request, market): ...        # -> bids
-        def told(self, notice): ...                        # may be left out
+        def told(self, notice): ...                        # optional
 
 and `"my_solver:MySolver"` among the strategies names it: a module, from the settings file's folder or from
-what is installed, and what makes the strategy: a class, or a function. It is made once, when the agent
-starts, and does no I/O then. Waits are trio's alone.
+the installed modules, and a class or function that makes the strategy. It is made once, when the agent
+starts, and does no I/O then. Waits go through trio alone.
 
-All strategies of an agent are asked for every round, at the same time; their bids are joined. One that
-raises, is late, or answers what no bid is costs its own bids and nobody else's, and is logged.
+All strategies of an agent solve every round, at the same time; their bids are joined. A strategy that raises,
+is late, or returns invalid bids loses only its own bids, and the failure is logged.
 
-A strategy cut off at the deadline bids nothing in that round.
+A strategy that is cut off at the deadline bids nothing in that round.
 
 Source: ARCHITECTURE.md, "Auction".
 """
@@ -39,11 +39,11 @@ SHIPPED = {"crossing": "coincidence:Coincidence", "firm_quotes": "firm_quotes:Fi
 
 
 class StrategyContext(Struct, frozen=True, kw_only=True):
-    """What a strategy is given beside its options.
+    """The environment of a strategy, beside its options.
 
     Attributes:
-        folder: where relative file names start: the folder of the settings file.
-        secret: reads what an option refers to: (env:NAME or file:PATH, dotted name of the option).
+        folder: start of relative file names: the folder of the settings file.
+        secret: reads the secret of an option: (env:NAME or file:PATH, dotted name of the option).
         report: one line for the operator's log.
         field: dotted name of the options in errors.
     """
@@ -55,14 +55,16 @@ class StrategyContext(Struct, frozen=True, kw_only=True):
 
 
 class SolverStrategy(Protocol):
-    """Finds bids; see the module. A method `told(notice: NotifyRequest)` hears what became of them."""
+    """Finds bids; see the module. An optional method `told(notice: NotifyRequest)` receives their
+    outcomes.
+    """
 
     async def solve(self, request: SolveRequest, market: "RoundMarket") -> Sequence[SolverBid]:
         """Bids for the orders of a round, by `market.deadline`.
 
         Args:
             request: as the venue sent it.
-            market: its orders, parsed, and what there is to trade with.
+            market: its orders, parsed, and the makers to trade with.
         """
         ...
 
@@ -74,8 +76,8 @@ def load_strategy(name: str, options: Mapping[str, Any], context: StrategyContex
         name: `crossing`, `firm_quotes`, or `module:factory`.
 
     Raises:
-        ConfigError: names the setting: no such module or factory, one that makes no strategy, or options that
-            it does not take.
+        ConfigError: names the setting: no such module or factory, a factory that makes no strategy, or
+            options that the strategy refuses.
     """
     factory = _factory(name, context.folder)
     try:
@@ -92,17 +94,17 @@ def load_strategy(name: str, options: Mapping[str, Any], context: StrategyContex
 
 
 def tell(strategy: SolverStrategy, notice: NotifyRequest) -> None:
-    """Have a strategy hear of its bids, if it listens."""
+    """Pass notices of its bids to a strategy that has `told`."""
     told = getattr(strategy, "told", None)
     if told is not None:
         told(notice)
 
 
 def without_options(options: Mapping[str, Any], context: StrategyContext) -> None:
-    """Pass for a strategy that takes none.
+    """Check that a strategy without options gets none.
 
     Raises:
-        ConfigError: names one that came.
+        ConfigError: names an option that was given.
     """
     for option in options:
         raise ConfigError(f"{context.field}.{option}", "is not an option")

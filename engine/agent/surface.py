@@ -1,10 +1,10 @@
-"""What an agent answers: POST /solve and POST /notify of a venue, and what its operator looks at.
+"""Answers of an agent: POST /solve and POST /notify for a venue, and the operator's paths.
 
     POST /solve    signed: the orders of a round -> {"bids": [...], "notReached": [...]}, or 204
-    POST /notify   signed: what became of bids -> {}
+    POST /notify   signed: outcomes of bids -> {}
     GET /status    signed: counters
     GET /healthz   200 while requests are answered at all
-    GET /readyz    200 while there is something to trade with on each chain, else 503 with the reasons
+    GET /readyz    200 while each chain has makers to trade with, else 503 with the reasons
 
 A round of an unserved chain is refused with 422, one of other contracts than the settings' with 400.
 
@@ -26,14 +26,14 @@ _HEALTHY = Reply(200, b'{"status":"ok"}')
 
 
 class AgentSurface:
-    """The routes.
+    """The routes of an agent.
 
     Args:
-        not_ready: why nothing could be traded, chain by chain; nothing when all could.
+        not_ready: reasons why trading is impossible, chain by chain; empty for none.
         status: counters, for the operator.
 
     Attributes:
-        surface: to be mounted.
+        surface: routes to be mounted.
         health: /healthz and /readyz alone.
     """
 
