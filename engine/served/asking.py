@@ -1,4 +1,4 @@
-"""Asks a chain while somebody waits for an answer over HTTP: in time, and all at one block.
+"""Reads of a chain while an HTTP request waits: within a time-out, and all at one block.
 
 Source: ARCHITECTURE.md, "Limits": a chain read that a request needs and cannot have is a 503.
 """
@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 
 async def in_time(asked: Awaitable[T]) -> T:
-    """What a chain says in time.
+    """The chain's answer within ORDER_CHECK_S.
 
     Raises:
-        ServiceUnavailable: it does not.
+        ServiceUnavailable: the chain fails or does not answer in time.
     """
     with trio.move_on_after(ORDER_CHECK_S):
         try:
@@ -34,10 +34,10 @@ async def in_time(asked: Awaitable[T]) -> T:
 
 
 async def latest_block(chain: Chain) -> Header:
-    """The block that everything is asked at; its hash pins it.
+    """The latest block, at which all reads are made; its hash pins it.
 
     Raises:
-        ChainError: nobody answers.
+        ChainError: no node answers.
     """
     header = await chain.block()
     if header is None:
@@ -46,11 +46,11 @@ async def latest_block(chain: Chain) -> Header:
 
 
 async def signer_has_code(chain: Chain, signature: OwnerSignature, header: Header) -> bool:
-    """Whether the owner is a contract, which may be asked; False, without a question, where its key signed.
+    """Whether the owner is a contract, which may be asked; False, without a read, if its key signed.
 
     Raises:
-        InvalidSignature: nobody is there who could have signed: nothing else need be asked.
-        ChainError: nobody answers.
+        InvalidSignature: the owner cannot have signed: no further check is needed.
+        ChainError: no node answers.
     """
     if signature.is_by_key:
         return False
@@ -60,21 +60,21 @@ async def signer_has_code(chain: Chain, signature: OwnerSignature, header: Heade
 
 
 class Permit2s:
-    """The contracts that contracts of ours show permits to; they never change."""
+    """The Permit2 contracts to which our contracts show permits; they never change."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[int, bytes], bytes] = {}
 
     async def of(self, chain: Chain, contract: bytes, field: str) -> bytes:
-        """That of one contract, 20 bytes.
+        """Permit2 of one contract, 20 bytes.
 
         Args:
-            field: of the permit that is to be shown.
+            field: request member of the permit, for errors.
 
         Raises:
-            InvalidInput: there is none.
+            InvalidInput: the chain has no Permit2.
             ServiceUnavailable: the contract does not answer.
-            ChainError: nobody answers.
+            ChainError: no node answers.
         """
         found = self._found.get((chain.chain_id, contract))
         if found is None:

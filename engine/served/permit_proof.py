@@ -1,14 +1,14 @@
-"""Whether a contract may take somebody's source tokens: by approval, or by a permit. Pure.
+"""Whether a contract may take an owner's source tokens: by approval, or by a permit. Pure.
 
-    permit            questions to the chain                        what may be taken
+    permit            reads of the chain                            amount that may be taken
     none              allowance                                     the allowance
-    224, 256          the permit shown, nonces, allowance           what it grants; refused: the allowance
+    224, 256          the permit shown, nonces, allowance           the permit's grant; refused: the allowance
     1, of Permit2     Permit2's allowance, the token's for it       the smaller one
-    192, of Permit2   the same, and the permit shown                what it grants; refused: the allowance
-    96, of Permit2    the transfer itself, the allowance for it     all of it, or nothing
+    192, of Permit2   the same, and the permit shown                the permit's grant; refused: the allowance
+    96, of Permit2    the transfer itself, the allowance for it     the whole amount, or 0
 
-A permit that was shown already is refused by the token, though its allowance is there: so a refusal counts
-only where the allowance falls short, as in the contract (contracts/lib/Permits.sol).
+A token refuses a permit that was shown before, though its allowance is set: a refusal counts only if the
+allowance falls short, as in the contract (contracts/lib/Permits.sol).
 
 Source: interop.md 2 (`permit` by byte length); spec 1.3.8 to 1.3.13, 1.25.34.
 Choice: A permit names owner and spender and stays within Permit2's bounds of amount and time; else it is 400
@@ -42,16 +42,16 @@ _PERMIT2_FORMS = frozenset(
 
 
 class Taking(Struct, frozen=True):
-    """What is to be taken of whom.
+    """A planned taking of tokens.
 
     Attributes:
-        token: of the source; not the native one.
-        spender, permit2: contracts; `permit2` is empty where the permit does not go there.
+        token: source token; not the native one.
+        spender, permit2: contracts; `permit2` is empty for a permit that does not go there.
         whole: raw units that are taken in all.
-        part: of them, at first.
-        deadline: which a Permit2 transfer is signed with.
-        role: what the spender is called.
-        owner_field, permit_field: of the request, for errors.
+        part: raw units of the first settlement.
+        deadline: deadline that a Permit2 transfer signs.
+        role: name of the spender in errors.
+        owner_field, permit_field: members of the request, for errors.
     """
 
     permit: bytes
@@ -68,7 +68,7 @@ class Taking(Struct, frozen=True):
 
 
 class _Granted(Struct, frozen=True):
-    """What Permit2, or a token, lets be taken, and why not more."""
+    """Amount that Permit2, or a token, lets be taken, and the reason for its bound."""
 
     amount: int
     reason: str
@@ -80,10 +80,10 @@ def needs_permit2(permit: bytes) -> bool:
 
 
 def check_words(permit: bytes, owner: bytes, spender: bytes, field: str = "order.permit") -> None:
-    """Pass if a permit names the owner and the spender, and says only what fits.
+    """Check that a permit names the owner and the spender, and that its values fit.
 
     Raises:
-        InvalidInput: which word does not.
+        InvalidInput: names the word at fault.
     """
     form = permit_form(permit, field)
     if form in (PermitForm.EIP2612, PermitForm.DAI):
@@ -96,7 +96,7 @@ def check_words(permit: bytes, owner: bytes, spender: bytes, field: str = "order
 
 
 def taking_calls(taking: Taking) -> dict[str, EthCall]:
-    """What the chain is asked, each by its name."""
+    """The calls to the chain, by name."""
     token, owner, spender = taking.token, taking.owner, taking.spender
     form = permit_form(taking.permit)
     if form not in _PERMIT2_FORMS:
@@ -118,16 +118,16 @@ def taking_calls(taking: Taking) -> dict[str, EthCall]:
 
 
 def check_taking(taking: Taking, answers: Answers, *, now_s: int, has_part: bool) -> None:
-    """Pass if the order's tokens may be taken.
+    """Check that the order's tokens may be taken.
 
     Args:
         answers: to `taking_calls`.
-        now_s: time of the block that they are of.
-        has_part: the owner has what the first settlement takes. A transfer that fails without is not held
-            against the permit.
+        now_s: time of the block of the answers.
+        has_part: the owner holds the amount of the first settlement. Without it a failing transfer does not
+            count against the permit.
 
     Raises:
-        InsufficientAllowance: they may not; where a permit came along, why it does not count.
+        InsufficientAllowance: the tokens may not be taken; gives the reason why a permit does not count.
         ServiceUnavailable: the token or Permit2 does not answer.
     """
     form = permit_form(taking.permit)
@@ -156,7 +156,7 @@ def _check_at_least(amount: int, taking: Taking, whom: str, reason: str = "") ->
 
 
 def _by_token(taking: Taking, form: PermitForm, answers: Answers) -> _Granted:
-    """By the token's own allowance, once it was shown its permit."""
+    """Grant of the token's own allowance, after it was shown its permit."""
     allowed = _number(answers, "allowance")
     if form is PermitForm.NONE:
         return _Granted(allowed, "")
@@ -165,7 +165,7 @@ def _by_token(taking: Taking, form: PermitForm, answers: Answers) -> _Granted:
 
 
 def _at_permit2(taking: Taking, answers: Answers, now_s: int) -> _Granted:
-    """By an allowance at Permit2, once it was shown its permit."""
+    """Grant of the allowance at Permit2, after it was shown its permit."""
     refused = ""
     if permit_form(taking.permit) is PermitForm.PERMIT2_ALLOWANCE:
         refused = refusal(answers["permit"])

@@ -1,4 +1,4 @@
-"""One chain of a venue: what its endpoints work with."""
+"""One chain of a venue, as its endpoints use it."""
 
 from collections.abc import Mapping
 
@@ -14,9 +14,9 @@ class ServedChain(OpenMakers, frozen=True, kw_only=True):
     """A chain that is served, with its makers.
 
     Attributes:
-        pulse: whether it answers now.
-        has_relayer: something settles its Delta orders.
-        router, executor, rfq, delta, fee_vault: 20 bytes; empty where there is none.
+        pulse: whether the chain answers now.
+        has_relayer: a relayer settles its Delta orders.
+        router, executor, rfq, delta, fee_vault: 20 bytes; empty for a contract that is not deployed.
     """
 
     chain_id: int
@@ -33,7 +33,7 @@ class ServedChain(OpenMakers, frozen=True, kw_only=True):
 
     @property
     def no_delta(self) -> str:
-        """Why Delta is not served: neither quoted, built nor taken in. Empty where it is."""
+        """Why Delta is neither quoted, built nor accepted on this chain; empty if it is served."""
         if not self.settings.delta:
             return f"Delta is not served on chain {self.chain_id}"
         if not self.has_relayer:
@@ -41,7 +41,7 @@ class ServedChain(OpenMakers, frozen=True, kw_only=True):
         return ""
 
     def not_ready(self) -> list[str]:
-        """Reasons for which nothing of this chain could be quoted, built and taken in now."""
+        """Reasons for which this chain can quote, build or accept no trades now."""
         reasons = []
         if self.pulse.fault:
             reasons.append(f"no node answers: {self.pulse.fault}")
@@ -53,14 +53,14 @@ class ServedChain(OpenMakers, frozen=True, kw_only=True):
 
 
 ServedChains = Mapping[int, ServedChain]
-"""By chain id."""
+"""Served chains by id."""
 
 
 def served_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
     """The chain that a request names.
 
     Raises:
-        UnsupportedChain: it is not served (choices.md#chains-and-tokens).
+        UnsupportedChain: the chain is not served (choices.md#chains-and-tokens).
     """
     place = places.get(chain_id)
     if place is None:
@@ -72,7 +72,7 @@ def otc_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain
     """The chain that a request about OTC orders names.
 
     Raises:
-        UnsupportedChain: it is not served, or without an RFQ contract.
+        UnsupportedChain: the chain is not served, or has no RFQ contract.
     """
     place = served_chain_at(places, chain_id, field)
     if not (place.settings.rfq and place.rfq):
@@ -84,7 +84,7 @@ def delta_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedCha
     """The chain that a request about Delta names.
 
     Raises:
-        UnsupportedChain: it is not served, or without Delta; says what it lacks.
+        UnsupportedChain: the chain is not served, or without Delta; gives the reason.
     """
     place = served_chain_at(places, chain_id, field)
     if place.no_delta:

@@ -1,11 +1,11 @@
-"""Whether an owner has signed a digest: its key, its contract, or a call instead of a signature. Pure.
+"""Whether an owner has signed a digest: by its key, its contract, or a call in place of a signature. Pure.
 
-    read_signature   text -> what the key alone proves, or what the chain has to be asked
-    check_signer     whether anybody is there to be asked: a contract, or who signs by a call
-    signature_call   that question: EIP-1271 at the owner, or its pre-signature at the settling contract
-    signature_state  the answer: SIGNED, AWAITED (a contract that may still sign), or a refusal
+    read_signature   text -> the proof by the key alone, or the need to ask the chain
+    check_signer     whether the owner can sign otherwise: as a contract, or by a call
+    signature_call   the call to the chain: EIP-1271 at the owner, or its pre-signature at the settling
+    contract signature_state  the result: SIGNED, AWAITED (a contract that may still sign), or a refusal
 
-A key's own signature counts first, also where the account has code, as the contracts have it
+A key's own signature counts first, even if the account has code, as in the contracts
 (contracts/lib/Signatures.sol).
 
                             empty                       other
@@ -41,22 +41,22 @@ _NOT_DEPLOYED = "there is no contract at the owner; one that is not deployed yet
 
 
 class SignatureState(Enum):
-    """What a signature is worth. AWAITED: the owner's contract may still sign."""
+    """State of a signature. AWAITED: the owner's contract may still sign."""
 
     SIGNED = "signed"
     AWAITED = "awaited"
 
 
 class OwnerSignature(Struct, frozen=True):
-    """A signature, held against its digest.
+    """A signature, compared with its digest.
 
     Attributes:
         owner: 20 bytes.
-        digest32: what was to be signed.
-        kept: as it is stored, and given to the contract.
+        digest32: the digest to be signed.
+        kept: the stored form, which is also given to the contract.
         is_by_key: the owner's key made it; else the chain is asked.
         fault: why it is not the key's.
-        kind: the error that refuses it.
+        kind: class of the error that refuses it.
         is_awaited: see `read_signature`.
     """
 
@@ -70,7 +70,7 @@ class OwnerSignature(Struct, frozen=True):
 
     @property
     def is_pre_signature(self) -> bool:
-        """It is empty, and stands for a call by which its owner signs."""
+        """Whether it is empty, and stands for a call by which its owner signs."""
         return not self.kept and not self.is_awaited
 
 
@@ -88,14 +88,14 @@ def read_signature(
     Args:
         text: `0x` and hexadecimal digits: 64 or 65 bytes of a key, any of a contract, none for a
             pre-signature.
-        is_awaited: a contract that does not accept it yet may do so later, whatever it is; there are no
-            pre-signatures.
-        signing: what else the owner may have signed by mistake; looked at only where its key has not signed
+        is_awaited: a contract that does not accept the signature yet may do so later, even an empty one;
+            pre-signatures do not exist.
+        signing: other digests that the owner may have signed by mistake; used only if its key has not signed
             `digest32`.
 
     Raises:
-        InvalidSignature: `kind`; it is not hexadecimal, longer than any is taken, or the owner's over another
-            domain, which it names.
+        InvalidSignature: `kind`; the text is not hexadecimal, too long, or the owner's signature over another
+            domain, which the error names.
     """
     try:
         raw = parse_signature_text(text)
@@ -114,10 +114,10 @@ def read_signature(
 
 
 def signature_call(signature: OwnerSignature, asker: bytes) -> EthCall | None:
-    """What the chain is asked; None where the key alone proves it.
+    """The call to the chain; None if the key alone proves the signature.
 
     Args:
-        asker: the contract that settles the order, 20 bytes: it asks the owner's.
+        asker: the contract that settles the order, 20 bytes: the call's sender.
     """
     if signature.is_by_key:
         return None
@@ -129,7 +129,7 @@ def signature_call(signature: OwnerSignature, asker: bytes) -> EthCall | None:
 
 
 def check_signer(signature: OwnerSignature, *, has_code: bool) -> None:
-    """Pass if the owner's key has signed, or the chain may know better.
+    """Check that the owner's key has signed, or that the chain may still prove a signature.
 
     Raises:
         InvalidSignature: the owner is no contract and does not sign by a call.
@@ -144,13 +144,13 @@ def signature_state(
     *,
     has_code: bool,
 ) -> SignatureState:
-    """What the chain's answer makes of a signature.
+    """The state of a signature by the chain's answer.
 
     Args:
         answer: to `signature_call`, at the block at which `has_code` says that the owner is a contract.
 
     Raises:
-        InvalidSignature: it is nobody's, or not the owner's.
+        InvalidSignature: no account can have made it, or the owner did not.
     """
     if signature.is_by_key or _is_yes(signature, answer, has_code=has_code):
         return SignatureState.SIGNED
@@ -162,7 +162,7 @@ def signature_state(
 
 
 def _of_key(raw: bytes, digest32: bytes, owner: bytes) -> tuple[bytes, str]:
-    """(compact form, "") of the signature of the owner's key; (b"", why it is none)."""
+    """(compact form, "") of a signature by the owner's key; (b"", reason) of any other."""
     if len(raw) not in _KEY_LENGTHS:
         return b"", "it is empty" if not raw else f"a key's has 64 or 65 bytes, this one has {len(raw)}"
     try:
@@ -176,7 +176,7 @@ def _of_key(raw: bytes, digest32: bytes, owner: bytes) -> tuple[bytes, str]:
 
 
 def _is_yes(signature: OwnerSignature, answer: bytes | Exception | None, *, has_code: bool) -> bool:
-    """Whether the chain says that the owner has signed."""
+    """Whether the chain confirms that the owner has signed."""
     if not isinstance(answer, bytes):
         return False
     if signature.is_pre_signature:

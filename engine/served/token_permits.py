@@ -1,8 +1,8 @@
 """Permits that a token takes itself, EIP-2612 or DAI-style, as a contract shows them to it. Pure.
 
     check_named     a permit names this owner and this spender
-    permit_calls    what the token is asked: to be shown the permit by the spender, and whether it takes any
-    granted         what its answers say that the spender may take then
+    permit_calls    calls to the token: the permit shown by the spender, and whether the token takes permits
+    granted         amount that the spender may take then, by the answers
     is_over         its own deadline has passed: the token would refuse it
 
     EIP-2612  224 bytes   owner, spender, value, deadline, v, r, s
@@ -25,7 +25,7 @@ from ...crypto.addresses import ADDRESS_BYTES, to_checksum
 from ..chain.port import EthCall
 
 Answers = Mapping[str, bytes | Exception]
-"""By the names of the calls."""
+"""Answers by the names of the calls."""
 
 _EIP2612 = selector("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)")
 _DAI = selector("permit(address,address,uint256,uint256,bool,uint8,bytes32,bytes32)")
@@ -33,11 +33,11 @@ _NONCES = selector("nonces(address)")
 
 
 class Granted(Struct, frozen=True):
-    """What a permit lets its spender take.
+    """Amount that a permit lets its spender take.
 
     Attributes:
-        amount: raw units; None where the token refuses the permit.
-        reason: why it does; else empty.
+        amount: raw units; None if the token refuses the permit.
+        reason: reason for a refusal; else empty.
     """
 
     amount: int | None
@@ -45,13 +45,13 @@ class Granted(Struct, frozen=True):
 
 
 def check_named(permit: bytes, owner: bytes, spender: bytes, whose: str, field: str) -> None:
-    """Pass if a permit of 224 or 256 bytes names its owner and its spender.
+    """Check that a permit of 224 or 256 bytes names its owner and its spender.
 
     Args:
-        whose: what the owner is called.
+        whose: name of the owner's role in errors.
 
     Raises:
-        InvalidInput: which word does not.
+        InvalidInput: names the word at fault.
     """
     for at, role, wanted in ((0, whose, owner), (1, "spender", spender)):
         word = word_of(permit, at)
@@ -63,7 +63,7 @@ def check_named(permit: bytes, owner: bytes, spender: bytes, whose: str, field: 
 
 
 def permit_calls(permit: bytes, token: bytes, owner: bytes, spender: bytes) -> dict[str, EthCall]:
-    """What the chain is asked, each by its name."""
+    """The calls to the chain, by name."""
     shown = (_EIP2612 if _is_eip2612(permit) else _DAI) + permit
     return {
         "permit": EthCall(token, shown, spender, gas_max=VENUE_PERMIT_GAS_MAX),
@@ -72,7 +72,7 @@ def permit_calls(permit: bytes, token: bytes, owner: bytes, spender: bytes) -> d
 
 
 def granted(permit: bytes, answers: Answers) -> Granted:
-    """What the answers to `permit_calls` say."""
+    """The permit's grant by the answers to `permit_calls`."""
     nonces = answers["nonces"]
     if isinstance(nonces, Exception) or len(nonces) < WORD_BYTES:
         return Granted(None, "the permit is refused: the token takes none")
@@ -85,26 +85,26 @@ def granted(permit: bytes, answers: Answers) -> Granted:
 
 
 def deadline_of(permit: bytes) -> int | None:
-    """The last second in which a permit counts, Unix seconds; None where there is none."""
+    """The last second in which a permit counts, Unix seconds; None for a permit without a deadline."""
     deadline = word_of(permit, 3)
     return deadline if deadline or _is_eip2612(permit) else None
 
 
 def is_over(permit: bytes, now_s: int) -> bool:
-    """Whether its deadline is before a block of that time, Unix seconds."""
+    """Whether the permit's deadline is before a block of that time, Unix seconds."""
     deadline = deadline_of(permit)
     return deadline is not None and deadline < now_s
 
 
 def refusal(answer: bytes | Exception) -> str:
-    """Why a permit is refused; empty where it is taken."""
+    """Why a permit is refused; empty if it is accepted."""
     if isinstance(answer, Reverted):
         return answer.reason or "without a reason"
     return str(answer) if isinstance(answer, Exception) else ""
 
 
 def word_of(permit: bytes, at: int) -> int:
-    """One of its words."""
+    """A word of a permit, as a number."""
     return int.from_bytes(permit[at * WORD_BYTES : (at + 1) * WORD_BYTES], "big")
 
 
