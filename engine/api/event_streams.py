@@ -1,16 +1,17 @@
-"""Streams of order events: what happens to the orders of one surface, as it happens, from a token on.
+"""Streams of order events: the changes of one surface's orders as they happen, from a token on.
 
     server-sent events                                  WebSocket on the same path
     event: open    id: token   data: OpenMessage        OpenMessage       at once
     event: order   id: token   data: OrderEventMessage  OrderEventMessage
-    : beat         id: token                            BeatMessage       where nothing happens
+    : beat         id: token                            BeatMessage       in quiet times
 
-Whoever comes back with the last token goes on where it was: each event once, in order. A beat's token says
-that nothing before it concerns this stream, so that coming back never means to read far. Each surface has a
-path of its own, with the parameters that its orders can be asked for by; the bounds are common to all.
+A client that reconnects with its last token continues there: each event once, in order. A beat's token shows
+that no earlier event concerns this stream, so that a reconnect never has to read far. Each surface has a path
+of its own, with the parameters that select its orders; the bounds are common to all surfaces.
 
-A stream without `after` starts now, and its first message holds the current token. A WebSocket that does not
-take a message within EVENT_STALL_S closes with 1013, one that floods with 1008; its messages mean nothing.
+A stream without `after` starts at the newest event, and its first message holds the current token. A
+WebSocket that does not take a message within EVENT_STALL_S closes with 1013, a flooding one with 1008;
+messages of the client are ignored.
 
 Source: ARCHITECTURE.md, "Push"; WHATWG HTML, "Server-sent events".
 Choice: An event stream names an owner, a taker or orders, or has a key: the operator's key sees every order,
@@ -47,14 +48,14 @@ CONTENT_TYPE = b"text/event-stream"
 HEADERS = ((b"cache-control", b"no-store"), (b"x-accel-buffering", b"no"))
 _COST = 5
 _HASH_BYTES = 32
-_EVENTS_AT_ONCE = 16  # of one piece, or between two looks at whether a WebSocket takes them
-_HEARD_MAX = 1_000  # messages of a client, which mean nothing
+_EVENTS_AT_ONCE = 16  # of one piece, or between two checks that a WebSocket takes them
+_HEARD_MAX = 1_000  # messages of a client, which are ignored
 _POLICY_VIOLATION, _TRY_AGAIN_LATER = 1008, 1013
 _SLOW = "slow consumer: come back with the last token"
 _LAST_EVENT_ID = b"last-event-id"
 
 ReadStreamQuery: TypeAlias = Callable[[bytes], tuple[EventFilter, str | None]]
-"""A query -> which events are wanted, and the token to begin behind, if one is given. Raises InvalidInput."""
+"""A query -> the selected events, and the token to begin behind, if given. Raises InvalidInput."""
 
 
 Sees: TypeAlias = Callable[[HttpCall, str | None], bool]
@@ -68,13 +69,13 @@ _WHOSE = {
 
 
 class EventStreamStatistics(Struct, frozen=True):
-    """What was told, on all surfaces.
+    """Counts of all surfaces' streams.
 
     Attributes:
         streams: open now, WebSockets included.
-        opened, refused: streams; refused for being too many.
-        events, beats: what was sent.
-        slow: WebSockets closed because they did not take it.
+        opened, refused: number of streams; refused because of the bounds.
+        events, beats: number of sent messages.
+        slow: WebSockets closed because they took no message in time.
     """
 
     streams: int
@@ -86,11 +87,11 @@ class EventStreamStatistics(Struct, frozen=True):
 
 
 class _StreamRequest(Struct, frozen=True):
-    """What a request wants.
+    """The stream that a request asks for.
 
     Attributes:
-        after: the token to begin behind; None for now.
-        field: where it was given.
+        after: the token to begin behind; None starts at the newest event.
+        field: parameter or header that gave it.
     """
 
     wanted: EventFilter
@@ -103,8 +104,8 @@ class EventStreams:
 
     Args:
         hub: running while this serves.
-        caller: whom a request counts for.
-        sees: whether a request may be told of others' orders.
+        caller: request -> the caller that it counts for.
+        sees: whether a request may read orders without naming their owner.
         streams_max: at a time.
     """
 
@@ -130,7 +131,7 @@ class EventStreams:
         """The row of one surface's streams.
 
         Args:
-            asking: reads what a request wants.
+            asking: reads the query of a request.
             query: the struct of its parameters.
         """
         return Endpoint(
@@ -142,22 +143,22 @@ class EventStreams:
             group=group,
             summary=summary,
             detail=f"{detail} Server-sent events: `open` with a token, then an `order` for each change, and "
-            "a comment with a token every 15 seconds where nothing happens. The same messages come through "
-            "a WebSocket of the same path. Whoever comes back with the last token, as `after` or "
-            "`Last-Event-ID`, misses nothing and hears nothing twice.",
+            "a comment with a token after every 15 seconds without a change. A WebSocket of the same path "
+            "carries the same messages. A client that reconnects with its last token, as `after` or "
+            "`Last-Event-ID`, gets every later event exactly once.",
             query=query,
             content_type=CONTENT_TYPE,
         )
 
     def statistics(self) -> EventStreamStatistics:
-        """Counters."""
+        """Counts since the start, and the open streams."""
         streams = self._open
         return EventStreamStatistics(
             len(streams), streams.opened, streams.refused, self._events, self._beats, self._slow
         )
 
     async def next(self, subscription: Subscription) -> list[RingEntry]:
-        """What is told next; nothing where it is time for a beat."""
+        """The next events; empty when a beat is due."""
         entries = list[RingEntry]()
         with trio.move_on_after(EVENT_BEAT_S):
             entries = await subscription.take(_EVENTS_AT_ONCE)
@@ -166,7 +167,7 @@ class EventStreams:
         return entries
 
     def leave(self, subscription: Subscription, caller: str) -> None:
-        """A stream has ended."""
+        """End a stream's subscription and its count."""
         subscription.leave()
         self._open.leave(caller)
 
@@ -198,7 +199,7 @@ class EventStreams:
         )
 
     async def _enter(self, caller: str, asked: _StreamRequest) -> Subscription:
-        """A subscription that is counted.
+        """A subscription, counted for its caller.
 
         Raises:
             RateLimited, ServiceUnavailable: too many streams, of the caller or of all.
@@ -238,10 +239,10 @@ class EventStreams:
             self.leave(subscription, caller)
         self._slow += is_slow
         ended = (_TRY_AGAIN_LATER, _SLOW) if is_slow else (_POLICY_VIOLATION, "this channel is one-way")
-        await socket.aclose(*ended)  # nothing more where the client has closed it
+        await socket.aclose(*ended)  # no effect if the client has closed it
 
     async def _push(self, socket: WebSocket, subscription: Subscription) -> bool:
-        """Send until the socket is closed, or its other side does not take it: then True."""
+        """Send until the socket is closed (False), or the other side stops taking messages (True)."""
         messages = [encode(OpenMessage(subscription.token))]
         try:
             while True:
@@ -282,7 +283,7 @@ class _Pieces:
         return b"".join([_event(b"order", entry.token, entry.message) for entry in entries])
 
     async def aclose(self) -> None:
-        """It has ended, for whatever reason."""
+        """End the stream's subscription, once."""
         if self._is_open:
             self._is_open = False
             self._events.leave(self._subscription, self._caller)
@@ -303,7 +304,7 @@ async def _hear(socket: WebSocket, scope: trio.CancelScope) -> None:
 
 
 def _asked(asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
-    """What a request wants.
+    """The stream that a request asks for.
 
     Raises:
         InvalidInput: a parameter is at fault.
@@ -320,17 +321,17 @@ def _asked(asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
 
 
 def ids_of_hashes(texts: Sequence[str]) -> list[UUID]:
-    """What orders that are named by the parameter `orderHash` are found by.
+    """Order ids of the hashes in the parameter `orderHash`.
 
     Raises:
-        InvalidInput: too many, or one that is no hash.
+        InvalidInput: too many hashes, or a malformed one.
     """
     check_count("orderHash", texts)
     return [order_id(_hash(text)) for text in texts]
 
 
 def check_count(field: str, texts: Sequence[str]) -> None:
-    """Refuse a parameter that names more orders than a stream may be of.
+    """Refuse a parameter that names more orders than a stream may have.
 
     Raises:
         InvalidInput: more than VENUE_ORDER_IDS_MAX.

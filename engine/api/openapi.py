@@ -1,6 +1,6 @@
 """The OpenAPI document, made from the table of endpoints and the structs they read and write. Pure.
 
-What a parameter means stands in one table here; types, bounds, defaults and enums come from the structs,
+The meanings of parameters stand in one table here; types, bounds, defaults and enums come from the structs,
 and the errors of each endpoint from the rows of the error catalogue that name it.
 
 Source: OpenAPI 3.1.0; JSON Schema 2020-12; spec 1.12 to 1.22, 2.6 to 2.10.
@@ -32,25 +32,25 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "chainId": ("Chain id.", {}),
     "network": (f"Chain id; the same as `chainId`; {NETWORK_DEFAULT} where neither is given.", {}),
     "destChainId": ("Chain id of the destination; absent or equal for a swap on one chain.", {}),
-    "user": ("Address whose balances are told.", {"pattern": _ADDRESS}),
+    "user": ("Address of the account.", {"pattern": _ADDRESS}),
     "token": (f"Token address; {NATIVE_PLACEHOLDER} is the native token.", {}),
-    "srcToken": (f"Token that is given: address or symbol; {NATIVE_PLACEHOLDER} is the native token.", {}),
-    "destToken": ("Token that is wanted, as `srcToken`.", {}),
+    "srcToken": (f"Token to give: address or symbol; {NATIVE_PLACEHOLDER} is the native token.", {}),
+    "destToken": ("Token to receive, as `srcToken`.", {}),
     "amount": ("Raw units: of the source for SELL, of the destination for BUY.", {"pattern": _DIGITS}),
     "srcDecimals": ("Decimals of the source token.", {}),
     "destDecimals": ("Decimals of the destination token.", {}),
-    "side": ("Which amount is fixed; in any case.", {}),
+    "side": ("SELL fixes the source amount, BUY the destination amount; in any case.", {}),
     "mode": ("ALL prices Delta and falls back to Market; in any case.", {}),
-    "userAddress": ("Who trades.", {"pattern": _ADDRESS}),
-    "beneficiary": ("Who receives; the user unless set.", {"pattern": _ADDRESS}),
-    "receiver": ("Who receives; the user unless set.", {"pattern": _ADDRESS}),
-    "txOrigin": ("Who sends the transaction, where that is not the user.", {"pattern": _ADDRESS}),
+    "userAddress": ("The trading account.", {"pattern": _ADDRESS}),
+    "beneficiary": ("Account that receives; the user unless set.", {"pattern": _ADDRESS}),
+    "receiver": ("Account that receives; the user unless set.", {"pattern": _ADDRESS}),
+    "txOrigin": ("Sender of the transaction, if it is not the user.", {"pattern": _ADDRESS}),
     "partner": (
-        "Partner key: its registered fee is charged. Any other keeps its name and pays 1 bps as `anon` does.",
+        "Partner key: its registered fee is charged. An unregistered one pays 1 bps as `anon` does.",
         {},
     ),
     "partnerAddress": (
-        "Account that is paid; refused beside a registered partner, which is paid at its own address.",
+        "Account that receives the fee; refused beside a registered partner, which has its own address.",
         {"pattern": _ADDRESS},
     ),
     "partnerFeeBps": ("Basis points on top of the registered fee.", {}),
@@ -76,7 +76,7 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "slippage": ("Basis points by which the other amount may be worse.", {}),
     "permit": ("Signed permit payload, hexadecimal.", {"pattern": "^0x([0-9a-fA-F]{2})*$"}),
     "deadline": ("Unix seconds after which the transaction is invalid.", {}),
-    "isCapSurplus": ("Caps what is shared of the surplus at 1 %.", {}),
+    "isCapSurplus": ("Caps the shared surplus at 1 %.", {}),
     "takeSurplus": ("The partner shares in the surplus.", {}),
     "isSurplusToUser": ("All surplus is the user's.", {}),
     "isDirectFeeTransfer": ("Pays the fee at once instead of accruing it.", {}),
@@ -96,11 +96,11 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "allowBridgeAndSwap": ("Whether a bridge may be followed by a swap.", {}),
     "orderId": ("Id of an order, as its record has it.", {}),
     "auctionId": ("Id of a closed round, as agents and explanations name it.", {}),
-    "hash": ("Hash of an order, as its build told it.", {}),
+    "hash": ("Hash of an order, as in the answer of its build.", {}),
     "orderHash": ("Hashes of orders, at most 100: only these, and those of `orderId`.", {}),
-    "maker": ("Whose orders.", {"pattern": _ADDRESS}),
+    "maker": ("Maker of the orders.", {"pattern": _ADDRESS}),
     "taker": ("Orders for this taker, or with it in their nonceAndMeta.", {"pattern": _ADDRESS}),
-    "after": ("Token of an event: what came after it is told first.", {"pattern": "^[0-9a-f]{32}$"}),
+    "after": ("Token of an event: later events are sent first.", {"pattern": "^[0-9a-f]{32}$"}),
     "ids": ("Ids of orders, at most 100: only these.", {}),
     "name": ("Name of a webhook.", {}),
     "type": ("MARKET or LIMIT orders only.", {}),
@@ -109,10 +109,10 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "page": ("Page, from 1.", {}),
     "limit": ("Orders of a page.", {}),
     "account": ("Address of the account.", {"pattern": _ADDRESS}),
-    "offset": ("Orders that are passed over.", {}),
-    "orderBy": ("What is sorted by, the latest first; an order without expiry is the last.", {}),
-    "hideSmallBalances": ("Leaves out orders of which little or nothing can be filled now.", {}),
-    "asOf": ("`asOf` of an earlier page: the listing as it was, without what has come in since.", {}),
+    "offset": ("Number of orders to skip.", {}),
+    "orderBy": ("Sort key, the latest first; an order without expiry is the last.", {}),
+    "hideSmallBalances": ("Leaves out orders with little or no fillable amount now.", {}),
+    "asOf": ("`asOf` of an earlier page: the listing as it was, without later orders.", {}),
 }
 _OF_QUERIES = {
     "OrdersQuery": {"userAddress": "Owner of the orders. This, `ids` or an operator's key is needed."},
@@ -122,21 +122,21 @@ _OF_QUERIES = {
         "userAddress": "Owner of the orders. This, an order or an operator's key is needed.",
     },
     "OtcListingQuery": {"type": "P2P (a named taker) or LIMIT (anyone) only."},
-    "OtcBalanceQuery": {"token": "Address of the token; all where it is absent."},
+    "OtcBalanceQuery": {"token": "Address of the token; all tokens if absent."},
     "OtcEventsQuery": {"orderHash": "Hashes of orders, at most 100: only these."},
     "DeliveriesQuery": {
         "status": "Deliveries in this state.",
-        "after": "Token of the last delivery that is known already.",
+        "after": "Token of the last delivery that the caller knows.",
         "limit": "Deliveries of a page.",
     },
 }
-"""What parameters mean to these queries, where that is something else."""
+"""Meanings of parameters that differ in these queries."""
 _MEMBERS = {
     "TransactionBody": {
         "priceRoute": "As it was quoted, to the digit; either this or `orders`.",
         "orders": "Signed RFQ orders of the pair in place of a route, tried in turn: open to all, or made "
         "out to the Router's executor for this user.",
-        "side": "That of the route. With orders BUY where only `destAmount` is sent, else SELL, unless set.",
+        "side": "That of the route. With orders BUY if only `destAmount` is sent, else SELL, unless set.",
         "srcAmount": "Raw units. For SELL that of the route; for BUY the most that is given, or `slippage` "
         "says.",
         "destAmount": "Raw units. For BUY that of the route; for SELL the least that is got, or `slippage` "
@@ -144,19 +144,19 @@ _MEMBERS = {
     },
     "BuildBody": {
         "route": "As it was quoted, to the digit.",
-        "owner": "Who signs and gives the source token.",
+        "owner": "Account that signs and gives the source token.",
         "deadline": "Unix seconds; the order is unfillable after it.",
         "side": "SELL unless set; `orderType` may fix it.",
-        "beneficiary": "Who receives; the owner unless set.",
-        "nonce": "A number that no other order of the owner has; random unless set.",
-        "limitAmount": "The limit price, raw units: the least that is got, or for BUY the most given.",
-        "metadata": "Bytes of one's own, hexadecimal.",
-        "partiallyFillable": "Whether the order may be filled in parts; said again when it is submitted.",
+        "beneficiary": "Account that receives; the owner unless set.",
+        "nonce": "Number that no other order of the owner has; random unless set.",
+        "limitAmount": "The limit price, raw units: the least to receive, or for BUY the most to give.",
+        "metadata": "Free bytes, hexadecimal.",
+        "partiallyFillable": "Whether the order may be filled in parts; repeated in the submission.",
         "partnerTakesSurplus": "The partner shares in the surplus.",
         "capSurplus": "That share counts at most 1 %.",
-        "orderType": "What is signed.",
+        "orderType": "Type of the signed order.",
         "handler": "ExternalOrder: the contract that settles it.",
-        "data": "ExternalOrder: what its handler reads, hexadecimal.",
+        "data": "ExternalOrder: input of its handler, hexadecimal.",
         "strategy": "ProductiveOrder: the vault.",
         "useShares": "ProductiveOrder: whether shares are given up.",
         "interval": "TWAP: seconds between slices, at least 60.",
@@ -169,10 +169,10 @@ _MEMBERS = {
         "order": "`toSign.value` of the build, as it came.",
         "signature": "Of the owner over `toSign`: 64 or 65 bytes; of a contract any, or `0x` where it signs "
         "by a call.",
-        "partner": "The partner that brought the order: that of the signed fee, or any unregistered name.",
+        "partner": "Partner of the order: the partner of the signed fee, or any unregistered name.",
         "type": "LIMIT rests until its price can be had.",
-        "onChainOrderType": "What is signed; it follows from `order`, and may not contradict it.",
-        "referrerAddress": "Who referred the owner.",
+        "onChainOrderType": "Type of the signed order; it follows from `order`, and may not contradict it.",
+        "referrerAddress": "Account that referred the owner.",
         "partiallyFillable": "Whether the order may be filled in parts.",
         "includeAgents": "Names of agents: only these may bid.",
         "excludeAgents": "Names of agents that may not bid.",
@@ -187,53 +187,53 @@ _MEMBERS = {
         "expiry": "Unix seconds after which it cannot be filled; 0 is never.",
         "makerAsset": "ERC-20 token that the maker sells.",
         "takerAsset": "ERC-20 token that the maker wants.",
-        "makerAmount": "Raw units that are offered.",
-        "takerAmount": "Raw units that are wanted.",
-        "maker": "Who signs.",
-        "taker": "Who may fill; the zero address for anyone.",
+        "makerAmount": "Offered raw units.",
+        "takerAmount": "Wanted raw units.",
+        "maker": "Account that signs.",
+        "taker": "Account that may fill; the zero address for anyone.",
         "signature": "Of the maker over the order: 64 or 65 bytes; of a contract any.",
         "permitMakerAsset": "Permit of the maker's asset for the RFQ contract, of 224 or 256 bytes.",
     },
-    "ReplayBody": {"tokens": "Of dead deliveries; without any the first of all."},
+    "ReplayBody": {"tokens": "Tokens of dead deliveries; empty replays the oldest ones."},
 }
-"""Members of bodies that are no parameters elsewhere, or other ones."""
+"""Members of bodies that are no parameters, or have another meaning as one."""
 _OF_PATHS = {"orderHash": "Hash of an OTC order."}
-"""What placeholders mean, where that is something else than as a parameter."""
+"""Meanings of placeholders that differ from the parameter of the name."""
 _PATH_SCHEMAS: dict[str, dict[str, Any]] = {
     "chainId": {"type": "integer", "minimum": 1},
     "auctionId": {"type": "integer", "minimum": 0},
 }
-"""Of placeholders that are no strings."""
+"""Schemas of placeholders that are no strings."""
 _SHAPES = {
     "QuoteResponse": "`delta` or `market`, never both; `fallbackReason` says why it is not `delta`.",
     "FallbackReason": "Why Delta could not price.",
     "DeltaBlock": "A price to build an order from: `route` goes to the build as it is. `spender` is to be "
     "approved for the source token.",
-    "Route": "What goes in and out on the source and on the destination chain, after gas and fee.",
-    "Leg": "What goes in and out on one chain.",
-    "AmountEntry": 'Raw units, and US dollars as a decimal string; "0" where there is no price.',
-    "Fees": "What is included in the amounts of the route.",
-    "Partner": "`feePercent`: what the partner takes, registered and requested fee together.",
+    "Route": "Input and output on the source and on the destination chain, after gas and fee.",
+    "Leg": "Input and output on one chain.",
+    "AmountEntry": 'Raw units, and US dollars as a decimal string; "0" without a price.',
+    "Fees": "Costs that the amounts of the route include.",
+    "Partner": "`feePercent`: fee of the partner, registered and requested fee together.",
     "PriceRoute": "A Market route. It is sealed by `hmac` for half a minute, to the digit.",
     "RoutePart": "One path, and its share of the amount in percent.",
     "Swap": "One hop of a path.",
-    "SwapExchange": "What one market maker has of a hop.",
+    "SwapExchange": "Share of one market maker in a hop.",
     "OtherRoute": "The best route of one market maker alone.",
     "TransactionBody": "`priceRoute` as it was quoted, or `orders`. Amounts are strings of raw units.",
-    "SwapOrder": "An order as it was signed and posted, and how much of it may be filled: "
-    "`takerTokenFillAmount`, raw units of `takerAsset`; all of it where that is absent.",
+    "SwapOrder": "An order as it was signed and posted, and the amount that may be filled: "
+    "`takerTokenFillAmount`, raw units of `takerAsset`; the whole order if absent.",
     "BuildBody": "`route` as it was quoted. Amounts are strings of raw units.",
     "SubmitBody": "`order` is `toSign.value` of the build, as it came.",
-    "OrderRecord": "A Delta order and what has become of it. Amounts are strings of raw units; the one that "
-    "is not fixed is expected, bounded (`minAmount`, `maxAmount`) and, once something is settled, executed.",
-    "OrderInput": "What is given: `amount` of a sale; else what is expected, executed and at most given.",
-    "OrderOutput": "What is got: `amount` of a purchase; else what is expected, executed and at least got.",
+    "OrderRecord": "A Delta order and its state. Amounts are strings of raw units; the amount that "
+    "is not fixed is expected, bounded (`minAmount`, `maxAmount`) and, after a settlement, executed.",
+    "OrderInput": "Given tokens: `amount` of a sale; else the expected, executed and greatest amount.",
+    "OrderOutput": "Received tokens: `amount` of a purchase; else the expected, executed and least amount.",
     "OrderTransaction": "One settlement; `filledPercent` is its own share of the order.",
-    "Refund": "What came back of an order across chains.",
-    "OrderPage": "`total` counts all orders that were asked for.",
+    "Refund": "Tokens returned from an order across chains.",
+    "OrderPage": "`total` counts all matching orders.",
     "CancelBody": "All of the orders are cancelled, or none.",
-    "CancelResponse": "The orders that are being cancelled, or were so already.",
-    "CancellationBuildResponse": "`toSign` as wallets take it; `hash` is what a contract may sign by a call.",
+    "CancelResponse": "The orders that are being cancelled, or are cancelled already.",
+    "CancellationBuildResponse": "`toSign` as wallets take it; a contract may sign `hash` by a call.",
     "BuildResponse": "`toSign` as wallets take it; `orderHash` finds the order before it has an id.",
     "ToSign": "EIP-712 typed data: `value` is submitted unchanged.",
     "TypedDomain": "The signing domain of the chain's Delta contract.",
@@ -242,51 +242,51 @@ _SHAPES = {
     "ContractParams": "The call of the Router in parts, with `onlyParams=true`.",
     "UserToken": "A token with the user's balance and its allowance for the Router, in raw units.",
     "PartnerFee": "`partnerFee` in percent.",
-    "MakerScore": "How the last firm quotes of a maker went: the part that was clean in percent, the kinds "
-    "of faults, and until when it is not asked (Unix milliseconds).",
+    "MakerScore": "Record of a maker's last firm quotes: the share of clean quotes in percent, the kinds "
+    "of faults, and the end of its rest (Unix milliseconds).",
     "PairScore": "The same of a pair with faults.",
-    "ErrorRow": "`match` is what the text of an error starts with.",
+    "ErrorRow": "`match` is the fixed beginning of the error text.",
     "Auction": "A closed round; amounts are strings of raw units, times ISO 8601.",
-    "AuctionedOrder": "One order of a closed round: what was asked for, and the bids on it, the best first.",
-    "AgentScore": "How an agent does since the venue's start; `restsUntil` is Unix milliseconds.",
-    "AuctionSettlement": "What became of a bid: `state` is settling, settled, reverted or notSent.",
-    "AuctionBid": "What an agent bid on an order: `promisedAmount` is what the user gets at least (SELL) or "
-    "spends at most (BUY), `simulatedAmount` what a simulation came to, `netAmount` the promise less gas or "
-    "with it, "
-    "`surplusAmount` how much better that is than the limit; `partAmount` how much of the order it settles, "
-    "null where that is all.",
+    "AuctionedOrder": "One order of a closed round: its amounts, and the bids on it, the best first.",
+    "AgentScore": "Record of an agent since the venue's start; `restsUntil` is Unix milliseconds.",
+    "AuctionSettlement": "Outcome of a bid: `state` is settling, settled, reverted or notSent.",
+    "AuctionBid": "Bid of an agent on an order: `promisedAmount` is the least that the user gets (SELL) or "
+    "the most that it spends (BUY), `simulatedAmount` the simulated amount, `netAmount` the promise less gas "
+    "(SELL) or plus gas (BUY), "
+    "`surplusAmount` its improvement over the limit; `partAmount` the settled part of the order, "
+    "null for the whole order.",
     "OrderRound": "A closed round as one order saw it.",
-    "Explanation": "Why an order is not filled: what weighs most first.",
+    "Explanation": "Reasons why an order is not filled, the weightiest first.",
     "ExplainedReason": "`code` for programs, `text` for people.",
     "WebhookList": "The webhooks that a key manages.",
-    "WebhookEntry": "What a webhook is told of, and how it stands: `waiting` and `dead` are deliveries that "
-    "it has not taken, `failures` tries in a row that failed, `reason` why the last one did.",
-    "DeliveryPage": "Deliveries that were not taken, in the order of their events.",
-    "DeliveryEntry": "`token` is sent as `webhook-id`, `body` as it is; `reason`: why the last try failed.",
+    "WebhookEntry": "A webhook's filter and state: `waiting` and `dead` are deliveries that "
+    "it has not accepted, `failures` failed tries in a row, `reason` that of the last failure.",
+    "DeliveryPage": "Deliveries that were not accepted, in the order of their events.",
+    "DeliveryEntry": "`token` is sent as `webhook-id`, `body` as it is; `reason`: that of the last failure.",
     "DeliveryState": "WAITING is tried again by itself; DEAD waits for a replay.",
-    "ReplayBody": "Which dead deliveries are delivered anew.",
-    "ReplayResponse": "What is delivered anew; ask again where there is `more`.",
-    "OtcOrderBody": "What the maker signed, and its signature. Amounts are strings of raw units.",
-    "StoredOrder": "An OTC order and what the venue knows of it. `fillableBalance` is unfilled, "
+    "ReplayBody": "Dead deliveries to deliver anew.",
+    "ReplayResponse": "Deliveries that are made anew; repeat the request if there are `more`.",
+    "OtcOrderBody": "The order that the maker signed, and its signature. Amounts are strings of raw units.",
+    "StoredOrder": "An OTC order and its state at the venue. `fillableBalance` is unfilled, "
     "`swappableBalance` can be filled now, `reservedBalance` is its share of the maker's funds, "
-    "`makerBalance` the least of the maker's balance, its allowance and what is unfilled.",
+    "`makerBalance` the least of the maker's balance, its allowance and the unfilled amount.",
     "PostedOrder": "The stored order, and itself under `order`.",
-    "OtcListing": "`total` counts all orders that were asked for; `asOf` reads later pages of the same.",
+    "OtcListing": "`total` counts all matching orders; `asOf` reads later pages of the same listing.",
     "OtcError": "Every error of a path under /ft.",
     "TradingError": "Every error: `details`, `description` and `error` are the same text.",
 }
-"""What the shapes of answers and bodies are, for readers."""
+"""Descriptions of the shapes of answers and bodies."""
 _REQUIRED_BY_ENDPOINT = {("SwapQuery", "slippage")}
-"""Parameters whose absence has an error row of its own, which the endpoint raises."""
+"""Parameters that the endpoint requires with an error row of its own."""
 _TYPED_RAW = {("TransactionBody", "priceRoute"): PriceRoute, ("BuildBody", "route"): Route}
-"""Members that are kept byte for byte, and what they hold."""
+"""Members that are kept byte for byte -> their types."""
 
 
 def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any]) -> dict[str, Any]:
     """The document of these endpoints.
 
     Args:
-        examples: parameter -> a value that this venue answers.
+        examples: parameter -> an example that works at this venue.
     """
     kinds: list[Any] = [TradingError, OtcError, PriceRoute, Route]
     kinds += [kind for row in endpoints for kind in (row.query, row.body, *_answers(row)) if kind is not None]
@@ -343,7 +343,7 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
 
 @cache
 def _schema_components(kinds: tuple[Any, ...]) -> list[Any]:
-    """The schema of each kind, and those that they refer to; to be copied before it is changed."""
+    """The schema of each kind, and the referenced schemas; copy it before changing it."""
     found, components = msgspec.json.schema_components(kinds, ref_template=_REFERENCE + "{name}")
     return [list(found), components]
 
@@ -376,7 +376,7 @@ def _operation(row: Endpoint, schemas: dict[int, Any], components: dict[str, Any
 
 
 def _answers(row: Endpoint) -> tuple[Any, ...]:
-    """The types of its answers: several where it is one or the other."""
+    """The types of an endpoint's answers: several for alternatives."""
     if row.answer is None:
         return ()
     return get_args(row.answer) if isinstance(row.answer, UnionType) else (row.answer,)
@@ -430,7 +430,7 @@ def _query_parameters(row: Endpoint, components: dict[str, Any]) -> Iterable[dic
 
 
 def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """A parameter is absent rather than null."""
+    """The schema without its null option, since a parameter is absent rather than null."""
     options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
     if len(options) != 1:
         return schema
@@ -440,7 +440,7 @@ def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def _refusals(name: str, *, is_otc: bool, needs_key: bool) -> dict[str, Any]:
-    """The error rows that name this endpoint, or any, by status."""
+    """The error rows that name this endpoint, or any endpoint, by status."""
     body = otc_error_body if is_otc else trading_error_body
     by_status: dict[int, list[RequestError]] = {}
     for kind in catalogue_rows():
@@ -479,7 +479,7 @@ def _error_content(examples: dict[str, Any], *, is_otc: bool) -> dict[str, Any]:
 
 
 def _plain(node: Any) -> Any:
-    """A schema as the wire has it: decimals are numbers; what a struct tells engineers is left out."""
+    """A schema in wire form: decimals are numbers; descriptions from docstrings are left out."""
     if isinstance(node, list):
         return [_plain(item) for item in node]
     if not isinstance(node, dict):

@@ -1,11 +1,10 @@
-"""The table of endpoints: what answers a path, what it costs a caller, what it takes and gives.
+"""The table of endpoints: path, handler, cost, and types of request and answer.
 
-A group of endpoints is a file beside this one and hands out its rows; from all rows together come the surface
-that is served and the document that describes it (`openapi`). Here is the one place where a handler is put
-behind admission.
+A group of endpoints is a file beside this one and hands out its rows; all rows together make the served
+surface and the document that describes it (`openapi`). Only this module puts handlers behind admission.
 
-A route's cost is in requests of a caller's bucket: above 1 where it does or causes more work, 0 where it is
-not counted.
+A route's cost is in requests of a caller's bucket: above 1 for a route that does or causes more work, 0 for a
+route that is not counted.
 """
 
 from collections.abc import Sequence
@@ -30,14 +29,16 @@ from ..server.routing import (
 )
 
 OTC_PREFIX = "/ft"
-"""Of the paths of OTC orders, which have an error body of their own (choices.md#requests-and-errors)."""
+"""Prefix of the paths of OTC orders, which have an error body of their own
+(choices.md#requests-and-errors).
+"""
 
 
 class Socket(Struct, frozen=True):
-    """What a path does with WebSockets.
+    """The WebSocket handlers of a path.
 
     Attributes:
-        check: what refuses one before it is opened.
+        check: refuses a handshake by raising, before the WebSocket is opened.
     """
 
     check: HandshakeCheck
@@ -51,11 +52,11 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         path: with `{placeholders}`.
         plain: answers under 100 us without waiting; or
         coroutine: may wait. Exactly one of the two.
-        socket: for whoever asks to upgrade instead, at the same cost.
+        socket: for a request to upgrade, at the same cost.
         cost: requests of the caller's bucket.
-        needs_key: is refused without an API key.
+        needs_key: requests without an API key are refused.
         group: of the documentation.
-        summary: one line; detail: what else is to be known.
+        summary: one line; detail: further text.
         query: the struct of its parameters; body: of its JSON body.
         answer: the type of its answer; None for one that is not JSON.
         content_type: of the answer.
@@ -78,7 +79,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """As errors.json names it."""
+        """The endpoint's name in errors.json."""
         return f"{self.method} {self.path}"
 
     @property
@@ -105,7 +106,7 @@ def mount_endpoints(
     cors_origins: Sequence[str] = (),
     body_bytes_max: int,
 ) -> None:
-    """Serve the rows; those of OTC_PREFIX on a surface of their own: all refusals there have its shape."""
+    """Serve the rows; the rows of OTC_PREFIX on a surface of their own, with its error bodies."""
     for prefix, encode_error in (("", encode_trading_error), (OTC_PREFIX, encode_otc_error)):
         rows = [row for row in endpoints if row.is_otc == bool(prefix)]
         surface = surface_of(
@@ -131,7 +132,7 @@ def surface_of(
     """The rows as a surface, each behind admission.
 
     Args:
-        prefix: of their paths, that the surface is mounted under.
+        prefix: common prefix of their paths, under which the surface is mounted.
     """
     surface = RouteGroup(encode_error, cors_origins=cors_origins, body_bytes_max=body_bytes_max)
     for row in endpoints:
