@@ -1,7 +1,7 @@
 """The wall clock of a process: the system's time at the start, and the monotonic clock from then on.
 
-A step of the system's clock, by hand or by a daemon, moves neither expiries nor the age of prices. How far
-the two have come apart is for the operator to hear of.
+A step of the system's clock, by hand or by a daemon, moves neither expiries nor the age of prices.
+`behind_ms` shows the operator the distance between the two clocks.
 
 Source: ARCHITECTURE.md, "Time and chance".
 """
@@ -15,7 +15,7 @@ class WallClock:
 
     Args:
         system_ns: the system's clock, Unix nanoseconds.
-        monotonic_ns: nanoseconds since whenever.
+        monotonic_ns: nanoseconds from any start.
     """
 
     __slots__ = ("_anchor_ns", "_monotonic_ns", "_system_ns")
@@ -30,9 +30,9 @@ class WallClock:
         self._anchor_ns = system_ns() - monotonic_ns()
 
     def now_ms(self) -> int:
-        """The time."""
+        """The time, Unix milliseconds."""
         return (self._anchor_ns + self._monotonic_ns()) // 1_000_000
 
     def behind_ms(self) -> int:
-        """How far the system's clock is ahead of this one; negative where it is behind."""
+        """Milliseconds by which the system's clock is ahead of this one; negative if it is behind."""
         return self._system_ns() // 1_000_000 - self.now_ms()

@@ -1,4 +1,6 @@
-"""From settings to what roles work with: addresses proven, keys behind their policies, request verifiers."""
+"""Credentials of a role from its settings: checked addresses, keys behind their policies, request
+verifiers.
+"""
 
 import re
 from collections.abc import Callable
@@ -68,10 +70,10 @@ def request_verifier(settings: Settings, *, replay_window: bool | None = None) -
     """The verifier of the configured domains.
 
     Args:
-        replay_window: refuse a repeated signature on POST, whatever the settings say; None leaves it to them.
+        replay_window: whether a repeated signature on POST is refused; None uses the settings.
 
     Raises:
-        ConfigError: a secret is not of its encoding.
+        ConfigError: a secret does not fit its encoding.
     """
     remember = settings.auth.replay_window if replay_window is None else replay_window
     domains = {}
@@ -91,7 +93,7 @@ def request_verifier(settings: Settings, *, replay_window: bool | None = None) -
 
 
 def _configured(parse: Callable[[object, str], V], field: str, text: str) -> V:
-    """What `parse` makes of a setting; its refusal as the operator's error."""
+    """The parsed value of a setting; a refusal becomes a ConfigError."""
     try:
         return parse(text, field)
     except InvalidInput as error:

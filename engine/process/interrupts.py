@@ -1,10 +1,10 @@
-"""An interrupt of a command that runs in trio, heard as a signal.
+"""Interrupts of a command that runs in trio, received as a signal.
 
-    SIGINT --> the work is cancelled --> KeyboardInterrupt, out of the loop
-    SIGINT, while somebody is asked at the terminal --> KeyboardInterrupt, out of the question
+    SIGINT --> the work is cancelled --> KeyboardInterrupt, raised outside the loop
+    SIGINT during a question at the terminal --> KeyboardInterrupt, raised from the question
 
-Python raises KeyboardInterrupt wherever it stands, which may be where exceptions are dropped, as in a
-destructor: then it is lost.
+Python raises KeyboardInterrupt at any point of the code, possibly at a point that drops exceptions, as a
+destructor does: the interrupt is then lost.
 """
 
 import signal
@@ -19,8 +19,7 @@ Result = TypeVar("Result")
 
 
 async def until_interrupted(work: Callable[..., Awaitable[Result]], *what: object) -> Result:
-    """Do it, unless it is interrupted before. What is done is done: an interrupt that comes as late changes
-    nothing.
+    """Run `work` until SIGINT. Finished work stays finished: a later interrupt has no effect.
 
     Raises:
         KeyboardInterrupt: SIGINT came.
@@ -46,7 +45,7 @@ async def until_interrupted(work: Callable[..., Awaitable[Result]], *what: objec
                 except Exception as error:  # noqa: BLE001  handed on, out of the nursery that would wrap it
                     fault = error
                 nursery.cancel_scope.cancel()
-    except KeyboardInterrupt:  # it came too late for `listen`, and is handed on by the receiver
+    except KeyboardInterrupt:  # too late for `listen`; the receiver raises it again
         was_interrupted = True
     if results:
         return results[0]
@@ -57,7 +56,9 @@ async def until_interrupted(work: Callable[..., Awaitable[Result]], *what: objec
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """Somebody is asked, for which the loop stands still: an interrupt is not put off until they answer."""
+    """Around a question at the terminal, which blocks the loop: an interrupt is not delayed until the
+    answer.
+    """
     if not _hears_interrupts():
         yield
         return
@@ -69,7 +70,7 @@ def asking() -> Iterator[None]:
 
 
 def _hears_interrupts() -> bool:
-    """Signals come to the main thread alone; and who is in a shell's background is to ignore this one."""
+    """Whether SIGINT arrives here: in the main thread only, and not in a shell's background job."""
     return (
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN

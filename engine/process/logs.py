@@ -1,6 +1,6 @@
-"""Structured logs on standard error: JSON lines, or readable ones on a terminal. Never on a hot path.
+"""Structured logs on standard error: JSON lines, or readable lines on a terminal. Never on a hot path.
 
-Tracebacks are plain: local variables hold keys.
+Tracebacks are plain, since local variables may hold keys.
 """
 
 import sys
@@ -9,10 +9,10 @@ import structlog
 
 
 def configure_logs(level: str = "info") -> None:
-    """Set up this process's logs. Call it once, before anything is logged.
+    """Set up this process's logs. Call it once, before the first log line.
 
     Args:
-        level: what is less than this is dropped: debug, info, warning, error.
+        level: least level that is logged: debug, info, warning, error.
     """
     terminal = sys.stderr.isatty()
     render: structlog.typing.Processor = (

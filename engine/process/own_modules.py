@@ -1,4 +1,4 @@
-"""Operators' own Python, named by settings: a market maker's prices, an agent's strategies.
+"""Operators' own Python modules, named by settings: a market maker's prices, an agent's strategies.
 
 A module in the settings' folder that an installed module hides is refused, so that prices never come from a
 module of the same name.
@@ -20,7 +20,7 @@ def import_module(module_name: str, folder: Path, field: str) -> ModuleType:
         field: the setting that names it, for errors.
 
     Raises:
-        ConfigError: there is none, or it cannot be imported.
+        ConfigError: the module does not exist, or cannot be imported.
     """
     beside = [folder.joinpath(*module_name.split(".")).with_suffix(".py"),
               folder.joinpath(*module_name.split("."), "__init__.py")]  # fmt: skip

@@ -1,15 +1,15 @@
 """Several processes behind one listening socket: a parent that listens and keeps children serving.
 
     parent: listen --> start N children with the socket --> wait
-      SIGTERM, SIGINT     passed on; ends when all children have drained, or kills them after a while
-      a child ends        started anew, after a pause that grows; one that keeps ending takes all down
-      no child to start   as if it had ended
+      SIGTERM, SIGINT     passed on; ends when all children have drained, or kills them after a time-out
+      a child ends        started anew, after a pause that grows; a child that keeps ending takes all down
+      a failed start      treated as an ended child
 
-As soon as the end begins the parent closes its copy of the socket: the last child to drain empties the
-queue and closes it, so that no connection waits for a process that will never accept.
+When the end begins the parent closes its copy of the socket: the last child to drain empties the queue and
+closes the socket, so that no connection waits for a process that will never accept.
 
-The children inherit the one socket, so a connection in its queue outlives any of them. Each learns from
-its environment which of how many it is: a maker divides its balance and limits by that.
+The children inherit the one socket, so a connection in its queue outlives any of them. Each child reads its
+index and the number of children from its environment: a maker divides its balance and limits by that number.
 
 A child that ends unasked, even with status 0, has crashed. Children run in process groups of their own, so
 that a terminal's interrupt reaches the parent alone; they notice the parent's death (`parent_ended`).
@@ -35,23 +35,23 @@ _INDEX = "CAMBIST_PROCESS_INDEX"
 _COUNT = "CAMBIST_PROCESS_COUNT"
 
 _CRASHES_MAX = 5  # of one child in a row, each within PROCESS_STEADY_S of its start
-_ENDED_WELL = (0, -signal.SIGTERM, -signal.SIGINT)  # the latter two: told before it listened to them
+_ENDED_WELL = (0, -signal.SIGTERM, -signal.SIGINT)  # the latter two: signalled before its handlers were set
 
 _log = structlog.get_logger("cambist.server")
 
 
 class ProcessNumber(Struct, frozen=True):
-    """Which of how many processes this one is; index from 0."""
+    """Number of this process among all: index from 0, and count."""
 
     index: int
     count: int
 
 
 async def run_processes(settings: ServerSettings, command: Sequence[str], listener: socket.socket) -> int:
-    """Keep `settings.processes` children of `command` serving until told to end.
+    """Keep `settings.processes` children of `command` serving until a signal ends them.
 
     Args:
-        settings: how many, and how long a drain may take.
+        settings: number of children, and time of a drain.
         command: the program with its arguments; each child calls `inherited_listener`.
         listener: the listening socket; closed when the end begins.
 
@@ -70,7 +70,7 @@ async def run_processes(settings: ServerSettings, command: Sequence[str], listen
 
 
 def inherited_listener() -> socket.socket | None:
-    """The parent's listening socket; None for a process that has no such parent."""
+    """The parent's listening socket; None for a process without such a parent."""
     descriptor = os.environ.get(_LISTENER)
     if descriptor is None:
         return None
@@ -80,12 +80,12 @@ def inherited_listener() -> socket.socket | None:
 
 
 def process_place() -> ProcessNumber:
-    """Which of how many processes this one is; the only one unless a parent says otherwise."""
+    """The number of this process; the only process unless a parent sets it."""
     return ProcessNumber(int(os.environ.get(_INDEX, "0")), int(os.environ.get(_COUNT, "1")))
 
 
 async def parent_ended() -> None:
-    """Return when the parent is gone: time to drain. Waits for ever where there is none."""
+    """Return when the parent is gone: time to drain. Waits for ever without a parent."""
     descriptor = os.environ.get(_PARENT)
     if descriptor is None:
         await trio.sleep_forever()
@@ -104,7 +104,7 @@ class _Family:
         self._command = list(command)
         self._listener = listener
         self._inherited = (listener.fileno(), parent_read)
-        self._starting = 0  # children that are just being given the socket
+        self._starting = 0  # children that are inheriting the socket now
         self._children: dict[int, trio.Process] = {}
         self._status = 0
         self._scope = trio.CancelScope()
@@ -125,7 +125,7 @@ class _Family:
             self._end(number)
 
     def _end(self, number: int) -> None:
-        """Ask all children to end; whoever has not after a while is killed."""
+        """Ask all children to end; kill the children that are left after the time-out."""
         self._told_to_end.set()
         self._scope.deadline = min(self._scope.deadline, trio.current_time() + self._patience_s)
         for child in self._children.values():
@@ -160,7 +160,7 @@ class _Family:
                 await self._told_to_end.wait()
 
     async def _run_child(self, index: int) -> int:
-        """Start a child and wait for its end; its status."""
+        """Start a child and wait for its end; returns its status."""
         listener, parent = self._inherited
         place = {_LISTENER: listener, _PARENT: parent, _INDEX: index, _COUNT: self._count}
         environment = os.environ | {name: str(value) for name, value in place.items()}

@@ -1,4 +1,4 @@
-"""What every role that serves does as a process: an address, signals, and a collector that rests."""
+"""Common parts of every serving role's process: a listener, signals, and a garbage collector at rest."""
 
 import gc
 import signal
@@ -33,12 +33,12 @@ class Draining(Protocol):
     drained: bool
 
     def drain(self) -> None:
-        """Stop accepting, answer what is in flight, and end then."""
+        """Stop accepting, answer requests in flight, then end."""
         ...
 
 
 class Served(Draining, Protocol):
-    """A role that is one process with one listener, and maybe another for health."""
+    """A role that is one process with one listener, and optionally another for health."""
 
     async def run(self, listener: socket.socket, health_listener: socket.socket | None) -> None:
         """Serve until it is drained."""
@@ -50,17 +50,17 @@ async def serve_app(
     open_app: Callable[[AccessLog | None], AbstractAsyncContextManager[App]],
     announce: Callable[[App, str], None],
 ) -> int:
-    """Serve one application until it is told to stop.
+    """Serve one application until a signal ends it.
 
     Args:
-        open_app: opens it, with its access log.
-        announce: says that it serves, and under which URL.
+        open_app: opens the application, with its access log.
+        announce: logs that the application serves, and its URL.
 
     Returns:
         The exit status.
 
     Raises:
-        ConfigError: it cannot be listened there; and what `open_app` raises.
+        ConfigError: an address cannot be listened on; also the errors of `open_app`.
     """
     with ExitStack() as owned:
         access_log = None
@@ -88,7 +88,7 @@ def listening(field: str, host: str, port: int) -> socket.socket:
         field: the table of the settings that names host and port.
 
     Raises:
-        ConfigError: it cannot be listened there.
+        ConfigError: the address cannot be listened on.
     """
     try:
         return listen(host, port)
@@ -99,7 +99,7 @@ def listening(field: str, host: str, port: int) -> socket.socket:
 
 
 def url_of(scheme: str, listener: socket.socket) -> str:
-    """What a listener is reached under."""
+    """The URL of a listener."""
     host, port = listener.getsockname()[:2]
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
@@ -110,7 +110,7 @@ async def drain_on_signal(
     *,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """The first SIGTERM or SIGINT drains, the second ends at once; started once they are listened for."""
+    """Drain at the first SIGTERM or SIGINT, end at once at the second; started once signals are received."""
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         task_status.started()
         async for received in signals:
@@ -122,7 +122,7 @@ async def drain_on_signal(
 
 
 async def freeze_collector() -> None:
-    """What is there after the start is no longer walked by the collector."""
+    """After the start, take all existing objects out of garbage collection."""
     await trio.sleep(GC_FREEZE_AFTER_S)
     gc.collect()
     gc.freeze()
