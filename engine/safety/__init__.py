@@ -1,5 +1,5 @@
 """Stops: the kill switch, the operator's rules for makers, and the privacy of files.
 
-In: small files that people, scripts and endpoints write. Out: what is stopped, within a tenth of a second.
+In: small files that people, scripts and endpoints write. Out: stopped scopes, within a tenth of a second.
 Read: `halts`, `watched_file`, `kill_switch`, `maker_rules`, `private_state`.
 """

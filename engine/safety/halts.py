@@ -1,7 +1,7 @@
-"""The kill switch's state: what is stopped. Pure.
+"""The kill switch's state: the stopped scopes. Pure.
 
-It is a text file, so that a person, a script and a process stop trading the same way, and a restart does
-not resume it. Each line names a scope; an empty file, or one that cannot be understood, stops everything.
+It is a text file, so that a person, a script and a process stop trading in the same way, and a restart does
+not resume it. Each line names a scope; an empty or malformed file stops everything.
 
     all
     chain 137
@@ -22,13 +22,13 @@ _PAIR = re.compile(r"pair ([1-9][0-9]{0,17}) (\S.{0,127})")
 
 
 class Halts(msgspec.Struct, frozen=True):
-    """What is stopped.
+    """The stopped scopes.
 
     Attributes:
         everything: all chains.
         chains: by id.
         pairs: (chain id, pair id).
-        reason: why everything is stopped, where nobody asked for it in so many words.
+        reason: why everything is stopped without an explicit request.
     """
 
     everything: bool = False
@@ -37,11 +37,11 @@ class Halts(msgspec.Struct, frozen=True):
     reason: str = ""
 
     def stops_chain(self, chain_id: int) -> bool:
-        """Whether nothing of this chain is traded."""
+        """Whether all trading on this chain is stopped."""
         return self.everything or chain_id in self.chains
 
     def with_scope(self, scope: str) -> "Halts":
-        """These and one more, written as in the file.
+        """These scopes and one more, written as in the file.
 
         Raises:
             ValueError: no such scope.
@@ -49,7 +49,7 @@ class Halts(msgspec.Struct, frozen=True):
         return self._changed(scope, stop=True)
 
     def without_scope(self, scope: str) -> "Halts":
-        """These less one. `all` resumes everything; a chain does not resume its single pairs.
+        """These scopes less one. `all` resumes everything; a chain does not resume its single pairs.
 
         Raises:
             ValueError: no such scope.
@@ -57,10 +57,10 @@ class Halts(msgspec.Struct, frozen=True):
         return self._changed(scope, stop=False)
 
     def within(self, known: Mapping[int, Collection[str]]) -> "Halts":
-        """These, for somebody who trades `known`, chain id -> pair ids.
+        """These scopes for a trader of `known`, chain id -> pair ids.
 
-        A pair that is not known stops its chain, a chain that is not known stops everything: whoever wrote
-        it meant something.
+        An unknown pair stops its chain, an unknown chain stops everything, since the name may be a misspelt
+        one.
         """
         unknown = {
             (chain_id, pair_id) for chain_id, pair_id in self.pairs if pair_id not in known.get(chain_id, ())
@@ -74,7 +74,7 @@ class Halts(msgspec.Struct, frozen=True):
         )
 
     def text(self) -> str:
-        """The file that says so; empty text must not be written, for it would stop everything."""
+        """The file's text; empty text must not be written, since it would stop everything."""
         lines = ["all"] if self.everything else []
         lines += [f"chain {chain_id}" for chain_id in sorted(self.chains)]
         lines += [f"pair {chain_id} {pair_id}" for chain_id, pair_id in sorted(self.pairs)]
@@ -82,7 +82,7 @@ class Halts(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> "Halts":
-        """What a halt file says."""
+        """The scopes of a halt file's text."""
         halts = cls()
         lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
         if not lines:
@@ -96,7 +96,7 @@ class Halts(msgspec.Struct, frozen=True):
 
     @classmethod
     def unreadable(cls, reason: str) -> "Halts":
-        """Everything is stopped."""
+        """The state for an unreadable file: everything is stopped."""
         return cls(everything=True, reason=f"the halt file {reason}")
 
     def _changed(self, scope: str, *, stop: bool) -> "Halts":

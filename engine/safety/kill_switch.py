@@ -17,7 +17,7 @@ _log = structlog.get_logger("cambist.kill_switch")
 
 
 class KillSwitch:
-    """What is stopped now.
+    """The scopes that are stopped now.
 
     Args:
         path: the halt file.
@@ -30,7 +30,7 @@ class KillSwitch:
 
     @property
     def halts(self) -> Halts:
-        """The state."""
+        """The current state."""
         return self._file.state
 
     def stop(self, scope: str) -> None:
@@ -44,7 +44,7 @@ class KillSwitch:
         self._file.change(lambda halts: halts.with_scope(scope))
 
     def resume(self, scope: str) -> None:
-        """The opposite of `stop`. Raises as it does; trading is resumed only once the file says so."""
+        """Undo `stop`. Raises the same errors; trading resumes only once the file is written."""
         self.halts.without_scope(scope)
         self._file.change(lambda halts: halts.without_scope(scope))
 

@@ -1,11 +1,11 @@
-"""What an operator says of makers: which are left out, and which are asked anew whatever they did. Pure.
+"""The operator's rules for makers: makers that are left out, and makers whose record is cleared. Pure.
 
-It is a JSON file, so that a person, a script and the venue's process know the same, and a restart keeps it:
+It is a JSON file, so that a person, a script and the venue's process share one state, and a restart keeps it:
 
     {"excluded": [{"maker": "alpha", "chain": 137}],
      "released": [{"maker": "beta", "chain": null, "at": 1795000000000}]}
 
-`chain` null stands for all chains. A release counts once, for the process that runs at that time (Unix
+`chain` null means all chains. A release counts once, for the process that runs at that time (Unix
 milliseconds).
 
 Choice: An unreadable file of maker rules changes nothing: the rules in force stay, and the fault is reported.
@@ -19,14 +19,14 @@ from msgspec.structs import replace
 
 
 class Exclusion(Struct, frozen=True, forbid_unknown_fields=True):
-    """A maker that is left out; of all chains where none is named."""
+    """A maker that is left out of a chain, or of all chains without one."""
 
     maker: str
     chain: int | None = None
 
 
 class MakerRelease(Struct, frozen=True, forbid_unknown_fields=True):
-    """A maker whose faults, rests and bounds are forgotten; at Unix milliseconds."""
+    """A release of a maker, whose faults, rests and bounds are forgotten; at Unix milliseconds."""
 
     maker: str
     at: int
@@ -34,10 +34,10 @@ class MakerRelease(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
-    """All that is said.
+    """All rules of the operator.
 
     Attributes:
-        reason: why the file cannot be understood; empty where it can.
+        reason: why the file is unreadable; empty for a readable file.
     """
 
     excluded: tuple[Exclusion, ...] = ()
@@ -56,15 +56,15 @@ class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def excluding(self, maker: str, chain: int | None) -> "MakerRules":
-        """These, and one maker more left out."""
+        """These rules, with one maker more left out."""
         rule = Exclusion(maker, chain)
         return self if rule in self.excluded else replace(self, excluded=(*self.excluded, rule))
 
     def releasing(self, maker: str, chain: int | None, now_ms: int) -> "MakerRules":
-        """These, with a maker in again and asked anew. Without a chain it is in again on all of them.
+        """These rules, with a maker included and released again; without a chain on all chains.
 
         Raises:
-            ValueError: it is left out of all chains, and one alone is named.
+            ValueError: the maker is left out of all chains, and a single chain is given.
         """
         if chain is not None and Exclusion(maker) in self.excluded:
             raise ValueError(f"{maker} is left out of all chains: release it on all of them")
@@ -73,17 +73,17 @@ class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
         return replace(self, excluded=tuple(kept), released=(*others, MakerRelease(maker, now_ms, chain)))
 
     def lines(self) -> Iterator[str]:
-        """For people, a maker that is left out a line."""
+        """Lines for people, one for each exclusion."""
         for rule in self.excluded:
             yield f"{rule.maker}: left out of {'all chains' if rule.chain is None else f'chain {rule.chain}'}"
 
     def text(self) -> str:
-        """The file that says so; empty for no file."""
+        """The file's text; empty for no file."""
         return msgspec.json.encode(self).decode() + "\n" if self.excluded or self.released else ""
 
     @classmethod
     def parse(cls, text: str) -> "MakerRules":
-        """What a file of this text says."""
+        """The rules of a file's text."""
         try:
             return msgspec.json.decode(text, type=cls)
         except msgspec.DecodeError as error:
@@ -91,5 +91,5 @@ class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def unreadable(cls, reason: str) -> "MakerRules":
-        """Nothing, and why."""
+        """Empty rules with the reason."""
         return cls(reason=reason)

@@ -1,11 +1,11 @@
 """Files of a process are open to its own account alone: they hold signed orders, permits, raw transactions.
 
     new files               0600, new folders 0700: the umask, which child processes inherit
-    the state directory     0700; it is made where there is none
-    files that are there    0600
+    the state directory     0700; it is made if missing
+    existing files          0600
 
-A wider mode is narrowed, with a warning. The mode of another account's file cannot be: such a file is refused
-where it is open to everybody.
+A wider mode is narrowed, with a warning. The mode of another account's file cannot be changed: such a file is
+refused if it is open to everybody.
 """
 
 import os
@@ -24,7 +24,7 @@ _log = structlog.get_logger("cambist.safety")
 
 
 def make_private() -> None:
-    """Have new files of this process, and of its children, open to their owner alone."""
+    """Make new files of this process, and of its children, accessible to their owner alone."""
     os.umask(_UMASK)
 
 
@@ -50,7 +50,7 @@ def keep_private(folder: Path, files: Iterable[Path]) -> None:
 
 
 def _narrow(path: Path) -> None:
-    """Take all rights of group and others."""
+    """Take away all rights of group and others."""
     mode = S_IMODE(path.stat().st_mode)
     if not mode & _UMASK:
         return

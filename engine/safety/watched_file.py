@@ -1,7 +1,8 @@
-"""A small text file that says what is in force: persons, scripts and processes change it, processes watch it.
+"""A small text file that holds a state in force: persons, scripts and processes change it, processes watch
+it.
 
-Every process that watches it follows within `KILL_SWITCH_LOOK_S`; the one that changes it at once. The file
-is looked at (one stat) rather than waited for: that works on every platform and file system.
+Every watching process follows within `KILL_SWITCH_LOOK_S`; the process that makes a change follows at once.
+The file is polled (one stat per look), which works on every platform and file system.
 """
 
 import errno
@@ -21,20 +22,20 @@ _LOCK_PAUSE_S = 0.001
 
 
 class Written(Protocol):
-    """What a file says."""
+    """The state that a file holds."""
 
     def text(self) -> str:
-        """The file that says so; empty for no file."""
+        """The file's text for this state; empty for no file."""
         ...
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """What a file of this text says."""
+        """The state of a file with this text."""
         ...
 
     @classmethod
     def unreadable(cls, reason: str) -> Self:
-        """What counts where the file cannot be read."""
+        """The state in force while the file cannot be read."""
         ...
 
 
@@ -42,14 +43,14 @@ S = TypeVar("S", bound=Written)
 
 
 class WatchedFile(Generic[S]):
-    """One such file.
+    """A watched file with its state.
 
     Args:
-        absent: what counts where there is no file.
+        absent: state without a file.
         on_change: called with the new state, at once after each change.
 
     Attributes:
-        state: in force.
+        state: the state in force.
     """
 
     def __init__(self, path: Path, absent: S, on_change: Callable[[S], None]) -> None:
@@ -61,7 +62,7 @@ class WatchedFile(Generic[S]):
         self.look()
 
     def look(self) -> None:
-        """Read the file if it is another than before."""
+        """Read the file if it has changed since the last look."""
         try:
             status = self.path.stat()
             seen: object = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
@@ -74,10 +75,10 @@ class WatchedFile(Generic[S]):
             self.set(self._absent if seen is None else self._read())
 
     def change(self, change: Callable[[S], S]) -> None:
-        """Read, change and write the file while no other process does, which takes each a moment.
+        """Read, change and write the file under a lock, which is held for a moment.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written, or another process keeps the lock.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.with_name(f"{self.path.name}.lock").open("wb") as lock:
@@ -92,7 +93,7 @@ class WatchedFile(Generic[S]):
         self.look()
 
     def set(self, state: S) -> None:
-        """Have a state in force, whatever the file says."""
+        """Set the state in force, without a look at the file."""
         if state == self.state:
             return
         self.state = state
@@ -119,7 +120,7 @@ class WatchedFile(Generic[S]):
 
 
 def _lock(file: BinaryIO) -> None:
-    """Lock a file; OSError if another process keeps it: a stopped one must not stop this one too."""
+    """Lock a file; OSError if another process keeps it: a hung process must not hang this one too."""
     for _ in range(_LOCK_TRIES):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
