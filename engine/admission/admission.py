@@ -1,12 +1,12 @@
-"""Who calls, and whether they may: each request takes its cost from the bucket of its caller.
+"""Identity and rate of callers: each request takes its cost from the bucket of its caller.
 
     X-API-KEY --known--> bucket of the key, of the key's tier
-         |    --unknown--> as without one, and the answer says so; or 401
+         |    --unknown--> as without a key, marked in the answer; or 401
          none --> bucket of the address, of the tier `public`
 
-A second bucket of each caller bounds how many wrong signatures are looked at (`signatures`).
+A second bucket of each caller bounds the number of wrong signatures that are checked (`signatures`).
 
-Every answer of an admitted route, a refusal too, says how much is left.
+Every answer of an admitted route, a refusal too, shows the rest of the bucket.
 
 Source: spec 1.25.56 and 1.25.57; draft-ietf-httpapi-ratelimit-headers-06 (three fields of their own; later
 drafts join them in one): RateLimit-Limit, -Remaining and -Reset; RFC 9110 10.2.3 (Retry-After).
@@ -45,14 +45,14 @@ _FORWARDED = (_FORWARDED_FOR, b"forwarded", b"via")
 
 
 class AdmissionStatistics(Struct, frozen=True):
-    """What admission did.
+    """Counts of admission.
 
     Attributes:
         admitted, refused: requests by tier.
-        unknown_keys: requests whose key is nobody's, refused or not.
+        unknown_keys: requests with an unknown key, refused or not.
         callers: buckets kept now, by tier.
-        wrong_signatures: that were looked at, by tier.
-        signatures_refused: requests whose signatures were not looked at, for wrong ones before, by tier.
+        wrong_signatures: wrong signatures that were checked, by tier.
+        signatures_refused: requests whose signatures were not checked because of earlier wrong ones, by tier.
     """
 
     admitted: Mapping[str, int]
@@ -64,7 +64,7 @@ class AdmissionStatistics(Struct, frozen=True):
 
 
 class _Tier:
-    """One tier: its buckets, and what it has counted."""
+    """One tier: its buckets, and its counts."""
 
     __slots__ = ("admitted", "buckets", "limit", "refused", "signatures")
 
@@ -76,7 +76,7 @@ class _Tier:
         self.refused = 0
 
     def take(self, caller: str, cost: int, now_ms: int) -> ResponseHeaders:
-        """The headers of the answer; RateLimited where the bucket does not hold the cost."""
+        """The headers of the answer; RateLimited if the bucket does not hold the cost."""
         taken = self.buckets.take(caller, cost, now_ms)
         headers = (
             self.limit,
@@ -94,14 +94,14 @@ class _Tier:
 
 
 class Admission:
-    """Stands in front of handlers.
+    """Admission in front of handlers.
 
     Args:
         settings: tiers, keys and proxies.
         secret32: random bytes of this process, for the key ring.
 
     Raises:
-        ConfigError: a key that cannot be used.
+        ConfigError: a key is unusable.
     """
 
     def __init__(self, settings: VenueSettings, secret32: bytes) -> None:
@@ -122,8 +122,8 @@ class Admission:
             Headers for its answer.
 
         Raises:
-            RateLimited: nothing was taken; says when to come back.
-            UnknownApiKey: the address paid; only where settings say so.
+            RateLimited: no token was taken; gives the time to retry.
+            UnknownApiKey: the address paid; only if the settings say so.
         """
         presented = call.request.fields.get(_API_KEY)
         if presented is None:
@@ -170,7 +170,7 @@ class Admission:
         return admitted
 
     def client(self, call: HttpCall) -> str:
-        """The caller's IP address: the other side's, or what trusted proxies say of it."""
+        """The caller's IP address: the other side's, or the one that trusted proxies report."""
         client = call.client
         if client not in self._proxies:
             return client
@@ -185,12 +185,12 @@ class Admission:
         return client
 
     def caller(self, call: HttpCall) -> str:
-        """Whom an admitted request counts for: a key, or an address."""
+        """The caller that an admitted request counts for: a key, or an address."""
         holder = self._holder(call)
         return f"address {address_share(self.client(call))}" if holder is None else f"key {holder.name}"
 
     def partner(self, call: HttpCall) -> str:
-        """The default partner of an admitted request; empty where there is none."""
+        """The default partner of an admitted request; empty for none."""
         holder = self._holder(call)
         return "" if holder is None else holder.partner
 
@@ -206,7 +206,7 @@ class Admission:
         return holder.is_operator or (partner not in (None, "", ANON) and holder.partner == partner)
 
     def key(self, call: HttpCall) -> str:
-        """The name of an admitted request's key; empty where there is none, or an unknown one."""
+        """The name of an admitted request's key; empty for no key or an unknown key."""
         holder = self._holder(call)
         return "" if holder is None else holder.name
 
@@ -214,7 +214,7 @@ class Admission:
         """The name of the key of a request that needs one.
 
         Raises:
-            UnknownApiKey: there is none, or it is unknown; says which.
+            UnknownApiKey: the key is missing or unknown; the text says which.
         """
         presented = call.request.fields.get(_API_KEY)
         if presented is None:
@@ -222,14 +222,14 @@ class Admission:
         return self._ring.find(presented).name
 
     def signatures(self, call: HttpCall) -> SignatureBudget:
-        """Budget of wrong signatures for an admitted request, which is answered within this context."""
+        """Budget of wrong signatures for an admitted request; the request is answered within this context."""
         holder = self._holder(call)
         if holder is None:
             return SignatureBudget(self._public.signatures, address_share(self.client(call)), call.now_ms)
         return SignatureBudget(self._keyed[holder.tier].signatures, holder.name, call.now_ms)
 
     def _holder(self, call: HttpCall) -> KeyHolder | None:
-        """The holder of an admitted request's key; None where the request counts for its address."""
+        """The holder of an admitted request's key; None if the request counts for its address."""
         presented = call.request.fields.get(_API_KEY)
         try:
             return None if presented is None else self._ring.find(presented)
@@ -237,7 +237,7 @@ class Admission:
             return None
 
     def statistics(self) -> AdmissionStatistics:
-        """Counters."""
+        """Counts since the start."""
         tiers = [(PUBLIC, self._public), *self._keyed.items()]
         admitted, refused, callers, wrong, unseen = (dict.fromkeys(self._keyed, 0) for _ in range(5))
         for name, tier in tiers:
@@ -257,7 +257,7 @@ def is_local(call: HttpCall) -> bool:
 
 @lru_cache(_ENTRIES_REMEMBERED)
 def _address(entry: bytes) -> str:
-    """The address of one entry of X-Forwarded-For, without its port; empty for what is none."""
+    """The address of an entry of X-Forwarded-For, without its port; empty for any other text."""
     text = entry.decode("latin-1")
     if text.startswith("["):
         text = text[1:].partition("]")[0]

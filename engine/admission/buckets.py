@@ -1,15 +1,15 @@
-"""Token buckets in exact integers: how much each caller may still ask. Pure.
+"""Token buckets in exact integers: the remaining requests of each caller. Pure.
 
 A bucket that holds `burst` tokens and fills by `per_s` a second is one number: the time at which it is full
 again. Taking tokens moves that time on; it may not lie further ahead than an empty bucket takes to fill.
-Time is counted in ticks so fine that a token and a burst are whole numbers of them, so nothing is rounded.
+Time is counted in ticks so fine that a token and a burst are whole numbers of ticks, so no value is rounded.
 
     ticks now ------ full_at              tokens left = burst - (full_at - now) / ticks of a token
 
-A bucket that is full again says the same as one that was never used, and only such buckets are forgotten.
+A bucket that is full again equals a bucket that was never used, and only such buckets are forgotten.
 
-A request that costs more than a full bucket takes all of it. A caller without room in the table of callers,
-all of whose buckets are in use, is told to retry in a second.
+A request that costs more than a full bucket takes all of it. If the table of callers is full and all its
+buckets are in use, a new caller has to retry in a second.
 """
 
 from collections import deque
@@ -21,16 +21,16 @@ from ...config.limits import ADMISSION_CALLERS_MAX
 from ...config.sections.venue import Rate
 
 _LOOKS = 2  # at callers that may be forgotten, for each new one: the table shrinks faster than it grows
-_LOOKS_MAX = 64  # where there is no room left
+_LOOKS_MAX = 64  # if no room is left
 
 
 class TokensTaken(Struct, gc=False):
-    """What came of asking for tokens.
+    """Outcome of a request for tokens.
 
     Attributes:
         left: whole tokens that are left.
         full_s: seconds until the bucket is full again, rounded up.
-        wait_s: 0 where the tokens were taken; else nothing was, and they are there in so many seconds.
+        wait_s: 0 if the tokens were taken; else none was, and they are available in so many seconds.
     """
 
     left: int
@@ -42,8 +42,8 @@ class Buckets:
     """A bucket for each caller, all of one size.
 
     Args:
-        rate: the size.
-        callers_max: buckets that are kept at a time; full ones need not be.
+        rate: size and refill of every bucket.
+        callers_max: most buckets that are kept at a time; full buckets may be forgotten.
 
     Attributes:
         burst: whole tokens of a full bucket.
@@ -52,16 +52,16 @@ class Buckets:
     def __init__(self, rate: Rate, *, callers_max: int = ADMISSION_CALLERS_MAX) -> None:
         per_ms, burst = Fraction(str(rate.per_s)) / 1_000, Fraction(str(rate.burst))
         self._ticks_per_ms = per_ms.numerator * burst.denominator
-        self._token = per_ms.denominator * burst.denominator  # ticks in which one comes
+        self._token = per_ms.denominator * burst.denominator  # ticks in which one token comes
         self._size = burst.numerator * per_ms.denominator  # ticks in which an empty bucket fills
         self.burst = int(burst)
         self._second = 1_000 * self._ticks_per_ms
         self._callers_max = callers_max
         self._full_at: dict[str, int] = {}
-        self._line: deque[str] = deque()  # every caller of the table once; who is looked at next stands first
+        self._line: deque[str] = deque()  # every caller of the table once; the next to check stands first
 
     def __len__(self) -> int:
-        """How many buckets are kept."""
+        """Number of kept buckets."""
         return len(self._full_at)
 
     def take(self, caller: str, cost: int, now_ms: int) -> TokensTaken:
@@ -69,10 +69,10 @@ class Buckets:
 
         Args:
             cost: above 0.
-            now_ms: milliseconds; where it goes back, buckets stand still.
+            now_ms: milliseconds; while the clock goes back, buckets stand still.
 
-        Guarantees: from any moment on, a caller is given at most burst + per_s * seconds, and besides what it
-            gives back.
+        Guarantees: from any moment on, a caller gets at most burst + per_s * seconds tokens, plus the tokens
+            that it gives back.
         """
         now = now_ms * self._ticks_per_ms
         known = self._full_at.get(caller)
@@ -91,13 +91,13 @@ class Buckets:
         return TokensTaken((size - after) // self._token, -(-after // second), 0)
 
     def give_back(self, caller: str, cost: int) -> None:
-        """Undo a `take` of so much. A bucket that is full meanwhile stays full."""
+        """Undo a `take` of the same cost. A bucket that is full by now stays full."""
         known = self._full_at.get(caller)
         if known is not None:
             self._full_at[caller] = known - min(cost * self._token, self._size)
 
     def _make_room(self, now: int) -> bool:
-        """Forget callers whose buckets are full again, a few at a time. False where there is no room."""
+        """Forget callers whose buckets are full again, a few at a time. False if no room is left."""
         full_at, line = self._full_at, self._line
         for looked in range(min(_LOOKS_MAX, len(line))):
             if looked >= _LOOKS and len(line) < self._callers_max:

@@ -1,7 +1,7 @@
 """Callers that are known by a secret in X-API-KEY. Pure.
 
-What is kept of a key is a keyed hash under a secret of this process, and what is presented is hashed before
-it is looked for: how long that takes tells nothing about the keys.
+The ring keeps a keyed hash of each key under a secret of this process, and hashes a presented key before the
+look-up: the time of the look-up reveals nothing about the keys.
 
 Source: interop.md 3, "Integrators' keys arrive in X-API-KEY".
 """
@@ -20,13 +20,13 @@ HASH_SECRET_BYTES = 32
 
 
 class KeyHolder(Struct, frozen=True):
-    """Who sent a key.
+    """The caller that a key belongs to.
 
     Attributes:
         name: of the key in the settings.
         tier: name of its rate tier.
         partner: its default partner; empty for none.
-        is_operator: may be told of everybody's orders.
+        is_operator: may read every order.
     """
 
     name: str
@@ -36,14 +36,14 @@ class KeyHolder(Struct, frozen=True):
 
 
 class KeyRing:
-    """The keys that are known.
+    """The known keys.
 
     Args:
         keys: by name.
         secret32: random bytes of this process.
 
     Raises:
-        ConfigError: a key that no header can carry, or that two have.
+        ConfigError: a key that no header can carry, or that two entries share.
     """
 
     __slots__ = ("_hash", "_holders")
@@ -63,13 +63,13 @@ class KeyRing:
             self._holders[digest] = KeyHolder(name, key.tier, key.partner, key.operator)
 
     def find(self, presented: bytes) -> KeyHolder:
-        """Whose key it is.
+        """The holder of a key.
 
         Args:
             presented: the header's value.
 
         Raises:
-            UnknownApiKey: nobody's. What was presented is not repeated.
+            UnknownApiKey: no holder has it. The error does not repeat the key.
         """
         if len(presented) > ADMISSION_KEY_BYTES_MAX:
             raise UnknownApiKey(

@@ -1,4 +1,4 @@
-"""How many streams of one kind are open, of each caller and in all. Pure.
+"""Number of open streams of one kind, of each caller and in all. Pure.
 
 Choice: A caller has at most 32 streams of each kind (429 beyond); the settings bound the venue's streams
     (503).
@@ -18,7 +18,7 @@ class OpenStreams:
         streams_max: at a time.
 
     Attributes:
-        opened, refused: streams; refused for being too many.
+        opened, refused: number of streams; refused because of the bounds.
     """
 
     def __init__(self, what: str, streams_max: int) -> None:
@@ -28,14 +28,14 @@ class OpenStreams:
         self._by_caller: Counter[str] = Counter()
 
     def __len__(self) -> int:
-        """How many are open."""
+        """Number of open streams."""
         return self._by_caller.total()
 
     def check(self, caller: str) -> None:
-        """Whether there is room for one more.
+        """Check that one more stream has room.
 
         Raises:
-            RateLimited, ServiceUnavailable: too many, of the caller or of all.
+            RateLimited, ServiceUnavailable: too many streams, of the caller or of all.
         """
         if self._by_caller[caller] >= ADMISSION_STREAMS_PER_CALLER_MAX:
             self.refused += 1
@@ -45,11 +45,11 @@ class OpenStreams:
             raise ServiceUnavailable(f"too many {self._what}")
 
     def enter(self, caller: str) -> None:
-        """A stream begins."""
+        """Count a stream that begins."""
         self._by_caller[caller] += 1
 
     def leave(self, caller: str) -> None:
-        """A stream has ended."""
+        """Count a stream that has ended."""
         self._by_caller[caller] -= 1
         if not self._by_caller[caller]:
             del self._by_caller[caller]

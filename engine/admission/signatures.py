@@ -1,13 +1,13 @@
-"""Budgets of wrong signatures: how many of each caller's the venue looks at. Pure.
+"""Budgets of wrong signatures: bounds on the signatures of a caller that the venue checks. Pure.
 
-A request with signatures takes a unit of its caller for each, before the first is looked at, and gets it back
-where the signature proves right:
+A request takes a unit of its caller for each of its signatures, before the first is checked, and gets the
+unit back if the signature proves right:
 
     enter: one unit --begin(n): n units--.--the owner's key signed: `proven`--> back at once
                                          |--the owner's contract is asked----> back once it is answered 200
-                                         '--refused---------------------------> spent: it comes with time
+                                         '--refused---------------------------> spent: refilled with time
 
-Without a unit the answer is 429: no signature is looked at, no chain and no store is asked.
+Without a unit the answer is 429: no signature is checked, no chain and no store is asked.
 
 Choice: A signature that a contract verifies costs a unit, which returns only if the whole request succeeds:
     the caller may have written that contract.
@@ -58,7 +58,7 @@ class SignatureBudget:
         """Take the first unit.
 
         Raises:
-            RateLimited: none is left.
+            RateLimited: no unit is left.
         """
         self.begin(1)
         return self
@@ -71,13 +71,13 @@ class SignatureBudget:
         self._give_back(self._held)
 
     def begin(self, count: int) -> None:
-        """Take units for signatures that are about to be looked at.
+        """Take units for signatures that are about to be checked.
 
         Args:
             count: signatures of the request, above 0.
 
         Raises:
-            RateLimited: too few units are left; says when they are there.
+            RateLimited: too few units are left; gives the time to retry.
         """
         self._is_chain_asked = False
         missing = count - self._held
@@ -92,7 +92,7 @@ class SignatureBudget:
         self._held = count
 
     def proven(self, count: int) -> None:
-        """Give back the units of signatures that the owners' keys made; the chain is asked about the others.
+        """Give back the units of signatures by the owners' keys; the chain is asked about the others.
 
         Args:
             count: such signatures, at most the `count` of `begin`.
@@ -101,7 +101,7 @@ class SignatureBudget:
         self._is_chain_asked = bool(self._held)
 
     def refused(self, error: CambistError) -> None:
-        """Judge a refusal of the request, or one that the stored order is answered in place of."""
+        """Judge a refusal of the request, or a refusal that the answer with a stored order replaces."""
         is_ours = isinstance(error, ServiceUnavailable) or not isinstance(error, RequestError)
         if isinstance(error, InvalidSignature) or (self._is_chain_asked and not is_ours):
             self.wrong()
