@@ -14,7 +14,7 @@ import msgspec
 from ...config.errors import InvalidInput
 from ...crypto.keccak import keccak256
 
-WORD_BYTES = 32
+WORD_BYTES, SELECTOR_BYTES = 32, 4
 
 
 class Dynamic(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ class Dynamic(msgspec.Struct, frozen=True):
 
 def selector(signature: str) -> bytes:
     """The 4-byte selector of a function signature such as `transfer(address,uint256)`."""
-    return keccak256(signature.encode())[:4]
+    return keccak256(signature.encode())[:SELECTOR_BYTES]
 
 
 def uint_word(number: int) -> bytes:

@@ -12,11 +12,10 @@ from ...config import limits
 from ...config.errors import InvalidInput
 from ..eip712_orders.rfq import RfqOrder
 from ..messages.vocabulary import Side
-from .abi import WORD_BYTES
+from .abi import SELECTOR_BYTES, WORD_BYTES
 from .calldata import OrderInfo
 from .router_calldata import SWAP_EXACT_IN, SWAP_EXACT_OUT, Hop, RouterSwap, swap_exact_in, swap_exact_out
 
-_SELECTOR_BYTES = 4
 _SIDES = {SWAP_EXACT_IN: Side.SELL, SWAP_EXACT_OUT: Side.BUY}
 _ENCODERS = {Side.SELL: swap_exact_in, Side.BUY: swap_exact_out}
 
@@ -36,12 +35,12 @@ def decode_swap(data: bytes, field: str = "data") -> tuple[Side, RouterSwap]:
     if len(data) > limits.RELAY_DATA_BYTES_MAX:
         expected = f"at most {limits.RELAY_DATA_BYTES_MAX} bytes"
         raise InvalidInput(field=field, expected=expected, got=f"{len(data)} bytes")
-    side = _SIDES.get(data[:_SELECTOR_BYTES])
+    side = _SIDES.get(data[:SELECTOR_BYTES])
     if side is None:
-        got = f"0x{data[:_SELECTOR_BYTES].hex()}"
+        got = f"0x{data[:SELECTOR_BYTES].hex()}"
         raise InvalidInput(field=field, expected="swapExactIn or swapExactOut of the Router", got=got)
     try:
-        swap = _swap(_Tuple(_Reader(data), _SELECTOR_BYTES).inner(0))
+        swap = _swap(_Tuple(_Reader(data), SELECTOR_BYTES).inner(0))
         if _ENCODERS[side](swap) == data:
             return side, swap
     except _OutsideError:

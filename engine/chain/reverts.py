@@ -17,11 +17,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from ...codecs.contracts.abi import WORD_BYTES, decode_bytes, decode_uint, selector
+from ...codecs.contracts.abi import SELECTOR_BYTES, WORD_BYTES, decode_bytes, decode_uint, selector
 from ...config import limits
 from ...config.errors import InvalidInput
 
-_SELECTOR_BYTES = 4
 _NESTED, _NESTED_MAX = ("bytes", "reason"), 3
 _ERROR, _PANIC = selector("Error(string)"), selector("Panic(uint256)")
 _PANICS = {
@@ -103,7 +102,7 @@ def revert_reason(data: bytes, errors: CustomErrors = NO_ERRORS) -> str:
 def _reason(data: bytes, errors: CustomErrors, nested_max: int) -> str:
     if not data:
         return ""
-    head, body = data[:_SELECTOR_BYTES], data[_SELECTOR_BYTES:]
+    head, body = data[:SELECTOR_BYTES], data[SELECTOR_BYTES:]
     try:
         if head == _ERROR:
             return _quotable(decode_bytes(body))

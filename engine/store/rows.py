@@ -230,6 +230,30 @@ class IntentState(StrEnum):
     CANCELLED = "CANCELLED"
 
 
+class IntentCause(StrEnum):
+    """Why an intent failed, was reverted or cancelled, or is given up.
+
+    Attributes:
+        DEADLINE: its deadline passed before it was mined.
+        GIVEN_UP: something else has its nonce, and no other cause is known.
+        REFUSED: nodes do not take its transaction.
+        FORBIDDEN: the key's policy does not allow it.
+        REVERTED: the contract refused the call; `error4` says with which error.
+        OUT_OF_GAS: the call used all its gas.
+        UNEXPLAINED: the call was reverted, though the block before it would have taken it.
+        UNKNOWN: the call was reverted, and no node could say why.
+    """
+
+    DEADLINE = "DEADLINE"
+    GIVEN_UP = "GIVEN_UP"
+    REFUSED = "REFUSED"
+    FORBIDDEN = "FORBIDDEN"
+    REVERTED = "REVERTED"
+    OUT_OF_GAS = "OUT_OF_GAS"
+    UNEXPLAINED = "UNEXPLAINED"
+    UNKNOWN = "UNKNOWN"
+
+
 class ChainTx(Row, frozen=True, array_like=True, gc=False):
     """A signed transaction, kept before it is broadcast.
 
@@ -265,8 +289,10 @@ class ChainIntent(Row, frozen=True, array_like=True, gc=False):
         target: the contract.
         value_wei: amount.
         deadline_s: NEVER_S, or when it is not wanted any more unless it is mined.
-        reason: why it failed, was cancelled or is given up; else empty.
+        reason: `cause` in words, for people; else empty.
         mined_hash, block_number, block_hash: of the transaction that was mined, and where.
+        cause: why it failed, was reverted or cancelled, or is given up; else None.
+        error4: selector of the error that the contract returned, 4 bytes; None without one.
     """
 
     effect_key: str
@@ -285,6 +311,8 @@ class ChainIntent(Row, frozen=True, array_like=True, gc=False):
     block_number: int | None
     block_hash: bytes | None
     updated_ms: int
+    cause: IntentCause | None
+    error4: bytes | None
 
 
 class ChainCursor(Row, frozen=True, array_like=True, gc=False):

@@ -117,7 +117,7 @@ CHAIN_INTENT = Table(
     "chain_intent",
     ChainIntent,
     (Unique(("effect_key",)),),
-    ("state", "reason", "mined_hash", "block_number", "block_hash", "updated_ms"),
+    ("state", "reason", "mined_hash", "block_number", "block_hash", "updated_ms", "cause", "error4"),
 )
 CHAIN_CURSOR = Table(
     "chain_cursor",

@@ -9,11 +9,10 @@ import trio
 
 from cambist.codecs.transactions import Transaction, decode_transaction, sign_transaction
 from cambist.engine.chain.port import DevChain, EthCall
-from cambist.engine.chain.relay.relay_plan import TOO_LATE
 from cambist.engine.chain.relay.relayer import Relayer
 from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.store.queries import Query
-from cambist.engine.store.rows import ChainTx, IntentState, TxStatus
+from cambist.engine.store.rows import ChainTx, IntentCause, IntentState, TxStatus
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import row_of
@@ -175,7 +174,7 @@ async def test_a_late_one_is_cancelled(chain: DevChain, store: Store) -> None:
         await until_told(lambda: _is_filled(chain, store))
         await finish(chain, relayer, [key])
         outcome = await relayer.wait(key)
-        assert (outcome.state, outcome.reason) == (IntentState.CANCELLED, TOO_LATE)
+        assert (outcome.state, outcome.cause) == (IntentState.CANCELLED, IntentCause.DEADLINE)
     assert await chain.balance(target(0)) == 0
 
 

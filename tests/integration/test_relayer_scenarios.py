@@ -15,13 +15,12 @@ from cambist.config.timeouts import RELAY_PAUSE_S_MAX
 from cambist.crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import EthCall
-from cambist.engine.chain.relay.relay_plan import TOO_LATE
 from cambist.engine.chain.relay.relayer import Relayer
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.rows import IntentState, TxStatus
+from cambist.engine.store.rows import IntentCause, IntentState, TxStatus
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import Done, Duplicate, Unit, new
-from support.chain.chain_model import CHAIN_ID, GWEI
+from support.chain.chain_model import CHAIN_ID, GWEI, REFUSAL_DATA
 from support.chain.relayer_life import (
     CAP_WEI,
     CONFIRMATIONS,
@@ -101,6 +100,7 @@ async def test_a_revert_is_a_failure_with_its_reason(life: Life) -> None:
     await life.do(("blocks", 3, 100))
     outcome = await life.ended(key)
     assert (outcome.state, outcome.reason) == (IntentState.FAILED, "the model says no")
+    assert (outcome.cause, outcome.error4) == (IntentCause.REVERTED, REFUSAL_DATA[:4])
 
 
 @simulated
@@ -293,6 +293,7 @@ async def test_what_one_node_took_and_another_refuses_has_not_failed_before_its_
     else:
         assert outcome.state == IntentState.FAILED
         assert outcome.reason == "invalid transaction: the model takes none of these now"
+        assert outcome.cause is IntentCause.REFUSED
 
 
 @simulated
@@ -442,6 +443,23 @@ async def test_a_node_that_does_not_say_why_stops_nothing(life: Life) -> None:
     outcome = await life.ended(key)
     assert outcome.state == IntentState.FAILED
     assert outcome.reason == "reverted; asking why failed: the model has no such state"
+    assert outcome.cause is IntentCause.UNKNOWN
+
+
+@simulated
+async def test_a_revert_that_the_block_before_would_not_have_seen_is_unexplained(life: Life) -> None:
+    key = await life.submit("R")
+    life.chain.says_yes = True
+    await life.do(("blocks", 4, 100))
+    assert (await life.ended(key)).cause is IntentCause.UNEXPLAINED
+
+
+@simulated
+async def test_a_revert_that_used_all_its_gas_ran_out_of_it(life: Life) -> None:
+    key = await life.submit("R")
+    life.chain.gas_used = 100_000
+    await life.do(("blocks", 4, 100))
+    assert (await life.ended(key)).cause is IntentCause.OUT_OF_GAS
 
 
 @simulated
@@ -452,7 +470,7 @@ async def test_what_is_late_is_cancelled_unless_it_is_mined(life: Life) -> None:
     await trio.sleep(10)
     await life.do(("blocks", 6, 100))
     waiting, mined = await life.ended(waiting_key), await life.ended(mined_key)
-    assert (waiting.state, waiting.reason) == (IntentState.CANCELLED, TOO_LATE)
+    assert (waiting.state, waiting.cause) == (IntentState.CANCELLED, IntentCause.DEADLINE)
     assert mined.state == IntentState.FINAL
     assert [tx.transaction.data for tx in life.chain.mined if tx] == [b"", b"E 1"]
 
@@ -519,6 +537,7 @@ async def test_what_the_key_may_not_sign_fails(life: Life) -> None:
     outcome = await life.ended("elsewhere")
     assert outcome.state == IntentState.FAILED
     assert "is not on this key's list" in outcome.reason
+    assert outcome.cause is IntentCause.FORBIDDEN
     assert life.chain.handed_in == []
 
 

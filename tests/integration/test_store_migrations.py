@@ -9,12 +9,15 @@ from typing import Any, Protocol, get_args, get_type_hints
 import psycopg
 import pytest
 
+from cambist.codecs.contracts.abi import selector
 from cambist.config.errors import CambistError, ConfigError
 from cambist.engine.store.migrate import AppliedMigration, Dialect, Migration, migrations, pending
 from cambist.engine.store.operator.export import AMOUNTS, OTHERS
 from cambist.engine.store.postgres import postgres_connection
+from cambist.engine.store.rows import IntentCause
 from cambist.engine.store.sqlite import sqlite
-from cambist.engine.store.tables import TABLES, Table
+from cambist.engine.store.tables import CHAIN_INTENT, TABLES, Table
+from cambist.engine.store.units import row_of
 from support.store.postgres import PostgresServer
 from support.store.stores import NOW_MS
 
@@ -223,6 +226,71 @@ def test_a_program_that_cannot_migrate_names_the_file_and_closes_it(tmp_path: Pa
 def test_pending_looks_at_numbers_and_not_at_the_order_they_come_in() -> None:
     rows = [AppliedMigration(one.number, one.name, one.checksum) for one in (SECOND, FIRST)]
     assert pending([THIRD, SECOND, FIRST], rows) == [THIRD]
+
+
+# --- Rows of earlier versions ----------------------------------------------------------------------------
+
+TOO_LATE, GIVEN_UP = "its deadline passed before it was mined", "it was given up before it was mined"
+INTENTS = [
+    ("WAITING", "", False, None, None),
+    ("FINAL", "", True, None, None),
+    ("PENDING", TOO_LATE, False, "DEADLINE", None),
+    ("CANCELLED", TOO_LATE, False, "DEADLINE", None),
+    ("FAILED", GIVEN_UP, False, "GIVEN_UP", None),
+    ("REVERTED", "out of gas", True, "OUT_OF_GAS", None),
+    ("FAILED", "reverted; the block before it would have taken it", True, "UNEXPLAINED", None),
+    ("FAILED", "reverted; asking why failed: no answer in time", True, "UNKNOWN", None),
+    ("FAILED", "NonceUsed(nonce 7)", True, "REVERTED", selector("NonceUsed(uint256)")),
+    ("FAILED", "TooEarly(notBefore 60)", True, "REVERTED", selector("TooEarly(uint256)")),
+    ("FAILED", "PullFailed(token 0x0e)", True, "REVERTED", selector("PullFailed(address)")),
+    (
+        "FAILED", "InsufficientDeposit(deposited 1)", True, "REVERTED",
+        selector("InsufficientDeposit(uint256)"),
+    ),
+    ("FAILED", "InvalidSignature()", True, "REVERTED", selector("InvalidSignature()")),
+    ("FAILED", "OrderExpired()", True, "REVERTED", selector("OrderExpired()")),
+    ("FAILED", "Overfilled(left 0)", True, "REVERTED", selector("Overfilled(uint256)")),
+    ("FAILED", "NotRelayer()", True, "REVERTED", selector("NotRelayer()")),
+    ("FAILED", "Paused()", True, "REVERTED", selector("Paused()")),
+    (
+        "FAILED", "CapExceeded(token 0x0e, amount 3, left 2)", True, "REVERTED",
+        selector("CapExceeded(address,uint256,uint256)"),
+    ),
+    ("FAILED", "NativeTransferFailed(to 0x0e)", True, "REVERTED", selector("NativeTransferFailed(address)")),
+    ("FAILED", "BelowMinimum(received 1, least 2)", True, "REVERTED", None),
+    ("FAILED", "nonceused is what the contract said", True, "REVERTED", None),
+    ("PENDING", "invalid transaction: a node does not like it", False, "REFUSED", None),
+    ("FAILED", "gas limit out of bounds", False, "REFUSED", None),
+    ("FAILED", "0x0e is not on this key's list", False, "FORBIDDEN", None),
+]  # fmt: skip
+"""State, reason and whether it was mined, as the version before kept them -> cause and error."""
+
+
+def test_stored_intents_get_the_cause_that_their_words_tell(database: Database, program: Program) -> None:
+    known = migrations(database.dialect)
+    program(*[one for one in known if one.number < 10])
+    database.migrate()
+    mark = "X'{}'" if database.dialect == "sqlite" else "'\\x{}'::bytea"
+    word = mark.format(bytes(32).hex())
+    for number, (state, reason, is_mined, cause, _) in enumerate(INTENTS):
+        key, mined = f"{number:03}", word if is_mined else "NULL"
+        told = reason.replace("'", "''")
+        database.rows(
+            f"INSERT INTO chain_intent VALUES ('{key}', 1, {word}, {word}, {word}, {word}, 21000, 9, 1, 1, "
+            f"'{state}', '{told}', {mined}, NULL, NULL, 1)"
+        )
+        if is_mined or cause == "REFUSED":
+            tx = mark.format(number.to_bytes(32, "big").hex())
+            database.rows(
+                f"INSERT INTO chain_tx VALUES ({tx}, 1, {word}, {number}, {word}, {word}, '{key}', NULL, "
+                "1, 1, 'FAILED', 1, NULL, NULL)"
+            )
+    program(*known)
+    assert database.migrate()[0] == "0010_intent_causes"
+    rows = database.rows("SELECT state, reason, cause, error4 FROM chain_intent ORDER BY effect_key")
+    assert rows == [(state, reason, cause, error4) for state, reason, _, cause, error4 in INTENTS]
+    intents = [row_of(CHAIN_INTENT, row) for row in database.rows("SELECT * FROM chain_intent")]
+    assert {intent.cause for intent in intents} == {None, *IntentCause}
 
 
 # --- The tables are those of the program -----------------------------------------------------------------

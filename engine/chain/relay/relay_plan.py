@@ -23,7 +23,7 @@ from ....codecs import rlp
 from ....config.errors import RefusalKind
 from ....config.sections.relayer import RelayerSettings
 from ....config.timeouts import RELAY_AGAIN_S, RELAY_TAKEN_S
-from ...store.rows import ChainIntent, ChainTx, IntentState, TxStatus, amount_of
+from ...store.rows import ChainIntent, ChainTx, IntentCause, IntentState, TxStatus, amount_of
 from ...store.tables import CHAIN_INTENT, CHAIN_TX
 from ...store.units import Change, cas
 from ..port import GasFees, Header, Receipt
@@ -33,12 +33,6 @@ from .relay_lifecycles import RELAY_INTENT_LIFECYCLE, RELAY_TRANSACTION_LIFECYCL
 ENDED = RELAY_INTENT_LIFECYCLE.terminal()
 
 FILLER_GAS = 21_000
-TOO_LATE = "its deadline passed before it was mined"
-GIVEN_UP = "it was given up before it was mined"
-OUT_OF_GAS = "out of gas"
-UNEXPLAINED = "reverted; the block before it would have taken it"
-"""Of a call that behaves differently when it is mined."""
-
 _AGAIN_MS = round(RELAY_AGAIN_S * 1_000)
 _TAKEN_MS = round(RELAY_TAKEN_S * 1_000)
 _REFUSED_FOR_GOOD = (RefusalKind.INVALID, RefusalKind.GAS)
@@ -99,6 +93,26 @@ class Refusal(Struct, frozen=True):
     kind: RefusalKind
     detail: str
     since_ms: int
+
+
+class Reason(Struct, frozen=True):
+    """Why an intent came to nothing.
+
+    Attributes:
+        words: for people.
+        error4: selector of the contract's error, 4 bytes; None without one.
+    """
+
+    cause: IntentCause
+    words: str
+    error4: bytes | None = None
+
+
+TOO_LATE = Reason(IntentCause.DEADLINE, "its deadline passed before it was mined")
+GIVEN_UP = Reason(IntentCause.GIVEN_UP, "it was given up before it was mined")
+OUT_OF_GAS = Reason(IntentCause.OUT_OF_GAS, "out of gas")
+UNEXPLAINED = Reason(IntentCause.UNEXPLAINED, "reverted; the block before it would have taken it")
+"""Of a call that behaves differently when it is mined."""
 
 
 class Front(Struct, frozen=True):
@@ -339,7 +353,7 @@ def _plan_taken(draft: _Draft, slot: NonceSlot) -> None:
     changes = [cas(CHAIN_TX, _tx(tx, draft.now_ms, TxStatus.REPLACED)) for tx in slot.transactions]
     if slot.intent is not None:
         intent = slot.intent
-        ended = _given_up(intent, draft.now_ms) if intent.reason else None
+        ended = None if intent.cause is None else _given_up(intent, draft.now_ms)
         changes.append(cas(CHAIN_INTENT, ended or _intent(intent, draft.now_ms, IntentState.WAITING)))
     draft.write("taken", slot.intent, *changes)
 
@@ -348,39 +362,41 @@ def _plan_pending(draft: _Draft, slot: NonceSlot) -> None:
     best, intent = slot.best, slot.intent if slot.best.effect_key else None
     refusal = draft.memory.refused.get(best.tx_hash)
     kind = refusal.kind if refusal is not None else None
-    why = "" if intent is None else _no_more(draft, intent, refusal)
+    why = None if intent is None else _no_more(draft, intent, refusal)
     is_stuck = kind is not RefusalKind.FUNDS and (
         kind in _TOO_CHEAP
         or amount_of(best.fee_max_wei) < draft.facts.fees.base_fee_wei
         or _is_passed_by(draft, best)
     )
     draft.stuck += is_stuck
-    if why or is_stuck:
+    if why is not None or is_stuck:
         price = replacement_price(price_of(best), draft.facts.fees, draft.policy.fees)
-        if price is None and why:  # nodes that do not have it, or not any more, take what is cheaper
+        if price is None and why is not None:  # nodes without the transaction take a cheaper one
             price = first_price(draft.facts.fees, draft.policy.fees)
         if price is not None:
-            draft.actions.append(Sign(slot.nonce, None if why else intent, price, best.tx_hash))
-            if intent is not None and why and intent.state is IntentState.PENDING:
-                changed = replace(intent, reason=why, updated_ms=draft.now_ms)
-                draft.write("given up", intent, cas(CHAIN_INTENT, changed))
+            draft.actions.append(Sign(slot.nonce, None if why is not None else intent, price, best.tx_hash))
+            if intent is not None and why is not None and intent.state is IntentState.PENDING:
+                draft.write(
+                    "given up", intent, cas(CHAIN_INTENT, _intent(intent, draft.now_ms, intent.state, why))
+                )
             return
         draft.at_cap += 1
     draft.starved = draft.starved or kind is RefusalKind.FUNDS
     _send_if_due(draft, best)
 
 
-def _no_more(draft: _Draft, intent: ChainIntent, refusal: Refusal | None) -> str:
-    """Why an intent with a transaction is to be given up; empty if it is not."""
+def _no_more(draft: _Draft, intent: ChainIntent, refusal: Refusal | None) -> Reason | None:
+    """Why an intent with a transaction is to be given up; None if it is not."""
     if intent.state is IntentState.FAILED:  # the chain went back behind its failure: it must not come true
-        return intent.reason
+        return _reason_of(intent)
     if intent.state is not IntentState.PENDING:
-        return ""
+        return None
     if _is_late(intent, draft.now_ms):
         return TOO_LATE
     if refusal is None or refusal.kind not in _REFUSED_FOR_GOOD:
-        return ""
-    return refusal.detail if draft.now_ms - refusal.since_ms >= draft.policy.stuck_ms else ""
+        return None
+    is_over = draft.now_ms - refusal.since_ms >= draft.policy.stuck_ms
+    return Reason(IntentCause.REFUSED, refusal.detail) if is_over else None
 
 
 def _is_passed_by(draft: _Draft, tx: ChainTx) -> bool:
@@ -419,7 +435,7 @@ def _plan_new(
     )
     for intent in waiting:
         if _is_late(intent, draft.now_ms):
-            ended = _intent(intent, draft.now_ms, IntentState.CANCELLED, reason=TOO_LATE)
+            ended = _intent(intent, draft.now_ms, IntentState.CANCELLED, TOO_LATE)
             draft.write("cancelled", intent, cas(CHAIN_INTENT, ended))
         elif price is None:
             draft.at_cap += 1
@@ -446,11 +462,11 @@ def _is_late(intent: ChainIntent, now_ms: int) -> bool:
 # --- What changes -----------------------------------------------------------------------------------------
 
 
-def seen(action: Seen, reason: str, now_ms: int) -> Write:
+def seen(action: Seen, reason: Reason | None, now_ms: int) -> Write:
     """What is kept of a transaction that is mined.
 
     Args:
-        reason: why it was reverted.
+        reason: why it was reverted; None if it was not.
     """
     slot, receipt = action.slot, action.receipt
     place = {"block_number": receipt.block_number, "block_hash": receipt.block_hash}
@@ -460,7 +476,7 @@ def seen(action: Seen, reason: str, now_ms: int) -> Write:
     intent = slot.intent
     if intent is not None and mined.effect_key:
         state = IntentState.MINED if receipt.succeeded else IntentState.REVERTED
-        intent = _intent(intent, now_ms, state, reason=reason, mined_hash=mined.tx_hash, **place)
+        intent = _intent(intent, now_ms, state, reason, mined_hash=mined.tx_hash, **place)
     elif intent is not None and intent.state is not IntentState.PENDING:
         intent = _pending_again(intent, now_ms)
     if action.is_final:
@@ -486,7 +502,8 @@ def signed(action: Sign, now_ms: int) -> Change | None:
 
 def forbidden(intent: ChainIntent, reason: str, now_ms: int) -> Write:
     """What is kept of an intent that the key's policy does not let us sign."""
-    change = cas(CHAIN_INTENT, _intent(intent, now_ms, IntentState.FAILED, reason=reason))
+    why = Reason(IntentCause.FORBIDDEN, reason)
+    change = cas(CHAIN_INTENT, _intent(intent, now_ms, IntentState.FAILED, why))
     return Write("failed", intent.effect_key, (change,))
 
 
@@ -505,16 +522,20 @@ def _settled(slot: NonceSlot, mined: ChainTx, now_ms: int) -> list[Change]:
     ]
     if intent is not None:
         state = IntentState.FAILED if has_failed else IntentState.FINAL
-        ended = _given_up(intent, now_ms) if is_filler else _intent(intent, now_ms, state)
+        ended = _given_up(intent, now_ms) if is_filler else _intent(intent, now_ms, state, _reason_of(intent))
         changes.append(cas(CHAIN_INTENT, ended))
     return changes
 
 
 def _given_up(intent: ChainIntent, now_ms: int) -> ChainIntent:
     """The end of an intent whose nonce something else has."""
-    reason = intent.reason or (TOO_LATE if _is_late(intent, now_ms) else GIVEN_UP)
-    state = IntentState.CANCELLED if reason == TOO_LATE else IntentState.FAILED
-    return _intent(intent, now_ms, state, reason=reason)
+    reason = _reason_of(intent) or (TOO_LATE if _is_late(intent, now_ms) else GIVEN_UP)
+    state = IntentState.CANCELLED if reason.cause is IntentCause.DEADLINE else IntentState.FAILED
+    return _intent(intent, now_ms, state, reason)
+
+
+def _reason_of(intent: ChainIntent) -> Reason | None:
+    return None if intent.cause is None else Reason(intent.cause, intent.reason, intent.error4)
 
 
 def _back_to_signed(slot: NonceSlot, now_ms: int) -> list[Change]:
@@ -532,7 +553,7 @@ def _unmined(tx: ChainTx, now_ms: int) -> ChainTx:
 
 def _pending_again(intent: ChainIntent, now_ms: int) -> ChainIntent:
     nowhere = {"mined_hash": None, "block_number": None, "block_hash": None}
-    return _intent(intent, now_ms, IntentState.PENDING, reason="", **nowhere)
+    return _intent(intent, now_ms, IntentState.PENDING, **nowhere)
 
 
 def _tx(tx: ChainTx, now_ms: int, status: TxStatus, **changed: object) -> ChainTx:
@@ -540,9 +561,14 @@ def _tx(tx: ChainTx, now_ms: int, status: TxStatus, **changed: object) -> ChainT
     return replace(tx, status=status, updated_ms=now_ms, **changed)
 
 
-def _intent(intent: ChainIntent, now_ms: int, state: IntentState, **changed: object) -> ChainIntent:
+def _intent(
+    intent: ChainIntent, now_ms: int, state: IntentState, why: Reason | None = None, **changed: object
+) -> ChainIntent:
     RELAY_INTENT_LIFECYCLE.check(intent.state, state, is_final=False)
-    return replace(intent, state=state, updated_ms=now_ms, **changed)
+    cause, words, error4 = (None, "", None) if why is None else (why.cause, why.words, why.error4)
+    return replace(
+        intent, state=state, reason=words, cause=cause, error4=error4, updated_ms=now_ms, **changed
+    )
 
 
 # --- What a signed transaction says -----------------------------------------------------------------------

@@ -21,7 +21,9 @@ from weakref import WeakValueDictionary
 import structlog
 import trio
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ....codecs.contracts.abi import SELECTOR_BYTES
 from ....codecs.transactions import Transaction, decode_transaction, sign_transaction
 from ....config.errors import (
     BlockGone,
@@ -47,7 +49,16 @@ from ...store.queries import (
     signed_intents,
     waiting_intents,
 )
-from ...store.rows import NEVER_S, ChainIntent, ChainTx, IntentState, TxStatus, amount32, amount_of
+from ...store.rows import (
+    NEVER_S,
+    ChainIntent,
+    ChainTx,
+    IntentCause,
+    IntentState,
+    TxStatus,
+    amount32,
+    amount_of,
+)
 from ...store.store import Store
 from ...store.tables import CHAIN_INTENT, CHAIN_TX
 from ...store.units import Change, Done, Duplicate, Fence, Fenced, New, Unit, new, row_of
@@ -59,6 +70,7 @@ from .relay_plan import (
     UNEXPLAINED,
     Facts,
     NonceSlot,
+    Reason,
     Refusal,
     RelayMemory,
     RelayPlan,
@@ -91,9 +103,11 @@ class IntentOutcome(Struct, frozen=True):
 
     Attributes:
         state: as `ChainIntent.state`.
-        reason: why it failed, was reverted or cancelled, or is given up unless it is mined; else empty.
+        reason: `cause` in words, for people; else empty.
         tx_hash: of the transaction that was mined.
         receipt: of that one, as the chain has it now.
+        cause: why it failed, was reverted or cancelled, or is given up unless it is mined; else None.
+        error4: selector of the error that the contract returned, 4 bytes; None without one.
     """
 
     effect_key: str
@@ -101,6 +115,8 @@ class IntentOutcome(Struct, frozen=True):
     reason: str
     tx_hash: bytes | None
     receipt: Receipt | None = None
+    cause: IntentCause | None = None
+    error4: bytes | None = None
 
     @property
     def is_final(self) -> bool:
@@ -215,7 +231,7 @@ class Relayer:
         row = ChainIntent(
             effect_key, self._chain.chain_id, self._key.address, call.to, call.data, amount32(call.value_wei),
             call.gas_max, NEVER_S if deadline_s is None else deadline_s, now_ms, 1, IntentState.WAITING, "",
-            None, None, None, now_ms,
+            None, None, None, now_ms, None, None,
         )  # fmt: skip
         outcome = await self._store.write(Unit((new(CHAIN_INTENT, row),)))
         if isinstance(outcome, Duplicate):
@@ -257,7 +273,7 @@ class Relayer:
             if found.is_final or (found.state in _MINED and not final):
                 receipt = await self._chain.receipt(found.tx_hash) if found.tx_hash else None
                 if found.is_final or receipt is not None:
-                    return IntentOutcome(found.effect_key, found.state, found.reason, found.tx_hash, receipt)
+                    return replace(found, receipt=receipt)
             with trio.move_on_after(RELAY_LOOK_S):
                 await event.wait()
 
@@ -412,7 +428,7 @@ class Relayer:
                 case Write():
                     writes.append(action)
                 case Seen():
-                    reason = "" if action.receipt.succeeded else await self._reason(action)
+                    reason = None if action.receipt.succeeded else await self._reason(action)
                     writes.append(seen(action, reason, self._now_ms()))
                 case Send():
                     sends.append(action.transaction)
@@ -511,7 +527,7 @@ class Relayer:
         memory.refused.pop(tx.tx_hash, None)
         self._counts["handed"] += 1
 
-    async def _reason(self, action: Seen) -> str:
+    async def _reason(self, action: Seen) -> Reason:
         """Why a transaction was reverted: what the call says at the block before."""
         receipt = action.receipt
         transaction = decode_transaction(action.transaction.raw).transaction
@@ -526,10 +542,12 @@ class Relayer:
                 if header is not None:
                     await self._chain.call(call, header.parent_hash)
         except Reverted as error:
-            return (error.reason or str(error))[:RELAY_REASON_CHARS_MAX]
+            words = (error.reason or str(error))[:RELAY_REASON_CHARS_MAX]
+            return Reason(IntentCause.REVERTED, words, error.data[:SELECTOR_BYTES] or None)
         except (ChainError, trio.TooSlowError) as error:
             said = str(error) or "no answer in time"
-            return f"reverted; asking why failed: {said}"[:RELAY_REASON_CHARS_MAX]
+            words = f"reverted; asking why failed: {said}"[:RELAY_REASON_CHARS_MAX]
+            return Reason(IntentCause.UNKNOWN, words)
         return UNEXPLAINED
 
 
@@ -570,4 +588,11 @@ def _call_of(intent: ChainIntent) -> tuple[bytes, bytes, int, int]:
 
 
 def _outcome(intent: ChainIntent) -> IntentOutcome:
-    return IntentOutcome(intent.effect_key, intent.state, intent.reason, intent.mined_hash)
+    return IntentOutcome(
+        intent.effect_key,
+        intent.state,
+        intent.reason,
+        intent.mined_hash,
+        cause=intent.cause,
+        error4=intent.error4,
+    )

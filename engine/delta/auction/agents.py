@@ -19,7 +19,6 @@ from ..bids.agent_pace import AgentPace, AgentQuestion
 from ..bids.agent_rest import AgentFault, AgentReport, AgentRest
 from ..bids.bids import Answer
 from ..orders.document import DeltaDocument
-from ..settlement.settling import agents_fault
 from .due_orders import AgentNames, AgentRoom
 
 _log = structlog.get_logger("cambist.venue")
@@ -163,12 +162,16 @@ class Agents:
 
     # --- What follows -----------------------------------------------------------------------------------
 
-    def tell(self, agent: str, auction_id: int, entry: NoticeEntry) -> None:
-        """Let one know what became of a settlement, and remember how it delivers."""
+    def tell(self, agent: str, auction_id: int, entry: NoticeEntry, fault: AgentFault | None) -> None:
+        """Let an agent know what became of a settlement, and remember how it delivers.
+
+        Args:
+            fault: of the agent; None for no fault.
+        """
         self.notify(agent, auction_id, (entry,))
         if entry.notice is Notice.SETTLED and agent in self._rests:
             self._rests[agent].delivered(self._wall_ms())
-        elif (fault := agents_fault(entry)) is not None:
+        elif fault is not None:
             self.failed(agent, auction_id, fault, entry.order_hash)
 
     def notify(self, agent: str, auction_id: int, entries: Sequence[NoticeEntry]) -> None:

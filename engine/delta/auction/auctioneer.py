@@ -259,9 +259,13 @@ class Auctioneer:
                 self.withdraw(order_hash)
         self.claims.leave(held)
 
-    def tell(self, agent: str, auction_id: int, entry: NoticeEntry) -> None:
-        """Let an agent know what became of a settlement, and remember how it delivers."""
-        self._agents.tell(agent, auction_id, entry)
+    def tell(self, agent: str, auction_id: int, entry: NoticeEntry, fault: AgentFault | None) -> None:
+        """Let an agent know what became of a settlement, and remember how it delivers.
+
+        Args:
+            fault: of the agent; None for no fault.
+        """
+        self._agents.tell(agent, auction_id, entry, fault)
 
     def reports(self) -> dict[str, AgentReport]:
         """How the agents do, by name."""

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from ....codecs.contracts.abi import WORD_BYTES, decode_uint, selector
+from ....codecs.contracts.abi import SELECTOR_BYTES, WORD_BYTES, decode_uint, selector
 from ....codecs.contracts.delta_results import decode_crossed, decode_settled
 from ....codecs.messages.agent_messages import Notice
 from ....codecs.messages.vocabulary import Side
@@ -27,7 +27,6 @@ from ...chain.port import EthCall
 from .bids import Candidate, Rejection
 
 _GAS_TRANSACTION, _GAS_ZERO_BYTE, _GAS_BYTE = 21_000, 4, 16
-_SELECTOR_BYTES = 4
 _LIMIT_ERRORS = (selector("BelowMinimum(uint256,uint256)"), selector("AboveMaximum(uint256,uint256)"))
 _PROMISE_BROKEN = selector("PromiseBroken(bytes32,uint256,uint256)")
 
@@ -97,7 +96,7 @@ def proven(candidate: Candidate, answer: bytes | Exception) -> Proven | Rejectio
             order_hash, amount, promised = broken
             detail = f"{to_hex(order_hash)}: promised {promised}, simulated {amount}"
             return _rejection(candidate, Notice.SIMULATION_MISMATCH, detail, {order_hash: amount})
-        is_limit = answer.data[:_SELECTOR_BYTES] in _LIMIT_ERRORS
+        is_limit = answer.data[:SELECTOR_BYTES] in _LIMIT_ERRORS
         notice = Notice.BELOW_LIMIT if is_limit else Notice.REVERTED
         return _rejection(candidate, notice, f"simulated: {answer.reason or 'reverted without a reason'}")
     if isinstance(answer, Exception):
@@ -110,9 +109,9 @@ def proven(candidate: Candidate, answer: bytes | Exception) -> Proven | Rejectio
 
 def broken_promise(error: Reverted) -> tuple[bytes, int, int] | None:
     """(order hash, what came, what was promised) of a settlement that reverts for that; None of another."""
-    if error.data[:_SELECTOR_BYTES] != _PROMISE_BROKEN:
+    if error.data[:SELECTOR_BYTES] != _PROMISE_BROKEN:
         return None
-    words = error.data[_SELECTOR_BYTES:]
+    words = error.data[SELECTOR_BYTES:]
     return words[:WORD_BYTES], decode_uint(words, 1), decode_uint(words, 2)
 
 

@@ -1,5 +1,5 @@
 """Settlements under way, and what the chain makes of them.
 
 In: `settle` effects, receipts, logs. Out: ACTIVE, SUSPENDED, COMPLETED or FAILED orders; fills.
-Read: `claims`, `settling`, `projection`, `funds_watch`, `auction_settled`.
+Read: `claims`, `failures`, `settling`, `projection`, `funds_watch`, `auction_settled`.
 """

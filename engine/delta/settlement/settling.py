@@ -41,7 +41,6 @@ from ....config.timeouts import (
 from ....crypto.hexadecimal import to_hex
 from ...chain.index.ring import NOTHING_READ
 from ...chain.port import EthCall
-from ...chain.relay.relay_plan import GIVEN_UP, OUT_OF_GAS, TOO_LATE, UNEXPLAINED
 from ...chain.relay.relayer import IntentOutcome, Relayer
 from ...orders.order_units import effect_key
 from ...store.queries import among, by
@@ -54,6 +53,7 @@ from ..bids.simulation import Proven
 from ..orders.life import ENDED, OPEN, SETTLE, DeltaStep, failed, part_settled, starved
 from ..orders.live_orders import LiveOrder, LiveOrders
 from ..orders.terms import next_part
+from .failures import SettlementFailure, failure_of, fault_in
 from .funds_watch import AreLacking
 
 _log = structlog.get_logger("cambist.venue")
@@ -66,19 +66,8 @@ OTHERS_FUNDS_GONE = "the funds of an order that is crossed with it are not there
 """The reason where an order's own funds are there."""
 OWNERS_CODE = "code of an owner's ran in it"
 """How the reason begins of a settlement that may have failed by an owner's doing."""
-_DOUBTFUL = (OUT_OF_GAS, UNEXPLAINED, "NativeTransferFailed")
-"""Reasons for which an owner's contract may be the cause: it says whether it signed, and takes what comes."""
-_NOT_THE_AGENTS = (
-    "PullFailed", "InsufficientDeposit", "InvalidSignature", "NonceUsed", "OrderExpired", "Overfilled",
-    "TooEarly", "NotRelayer", "Paused", "CapExceeded", TOO_LATE, GIVEN_UP, FUNDS_GONE, OTHERS_FUNDS_GONE,
-)  # fmt: skip
-"""Why a settlement fails, in the contract's words and the relayer's, that no agent can help."""
-_PULLS = ("PullFailed", "InsufficientDeposit", OTHERS_FUNDS_GONE)
-"""Why a settlement fails for want of somebody's funds, in the contract's words."""
-_DONE = ("NonceUsed",)
-"""Why a settlement fails of an order that is filled or cancelled already: nobody's bid can settle it."""
-_EARLY = ("TooEarly",)
-"""Why a settlement fails whose block is before the time of its slice: no bid of that moment can settle it."""
+_NO_RUNNER_UP = frozenset({SettlementFailure.ORDER_DONE, SettlementFailure.TOO_EARLY})
+"""Failures that no other bid can mend; they do not count against the order."""
 _SEEN = (None, OrderStatus.COMPLETED)
 """Of an order whose settlement is in the chain and was read."""
 
@@ -133,8 +122,8 @@ class Settlement(Struct, frozen=True):
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Settlement).decode
 
-TellAgent = Callable[[str, int, NoticeEntry], None]
-"""(agent, auction id, what it is told)."""
+TellAgent = Callable[[str, int, NoticeEntry, AgentFault | None], None]
+"""(agent, auction id, notice of a settlement, the agent's fault if it has one)."""
 
 
 def settlement_of(
@@ -174,15 +163,6 @@ def settlement_payload(settlement: Settlement, row: DeltaOrderRow) -> bytes:
     """The payload of the effect that the next step of `row` wants."""
     key = settlement.key or effect_key(row.order_hash, row.version + 1, SETTLE)
     return _encode(msgspec.structs.replace(settlement, key=key))
-
-
-def agents_fault(entry: NoticeEntry) -> AgentFault | None:
-    """What an agent has done wrong by what it is told of a settlement; None for nothing."""
-    if entry.notice is Notice.SETTLED_BELOW:
-        return AgentFault.SETTLED_BELOW
-    if entry.notice is not Notice.REVERTED or entry.detail.startswith(_NOT_THE_AGENTS):
-        return None
-    return AgentFault.IN_DOUBT if entry.detail.startswith(OWNERS_CODE) else AgentFault.REVERTED
 
 
 class SettlingStatistics(Struct, frozen=True):
@@ -299,7 +279,8 @@ class Settling:
         if lacking:
             why = OTHERS_FUNDS_GONE if order_hash not in lacking else "it was not sent"
             outcome = IntentOutcome(settlement.key, IntentState.CANCELLED, why, None)
-            await self._failed_for(order_hash, effect, outcome, is_starved=order_hash in lacking)
+            failure = SettlementFailure.FUNDS
+            await self._failed_for(order_hash, effect, outcome, failure, is_starved=order_hash in lacking)
             return
         call = EthCall(self._delta, settlement.data, gas_max=settlement.gas)
         await self._relayer.submit(settlement.key, call, settlement.deadline_s)
@@ -314,13 +295,13 @@ class Settling:
             return
         live = self._orders.get(order_hash)
         height = 0 if outcome.receipt is None else outcome.receipt.block_number
-        if outcome.reason.startswith(_DONE):
+        failure = failure_of(outcome.cause, outcome.error4)
+        if failure in _NO_RUNNER_UP:
             self._runners_up.pop(order_hash, None)
+        if failure is SettlementFailure.ORDER_DONE:
             await self._until_read(order_hash, height)
-        elif outcome.reason.startswith(_EARLY):
-            self._runners_up.pop(order_hash, None)
         is_starved = live is not None and await self._are_lacking(live, height)
-        await self._failed_for(order_hash, effect, outcome, is_starved=is_starved)
+        await self._failed_for(order_hash, effect, outcome, failure, is_starved=is_starved)
 
     async def _lacking(self, order_hash: bytes, settlement: Settlement) -> frozenset[bytes]:
         """Which of the orders of a settlement lack their funds now; none where the relayer has it already."""
@@ -333,19 +314,28 @@ class Settling:
         return frozenset(lacking)
 
     async def _failed_for(
-        self, order_hash: bytes, effect: Effect, outcome: IntentOutcome, *, is_starved: bool
+        self,
+        order_hash: bytes,
+        effect: Effect,
+        outcome: IntentOutcome,
+        failure: SettlementFailure,
+        *,
+        is_starved: bool,
     ) -> None:
         """The settlement came to nothing: for an order, and for the agent."""
         settlement = _decode(effect.payload)
-        is_others = bool(settlement.others) and outcome.reason.startswith(_PULLS)
-        is_counted = not (is_others or outcome.reason.startswith((*_DONE, *_EARLY)))
+        is_others = bool(settlement.others) and failure is SettlementFailure.FUNDS
+        is_counted = not (is_others or failure in _NO_RUNNER_UP)
         await self._next(order_hash, effect, is_starved=is_starved, is_counted=is_counted)
         self._failed += 1
-        if is_starved:
-            outcome = msgspec.structs.replace(outcome, reason=f"{FUNDS_GONE}: {outcome.reason}")
-        elif outcome.reason.startswith(_DOUBTFUL) and await self._may_be_owners(order_hash, settlement):
-            outcome = msgspec.structs.replace(outcome, reason=f"{OWNERS_CODE}: {outcome.reason}")
-        self._told(settlement, order_hash, Notice.REVERTED, outcome)
+        fault, begins = None, f"{FUNDS_GONE}: "
+        if not is_starved:
+            is_doubtful = failure is SettlementFailure.DOUBTFUL
+            runs_owners_code = is_doubtful and await self._may_be_owners(order_hash, settlement)
+            fault = fault_in(failure, runs_owners_code=runs_owners_code)
+            begins = f"{OWNERS_CODE}: " if runs_owners_code else ""
+        outcome = msgspec.structs.replace(outcome, reason=f"{begins}{outcome.reason}")
+        self._told(settlement, order_hash, Notice.REVERTED, outcome, fault=fault)
 
     async def _until_read(self, order_hash: bytes, height: int) -> None:
         """Wait until the chain is read to a height, or the order is known to have ended."""
@@ -448,8 +438,8 @@ class Settling:
         elif receipt is not None and receipt.gas_used > settlement.gas_kept:
             why = f"gas: simulated {settlement.simulated_gas}, used {receipt.gas_used}"
         outcome = msgspec.structs.replace(outcome, reason=why)
-        notice = Notice.SETTLED_BELOW if why else Notice.SETTLED
-        self._told(settlement, order_hash, notice, outcome, str(amount))
+        notice, fault = (Notice.SETTLED_BELOW, AgentFault.SETTLED_BELOW) if why else (Notice.SETTLED, None)
+        self._told(settlement, order_hash, notice, outcome, str(amount), fault)
 
     def _told(
         self,
@@ -458,6 +448,7 @@ class Settling:
         notice: Notice,
         outcome: IntentOutcome | None = None,
         settled_amount: str | None = None,
+        fault: AgentFault | None = None,
     ) -> None:
         tx_hash = None if outcome is None or outcome.tx_hash is None else to_hex(outcome.tx_hash)
         entry = NoticeEntry(
@@ -468,4 +459,4 @@ class Settling:
             settled_amount=settled_amount,
             tx_hash=tx_hash,
         )
-        self._tell(settlement.agent, settlement.auction_id, entry)
+        self._tell(settlement.agent, settlement.auction_id, entry, fault)

@@ -16,6 +16,8 @@ from cambist.engine.chain.port import At, EthCall, GasFees, Header, Receipt
 
 CHAIN_ID = 31_337
 GWEI = 10**9
+REFUSAL_DATA = b"nope and why"
+"""What a call that is reverted returns."""
 
 
 class _Block(Struct):
@@ -38,6 +40,8 @@ class ChainModel:
         is_blind: it has no receipts.
         shows_gone: receipts of blocks that are gone too.
         is_mute: no call is answered.
+        says_yes: no call is reverted, whatever is mined.
+        gas_used: units that each transaction uses.
         held: what is asked, if it is this, waits for the event.
         handed_in: every raw transaction that ever came.
     """
@@ -52,6 +56,7 @@ class ChainModel:
         self.balance_wei = balance_wei
         self.base_fee_wei = GWEI
         self.is_away = self.is_hostile = self.is_mute = self.is_blind = self.shows_gone = False
+        self.says_yes, self.gas_used = False, 21_000
         self._gone: list[_Block] = []
         self.held: tuple[str, trio.Event] | None = None
         self.handed_in: list[ReceivedTransaction] = []
@@ -94,7 +99,7 @@ class ChainModel:
                 if tx is not None and mined_hash == tx_hash:
                     succeeded = not tx.transaction.data.startswith(b"R")
                     return Receipt(
-                        tx_hash, succeeded, block.header.number, block.header.hash, index, 21_000,
+                        tx_hash, succeeded, block.header.number, block.header.hash, index, self.gas_used,
                         block.base_fee_wei, None, (),
                     )  # fmt: skip
         return None
@@ -103,8 +108,8 @@ class ChainModel:
         self._asked("call")
         if self.is_mute:
             raise ChainError("the model has no such state")
-        if call.data.startswith(b"R"):
-            raise Reverted("the model says no")
+        if call.data.startswith(b"R") and not self.says_yes:
+            raise Reverted("the model says no", REFUSAL_DATA)
         return b""
 
     async def send_raw(self, raw: bytes) -> bytes:

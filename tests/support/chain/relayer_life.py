@@ -18,12 +18,12 @@ from cambist.crypto.custody.transaction_policy import PolicedRelayKey, Transacti
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.relay.fee_policy import FeePolicy
-from cambist.engine.chain.relay.relay_plan import GIVEN_UP, RelayPolicy, price_of
+from cambist.engine.chain.relay.relay_plan import RelayPolicy, price_of
 from cambist.engine.chain.relay.relayer import IntentOutcome, Relayer
 from cambist.engine.store.leases import SHARDS, Leases
 from cambist.engine.store.process.opening import open_store
 from cambist.engine.store.queries import Query
-from cambist.engine.store.rows import ChainTx, IntentState
+from cambist.engine.store.rows import ChainTx, IntentCause, IntentState
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import row_of
@@ -214,9 +214,10 @@ async def check_at_rest(life: Life, ended: dict[str, IntentOutcome]) -> None:
             assert outcome.state == (IntentState.FAILED if data.startswith(b"R") else IntentState.FINAL)
             assert outcome.tx_hash == mined[data].tx_hash
             assert outcome.reason == ("the model says no" if data.startswith(b"R") else "")
+            assert outcome.cause == (IntentCause.REVERTED if data.startswith(b"R") else None)
         elif outcome.state is IntentState.FAILED:
             assert life.was_hostile, "lost"
-            assert outcome.reason == GIVEN_UP or "takes none of these now" in outcome.reason
+            assert outcome.cause in (IntentCause.GIVEN_UP, IntentCause.REFUSED)
         else:
             assert outcome.state == IntentState.CANCELLED
             assert deadline_s is not None, "lost"

@@ -217,8 +217,9 @@ def a_transaction(effect: str, *, nonce: int, status: TxStatus = TxStatus.FINAL)
 def a_relay_intent(key: str, *, state: IntentState = IntentState.FINAL) -> ChainIntent:
     """What Carol was to get mined on chain 1."""
     return ChainIntent(
-        key, 1, CAROL, BOB, b"", amount32(0), 50_000, NEVER_S, NOW_MS, 1, state, "", None, None, None, NOW_MS
-    )
+        key, 1, CAROL, BOB, b"", amount32(0), 50_000, NEVER_S, NOW_MS, 1, state, "", None, None, None, NOW_MS,
+        None, None,
+    )  # fmt: skip
 
 
 # --- What is done with them ------------------------------------------------------------------------------

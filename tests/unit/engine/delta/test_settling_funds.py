@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 import trio
 
+from cambist.codecs.contracts.abi import selector
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.engine.chain.holdings import Holding
 from cambist.engine.chain.port import EthCall
@@ -17,7 +18,7 @@ from cambist.engine.delta.bids.bids import RoundOrder
 from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.delta.settlement.claims import Claims
 from cambist.engine.delta.settlement.settling import Settling
-from cambist.engine.store.rows import DeltaFill, IntentState, amount32
+from cambist.engine.store.rows import DeltaFill, IntentCause, IntentState, amount32
 from cambist.engine.store.tables import DELTA_FILL
 from cambist.engine.store.units import Unit, put
 from support.delta.auctioning import PlayedAgent, PlayedAuction, an_auction, on_all, on_each, runs_no_code
@@ -36,14 +37,14 @@ class PlayedRelayer:
 
     Attributes:
         handed: keys, as they came.
-        reason: why each is reverted.
+        error: signature of the contract's error with which each is reverted; empty for another contract's.
         mined: all are, in a transaction of this hash.
         may_end: nothing ends before this is set.
     """
 
-    def __init__(self, reason: str = "") -> None:
+    def __init__(self, error: str = "") -> None:
         self.handed: list[str] = []
-        self.reason = reason
+        self._error4 = selector(error) if error else None
         self.mined: bytes | None = None
         self.may_end = trio.Event()
 
@@ -60,7 +61,8 @@ class PlayedRelayer:
         """As `Relayer.wait`."""
         await self.may_end.wait()
         state = IntentState.FAILED if self.mined is None else IntentState.MINED
-        return IntentOutcome(key, state, self.reason, self.mined)
+        why = ("", None, None) if self.mined is not None else ("no", IntentCause.REVERTED, self._error4)
+        return IntentOutcome(key, state, why[0], self.mined, cause=why[1], error4=why[2])
 
 
 class Funds:
@@ -148,7 +150,7 @@ async def test_whose_funds_were_looked_at_before_it_was_sent_is_not_looked_at_ag
 
 @pytest.mark.parametrize("is_sent", [False, True])
 async def test_a_partner_without_funds_harms_nobody_but_itself(tmp_path: Path, is_sent: bool) -> None:
-    relayer, funds = PlayedRelayer("PullFailed(0x0e)"), Funds(*() if is_sent else (SALE,))
+    relayer, funds = PlayedRelayer("PullFailed(address)"), Funds(*() if is_sent else (SALE,))
     agent = PlayedAgent(on_all)
     async with settled_by(relayer, funds, tmp_path, agent) as auction:
         await auction.submitted(SALE, BOBS)
@@ -166,7 +168,7 @@ async def test_a_partner_without_funds_harms_nobody_but_itself(tmp_path: Path, i
 
 
 async def test_a_crossing_that_fails_for_another_reason_counts_for_both(tmp_path: Path) -> None:
-    relayer = PlayedRelayer("BelowMinimum(1, 2)")
+    relayer = PlayedRelayer("BelowMinimum(uint256,uint256)")
     relayer.may_end.set()
     async with settled_by(relayer, Funds(), tmp_path, PlayedAgent(on_all)) as auction:
         await auction.submitted(SALE, BOBS)

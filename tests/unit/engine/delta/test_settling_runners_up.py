@@ -9,12 +9,13 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from cambist.codecs.contracts.abi import selector
 from cambist.codecs.contracts.delta_calldata import Execution, agent_id, settle
 from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.chain.relay.relayer import IntentOutcome
 from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.delta.settlement.settling import Settling
-from cambist.engine.store.rows import IntentState
+from cambist.engine.store.rows import IntentCause, IntentState
 from support.delta.auctioning import FAIR, PlayedAgent, PlayedAuction, an_auction, on_each, runs_no_code
 from support.delta.bidding import ONE, SIGNATURE, a_delta_order, a_round_order
 from support.patience import until
@@ -28,7 +29,7 @@ class FailingRelayer:
     """Nothing that it is handed is settled.
 
     Args:
-        reason: why not.
+        error: signature of the contract's error.
         receipt: of the block in which it was reverted.
 
     Attributes:
@@ -36,8 +37,8 @@ class FailingRelayer:
         may_fail: the first one has failed once this is set.
     """
 
-    def __init__(self, reason: str = "Overfilled(left 0)", receipt: Receipt | None = None) -> None:
-        self._reason, self._receipt = reason, receipt
+    def __init__(self, error: str = "Overfilled(uint256)", receipt: Receipt | None = None) -> None:
+        self._error4, self._receipt = selector(error), receipt
         self.handed: list[bytes] = []
         self.may_fail = trio.Event()
 
@@ -53,7 +54,8 @@ class FailingRelayer:
         """As `Relayer.wait`."""
         await self.may_fail.wait()
         state = IntentState.FAILED if self._receipt is None else IntentState.REVERTED
-        return IntentOutcome(key, state, self._reason, None, self._receipt)
+        cause = IntentCause.REVERTED
+        return IntentOutcome(key, state, "no", None, self._receipt, cause, self._error4)
 
 
 def of(amount: int) -> bytes:
@@ -120,7 +122,7 @@ async def test_an_order_that_is_done_has_no_runner_up_and_no_round_before_the_ch
     """Its settlement of before is on the chain, and not read yet."""
     ann, read_to = PlayedAgent(lambda request: 3 * on_each(request)), 6
     receipt = Receipt(bytes(32), False, 7, bytes(32), 0, 1, 1, None, ())
-    relayer = FailingRelayer("NonceUsed(nonce 1)", receipt)
+    relayer = FailingRelayer("NonceUsed(uint256)", receipt)
     relayer.may_fail.set()
     async with handed_in(tmp_path, ann, relayer, lambda: read_to) as live:
         await wait_all_tasks_blocked(0.01)
@@ -133,7 +135,7 @@ async def test_an_order_that_is_done_has_no_runner_up_and_no_round_before_the_ch
 async def test_a_slice_that_came_too_early_has_no_runner_up_and_no_failure_counts(tmp_path: Path) -> None:
     """The node that told the time of the next block was ahead of the chain."""
     ann = PlayedAgent(lambda request: 3 * on_each(request))
-    relayer = FailingRelayer("TooEarly(notBefore 1700000060)")
+    relayer = FailingRelayer("TooEarly(uint256)")
     relayer.may_fail.set()
     async with handed_in(tmp_path, ann, relayer, lambda: 7) as live:
         await until(lambda: live.settling is None)

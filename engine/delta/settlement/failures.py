@@ -1,0 +1,82 @@
+"""Kinds of failed settlements: by the relayer's cause and the contract's error. Pure.
+
+    ORDER_DONE      the order is filled or cancelled already: no bid can settle it
+    TOO_EARLY       the block is before the time of the slice: no bid of that moment can settle it
+    FUNDS           an owner's tokens were not there
+    NOT_THE_AGENTS  no agent can help it
+    DOUBTFUL        an owner's contract may be the cause: it judges signatures and takes native tokens
+    AGENTS          the calls of the bid failed
+
+Source: ARCHITECTURE.md, "Settlement"; contracts/Delta.sol, `settle`.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from ....codecs.contracts.abi import selector
+from ...store.rows import IntentCause
+from ..bids.agent_rest import AgentFault
+
+
+class SettlementFailure(StrEnum):
+    """Why a settlement came to nothing; see the module."""
+
+    ORDER_DONE = "orderDone"
+    TOO_EARLY = "tooEarly"
+    FUNDS = "funds"
+    NOT_THE_AGENTS = "notTheAgents"
+    DOUBTFUL = "doubtful"
+    AGENTS = "agents"
+
+
+_C, _F = IntentCause, SettlementFailure
+
+BY_ERROR: Mapping[bytes, SettlementFailure] = {
+    selector("NonceUsed(uint256)"): _F.ORDER_DONE,
+    selector("TooEarly(uint256)"): _F.TOO_EARLY,
+    selector("PullFailed(address)"): _F.FUNDS,
+    selector("InsufficientDeposit(uint256)"): _F.FUNDS,
+    selector("InvalidSignature()"): _F.NOT_THE_AGENTS,
+    selector("OrderExpired()"): _F.NOT_THE_AGENTS,
+    selector("Overfilled(uint256)"): _F.NOT_THE_AGENTS,
+    selector("NotRelayer()"): _F.NOT_THE_AGENTS,
+    selector("Paused()"): _F.NOT_THE_AGENTS,
+    selector("CapExceeded(address,uint256,uint256)"): _F.NOT_THE_AGENTS,
+    selector("NativeTransferFailed(address)"): _F.DOUBTFUL,
+}
+"""By the selector of the Delta contract's error; the contract wraps errors of an agent's calls in another."""
+
+BY_CAUSE: Mapping[IntentCause, SettlementFailure] = {
+    _C.DEADLINE: _F.NOT_THE_AGENTS,
+    _C.GIVEN_UP: _F.NOT_THE_AGENTS,
+    _C.OUT_OF_GAS: _F.DOUBTFUL,
+    _C.UNEXPLAINED: _F.DOUBTFUL,
+    _C.REFUSED: _F.AGENTS,
+    _C.FORBIDDEN: _F.AGENTS,
+    _C.REVERTED: _F.AGENTS,
+    _C.UNKNOWN: _F.AGENTS,
+}
+"""Where the contract's error is not known."""
+
+
+def failure_of(cause: IntentCause | None, error4: bytes | None) -> SettlementFailure:
+    """The kind of a failure, from an intent that was not mined.
+
+    Args:
+        error4: selector of the contract's error; None without one.
+    """
+    by_error = BY_ERROR.get(error4 or b"")
+    if by_error is not None:
+        return by_error
+    return _F.AGENTS if cause is None else BY_CAUSE[cause]
+
+
+def fault_in(failure: SettlementFailure, *, runs_owners_code: bool) -> AgentFault | None:
+    """The fault of the agent that bid, or None.
+
+    Args:
+        runs_owners_code: the settlement calls a contract of an owner's.
+    """
+    if failure is _F.AGENTS or (failure is _F.DOUBTFUL and not runs_owners_code):
+        return AgentFault.REVERTED
+    return AgentFault.IN_DOUBT if failure is _F.DOUBTFUL else None

@@ -1,0 +1,78 @@
+"""What a failed settlement tells of its order and of the agent that bid: by causes, never by words."""
+
+import pytest
+
+from cambist.codecs.contracts.abi import selector
+from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.delta.bids.agent_rest import AgentFault
+from cambist.engine.delta.settlement.failures import (
+    BY_CAUSE,
+    BY_ERROR,
+    SettlementFailure,
+    failure_of,
+    fault_in,
+)
+from cambist.engine.store.rows import IntentCause
+
+_C, _F = IntentCause, SettlementFailure
+
+ERRORS = [
+    ("NonceUsed(uint256)", _F.ORDER_DONE),
+    ("TooEarly(uint256)", _F.TOO_EARLY),
+    ("PullFailed(address)", _F.FUNDS),
+    ("InsufficientDeposit(uint256)", _F.FUNDS),
+    ("InvalidSignature()", _F.NOT_THE_AGENTS),
+    ("OrderExpired()", _F.NOT_THE_AGENTS),
+    ("Overfilled(uint256)", _F.NOT_THE_AGENTS),
+    ("NotRelayer()", _F.NOT_THE_AGENTS),
+    ("Paused()", _F.NOT_THE_AGENTS),
+    ("CapExceeded(address,uint256,uint256)", _F.NOT_THE_AGENTS),
+    ("NativeTransferFailed(address)", _F.DOUBTFUL),
+]
+CAUSES = [
+    (_C.DEADLINE, _F.NOT_THE_AGENTS),
+    (_C.GIVEN_UP, _F.NOT_THE_AGENTS),
+    (_C.OUT_OF_GAS, _F.DOUBTFUL),
+    (_C.UNEXPLAINED, _F.DOUBTFUL),
+    (_C.REFUSED, _F.AGENTS),
+    (_C.FORBIDDEN, _F.AGENTS),
+    (_C.REVERTED, _F.AGENTS),
+    (_C.UNKNOWN, _F.AGENTS),
+]
+
+
+@pytest.mark.parametrize(("signature", "failure"), ERRORS, ids=[name for name, _ in ERRORS])
+def test_an_error_of_the_contract_is_known_by_its_selector(
+    signature: str, failure: SettlementFailure
+) -> None:
+    assert failure_of(_C.REVERTED, selector(signature)) is failure
+
+
+@pytest.mark.parametrize(("cause", "failure"), CAUSES)
+def test_a_cause_without_a_known_error(cause: IntentCause, failure: SettlementFailure) -> None:
+    assert failure_of(cause, None) is failure
+    assert failure_of(cause, b"none") is failure
+
+
+def test_the_tables_hold_no_more_and_the_contracts_declare_each_error() -> None:
+    assert {selector(signature) for signature, _ in ERRORS} == BY_ERROR.keys()
+    assert BY_ERROR.keys() <= known_errors().keys()
+    assert dict(CAUSES).keys() == BY_CAUSE.keys() == set(IntentCause)
+
+
+@pytest.mark.parametrize(
+    ("failure", "fault", "with_owners_code"),
+    [
+        (_F.ORDER_DONE, None, None),
+        (_F.TOO_EARLY, None, None),
+        (_F.FUNDS, None, None),
+        (_F.NOT_THE_AGENTS, None, None),
+        (_F.DOUBTFUL, AgentFault.REVERTED, AgentFault.IN_DOUBT),
+        (_F.AGENTS, AgentFault.REVERTED, AgentFault.REVERTED),
+    ],
+)
+def test_only_some_failures_are_the_agents(
+    failure: SettlementFailure, fault: AgentFault | None, with_owners_code: AgentFault | None
+) -> None:
+    assert fault_in(failure, runs_owners_code=False) is fault
+    assert fault_in(failure, runs_owners_code=True) is with_owners_code
