@@ -12,10 +12,10 @@ def page() -> str:
     """docs/lifecycles.md: the tables as diagrams."""
     return f"""# Life cycles
 
-Which state may follow which, and why. Every change that is stored is checked against these tables
+Which state may follow which, and for which reason. Every step takes its state from these tables
 (`engine/orders/lifecycles.py`, `engine/chain/relay/relay_lifecycles.py`), from which `make catalogue`
-generates this page. *Undone* steps are those that a re-organisation of the chain takes back, or that the
-chain reports late; they are possible until the state is deep enough in the chain to be final.
+generates this page. *Undone or late* steps are those that a re-organisation of the chain takes back, or
+that the chain reports late; they are possible until the state is deep enough in the chain to be final.
 
 ## Delta orders
 

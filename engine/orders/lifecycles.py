@@ -1,66 +1,95 @@
-"""The life cycles of Delta and OTC orders. Pure."""
+"""The life cycles of Delta and OTC orders: each row is (states before, reason, state after). Pure."""
+
+from enum import StrEnum
 
 from ...codecs.messages.vocabulary import OrderStatus, OtcState
 from ..lifecycle import Lifecycle
 
-_D = OrderStatus
-_O = OtcState
 
-DELTA_LIFECYCLE: Lifecycle[OrderStatus] = Lifecycle(
+class DeltaReason(StrEnum):
+    """Why a Delta order changes its state; `delta/orders/life.py` has the steps."""
+
+    SIGNED = "signed"
+    RESTS = "rests until its price or time"
+    FIRST_BID = "first bid"
+    FUNDS_MOVED = "funds moved"
+    FUNDS_BACK = "funds are back, and it waits for its price or time or has begun"
+    FUNDS_BACK_UNBID = "funds are back before its first bid"
+    DEADLINE = "deadline"
+    CANCEL_SIGNED = "cancel signed"
+    NOTHING_UNDER_WAY = "no settlement is under way"
+    FAILURES = "too many settlements failed"
+    SETTLED = "settled"
+    NONCE_INVALIDATED = "nonce invalidated on chain"
+    NONCE_USED = "nonce used by another order"
+    FILL_GONE = "the settlement is not in the chain any more"
+    FILL_GONE_CANCEL = "the settlement is not in the chain any more, and a cancel is signed"
+    NONCE_FREE = "the nonce is free again"
+    ORIGIN_SETTLED = "origin settled"
+    DESTINATION_SETTLED = "destination settled"
+    DESTINATION_FAILED = "destination failed"
+    REFUND_VERIFIED = "refund verified"
+    ORIGIN_GONE = "the origin's settlement is not in the chain any more"
+    DESTINATION_GONE = "the destination's fill is not in the chain any more"
+    REFUND_GONE = "the refund is not in the chain any more"
+
+
+class OtcReason(StrEnum):
+    """Why an OTC order changes its state; `otc/life.py` has the steps."""
+
+    ACCEPTED = "the contract accepts the signature"
+    ACCEPTED_SHORT = "the contract accepts the signature, funds lack"
+    FUNDS_LACK = "balance or allowance below the order"
+    FUNDS_BACK = "funds are back"
+    EXPIRY = "expiry"
+    FILLED = "filled whole"
+    CANCELLED = "cancelOrder indexed"
+    REOPENED = "its end is not in the chain any more"
+    REOPENED_SHORT = "its end is not in the chain any more, funds lack"
+    REOPENED_UNSIGNED = "its end is not in the chain any more, and no contract has accepted the signature"
+
+
+_D, _WD = OrderStatus, DeltaReason
+_O, _WO = OtcState, OtcReason
+
+_OPEN = (_D.PENDING, _D.ACTIVE)
+_BEFORE_END = (_D.AWAITING_SIGNATURE, *_OPEN, _D.SUSPENDED)
+
+DELTA_LIFECYCLE: Lifecycle[OrderStatus, DeltaReason] = Lifecycle(
     "delta order",
     frozenset({_D.PENDING, _D.AWAITING_SIGNATURE}),
-    {
-        (_D.AWAITING_SIGNATURE, _D.PENDING): "signed",
-        (_D.AWAITING_SIGNATURE, _D.EXPIRED): "deadline",
-        (_D.AWAITING_SIGNATURE, _D.CANCELLING): "cancel signed",
-        (_D.AWAITING_SIGNATURE, _D.CANCELLED): "nonce invalidated on chain",
-        (_D.AWAITING_SIGNATURE, _D.COMPLETED): "signed and settled",
-        (_D.PENDING, _D.ACTIVE): "first bid, or it rests",
-        (_D.PENDING, _D.SUSPENDED): "funds moved",
-        (_D.PENDING, _D.EXPIRED): "deadline",
-        (_D.PENDING, _D.FAILED): "can never settle",
-        (_D.PENDING, _D.COMPLETED): "settled",
-        (_D.PENDING, _D.BRIDGING): "origin settled",
-        (_D.PENDING, _D.CANCELLING): "cancel signed",
-        (_D.PENDING, _D.CANCELLED): "nonce invalidated on chain",
-        (_D.ACTIVE, _D.SUSPENDED): "funds moved",
-        (_D.ACTIVE, _D.EXPIRED): "deadline",
-        (_D.ACTIVE, _D.FAILED): "can never settle",
-        (_D.ACTIVE, _D.COMPLETED): "settled",
-        (_D.ACTIVE, _D.BRIDGING): "origin settled",
-        (_D.ACTIVE, _D.CANCELLING): "cancel signed",
-        (_D.ACTIVE, _D.CANCELLED): "nonce invalidated on chain",
-        (_D.SUSPENDED, _D.ACTIVE): "funds are back",
-        (_D.SUSPENDED, _D.PENDING): "funds are back",
-        (_D.SUSPENDED, _D.EXPIRED): "deadline",
-        (_D.SUSPENDED, _D.FAILED): "can never settle",
-        (_D.SUSPENDED, _D.CANCELLING): "cancel signed",
-        (_D.SUSPENDED, _D.CANCELLED): "nonce invalidated on chain",
-        (_D.SUSPENDED, _D.COMPLETED): "a fill in flight won",
-        (_D.SUSPENDED, _D.BRIDGING): "a fill in flight won",
-        (_D.CANCELLING, _D.CANCELLED): "cancel confirmed",
-        (_D.CANCELLING, _D.COMPLETED): "a fill in flight won",
-        (_D.CANCELLING, _D.BRIDGING): "a fill in flight won",
-        (_D.BRIDGING, _D.COMPLETED): "destination settled",
-        (_D.BRIDGING, _D.REFUNDING): "destination failed",
-        (_D.REFUNDING, _D.REFUNDED): "refund verified",
-    },
-    {
-        (_D.COMPLETED, _D.ACTIVE): "the settlement is not in the chain any more",
-        (_D.COMPLETED, _D.CANCELLING): "the settlement is not in the chain any more",
-        (_D.COMPLETED, _D.CANCELLED): "the nonce is invalidated in place of the settlement",
-        (_D.COMPLETED, _D.FAILED): "the nonce is used elsewhere in place of the settlement",
-        (_D.COMPLETED, _D.BRIDGING): "the destination's fill is not in the chain any more",
-        (_D.BRIDGING, _D.ACTIVE): "the origin's settlement is not in the chain any more",
-        (_D.EXPIRED, _D.COMPLETED): "a fill before the deadline was told late",
-        (_D.EXPIRED, _D.BRIDGING): "a fill before the deadline was told late",
-        (_D.FAILED, _D.ACTIVE): "what failed it is not in the chain any more",
-        (_D.CANCELLED, _D.ACTIVE): "the invalidation is not in the chain any more",
-        (_D.CANCELLED, _D.CANCELLING): "the cancellation is not in the chain any more",
-        (_D.FAILED, _D.COMPLETED): "a fill before it was told late",
-        (_D.CANCELLED, _D.COMPLETED): "a fill before it was told late",
-        (_D.REFUNDED, _D.REFUNDING): "the refund is not in the chain any more",
-    },
+    (
+        ((_D.AWAITING_SIGNATURE,), _WD.SIGNED, _D.PENDING),
+        ((_D.PENDING,), _WD.RESTS, _D.ACTIVE),
+        ((_D.PENDING,), _WD.FIRST_BID, _D.ACTIVE),
+        (_OPEN, _WD.FUNDS_MOVED, _D.SUSPENDED),
+        ((_D.SUSPENDED,), _WD.FUNDS_BACK, _D.ACTIVE),
+        ((_D.SUSPENDED,), _WD.FUNDS_BACK_UNBID, _D.PENDING),
+        (_BEFORE_END, _WD.DEADLINE, _D.EXPIRED),
+        (_BEFORE_END, _WD.CANCEL_SIGNED, _D.CANCELLING),
+        ((_D.CANCELLING,), _WD.NOTHING_UNDER_WAY, _D.CANCELLED),
+        (_OPEN, _WD.FAILURES, _D.FAILED),
+        ((*_BEFORE_END, _D.CANCELLING), _WD.SETTLED, _D.COMPLETED),
+        ((*_BEFORE_END, _D.CANCELLING), _WD.NONCE_INVALIDATED, _D.CANCELLED),
+        ((*_OPEN, _D.SUSPENDED), _WD.NONCE_USED, _D.FAILED),
+        ((_D.AWAITING_SIGNATURE, _D.CANCELLING), _WD.NONCE_USED, _D.CANCELLED),
+        ((*_OPEN, _D.SUSPENDED, _D.CANCELLING), _WD.ORIGIN_SETTLED, _D.BRIDGING),
+        ((_D.BRIDGING,), _WD.DESTINATION_SETTLED, _D.COMPLETED),
+        ((_D.BRIDGING,), _WD.DESTINATION_FAILED, _D.REFUNDING),
+        ((_D.REFUNDING,), _WD.REFUND_VERIFIED, _D.REFUNDED),
+    ),
+    (
+        ((_D.EXPIRED, _D.FAILED, _D.CANCELLED), _WD.SETTLED, _D.COMPLETED),
+        ((_D.COMPLETED,), _WD.FILL_GONE, _D.ACTIVE),
+        ((_D.COMPLETED,), _WD.FILL_GONE_CANCEL, _D.CANCELLING),
+        ((_D.COMPLETED,), _WD.NONCE_INVALIDATED, _D.CANCELLED),
+        ((_D.COMPLETED,), _WD.NONCE_USED, _D.FAILED),
+        ((_D.FAILED, _D.CANCELLED), _WD.NONCE_FREE, _D.ACTIVE),
+        ((_D.EXPIRED,), _WD.ORIGIN_SETTLED, _D.BRIDGING),
+        ((_D.BRIDGING,), _WD.ORIGIN_GONE, _D.ACTIVE),
+        ((_D.COMPLETED,), _WD.DESTINATION_GONE, _D.BRIDGING),
+        ((_D.REFUNDED,), _WD.REFUND_GONE, _D.REFUNDING),
+    ),
 )
 """Life cycle of a Delta order: spec 1.11.
 
@@ -68,35 +97,27 @@ Choice: A nonce invalidated on chain cancels waiting orders as well as active on
 Choice: A fill in flight wins over a suspension, and a fill indexed late over the deadline.
 """
 
-OTC_LIFECYCLE: Lifecycle[OtcState] = Lifecycle(
+_LIVE = (_O.DRAFT, _O.PENDING, _O.SUSPENDED)
+_ON_CHAIN = (_O.FULFILLED, _O.CANCELLED)
+
+OTC_LIFECYCLE: Lifecycle[OtcState, OtcReason] = Lifecycle(
     "otc order",
-    frozenset({_O.DRAFT, _O.PENDING, _O.SUSPENDED}),
-    {
-        (_O.DRAFT, _O.PENDING): "the contract accepts the signature",
-        (_O.DRAFT, _O.SUSPENDED): "the contract accepts the signature, funds lack",
-        (_O.DRAFT, _O.EXPIRED): "expiry",
-        (_O.DRAFT, _O.CANCELLED): "cancelOrder indexed",
-        (_O.DRAFT, _O.FULFILLED): "filled whole",
-        (_O.PENDING, _O.SUSPENDED): "balance or allowance below the order",
-        (_O.PENDING, _O.FULFILLED): "filled whole",
-        (_O.PENDING, _O.CANCELLED): "cancelOrder indexed",
-        (_O.PENDING, _O.EXPIRED): "expiry",
-        (_O.SUSPENDED, _O.PENDING): "funds are back",
-        (_O.SUSPENDED, _O.FULFILLED): "filled whole",
-        (_O.SUSPENDED, _O.CANCELLED): "cancelOrder indexed",
-        (_O.SUSPENDED, _O.EXPIRED): "expiry",
-    },
-    {
-        (_O.FULFILLED, _O.PENDING): "the fill is not in the chain any more",
-        (_O.FULFILLED, _O.SUSPENDED): "the fill is not in the chain any more",
-        (_O.FULFILLED, _O.DRAFT): "the fill is not in the chain any more",
-        (_O.FULFILLED, _O.CANCELLED): "the cancellation is in the chain in place of the fill",
-        (_O.EXPIRED, _O.FULFILLED): "a fill before the expiry was told late",
-        (_O.EXPIRED, _O.CANCELLED): "a cancellation before the expiry was told late",
-        (_O.CANCELLED, _O.PENDING): "the cancellation is not in the chain any more",
-        (_O.CANCELLED, _O.SUSPENDED): "the cancellation is not in the chain any more",
-        (_O.CANCELLED, _O.DRAFT): "the cancellation is not in the chain any more",
-        (_O.CANCELLED, _O.FULFILLED): "the fill is in the chain in place of the cancellation",
-    },
+    frozenset(_LIVE),
+    (
+        ((_O.DRAFT,), _WO.ACCEPTED, _O.PENDING),
+        ((_O.DRAFT,), _WO.ACCEPTED_SHORT, _O.SUSPENDED),
+        ((_O.PENDING,), _WO.FUNDS_LACK, _O.SUSPENDED),
+        ((_O.SUSPENDED,), _WO.FUNDS_BACK, _O.PENDING),
+        (_LIVE, _WO.FILLED, _O.FULFILLED),
+        (_LIVE, _WO.CANCELLED, _O.CANCELLED),
+        (_LIVE, _WO.EXPIRY, _O.EXPIRED),
+    ),
+    (
+        ((_O.EXPIRED, _O.CANCELLED), _WO.FILLED, _O.FULFILLED),
+        ((_O.EXPIRED, _O.FULFILLED), _WO.CANCELLED, _O.CANCELLED),
+        (_ON_CHAIN, _WO.REOPENED, _O.PENDING),
+        (_ON_CHAIN, _WO.REOPENED_SHORT, _O.SUSPENDED),
+        (_ON_CHAIN, _WO.REOPENED_UNSIGNED, _O.DRAFT),
+    ),
 )
 """Life cycle of an OTC order: spec 2.5; choices.md#otc-orders."""

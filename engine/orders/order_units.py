@@ -74,7 +74,7 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
     row: type[OrderRow]
     orders: Table
     documents: Table
-    lifecycle: Lifecycle[Any]
+    lifecycle: Lifecycle[Any, Any]
 
     def owner(self, order: OrderRow) -> bytes:
         """Whose order it is: the account that events are found by."""

@@ -1,19 +1,13 @@
 """The steps of an OTC order's life: from its row and what happened to the next one. Pure.
 
-    signed           DRAFT -> PENDING, SUSPENDED   the maker's contract accepts the signature
-    stood            PENDING <-> SUSPENDED         and its balances, by the maker's funds
-    expired          -> EXPIRED
-    told_by_chain    what its logs make of it: what is left, FULFILLED, CANCELLED, or open again; and final
+`OTC_LIFECYCLE` (docs/lifecycles.md) says from which states a reason leads where; each step here judges the
+guard of its reason, and takes the state from the table.
 
 Each returns None where there is nothing to do, so that whoever lost a race against another step asks again
 and finds that out. Fills and cancellations need nobody's leave: they have happened. So what is left of an
 order, its end by them and its transaction are made anew from all of its logs each time, whatever the row had
-before; the same logs in another order, or twice, make the same row.
-
-    all of it is filled                      FULFILLED   transaction: of the last fill
-    else the maker has cancelled it          CANCELLED   transaction: of the cancellation
-    else it was FULFILLED or CANCELLED       open again: DRAFT, PENDING or SUSPENDED
-    else as before                                       transaction: of the last fill, if there is one
+before; the same logs in another order, or twice, make the same row. The transaction is that of the
+cancellation where the order is cancelled, else that of the last fill.
 
 Source: spec 2.5.
 Choice: A partial fill changes the rest and the transaction, not the status; undone, both return.
@@ -32,16 +26,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...codecs.messages.vocabulary import OtcState
+from ..orders.lifecycles import OTC_LIFECYCLE, OtcReason
 from ..orders.order_units import step
 from ..orders.step import OrderStep
 from ..store.rows import NEVER_S, OtcCancel, OtcFill, OtcOrderRow, amount32, amount_of
 from .balances import OrderBacking
 
-_S = OtcState
-BACKED = frozenset({_S.PENDING, _S.SUSPENDED})
-"""Funds are given to these."""
-LIVE = BACKED | {_S.DRAFT}
-ENDED = frozenset({_S.FULFILLED, _S.CANCELLED, _S.EXPIRED})
+_S, _W = OtcState, OtcReason
+LIVE = OTC_LIFECYCLE.before(_W.EXPIRY)
+BACKED = LIVE - OTC_LIFECYCLE.before(_W.ACCEPTED)
+"""States of orders that funds are given to."""
+ENDED = OTC_LIFECYCLE.terminal()
 
 _NONE32 = amount32(0)
 _NO_FUNDS = {"maker_balance": _NONE32, "reserved": _NONE32, "swappable": _NONE32}
@@ -74,9 +69,7 @@ def signed(row: OtcOrderRow, now_ms: int, *, is_backed: bool) -> OrderStep[OtcOr
     Args:
         is_backed: the maker's funds cover what is left of it.
     """
-    if row.status is not _S.DRAFT:
-        return None
-    return OrderStep(step(row, now_ms, status=_S.PENDING if is_backed else _S.SUSPENDED))
+    return _moved(row, _W.ACCEPTED if is_backed else _W.ACCEPTED_SHORT, now_ms)
 
 
 def stood(row: OtcOrderRow, standing: OrderBacking, now_ms: int) -> OrderStep[OtcOrderRow] | None:
@@ -90,7 +83,7 @@ def stood(row: OtcOrderRow, standing: OrderBacking, now_ms: int) -> OrderStep[Ot
     after = step(
         row,
         now_ms,
-        status=standing.status,
+        status=_after(row, _W.FUNDS_BACK if standing.status is _S.PENDING else _W.FUNDS_LACK),
         maker_balance=amount32(standing.maker_balance),
         reserved=amount32(standing.reserved),
         swappable=amount32(standing.swappable),
@@ -100,9 +93,8 @@ def stood(row: OtcOrderRow, standing: OrderBacking, now_ms: int) -> OrderStep[Ot
 
 def expired(row: OtcOrderRow, now_s: int, now_ms: int) -> OrderStep[OtcOrderRow] | None:
     """Its expiry has passed."""
-    if row.status not in LIVE or row.expires_s == NEVER_S or now_s <= row.expires_s:
-        return None
-    return OrderStep(step(row, now_ms, status=_S.EXPIRED, **_NO_FUNDS))
+    is_over = row.expires_s != NEVER_S and now_s > row.expires_s
+    return _moved(row, _W.EXPIRY, now_ms, **_NO_FUNDS) if is_over else None
 
 
 def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[OtcOrderRow] | None:
@@ -113,7 +105,8 @@ def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[O
     given = facts.filled_before + sum(amount_of(fill.maker_amount) for fill in fills)
     left = max(amount_of(row.maker_amount) - given, 0)
     cancel = min((one for one in facts.cancels if _counts(one, row)), key=_place, default=None)
-    status = _status(row, facts, left, cancel)
+    reason = _reason(row, facts, left, cancel)
+    status = row.status if reason is None else _after(row, reason)
     last = cancel if status is _S.CANCELLED else (fills[-1] if fills else None)
     left32 = amount32(left)
     if status in ENDED or row.status in ENDED:
@@ -140,18 +133,35 @@ def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[O
     return OrderStep(replace(after, updated_ms=row.updated_ms) if is_only_final else after)
 
 
-def _status(row: OtcOrderRow, facts: OtcFacts, left: int, cancel: OtcCancel | None) -> OtcState:
+def _reason(row: OtcOrderRow, facts: OtcFacts, left: int, cancel: OtcCancel | None) -> OtcReason | None:
+    """What the logs say of an order, or None for nothing new."""
     if not left:
-        return _S.FULFILLED
+        return _W.FILLED
     if cancel is not None:
-        return _S.CANCELLED
+        return _W.CANCELLED
     is_begun = left < amount_of(row.maker_amount)
-    if row.status in (_S.FULFILLED, _S.CANCELLED):
-        if facts.is_by_contract and not is_begun:
-            return _S.DRAFT
-    elif row.status is not _S.DRAFT or not is_begun:
-        return row.status
-    return _S.SUSPENDED if facts.is_short else _S.PENDING
+    match row.status:
+        case _S.DRAFT if is_begun:  # a fill shows that the contract accepts the signature
+            return _W.ACCEPTED_SHORT if facts.is_short else _W.ACCEPTED
+        case _S.FULFILLED | _S.CANCELLED if facts.is_by_contract and not is_begun:
+            return _W.REOPENED_UNSIGNED
+        case _S.FULFILLED | _S.CANCELLED:
+            return _W.REOPENED_SHORT if facts.is_short else _W.REOPENED
+        case _:
+            return None
+
+
+def _after(row: OtcOrderRow, reason: OtcReason) -> OtcState:
+    """The state that a reason leads to; the row's own where it leads nowhere."""
+    return OTC_LIFECYCLE.after(row.status, reason) or row.status
+
+
+def _moved(
+    row: OtcOrderRow, reason: OtcReason, now_ms: int, **changed: bytes
+) -> OrderStep[OtcOrderRow] | None:
+    """The step to the state that a reason leads to; None where it leads nowhere."""
+    status = OTC_LIFECYCLE.after(row.status, reason)
+    return None if status is None else OrderStep(step(row, now_ms, status=status, **changed))
 
 
 def _counts(cancel: OtcCancel, row: OtcOrderRow) -> bool:

@@ -66,7 +66,7 @@ from support.store.stores import (
 @pytest.mark.parametrize("lifecycle", [DELTA_LIFECYCLE, OTC_LIFECYCLE], ids=lambda table: table.name)
 @given(data=st.data())
 def test_a_random_life_never_leaves_its_end_unless_the_chain_takes_it_back(
-    lifecycle: Lifecycle[Any], data: st.DataObject
+    lifecycle: Lifecycle[Any, Any], data: st.DataObject
 ) -> None:
     state = data.draw(st.sampled_from(sorted(lifecycle.initial)))
     lifecycle.check_new(state)

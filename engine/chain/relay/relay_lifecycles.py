@@ -1,47 +1,75 @@
 """The life cycles of a relay intent and of its signed transactions. Pure."""
 
+from enum import StrEnum
+
 from ...lifecycle import Lifecycle
 from ...store.rows import IntentState, TxStatus
 
-_I = IntentState
-_T = TxStatus
 
-RELAY_INTENT_LIFECYCLE: Lifecycle[IntentState] = Lifecycle(
+class IntentReason(StrEnum):
+    """Why a relay intent changes its state."""
+
+    SIGNED = "signed"
+    DEADLINE = "deadline"
+    FORBIDDEN = "the key's policy forbids it"
+    MINED = "mined"
+    REVERTED = "mined and reverted"
+    NONCE_TAKEN = "another sender used its nonce, for good"
+    LATE = "deadline, and something else has its nonce for good"
+    GIVEN_UP = "refused by nodes, and something else has its nonce for good"
+    CONFIRMED = "confirmations"
+    BLOCK_GONE = "its block is not in the chain any more"
+
+
+class TxReason(StrEnum):
+    """Why a signed transaction changes its status."""
+
+    MINED = "mined"
+    REPLACED = "another of its nonce was mined, for good"
+    CONFIRMED = "confirmations"
+    CONFIRMED_REVERT = "reverted, confirmations"
+    BLOCK_GONE = "its block is not in the chain any more"
+    REVIVED = "the transaction that had its nonce is not in the chain any more, and it is signed again"
+
+
+_I, _WI = IntentState, IntentReason
+_T, _WT = TxStatus, TxReason
+
+RELAY_INTENT_LIFECYCLE: Lifecycle[IntentState, IntentReason] = Lifecycle(
     "relay intent",
     frozenset({_I.WAITING}),
-    {
-        (_I.WAITING, _I.PENDING): "signed",
-        (_I.WAITING, _I.CANCELLED): "deadline",
-        (_I.WAITING, _I.FAILED): "the key's policy forbids it",
-        (_I.PENDING, _I.MINED): "mined",
-        (_I.PENDING, _I.REVERTED): "mined and reverted",
-        (_I.PENDING, _I.WAITING): "somebody else used its nonce, for good",
-        (_I.PENDING, _I.CANCELLED): "deadline, and something else has its nonce for good",
-        (_I.PENDING, _I.FAILED): "refused by nodes, and something else has its nonce for good",
-        (_I.MINED, _I.FINAL): "confirmations",
-        (_I.REVERTED, _I.FAILED): "confirmations",
-    },
-    {
-        (_I.MINED, _I.PENDING): "its block is not in the chain any more",
-        (_I.REVERTED, _I.PENDING): "its block is not in the chain any more",
-        (_I.MINED, _I.REVERTED): "it stands in another block",
-        (_I.REVERTED, _I.MINED): "it stands in another block",
-    },
+    (
+        ((_I.WAITING,), _WI.SIGNED, _I.PENDING),
+        ((_I.WAITING,), _WI.DEADLINE, _I.CANCELLED),
+        ((_I.WAITING,), _WI.FORBIDDEN, _I.FAILED),
+        ((_I.PENDING,), _WI.MINED, _I.MINED),
+        ((_I.PENDING,), _WI.REVERTED, _I.REVERTED),
+        ((_I.PENDING,), _WI.NONCE_TAKEN, _I.WAITING),
+        ((_I.PENDING,), _WI.LATE, _I.CANCELLED),
+        ((_I.PENDING,), _WI.GIVEN_UP, _I.FAILED),
+        ((_I.MINED,), _WI.CONFIRMED, _I.FINAL),
+        ((_I.REVERTED,), _WI.CONFIRMED, _I.FAILED),
+    ),
+    (
+        ((_I.MINED, _I.REVERTED), _WI.BLOCK_GONE, _I.PENDING),
+        ((_I.MINED,), _WI.REVERTED, _I.REVERTED),
+        ((_I.REVERTED,), _WI.MINED, _I.MINED),
+    ),
 )
-"""What a relayer is to get mined once (engine/chain/relay/relay_plan.py)."""
+"""A call that a relayer is to get mined once (engine/chain/relay/relay_plan.py)."""
 
-RELAY_TRANSACTION_LIFECYCLE: Lifecycle[TxStatus] = Lifecycle(
+RELAY_TRANSACTION_LIFECYCLE: Lifecycle[TxStatus, TxReason] = Lifecycle(
     "relay transaction",
     frozenset({_T.SIGNED}),
-    {
-        (_T.SIGNED, _T.MINED): "mined",
-        (_T.SIGNED, _T.REPLACED): "another of its nonce was mined, for good",
-        (_T.MINED, _T.FINAL): "confirmations",
-        (_T.MINED, _T.FAILED): "reverted, confirmations",
-    },
-    {
-        (_T.MINED, _T.SIGNED): "its block is not in the chain any more",
-        (_T.REPLACED, _T.SIGNED): "what had its nonce is not in the chain any more, and it is signed again",
-    },
+    (
+        ((_T.SIGNED,), _WT.MINED, _T.MINED),
+        ((_T.SIGNED,), _WT.REPLACED, _T.REPLACED),
+        ((_T.MINED,), _WT.CONFIRMED, _T.FINAL),
+        ((_T.MINED,), _WT.CONFIRMED_REVERT, _T.FAILED),
+    ),
+    (
+        ((_T.MINED,), _WT.BLOCK_GONE, _T.SIGNED),
+        ((_T.REPLACED,), _WT.REVIVED, _T.SIGNED),
+    ),
 )
-"""The signed transactions that stand for one another in that."""
+"""The signed transactions of an intent, which stand for one another."""

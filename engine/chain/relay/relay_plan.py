@@ -1,6 +1,7 @@
 """What a relayer does next, from what the store has and what the chain shows. Pure.
 
-    intent, transaction      `RELAY_INTENT_LIFECYCLE`, `RELAY_TRANSACTION_LIFECYCLE` (docs/lifecycles.md)
+`RELAY_INTENT_LIFECYCLE` and `RELAY_TRANSACTION_LIFECYCLE` (docs/lifecycles.md) have the states; a plan names
+reasons, and takes the states from the tables.
 
 All that must survive is in the rows: each plan is made from them anew, as after a crash. The transactions of
 one nonce stand for one another: the chain takes at most one, and whichever it takes decides. So an intent
@@ -28,7 +29,7 @@ from ...store.tables import CHAIN_INTENT, CHAIN_TX
 from ...store.units import Change, cas
 from ..port import GasFees, Header, Receipt
 from .fee_policy import FeePolicy, GasPrice, first_price, replacement_price
-from .relay_lifecycles import RELAY_INTENT_LIFECYCLE, RELAY_TRANSACTION_LIFECYCLE
+from .relay_lifecycles import RELAY_INTENT_LIFECYCLE, RELAY_TRANSACTION_LIFECYCLE, IntentReason, TxReason
 
 ENDED = RELAY_INTENT_LIFECYCLE.terminal()
 
@@ -350,11 +351,11 @@ def _plan_taken(draft: _Draft, slot: NonceSlot) -> None:
         return
     if _depth(draft, taken.block.number) < draft.policy.confirmations:
         return
-    changes = [cas(CHAIN_TX, _tx(tx, draft.now_ms, TxStatus.REPLACED)) for tx in slot.transactions]
+    changes = [cas(CHAIN_TX, _tx(tx, draft.now_ms, TxReason.REPLACED)) for tx in slot.transactions]
     if slot.intent is not None:
         intent = slot.intent
         ended = None if intent.cause is None else _given_up(intent, draft.now_ms)
-        changes.append(cas(CHAIN_INTENT, ended or _intent(intent, draft.now_ms, IntentState.WAITING)))
+        changes.append(cas(CHAIN_INTENT, ended or _intent(intent, draft.now_ms, IntentReason.NONCE_TAKEN)))
     draft.write("taken", slot.intent, *changes)
 
 
@@ -376,9 +377,7 @@ def _plan_pending(draft: _Draft, slot: NonceSlot) -> None:
         if price is not None:
             draft.actions.append(Sign(slot.nonce, None if why is not None else intent, price, best.tx_hash))
             if intent is not None and why is not None and intent.state is IntentState.PENDING:
-                draft.write(
-                    "given up", intent, cas(CHAIN_INTENT, _intent(intent, draft.now_ms, intent.state, why))
-                )
+                draft.write("given up", intent, cas(CHAIN_INTENT, _with(intent, draft.now_ms, why)))
             return
         draft.at_cap += 1
     draft.starved = draft.starved or kind is RefusalKind.FUNDS
@@ -435,7 +434,7 @@ def _plan_new(
     )
     for intent in waiting:
         if _is_late(intent, draft.now_ms):
-            ended = _intent(intent, draft.now_ms, IntentState.CANCELLED, TOO_LATE)
+            ended = _intent(intent, draft.now_ms, IntentReason.DEADLINE, TOO_LATE)
             draft.write("cancelled", intent, cas(CHAIN_INTENT, ended))
         elif price is None:
             draft.at_cap += 1
@@ -470,13 +469,13 @@ def seen(action: Seen, reason: Reason | None, now_ms: int) -> Write:
     """
     slot, receipt = action.slot, action.receipt
     place = {"block_number": receipt.block_number, "block_hash": receipt.block_hash}
-    mined = _tx(action.transaction, now_ms, TxStatus.MINED, **place)
+    mined = _tx(action.transaction, now_ms, TxReason.MINED, **place)
     others = tuple(tx for tx in slot.transactions if tx is not action.transaction)
     others = tuple(_unmined(tx, now_ms) if tx.status is TxStatus.MINED else tx for tx in others)
     intent = slot.intent
     if intent is not None and mined.effect_key:
-        state = IntentState.MINED if receipt.succeeded else IntentState.REVERTED
-        intent = _intent(intent, now_ms, state, reason, mined_hash=mined.tx_hash, **place)
+        why = IntentReason.MINED if receipt.succeeded else IntentReason.REVERTED
+        intent = _intent(intent, now_ms, why, reason, mined_hash=mined.tx_hash, **place)
     elif intent is not None and intent.state is not IntentState.PENDING:
         intent = _pending_again(intent, now_ms)
     if action.is_final:
@@ -497,32 +496,35 @@ def signed(action: Sign, now_ms: int) -> Change | None:
     intent = action.intent
     if intent is None or intent.state is not IntentState.WAITING:
         return None
-    return cas(CHAIN_INTENT, _intent(intent, now_ms, IntentState.PENDING))
+    return cas(CHAIN_INTENT, _intent(intent, now_ms, IntentReason.SIGNED))
 
 
 def forbidden(intent: ChainIntent, reason: str, now_ms: int) -> Write:
     """What is kept of an intent that the key's policy does not let us sign."""
     why = Reason(IntentCause.FORBIDDEN, reason)
-    change = cas(CHAIN_INTENT, _intent(intent, now_ms, IntentState.FAILED, why))
+    change = cas(CHAIN_INTENT, _intent(intent, now_ms, IntentReason.FORBIDDEN, why))
     return Write("failed", intent.effect_key, (change,))
 
 
 def revived(tx: ChainTx, now_ms: int) -> Change:
     """A transaction that was given up is signed again, to the byte."""
-    return cas(CHAIN_TX, _tx(tx, now_ms, TxStatus.SIGNED))
+    return cas(CHAIN_TX, _tx(tx, now_ms, TxReason.REVIVED))
 
 
 def _settled(slot: NonceSlot, mined: ChainTx, now_ms: int) -> list[Change]:
     intent = slot.intent
     is_filler = not mined.effect_key
     has_failed = intent is not None and not is_filler and intent.state is IntentState.REVERTED
-    end = TxStatus.FAILED if has_failed else TxStatus.FINAL
+    end = TxReason.CONFIRMED_REVERT if has_failed else TxReason.CONFIRMED
     changes: list[Change] = [
-        cas(CHAIN_TX, _tx(tx, now_ms, end if tx is mined else TxStatus.REPLACED)) for tx in slot.transactions
+        cas(CHAIN_TX, _tx(tx, now_ms, end if tx is mined else TxReason.REPLACED)) for tx in slot.transactions
     ]
     if intent is not None:
-        state = IntentState.FAILED if has_failed else IntentState.FINAL
-        ended = _given_up(intent, now_ms) if is_filler else _intent(intent, now_ms, state, _reason_of(intent))
+        ended = (
+            _given_up(intent, now_ms)
+            if is_filler
+            else _intent(intent, now_ms, IntentReason.CONFIRMED, _reason_of(intent))
+        )
         changes.append(cas(CHAIN_INTENT, ended))
     return changes
 
@@ -530,8 +532,8 @@ def _settled(slot: NonceSlot, mined: ChainTx, now_ms: int) -> list[Change]:
 def _given_up(intent: ChainIntent, now_ms: int) -> ChainIntent:
     """The end of an intent whose nonce something else has."""
     reason = _reason_of(intent) or (TOO_LATE if _is_late(intent, now_ms) else GIVEN_UP)
-    state = IntentState.CANCELLED if reason.cause is IntentCause.DEADLINE else IntentState.FAILED
-    return _intent(intent, now_ms, state, reason)
+    is_late = reason.cause is IntentCause.DEADLINE
+    return _intent(intent, now_ms, IntentReason.LATE if is_late else IntentReason.GIVEN_UP, reason)
 
 
 def _reason_of(intent: ChainIntent) -> Reason | None:
@@ -548,27 +550,29 @@ def _back_to_signed(slot: NonceSlot, now_ms: int) -> list[Change]:
 
 
 def _unmined(tx: ChainTx, now_ms: int) -> ChainTx:
-    return _tx(tx, now_ms, TxStatus.SIGNED, block_number=None, block_hash=None)
+    return _tx(tx, now_ms, TxReason.BLOCK_GONE, block_number=None, block_hash=None)
 
 
 def _pending_again(intent: ChainIntent, now_ms: int) -> ChainIntent:
     nowhere = {"mined_hash": None, "block_number": None, "block_hash": None}
-    return _intent(intent, now_ms, IntentState.PENDING, **nowhere)
+    return _intent(intent, now_ms, IntentReason.BLOCK_GONE, **nowhere)
 
 
-def _tx(tx: ChainTx, now_ms: int, status: TxStatus, **changed: object) -> ChainTx:
-    RELAY_TRANSACTION_LIFECYCLE.check(tx.status, status, is_final=False)
+def _tx(tx: ChainTx, now_ms: int, reason: TxReason, **changed: object) -> ChainTx:
+    status = RELAY_TRANSACTION_LIFECYCLE.step(tx.status, reason)
     return replace(tx, status=status, updated_ms=now_ms, **changed)
 
 
 def _intent(
-    intent: ChainIntent, now_ms: int, state: IntentState, why: Reason | None = None, **changed: object
+    intent: ChainIntent, now_ms: int, reason: IntentReason, why: Reason | None = None, **changed: object
 ) -> ChainIntent:
-    RELAY_INTENT_LIFECYCLE.check(intent.state, state, is_final=False)
+    state = RELAY_INTENT_LIFECYCLE.step(intent.state, reason)
+    return replace(_with(intent, now_ms, why), state=state, **changed)
+
+
+def _with(intent: ChainIntent, now_ms: int, why: Reason | None) -> ChainIntent:
     cause, words, error4 = (None, "", None) if why is None else (why.cause, why.words, why.error4)
-    return replace(
-        intent, state=state, reason=words, cause=cause, error4=error4, updated_ms=now_ms, **changed
-    )
+    return replace(intent, reason=words, cause=cause, error4=error4, updated_ms=now_ms)
 
 
 # --- What a signed transaction says -----------------------------------------------------------------------

@@ -1,17 +1,7 @@
 """The steps of a Delta order's life: from its row and what happened to the next row, effects included. Pure.
 
-    submitted        PENDING, or AWAITING_SIGNATURE where a contract's owner has yet to sign on chain
-    rested           PENDING -> ACTIVE            a limit order or a TWAP, once it is checked
-    won              PENDING, ACTIVE -> ACTIVE    and the effect `settle`
-    part_settled     a part of it is settled, and there is more to come
-    failed           a settlement came to nothing: the runner-up, another round, CANCELLED or FAILED
-    starved          a settlement came to nothing for want of funds: SUSPENDED, and it counts as no failure
-    suspended        PENDING, ACTIVE -> SUSPENDED  what it needs of its owner is not there
-    restored         SUSPENDED -> ACTIVE, PENDING  it is there again
-    cancel_asked     -> CANCELLING                and the effect `cancel`
-    cancel_done      CANCELLING -> CANCELLED      once nothing of it can be mined any more
-    expired          -> EXPIRED
-    told_by_chain    what its logs make of it: COMPLETED, FAILED, CANCELLED, signed, or undone, and final
+`DELTA_LIFECYCLE` (docs/lifecycles.md) says from which states a reason leads where; each step here judges the
+guard of its reason, and takes the state from the table.
 
 Each returns None where there is nothing to do, so that whoever lost a race against another step asks again
 and finds that out. An order has at most one settlement whose end is not known: the effect that is INTENDED.
@@ -34,6 +24,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from ....codecs.messages.vocabulary import OrderStatus, OrderType
+from ...orders.lifecycles import DELTA_LIFECYCLE, DeltaReason
 from ...orders.order_units import Intent, finished, step
 from ...orders.step import OrderStep
 from ...store.rows import DeltaFill, DeltaOrderRow, Effect, UsedNonce, amount32, amount_of
@@ -42,11 +33,11 @@ from ...store.units import Change
 SETTLE, CANCEL = "settle", "cancel"
 """Kinds of effects."""
 
-_S = OrderStatus
-OPEN = frozenset({_S.PENDING, _S.ACTIVE})
-"""May be auctioned and settled."""
-CANCELLABLE = OPEN | {_S.AWAITING_SIGNATURE, _S.SUSPENDED}
-ENDED = frozenset({_S.COMPLETED, _S.FAILED, _S.EXPIRED, _S.CANCELLED, _S.REFUNDED})
+_S, _W = OrderStatus, DeltaReason
+OPEN = DELTA_LIFECYCLE.before(_W.FUNDS_MOVED)
+"""States of orders that may be auctioned and settled."""
+CANCELLABLE = DELTA_LIFECYCLE.before(_W.CANCEL_SIGNED)
+ENDED = DELTA_LIFECYCLE.terminal()
 
 DeltaStep = OrderStep[DeltaOrderRow]
 """One step of a Delta order."""
@@ -72,9 +63,7 @@ class DeltaFacts(Struct, frozen=True):
 
 def rested(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
     """A limit order or a TWAP waits for its price or time."""
-    if row.status is not _S.PENDING or not _waits_active(row):
-        return None
-    return OrderStep(step(row, now_ms, status=_S.ACTIVE))
+    return _moved(row, _W.RESTS, now_ms) if _waits_active(row) else None
 
 
 def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int) -> DeltaStep | None:
@@ -86,15 +75,16 @@ def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int)
     """
     if row.status not in OPEN:
         return None
-    return OrderStep(step(row, now_ms, status=_S.ACTIVE), (Intent(SETTLE, payload),), tuple(more))
+    after = step(row, now_ms, status=_after(row, _W.FIRST_BID))
+    return OrderStep(after, (Intent(SETTLE, payload),), tuple(more))
 
 
 def part_settled(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
     """A part is mined that does not close the order: the next one may be settled."""
     if effect.state != "INTENDED":
         return None
-    status = _S.CANCELLED if row.status is _S.CANCELLING else row.status
-    return OrderStep(step(row, now_ms, status=status), more=(finished(effect, now_ms),))
+    after = step(row, now_ms, status=_after(row, _W.NOTHING_UNDER_WAY))
+    return OrderStep(after, more=(finished(effect, now_ms),))
 
 
 def failed(
@@ -116,54 +106,41 @@ def failed(
     if effect.state != "INTENDED":
         return None
     failures = row.failures + is_counted
+    is_last = is_counted and failures >= failures_max and row.status in OPEN
+    status = _after(row, _W.FAILURES if is_last else _W.NOTHING_UNDER_WAY)
+    effects = () if runner_up is None or status not in OPEN else (Intent(SETTLE, runner_up),)
     more = (finished(effect, now_ms, failed=True),)
-    status = row.status
-    effects: tuple[Intent, ...] = ()
-    if row.status in OPEN:
-        if is_counted and failures >= failures_max:
-            status = _S.FAILED
-        elif runner_up is not None:
-            effects = (Intent(SETTLE, runner_up),)
-    elif row.status is _S.CANCELLING:
-        status = _S.CANCELLED
     return OrderStep(step(row, now_ms, status=status, failures=failures), effects, more)
 
 
 def starved(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
     """The settlement of `effect` came to nothing, and what it was to take is not there."""
-    if effect.state != "INTENDED" or row.status not in OPEN:
+    if effect.state != "INTENDED":
         return None
-    return OrderStep(step(row, now_ms, status=_S.SUSPENDED), more=(finished(effect, now_ms, failed=True),))
+    return _moved(row, _W.FUNDS_MOVED, now_ms, more=(finished(effect, now_ms, failed=True),))
 
 
 def suspended(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
     """What it needs is not there. Not to be asked while a settlement is under way."""
-    if row.status not in OPEN:
-        return None
-    return OrderStep(step(row, now_ms, status=_S.SUSPENDED))
+    return _moved(row, _W.FUNDS_MOVED, now_ms)
 
 
 def restored(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
     """What it needs is there again."""
-    if row.status is not _S.SUSPENDED:
-        return None
     is_begun = amount_of(row.spent) > 0 or row.failures > 0
-    return OrderStep(step(row, now_ms, status=_S.ACTIVE if is_begun or _waits_active(row) else _S.PENDING))
+    reason = _W.FUNDS_BACK if is_begun or _waits_active(row) else _W.FUNDS_BACK_UNBID
+    return _moved(row, reason, now_ms)
 
 
 def cancel_asked(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
     """Its owner has signed its cancellation."""
-    if row.status not in CANCELLABLE:
-        return None
-    return OrderStep(step(row, now_ms, status=_S.CANCELLING), (Intent(CANCEL),))
+    return _moved(row, _W.CANCEL_SIGNED, now_ms, (Intent(CANCEL),))
 
 
 def cancel_done(row: DeltaOrderRow, cancel: Effect | None, now_ms: int) -> DeltaStep | None:
     """Nothing of it is under way: it is cancelled."""
-    if row.status is not _S.CANCELLING:
-        return None
     more = (finished(cancel, now_ms),) if cancel is not None and cancel.state == "INTENDED" else ()
-    return OrderStep(step(row, now_ms, status=_S.CANCELLED), more=more)
+    return _moved(row, _W.NOTHING_UNDER_WAY, now_ms, more=more)
 
 
 def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> DeltaStep | None:
@@ -172,9 +149,8 @@ def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> D
     Args:
         fits_until_s: see `terms.fits_until`.
     """
-    if row.status not in CANCELLABLE or now_s <= min(row.expires_s, fits_until_s):
-        return None
-    return OrderStep(step(row, now_ms, status=_S.EXPIRED))
+    is_over = now_s > min(row.expires_s, fits_until_s)
+    return _moved(row, _W.DEADLINE, now_ms) if is_over else None
 
 
 def told_by_chain(
@@ -187,7 +163,9 @@ def told_by_chain(
     """
     if row.is_final:
         return None
-    status = _status(row, facts, any(effect.kind == CANCEL for effect in effects), failures_max)
+    is_cancel_wanted = any(effect.kind == CANCEL for effect in effects)
+    reason = _reason(row, facts, is_cancel_wanted=is_cancel_wanted, failures_max=failures_max)
+    status = row.status if reason is None else _after(row, reason)
     spent = amount32(sum(amount_of(fill.spent) for fill in facts.fills))
     received = amount32(sum(amount_of(fill.received) for fill in facts.fills))
     intended = [effect for effect in effects if effect.state == "INTENDED"]
@@ -201,24 +179,42 @@ def told_by_chain(
     return OrderStep(after, more=more)
 
 
-def _status(row: DeltaOrderRow, facts: DeltaFacts, is_cancel_wanted: bool, failures_max: int) -> OrderStatus:  # noqa: FBT001
-    used = facts.nonce_used
+def _reason(
+    row: DeltaOrderRow, facts: DeltaFacts, *, is_cancel_wanted: bool, failures_max: int
+) -> DeltaReason | None:
+    """What the logs say of an order, or None for nothing new."""
     if any(fill.is_closed for fill in facts.fills):
-        return _S.COMPLETED
-    if used is not None and (row.status is _S.COMPLETED or row.status not in ENDED):
-        is_wanted = used.order_hash is None or row.status in (_S.AWAITING_SIGNATURE, _S.CANCELLING)
-        return _S.CANCELLED if is_wanted else _S.FAILED
+        return _W.SETTLED
+    if facts.nonce_used is not None:
+        return _W.NONCE_INVALIDATED if facts.nonce_used.order_hash is None else _W.NONCE_USED
     match row.status:
         case _S.COMPLETED:
-            return _S.CANCELLING if is_cancel_wanted else _S.ACTIVE
-        case _S.CANCELLED if used is None and not is_cancel_wanted:
-            return _S.ACTIVE
-        case _S.FAILED if used is None and row.failures < failures_max:
-            return _S.ACTIVE
+            return _W.FILL_GONE_CANCEL if is_cancel_wanted else _W.FILL_GONE
+        case _S.CANCELLED if not is_cancel_wanted:
+            return _W.NONCE_FREE
+        case _S.FAILED if row.failures < failures_max:
+            return _W.NONCE_FREE
         case _S.AWAITING_SIGNATURE if facts.is_pre_signed:
-            return _S.PENDING
-        case status:
-            return status
+            return _W.SIGNED
+        case _:
+            return None
+
+
+def _after(row: DeltaOrderRow, reason: DeltaReason) -> OrderStatus:
+    """The state that a reason leads to; the row's own where it leads nowhere."""
+    return DELTA_LIFECYCLE.after(row.status, reason) or row.status
+
+
+def _moved(
+    row: DeltaOrderRow,
+    reason: DeltaReason,
+    now_ms: int,
+    effects: tuple[Intent, ...] = (),
+    more: tuple[Change, ...] = (),
+) -> DeltaStep | None:
+    """The step to the state that a reason leads to; None where it leads nowhere."""
+    status = DELTA_LIFECYCLE.after(row.status, reason)
+    return None if status is None else OrderStep(step(row, now_ms, status=status), effects, more)
 
 
 def _waits_active(row: DeltaOrderRow) -> bool:

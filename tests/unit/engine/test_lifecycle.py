@@ -16,7 +16,7 @@ _D, _O = OrderStatus, OtcState
 BOTH = pytest.mark.parametrize("lifecycle", [DELTA_LIFECYCLE, OTC_LIFECYCLE], ids=lambda table: table.name)
 
 
-def after(lifecycle: Lifecycle[Any], state: Any) -> set[Any]:
+def after(lifecycle: Lifecycle[Any, Any], state: Any) -> set[Any]:
     """What may follow a state while nothing is undone."""
     return {to for before, to in lifecycle.steps if before is state}
 
@@ -26,7 +26,7 @@ def test_the_page_is_what_the_tables_say() -> None:
 
 
 @BOTH
-def test_every_line_of_a_table_is_an_arrow_of_its_diagram(lifecycle: Lifecycle[Any]) -> None:
+def test_every_line_of_a_table_is_an_arrow_of_its_diagram(lifecycle: Lifecycle[Any, Any]) -> None:
     lines = lifecycle.diagram().splitlines()
     assert lines[0] == "stateDiagram-v2"
     arrows = {tuple(line.split(":")[0].split(" --> ")) for line in lines[1:]}
@@ -39,7 +39,7 @@ def test_every_line_of_a_table_is_an_arrow_of_its_diagram(lifecycle: Lifecycle[A
 @pytest.mark.parametrize(
     ("lifecycle", "states"), [(DELTA_LIFECYCLE, set(_D)), (OTC_LIFECYCLE, set(_O))], ids=["delta", "otc"]
 )
-def test_every_state_of_the_spec_can_be_reached(lifecycle: Lifecycle[Any], states: set[Any]) -> None:
+def test_every_state_of_the_spec_can_be_reached(lifecycle: Lifecycle[Any, Any], states: set[Any]) -> None:
     reached, todo = set(lifecycle.initial), list(lifecycle.initial)
     while todo:
         fresh = after(lifecycle, todo.pop()) - reached
@@ -102,7 +102,7 @@ def test_what_a_clock_decided_gives_way_to_a_fill_that_the_chain_tells_late() ->
 
 
 @BOTH
-def test_nothing_is_undone_once_it_is_final(lifecycle: Lifecycle[Any]) -> None:
+def test_nothing_is_undone_once_it_is_final(lifecycle: Lifecycle[Any, Any]) -> None:
     for before, to in lifecycle.undone:
         assert (before, to) not in lifecycle.steps
         lifecycle.check(before, to, is_final=False)
@@ -111,7 +111,7 @@ def test_nothing_is_undone_once_it_is_final(lifecycle: Lifecycle[Any]) -> None:
 
 
 @BOTH
-def test_no_order_begins_in_the_middle(lifecycle: Lifecycle[Any]) -> None:
+def test_no_order_begins_in_the_middle(lifecycle: Lifecycle[Any, Any]) -> None:
     for state in lifecycle.states():
         if state in lifecycle.initial:
             lifecycle.check_new(state)
@@ -122,7 +122,7 @@ def test_no_order_begins_in_the_middle(lifecycle: Lifecycle[Any]) -> None:
 
 @BOTH
 @pytest.mark.parametrize("is_final", [False, True])
-def test_what_the_table_does_not_have_is_refused(lifecycle: Lifecycle[Any], is_final: bool) -> None:
+def test_what_the_table_does_not_have_is_refused(lifecycle: Lifecycle[Any, Any], is_final: bool) -> None:
     for before in lifecycle.states():
         lifecycle.check(before, before, is_final=is_final)
         for to in lifecycle.states() - {before}:
