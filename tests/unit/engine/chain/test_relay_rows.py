@@ -30,7 +30,7 @@ from cambist.engine.chain.relay.relay_plan import (
 )
 from cambist.engine.lifecycle import Lifecycle
 from cambist.engine.store.rows import ChainIntent, ChainTx, IntentCause, IntentState, TxStatus, amount32
-from support.stores import NOW_MS, a_relay_intent, a_transaction, hash_of
+from support.store.stores import NOW_MS, a_relay_intent, a_transaction, hash_of
 
 _I, _T = IntentState, TxStatus
 KEY = SigningKey(b"\x07" * 32)

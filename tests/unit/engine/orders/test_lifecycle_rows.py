@@ -24,7 +24,7 @@ from cambist.engine.store.rows import (
     UsedNonce,
     amount32,
 )
-from support.stores import ALICE, BOB, NOW_MS, ONE, USDC, WETH, a_delta_order, an_otc_order, hash_of
+from support.store.stores import ALICE, BOB, NOW_MS, ONE, USDC, WETH, a_delta_order, an_otc_order, hash_of
 
 _D, _O, _W = OrderStatus, OtcState, DeltaReason
 
