@@ -23,7 +23,7 @@ _SHORT_MAX = 55  # longest payload whose length stands in the first byte
 
 
 def encode(item: Encodable) -> bytes:
-    """One item. OverflowError for a number below zero: a programmer's error."""
+    """An item. OverflowError for a number below zero: a programmer's error."""
     if isinstance(item, int):
         if 0 < item < _STRING:
             return item.to_bytes(1, "big")

@@ -1,7 +1,7 @@
 """Transactions: signed as EIP-1559, read as any of the three kinds in use.
 
 Kinds: 0 (legacy, with the chain id of EIP-155 in its signature), 1 (EIP-2930, an access list), 2 (EIP-1559,
-a cap on the fee and a tip). One signature has one form: r and s in range, s in the lower half.
+a cap on the fee and a tip). Each signature has one form: r and s in range, s in the lower half.
 
 Choice: A transaction without a chain id is valid on every chain and refused; so is chain id 0.
 

@@ -1,6 +1,6 @@
 """The generated documents: errors.json, contracts.json and the page docs/errors.md.
 
-`make catalogue` writes them; a test fails while they differ from what the code says. A running venue serves
+`make catalogue` writes them; a test fails while they differ from the code. A running venue serves
 contracts.json made from its own settings.
 
 `_meta` of a generated document is `{name, version}`: the document's name and the version of cambist.

@@ -15,7 +15,7 @@ from .sections.nodes import NodeSettings
 
 
 class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One chain.
+    """A chain.
 
     Attributes:
         name: as people call it.

@@ -24,7 +24,7 @@
     ├── TransitionError       a life cycle was asked for a step its table does not have: our bug
     └── ConfigError           the operator's settings, keys or files
 
-A pure decoder raises `InvalidInput` whatever the data's origin; the driver that read it from a maker
+A pure decoder raises `InvalidInput` for data of any origin; the driver that read it from a maker
 or a node turns it into a MakerError or a ChainError at its boundary.
 
 Source: spec 1.25, 2.14, 3.12.

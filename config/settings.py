@@ -72,7 +72,7 @@ class KeySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class AccessKeySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One live credential of a domain."""
+    """A live credential of a domain."""
 
     access_key: str
     secret: Secret

@@ -6,7 +6,7 @@ from . import limits
 
 
 class TokenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One listed ERC-20 token.
+    """A listed ERC-20 token.
 
     Attributes:
         chain_id: chain of the token.

@@ -200,7 +200,7 @@ class Types:
 
 
 class _Walk:
-    """One pass over one value; counts the values, so that a hostile document ends."""
+    """A pass over one value; counts the values, so that a hostile document ends."""
 
     def __init__(self, types: Types) -> None:
         self._types = types

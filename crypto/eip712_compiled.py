@@ -32,7 +32,7 @@ def attribute_name(member: str) -> str:
 
 
 class CompiledStruct:
-    """One struct type, ready to hash.
+    """A struct type, ready to hash.
 
     Attributes:
         name: the primary type.

@@ -43,7 +43,7 @@ class RouteSeal:
         """The `hmac` of a route.
 
         Args:
-            carried: bytes that come back with the seal, covered by it and readable by everybody.
+            carried: bytes that come back with the seal, covered by it and readable by anyone.
         """
         time, tail = f"{now_ms:016x}", carried.hex()
         return time + self._keys[0].hex_digest(time.encode() + canonical + tail.encode()) + tail

@@ -1,7 +1,7 @@
 """Addresses that a market maker does not trade with, each until it expires. Pure.
 
     polled   the list of /blacklist, or of the socket's first message; the next list replaces it
-    added    by the socket, or by a firm answer without an order; stays until it expires, whatever polls say
+    added    by the socket, or by a firm answer without an order; stays until it expires, regardless of polls
 
 A failed blacklist poll changes nothing: addresses of the last answer hold until they expire.
 

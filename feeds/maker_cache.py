@@ -1,4 +1,4 @@
-"""One market maker on one chain, as its messages report it, and its live books in the pair index. Pure.
+"""A market maker on one chain, as its messages report it, and its live books in the pair index. Pure.
 
     /tokens  ->  token id -> address, decimals     of tokens that the operator lists with the same decimals
     /pairs   ->  pair id  -> base, quote           of pairs of such tokens
@@ -472,7 +472,7 @@ class MakerCache:
     # --- Consequences -------------------------------------------------------------------------------
 
     def _entry(self, body: str, pair_id: str) -> _PairEntry | None:
-        """The entry of a pair id, made if it is new; None if there is no room for it."""
+        """The entry of a pair id, made if it is new; None without room for it."""
         entry = self._entries.get(pair_id)
         if entry is None and self._has_room(body, pair_id, len(self._entries)):
             entry = self._entries[pair_id] = _PairEntry()

@@ -34,7 +34,7 @@ _JITTER = 0.1  # of every pause, either way
 
 
 class PollStatistics(Struct, frozen=True):
-    """One moment of a poll.
+    """Snapshot of a poll.
 
     Attributes:
         answers: number of applied answers.
@@ -51,7 +51,7 @@ class PollStatistics(Struct, frozen=True):
 
 
 class Poll:
-    """One resource of one maker on one chain.
+    """A resource of one maker on one chain.
 
     Args:
         url: the maker's base, prefix included.

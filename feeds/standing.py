@@ -26,7 +26,7 @@ class PairStanding(StrEnum):
 
 
 class CacheStatistics(Struct, frozen=True):
-    """One moment of a cache.
+    """Snapshot of a cache.
 
     Attributes:
         pairs: standing -> number of pairs.

@@ -41,7 +41,7 @@ _WITHHOLDS = "socket"
 
 
 class StreamStatistics(Struct, frozen=True):
-    """One moment of a maker's WebSocket.
+    """Snapshot of a maker's WebSocket.
 
     Attributes:
         is_up: the complete first message is applied.

@@ -10,7 +10,7 @@ The tasks handle a maker's faults by themselves. Any other error is logged with 
 started again after a doubling, jittered pause. A task's failure takes down no other task and no other maker:
 a feed ends only when it is cancelled.
 
-The watchdog looks at the age of books: stale ones leave routing whatever the socket says. A maker need not
+The watchdog looks at the age of books: stale ones leave routing even while the socket is up. A maker need not
 repeat unchanged books over its socket: beside a socket, /prices is polled three times in `stale_s`, which
 confirms quiet books.
 
@@ -52,7 +52,7 @@ _WITHHOLDS = {"prices": "prices", "stream": "socket", WATCHDOG: WATCHDOG}
 
 
 class FeedStatistics(Struct, frozen=True):
-    """One moment of a feed.
+    """Snapshot of a feed.
 
     Attributes:
         polls: resource -> its poll.
@@ -69,7 +69,7 @@ class FeedStatistics(Struct, frozen=True):
 
 
 class MakerFeed:
-    """One maker on one chain.
+    """A maker on one chain.
 
     Args:
         maker: its name.

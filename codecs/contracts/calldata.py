@@ -45,7 +45,7 @@ TOTAL_SUPPLY = selector("totalSupply()")
 
 
 class OrderInfo(msgspec.Struct, frozen=True):
-    """One order of a batch fill; an empty permit means none."""
+    """An order of a batch fill; an empty permit means none."""
 
     order: RfqOrder
     signature: bytes

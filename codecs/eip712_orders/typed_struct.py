@@ -38,7 +38,7 @@ def members_of(text: str) -> Members:
 
 
 class TypedStruct(Generic[S]):
-    """One signed struct type.
+    """A signed struct type.
 
     Args:
         name: the EIP-712 struct name.

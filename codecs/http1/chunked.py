@@ -30,12 +30,12 @@ _may_become_size = re.compile(rb"(?:\r(?:\n(?:[0-9A-Fa-f]{1,8}\r?)?)?)?").fullma
 
 
 def encode_chunk(data: bytes) -> bytes:
-    """One chunk. Empty data gives no bytes, since an empty chunk would end the body."""
+    """A chunk. Empty data gives no bytes, since an empty chunk would end the body."""
     return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
 
 
 class ChunkedBody:
-    """One body under way.
+    """A body under way.
 
     Attributes:
         data: decoded so far.

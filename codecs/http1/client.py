@@ -31,7 +31,7 @@ _INTERIM_MAX = 8
 
 
 class Response(Struct, gc=False):
-    """One whole answer.
+    """A whole answer.
 
     Attributes:
         status: 200 to 599.

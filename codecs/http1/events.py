@@ -24,7 +24,7 @@ class Phase(Enum):
 
 
 class Request(Struct, gc=False):
-    """One whole request.
+    """A whole request.
 
     Attributes:
         method: one of GET, HEAD, POST, OPTIONS, PUT, PATCH, DELETE.

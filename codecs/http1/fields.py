@@ -36,7 +36,7 @@ class FieldSink:
         self.messages = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One field. llhttp drops the white space before a value, not the white space behind it."""
+        """A field. llhttp drops the white space before a value, not the white space behind it."""
         self.fields.append((name.lower(), value.rstrip()))
 
     def on_message_complete(self) -> None:

@@ -46,7 +46,7 @@ def encode_response(
     date: bytes | None = None,
     lines: bytes = b"",
 ) -> bytes:
-    """One whole response.
+    """A whole response.
 
     Args:
         status: 200 to 599.

@@ -162,7 +162,7 @@ class ServerConnection:
         """`CONTINUE` once, if the client waits for it before it sends the body; else empty.
 
         Call this, and send the bytes, once `next_event` has given None and every earlier request is answered.
-        It is no event, since it depends on whether a first byte of the body has come by then.
+        The answer is no event, since it depends on whether a first byte of the body has come by then.
         """
         if not self._continue_due:
             return b""

@@ -136,7 +136,7 @@ class BidPart(Struct, frozen=True, rename="camel"):
 
 
 class SolverBid(Struct, frozen=True):
-    """One bid: an order alone, or several that are crossed with each other."""
+    """A bid: an order alone, or several that are crossed with each other."""
 
     parts: Annotated[tuple[BidPart, ...], Meta(min_length=1, max_length=AGENT_PARTS_MAX)]
 

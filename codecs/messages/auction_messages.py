@@ -62,7 +62,7 @@ class AuctionSettlement(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class AuctionedOrder(Struct, frozen=True, rename="camel", kw_only=True):
-    """One order of a closed round.
+    """An order of a closed round.
 
     Attributes:
         src_amount: raw units to give (SELL), or the most to give (BUY).

@@ -113,7 +113,7 @@ class Partner(Struct, frozen=True, rename="camel"):
 
 
 class DeltaBlock(Struct, frozen=True, rename="camel"):
-    """Delta block (spec 1.6), and the whole answer of GET /v2/delta/prices (spec 1.15.1). It has no hmac.
+    """Delta block (spec 1.6) without hmac, and the whole answer of GET /v2/delta/prices (spec 1.15.1).
 
     `alternatives` holds full routes.
     """
@@ -204,7 +204,7 @@ class TypedDomain(Struct, frozen=True, rename="camel"):
 
 
 class TypedMember(Struct, frozen=True):
-    """One member of an EIP-712 struct type."""
+    """A member of an EIP-712 struct type."""
 
     name: str
     type: str

@@ -46,8 +46,8 @@ def query_decoder(kind: type[S]) -> Callable[[bytes], S]:
             integers or enums, each possibly `| None`; anything else is a TypeError here, not later.
 
     Returns:
-        `decode(raw_query) -> kind`; `raw_query` is the text after the `?`, percent-encoding included. It
-        raises InvalidInput, which names the parameter, and any error of the struct's own check.
+        `decode(raw_query) -> kind`; `raw_query` is the text after the `?`, percent-encoding included.
+        `decode` raises InvalidInput, which names the parameter, and any error of the struct's own check.
     """
     fields = msgspec.structs.fields(kind)
     described = inspect.type_info(kind)

@@ -14,7 +14,7 @@ from .wire import decoder
 
 
 class WebhookEntry(Struct, frozen=True, rename="camel"):
-    """One webhook.
+    """A webhook.
 
     Attributes:
         url: receiver of the posts, without its query.
@@ -59,7 +59,7 @@ class DeliveriesQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class DeliveryEntry(Struct, frozen=True, rename="camel"):
-    """One delivery that the receiver has not accepted yet.
+    """A delivery that the receiver has not accepted yet.
 
     Attributes:
         token: its `webhook-id`.

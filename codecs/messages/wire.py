@@ -79,8 +79,8 @@ def decoder(
         takes_numerals: whole numbers may be written as strings of digits too; see `numerals`.
 
     Returns:
-        `decode(raw) -> kind`. It raises InvalidInput for any bad bytes, and no other error; `field` is the
-        dotted path (`order.transactions[2].tx`; `[...]` stands for a key of an open object).
+        `decode(raw) -> kind`. `decode` raises InvalidInput for any bad bytes, and no other error; `field` is
+        the dotted path (`order.transactions[2].tx`; `[...]` stands for a key of an open object).
 
     Guarantees: no float, no lone surrogate and no invalid UTF-8 gets through. Not guaranteed without
     `unique_keys`: that a key came once.

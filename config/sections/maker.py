@@ -62,7 +62,7 @@ class MakerPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class MakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One chain-scoped surface.
+    """A chain-scoped surface.
 
     Attributes:
         prefix: path in front of the five endpoints; `/<chain id>` if absent.

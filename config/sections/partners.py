@@ -40,7 +40,7 @@ class Tier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class RegisteredPartner(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One registered partner.
+    """A registered partner.
 
     Attributes:
         address: account that receives the fee.

@@ -6,7 +6,7 @@ from .. import limits, timeouts
 
 
 class RelayerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One chain's relayer; how deep a transaction has to be is the chain's `confirmations`.
+    """A chain's relayer; the chain's `confirmations` set the required depth of a transaction.
 
     Attributes:
         key: name of the key; no other part may send transactions with it.

@@ -30,7 +30,7 @@ _is_origin = re.compile(r"[a-z][a-z0-9+.\-]*://[^/?#\s@]+|null").fullmatch
 
 
 class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One listening socket. Bounds are those of each process.
+    """A listening socket. Bounds are those of each process.
 
     Attributes:
         host, port: port 0 lets the system choose.

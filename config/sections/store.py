@@ -11,7 +11,7 @@ POSTGRES = ("postgresql://", "postgres://")
 
 
 class StoreSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One database.
+    """A database.
 
     Attributes:
         url: `postgresql://...`, `sqlite:PATH`, or `env:NAME` or `file:PATH` that holds such a URL. A URL with

@@ -36,7 +36,7 @@ class MakerCredentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
 
 class VenueMakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One maker on one chain.
+    """A maker on one chain.
 
     Attributes:
         url: base of its five endpoints, http or https, prefix included.
@@ -65,7 +65,7 @@ class VenueMakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
 
 class VenueMaker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One market maker.
+    """A market maker.
 
     Attributes:
         credentials: None sends unsigned requests.
@@ -128,7 +128,7 @@ class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class VenueAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One agent (solver), which bids for Delta orders.
+    """An agent (solver), which bids for Delta orders.
 
     Attributes:
         url: base of its two endpoints, /solve and /notify; http or https, prefix included.
@@ -248,7 +248,7 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         unknown_api_keys: whether a request with an unknown key is answered as one without a key, or 401.
         webhooks: receivers of order events, by name.
         trusted_proxies: addresses whose X-Forwarded-For is believed.
-        metrics_open: /metrics is served to everybody, not to loopback alone.
+        metrics_open: /metrics is served to every address, not to loopback alone.
         quote_streams_max, event_streams_max: quote streams, and streams of order events, at a time.
         delta_gas: gas that a Delta settlement is expected to need beside its fills.
         route_life_s: least time for which an order may be built from a Delta route (choices.md#delta-orders).

@@ -23,7 +23,7 @@ from .endpoint_url import HTTP, check_url
 
 
 class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One webhook.
+    """A webhook.
 
     Attributes:
         url: receiver of the posts, http or https.

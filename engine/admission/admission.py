@@ -64,7 +64,7 @@ class AdmissionStatistics(Struct, frozen=True):
 
 
 class _Tier:
-    """One tier: its buckets, and its counts."""
+    """A tier: its buckets, and its counts."""
 
     __slots__ = ("admitted", "buckets", "limit", "refused", "signatures")
 

@@ -41,7 +41,7 @@ _log = structlog.get_logger("cambist.agent")
 
 
 class AgentApp:
-    """One agent. Made by `opened_agent`.
+    """An agent. Made by `opened_agent`.
 
     Args:
         settings: with `[agent]`.
@@ -104,7 +104,7 @@ class AgentApp:
         self.drained = True
 
     def drain(self) -> None:
-        """Stop accepting, answer what is in flight, then let `run` return."""
+        """Stop accepting, answer requests in flight, then let `run` return."""
         self.server.drain()
 
     def not_ready(self) -> list[str]:

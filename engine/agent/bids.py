@@ -1,7 +1,7 @@
 """From signed fills to parts of bids: the executor's fills, and the promise to the user. Pure.
 
 Steps follow the route hop by hop; the last hop of a path sends its proceeds to Delta at once. A hop may sell
-the executor's whole balance, so foreign balances there are named: the source and the tokens between are
+the executor's whole balance, so tokens with foreign balances are named: the source and the tokens between are
 leftovers, which the contract sweeps to the owner before the steps and after them.
 
 Source: contracts/Delta.sol, `Execution`; contracts/RfqExecutor.sol, `fill`.

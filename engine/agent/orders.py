@@ -26,7 +26,7 @@ SOLVABLE = CROSSABLE | {OnChainOrderType.TWAP_ORDER, OnChainOrderType.TWAP_BUY_O
 
 
 class OpenOrder(Struct, frozen=True):
-    """One order of a round: all of it, or its next slice.
+    """An order of a round: all of it, or its next slice.
 
     Attributes:
         order_hash: as it came.

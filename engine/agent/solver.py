@@ -1,4 +1,4 @@
-"""One round: all strategies at the same time, and their bids by the time the answer is due.
+"""A round: all strategies at the same time, and their bids by the time the answer is due.
 
 closes_at_ms - reserve      bids are due: `RoundMarket.deadline`
 half of the reserve later   strategies that still run are cut off
@@ -42,7 +42,7 @@ _log = structlog.get_logger("cambist.agent")
 
 
 class SolverStatistics(Struct, frozen=True, rename="camel"):
-    """One moment.
+    """Snapshot of the counts.
 
     Attributes:
         rounds, orders, bids: counts over solved rounds; late rounds are left out.

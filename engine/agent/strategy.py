@@ -8,8 +8,8 @@ A custom strategy is a class with one method, or two:
         def told(self, notice): ...                        # optional
 
 and `"my_solver:MySolver"` among the strategies names it: a module, from the settings file's folder or from
-the installed modules, and a class or function that makes the strategy. It is made once, when the agent
-starts, and does no I/O then. Waits go through trio alone.
+the installed modules, and a class or function that makes the strategy. The agent makes it once, at
+its start; the strategy does no I/O then. Waits go through trio alone.
 
 All strategies of an agent solve every round, at the same time; their bids are joined. A strategy that raises,
 is late, or returns invalid bids loses only its own bids, and the failure is logged.

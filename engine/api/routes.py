@@ -46,7 +46,7 @@ class Socket(Struct, frozen=True):
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """One row.
+    """A row.
 
     Attributes:
         path: with `{placeholders}`.

@@ -94,7 +94,7 @@ def known_scopes(settings: Settings) -> dict[int, frozenset[str]]:
 
 
 class MakerApp:
-    """One market maker.
+    """A market maker.
 
     Args:
         settings: with `[maker]`.
@@ -211,7 +211,7 @@ class MakerApp:
             nursery.cancel_scope.cancel()
 
     def drain(self) -> None:
-        """Stop accepting, answer what is in flight, then let `run` return."""
+        """Stop accepting, answer requests in flight, then let `run` return."""
         self.server.drain()
         if self.admin:
             self.admin.drain()

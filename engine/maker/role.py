@@ -1,4 +1,4 @@
-"""One chain of a market maker, put together from settings; this module reports every fault in them.
+"""A chain of a market maker, put together from settings; this module reports every fault in them.
 
 Every fault is a ConfigError that names the setting.
 """

@@ -1,4 +1,4 @@
-"""One process of any role: clock, logs, credentials, signals, children.
+"""A process of any role: clock, logs, credentials, signals, children.
 
 In: settings and a role's main task. Out: a process that serves until SIGTERM or SIGINT.
 Read: `running`, `processes`, `clock`, `logs`, `credentials`, `own_modules`, `interrupts`.

@@ -5,8 +5,8 @@
       a child ends        started anew, after a pause that grows; a child that keeps ending takes all down
       a failed start      treated as an ended child
 
-When the end begins the parent closes its copy of the socket: the last child to drain empties the queue and
-closes the socket, so that no connection waits for a process that will never accept.
+After a signal to end the parent closes its copy of the socket: the last child to drain empties the queue
+and closes the socket, so that no connection waits for a process that will never accept.
 
 The children inherit the one socket, so a connection in its queue outlives any of them. Each child reads its
 index and the number of children from its environment: a maker divides its balance and limits by that number.

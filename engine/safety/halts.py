@@ -1,7 +1,7 @@
 """The kill switch's state: the stopped scopes. Pure.
 
-It is a text file, so that a person, a script and a process stop trading in the same way, and a restart does
-not resume it. Each line names a scope; an empty or malformed file stops everything.
+The state is a text file, so that a person, a script and a process stop trading in the same way, and a
+restart does not resume it. Each line names a scope; an empty or malformed file stops everything.
 
     all
     chain 137

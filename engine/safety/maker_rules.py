@@ -1,6 +1,6 @@
 """The operator's rules for makers: makers that are left out, and makers whose record is cleared. Pure.
 
-It is a JSON file, so that a person, a script and the venue's process share one state, and a restart keeps it:
+The rules are a JSON file, so that people, scripts and the venue share them, and a restart keeps them:
 
     {"excluded": [{"maker": "alpha", "chain": 137}],
      "released": [{"maker": "beta", "chain": null, "at": 1795000000000}]}

@@ -5,7 +5,7 @@
     existing files          0600
 
 A wider mode is narrowed, with a warning. The mode of another account's file cannot be changed: such a file is
-refused if it is open to everybody.
+refused if it is open to all accounts.
 """
 
 import os
@@ -36,7 +36,7 @@ def keep_private(folder: Path, files: Iterable[Path]) -> None:
         files: each may be missing; links and folders among them stay as they are.
 
     Raises:
-        ConfigError: a file of another account is open to everybody, or the folder cannot be made.
+        ConfigError: a file of another account is open to all accounts, or the folder cannot be made.
     """
     make_private()
     try:

@@ -1,4 +1,4 @@
-"""One chain of a venue, as its endpoints use it."""
+"""A chain of a venue, as its endpoints use it."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""One maker's prices as exact integers, the walk over them, and the index of all live books. Pure.
+"""A maker's prices as exact integers, the walk over them, and the index of all live books. Pure.
 
 In: price levels as a maker sends them. Out: fills of an amount, mid prices, dollar values, pairs that may
     be routed.

@@ -11,8 +11,8 @@ with prefix sums of base and of quote before each level, so that a fill is a bis
 price scale is the largest of the side's, or larger where the quote token is finer than the base token, so
 that every quantity is an integer.
 
-A `Book` is two ladders that do not cross. It is built aside and never changed: an owner swaps it for the next
-book in one assignment, and an unchanged side is taken over. `build_book` of one pair is the unit of work
+A `Book` is two ladders that do not cross. A book is built aside and never changed: an owner swaps it for the
+next book in one assignment, and an unchanged side is taken over. `build_book` of one pair is the unit of work
 between two checkpoints of a driver that applies a large snapshot.
 
 The columns of a side, its prices and its amounts, are read separately, and a column equal to the previous one
@@ -38,7 +38,7 @@ from ...config.errors import InvalidInput
 
 
 class Ladder(Struct, frozen=True, gc=False):
-    """One side, best level first.
+    """A side, best level first.
 
     Attributes:
         prices: per level.

@@ -16,7 +16,7 @@ from .book import Book
 
 
 class LiveBook(Struct, frozen=True, gc=False):
-    """One maker's book of one pair.
+    """A maker's book of one pair.
 
     Attributes:
         maker: its name.

@@ -3,11 +3,11 @@
     asked --> the answer's texts are read --> terms --> digest --> signature: the maker's own key,
                                                                    or for its contract to verify (EIP-1271)
 
-One of the two amounts is requested, to the unit; the maker sets the other, above zero. The caller that knows
-the user's limit decides whether the price is good enough. `is_drifted` compares the price with the maker's
-own book, because a maker that shows one price and signs another is scored for it.
+The request fixes one of the two amounts, to the unit; the maker sets the other, above zero. The caller that
+knows the user's limit decides whether the price is good enough. `is_drifted` compares the price with the
+maker's own book, because a maker that shows one price and signs another is scored for it.
 
-One raw unit of rounding is no drift.
+A raw unit of rounding is no drift.
 
 Source: spec 3.9, 3.5; interop.md sections 1 and 4; ARCHITECTURE.md, "Firm quotes".
 Choice: A firm quote's expiry may fall short of two minutes by MAKER_FIRM_EXPIRY_GRACE_S, for clocks and
@@ -38,7 +38,7 @@ from ..books.pair_index import LiveBook
 class FirmFault(StrEnum):
     """Outcomes of a firm quote request, other than a usable quote."""
 
-    REFUSED = "refused"  # an error answer, whatever its status (choices.md#firm-quotes)
+    REFUSED = "refused"  # an error answer of any status (choices.md#firm-quotes)
     LATE = "late"
     UNAVAILABLE = "unavailable"  # no connection, or no whole HTTP answer on it
     INVALID = "invalid"  # no body of spec 3.7.4, or a quote that differs from the request

@@ -37,7 +37,7 @@ _LIMITS = Http1Limits(body_bytes_max=MAKER_FIRM_ANSWER_BYTES_MAX)
 
 
 class FirmClient(SignedClient):
-    """One maker on one chain. Use it as an async context manager: leaving it closes the connections.
+    """A maker on one chain. Use it as an async context manager: leaving it closes the connections.
 
     Args:
         maker: its name.

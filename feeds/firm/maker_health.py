@@ -12,7 +12,7 @@ consequence:
     faults tolerated = max(least, quotes * percent / 100)                         see PAIR and MAKER
     rest             = rest_s * 2^(faults above that - 1), at most rest_s_max
 
-So the rest doubles with each further fault, and clean quotes and time take it back. Of one pair no more than
+The rest doubles with each further fault, and clean quotes and time take it back. Of one pair no more than
 MAKER_FAULTS_A_PAIR faults count against the whole maker: one pair's faults do not rest another pair. A fault
 of an earlier request that arrives during a rest is counted and does not lengthen the rest. A probe that a
 maker answers well ends its rest; its faults stay counted, so that the next rest is longer.
@@ -82,7 +82,7 @@ class PairHealth(Struct, frozen=True):
 
 
 class FaultTold(Struct, frozen=True):
-    """One fault or refusal.
+    """A fault or refusal.
 
     Attributes:
         src, dest: tokens that the user gives and gets; 20 bytes.
@@ -185,7 +185,7 @@ class _Record:
 
 
 class MakerHealth:
-    """One maker on one chain.
+    """A maker on one chain.
 
     Args:
         rest_ms: of the first fault above the tolerated ones, and of the first bound.

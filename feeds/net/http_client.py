@@ -6,7 +6,7 @@
 A connection that saw anything but a whole, clean answer is never used again. A request is sent a second time,
 on a new connection, only if it went out on a reused connection that died before a byte of the answer: most
 likely the server closed that connection while it was idle. The request itself may also have caused the end,
-so a request that is not idempotent is repeated only if the caller permits it. One deadline covers the whole
+so a request that is not idempotent is repeated only if the caller permits it. A deadline covers the whole
 request; every failure is a MakerError with its stage. If only the status counts (`needs_body` False), an
 answer whose body breaks off, comes late or cannot be framed is reduced to its head.
 
@@ -57,7 +57,7 @@ class HttpFailure(MakerError):
     Attributes:
         stage: stage of the failure.
         is_late: the deadline is over, and no other fault is known.
-        refused: why a received answer is not acceptable; empty without an answer. It names no host.
+        refused: why a received answer is not acceptable; empty without an answer. The text names no host.
     """
 
     def __init__(self, text: str, stage: RequestStage, *, is_late: bool, refused: str = "") -> None:
@@ -68,7 +68,7 @@ class HttpFailure(MakerError):
 
 
 class HttpClientStatistics(Struct, frozen=True):
-    """One moment of a client.
+    """Snapshot of a client.
 
     Attributes:
         busy, idle: connections.
@@ -222,7 +222,7 @@ class HttpClient:
         deadline_s: float,
         may_repeat: bool = False,
     ) -> Response:
-        """Send a request and wait for the whole answer, whatever its status.
+        """Send a request and wait for the whole answer, of any status.
 
         Args:
             method: GET, HEAD, POST, OPTIONS, PUT, PATCH or DELETE.

@@ -50,7 +50,7 @@ class LeanStream(trio.abc.Stream):
             raise trio.BrokenResourceError(error.strerror) from error
 
     async def wait_send_all_might_not_block(self) -> None:
-        """Wait until there is room in the socket's buffer."""
+        """Wait until the socket's buffer has room."""
         await trio.lowlevel.wait_writable(self._socket)
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:

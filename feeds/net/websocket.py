@@ -71,7 +71,7 @@ _REASON_BYTES_MAX = 123
 
 
 class WebSocketStatistics(Struct, frozen=True):
-    """One moment of a socket.
+    """Snapshot of a socket.
 
     Attributes:
         messages_received, messages_sent: whole messages, since it was opened; sent ones may be queued.
@@ -90,7 +90,7 @@ class WebSocketStatistics(Struct, frozen=True):
 
 
 class WebSocket:
-    """One open connection; made by `serve_websocket` and `connect_websocket`, never directly.
+    """An open connection; made by `serve_websocket` and `connect_websocket`, never directly.
 
     Only one task may receive at a time; any number may send. Never receiving is no error.
     """
@@ -186,7 +186,7 @@ class WebSocket:
             raise
 
     async def send(self, message: str | bytes) -> None:
-        """Queue a message once there is room for it: text for str, binary for bytes.
+        """Queue a message once it has room: text for str, binary for bytes.
 
         A message has room if all unsent bytes stay within `send_bytes_max`, or if no other bytes wait. A
         queued message may still be lost if the connection breaks.

@@ -66,7 +66,7 @@ def accept_handshake(request: Request) -> bytes:
     answer = core.accept(HandshakeRequest(request.target.decode(), headers))
     if core.handshake_exc is not None:
         raise HttpFault(f"no WebSocket handshake: {core.handshake_exc}")
-    del answer.headers["Date"]  # optional, and there is no clock here
+    del answer.headers["Date"]  # optional, and this module has no clock
     return answer.serialize()
 
 

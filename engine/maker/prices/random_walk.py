@@ -81,7 +81,7 @@ class PairOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class Walk:
-    """One pair's walk; pure.
+    """A pair's walk; pure.
 
     Args:
         random: its own generator.

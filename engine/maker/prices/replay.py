@@ -13,7 +13,7 @@ shape of GET /prices. The first line plays at once, each other line at its recor
 
 The file, no pipe, is read in pieces of 64 KiB while it plays, and a line is at most 1 MiB. A longer line, or
 a line that is no such record, is reported with its number and skipped; after 100 of them the reports stop.
-There is a checkpoint after each line and after each grid.
+The replay has a checkpoint after each line and after each grid.
 
 Without `loop` a replay ends with its recording: the last prices leave after `price_life_ms`. A line recorded
 earlier than the line before plays at once. A replay confirms nothing between two lines: a gap longer than
@@ -52,7 +52,7 @@ class ReplayOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True):
-    """One line; its grids are not decoded yet."""
+    """A line; its grids are not decoded yet."""
 
     at_ms: Annotated[int, Meta(ge=0, le=JSON_INT_MAX)]
     prices: Annotated[dict[str, Raw], Meta(max_length=MAKER_ENTRIES_MAX)]

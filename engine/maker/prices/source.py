@@ -52,7 +52,7 @@ _MISSING_KEY = "Object missing required field `"
 
 
 class SourcePair(Struct, frozen=True):
-    """One pair of the chain: its token ids, their decimals and their addresses of 20 bytes."""
+    """A pair of the chain: its token ids, their decimals and their addresses of 20 bytes."""
 
     base: str
     quote: str

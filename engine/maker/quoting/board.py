@@ -29,7 +29,7 @@ def message_tail(message: str) -> bytes:
 
 
 class PairState:
-    """One pair and its price.
+    """A pair and its price.
 
     Attributes:
         book: None while the pair is disabled.

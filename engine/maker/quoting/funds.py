@@ -94,7 +94,7 @@ class MakerFunds:
             await trio.sleep(self._settings.every_s)
 
     async def read(self) -> None:
-        """One round, at the latest block: funds of all tokens and the state of some live quotes, in turn.
+        """A round, at the latest block: funds of all tokens and the state of some live quotes, in turn.
 
         Raises:
             ChainError: the round changed nothing.

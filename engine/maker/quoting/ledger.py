@@ -8,8 +8,8 @@ grace is for chains whose clock is behind ours: a quote can be filled until a bl
 A filled promise is remembered until then too, so that a fill that is undone is reserved again.
 
 Several processes divide funds without exchanging their promises. Each of N processes may promise up to its
-share, floor(funds / N). When funds fall, by a fill or a withdrawal, promises made under a larger share are
-still alive; so a process assumes the worst of the others: each has promised the largest share of the time
+share, floor(funds / N). After funds fall, by a fill or a withdrawal, promises of a larger share are still
+alive; so a process assumes the worst of the others: each has promised the largest share of the time
 that a promise lives:
 
     mine = min(floor(funds / N), funds - (N - 1) x largest share of that time)
@@ -37,7 +37,7 @@ from ....config.errors import FirmRefused
 
 
 class Share:
-    """One process's part of one token's funds.
+    """A process's part of one token's funds.
 
     Args:
         count: number of processes.
@@ -69,7 +69,7 @@ UNUSED_REMEMBERED_MAX = 1_000_000
 
 
 class MakerHolding:
-    """One token of the maker.
+    """A token of the maker.
 
     Attributes:
         token: 20 bytes.
@@ -106,7 +106,7 @@ class Exposure:
 
 
 class Promise(Struct, gc=False):
-    """One live quote.
+    """A live quote.
 
     Attributes:
         release_s: Unix seconds after which it cannot be filled.

@@ -33,7 +33,7 @@ _BYTES_MAX = 1 << 30
 
 
 class Kept(msgspec.Struct, array_like=True):
-    """One live quote, as written. Bytes as hexadecimal, amounts as decimal text."""
+    """A live quote, as written. Bytes as hexadecimal, amounts as decimal text."""
 
     order_hash: str
     user: str

@@ -38,7 +38,7 @@ from .ledger import MakerHolding, QuoteLedger
 
 
 class PairDirection(msgspec.Struct, frozen=True):
-    """One direction of a pair: the given and the taken token.
+    """A direction of a pair: the given and the taken token.
 
     Attributes:
         state: the pair.
