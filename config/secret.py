@@ -38,7 +38,7 @@ class Secret:
     __str__ = __repr__
 
     def __eq__(self, other: object) -> NoReturn:
-        raise TypeError("secrets are compared in constant time, by who verifies them")
+        raise TypeError("secrets are compared in constant time, by their verifiers")
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -54,7 +54,7 @@ class PolicySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     Attributes:
         contracts: `chainId:address` of each contract that may verify its signatures.
         amounts_max: `chainId:token address` -> most raw units of one signature; absent sets no bound.
-        expiry_min_s, expiry_max_s: how far ahead an expiry must and may lie.
+        expiry_min_s, expiry_max_s: least and greatest time from the signature to the expiry.
     """
 
     contracts: tuple[str, ...] = ()

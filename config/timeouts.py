@@ -7,7 +7,7 @@ A bound that an operator may want to change is the default of a setting.
 SERVER_HEADER_S = 10.0  # from the first byte of a request to the end of its header section
 SERVER_BODY_S = 20.0  # from the end of the header section to the end of the body
 SERVER_IDLE_S = 75.0  # between two requests of one connection
-SERVER_WRITE_S = 20.0  # for the other side to take what was written
+SERVER_WRITE_S = 20.0  # for the other side to take the written bytes
 SERVER_ROUTE_S = 30.0  # for a coroutine route to answer
 SERVER_DRAIN_S = 10.0  # from SIGTERM to the end of the last answer
 SERVER_DRAIN_IDLE_S = 0.25  # while draining, for a request that may be on its way
@@ -19,7 +19,7 @@ PROCESS_KILL_S = 5.0  # after the drain, for a process to end before it is kille
 PROCESS_PAUSE_S = 0.1  # before a process that crashed is started anew; doubles with each crash in a row
 PROCESS_PAUSE_S_MAX = 5.0
 PROCESS_STEADY_S = 60.0  # a process that lived so long ends a row of crashes
-LOOP_LAG_EVERY_S = 0.1  # between two looks at how late a task gets its turn
+LOOP_LAG_EVERY_S = 0.1  # between two measurements of the delay of tasks
 
 # --- Readiness -------------------------------------------------------------------------------------
 READY_LOOK_S = 0.5  # between two looks whether a chain's nodes and the store answer
@@ -42,7 +42,7 @@ HTTP_POOL_IDLE_S = 30.0  # an older idle connection is not reused; most servers 
 
 # --- Market maker ----------------------------------------------------------------------------------
 KILL_SWITCH_LOOK_S = 0.025  # between two looks at the halt file
-MAKER_TICK_S = 0.1  # between two looks at what has grown stale or expired
+MAKER_TICK_S = 0.1  # between two looks for stale prices and expired quotes
 SOURCE_PAUSE_S = 0.5  # before a price source that failed is started again; doubles
 SOURCE_PAUSE_S_MAX = 30.0
 CLOCK_LOOK_S = 1.0  # between two looks at the system's clock
@@ -69,7 +69,7 @@ WEBHOOK_AGAIN_S = 5.0  # before a delivery that failed is tried again; doubles w
 WEBHOOK_AGAIN_S_MAX = 3_600.0
 WEBHOOK_GIVE_UP_S = 86_400.0  # after the event, before a delivery is dead
 WEBHOOK_LOOK_S = 5.0  # between two looks for deliveries that are due
-WEBHOOK_PLACE_S = 5.0  # between two writes of how far the events were read, where none is for the webhook
+WEBHOOK_PLACE_S = 5.0  # between two writes of the read position in events that do not concern the webhook
 FOLLOW_LOOK_S = 1.0  # between two looks for events that were not announced
 EVENT_BEAT_S = 15.0  # between two heartbeats of a stream without events
 EVENT_STALL_S = 20.0  # for the other side of a WebSocket to take the events that were written
@@ -114,7 +114,7 @@ TRADER_WATCH_S = 600  # for a Delta order to end
 TRADER_ORDER_LOOK_S = 1.0  # between two looks at an order; half as much again with each
 TRADER_ORDER_LOOK_S_MAX = 5.0
 TRADER_ORDER_LOOK_PUSHED_S = 30.0  # the same where the venue pushes changes
-TRADER_TWAP_SLACK_S = 60  # the least from the last slice's time to the deadline, beyond what a venue asks for
+TRADER_TWAP_SLACK_S = 60  # the least from the last slice's time to the deadline, beyond the venue's minimum
 TRADER_RECEIPT_S = 60.0  # for our node to show a settlement that the venue reports
 TRADER_FOUND_S = 10.0  # for an order to appear after its submission got no answer
 

@@ -24,7 +24,7 @@ class PartnerAndFee(msgspec.Struct, frozen=True):
         partner: 20 bytes; zero for none.
         fee_bps: 0 to 200 basis points of the destination (SELL) or source (BUY).
         partner_takes_surplus: the partner shares in the amount above the expected amount.
-        cap_surplus: that share counts at most 1 % of the expected amount.
+        cap_surplus: the share counts at most 1 % of the expected amount.
     """
 
     partner: bytes

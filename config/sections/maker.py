@@ -74,11 +74,11 @@ class MakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         price_options: the source's own settings.
         price_life_ms: a price older than this is neither shown nor signed.
         refresh_ms: milliseconds after which an unchanged price is sent again over the socket.
-        expiry_s: how far ahead a firm quote expires.
+        expiry_s: seconds from the signature to the expiry of a firm quote.
         takers: addresses that may fill.
         takers_url: the service's /adapters/contract-takers, read every `takers_every_s`.
         node_url: JSON-RPC node for balances, allowances and fills; may be `env:NAME` or `file:PATH`.
-        node_every_ms: how often the node is read.
+        node_every_ms: milliseconds between two reads of the node.
         node_stale_s: seconds without a node's answer after which no firm quote is signed.
         node_head_max_s: largest age of the latest block; an older block counts as no answer. 0 turns the
             check off, for a devnet that mines only on demand.

@@ -19,7 +19,7 @@ class SigningPolicy(msgspec.Struct, frozen=True):
     Attributes:
         contracts: (chain id, address) pairs that may be the verifying contract; they bound the chains too.
         amounts_max: (chain id, token) -> most raw units one signature may give away; None sets no bound.
-        expiry_min_s, expiry_max_s: how far ahead the expiry must and may lie, in seconds.
+        expiry_min_s, expiry_max_s: least and greatest seconds from the signature to the expiry.
     """
 
     contracts: frozenset[tuple[int, bytes]]

@@ -158,7 +158,7 @@ async def opened_agent(
     agent = _agent_of(settings)
     check_addresses(settings)
     if agent.auth == "required" and not settings.auth.domains:
-        raise ConfigError("agent.auth", "requires signatures, but [auth.domains] names nobody")
+        raise ConfigError("agent.auth", "requires signatures, but [auth.domains] is empty")
     served = _served(settings, agent, folder, chains or {})
     strategies = _strategies(agent, environ, folder)
     nodes = nodes_of(served, environ, folder, chains or {})

@@ -145,7 +145,7 @@ class Solver:
             try:
                 tell(strategy, notice)
             except Exception as error:  # noqa: BLE001  a strategy may be the operator's own code
-                self._fault(name, f"raised when it was told: {error!r}")
+                self._fault(name, f"`told` raised: {error!r}")
 
     async def _ask(
         self,

@@ -87,9 +87,11 @@ def load_strategy(name: str, options: Mapping[str, Any], context: StrategyContex
     except Exception as error:
         raise ConfigError(context.field, f"{name} does not take them: {error!r}") from error
     if not inspect.iscoroutinefunction(getattr(strategy, "solve", None)):
-        raise ConfigError("agent.strategies", f"{name} makes what has no `async def solve`")
+        raise ConfigError("agent.strategies", f"{name} makes an object without `async def solve`")
     if inspect.iscoroutinefunction(getattr(strategy, "told", None)):
-        raise ConfigError("agent.strategies", f"{name} makes what has an `async def told`: nothing awaits it")
+        raise ConfigError(
+            "agent.strategies", f"{name} makes an object with `async def told`, which is never awaited"
+        )
     return strategy
 
 

@@ -268,9 +268,7 @@ class MakerApp:
         for chain_id, role in self.chains.items():
             chain = role.settings
             if chain.auth == "required" and not self._settings.auth.domains:
-                raise ConfigError(
-                    f"{role.field}.auth", "requires signatures, but [auth.domains] names nobody"
-                )
+                raise ConfigError(f"{role.field}.auth", "requires signatures, but [auth.domains] is empty")
             surface = ChainSurface(
                 gate=Gate(self._verifier, chain.auth),
                 board=role.board,

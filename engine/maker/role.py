@@ -107,7 +107,7 @@ def build_chain(
     takers = tuple(_address(text, f"{field}.takers") for text in chain.takers)
     if not takers and not chain.takers_url:
         raise ConfigError(
-            f"{field}.takers", "names nobody, and takers_url is not set: no quote could be given"
+            f"{field}.takers", "names no taker, and takers_url is not set: no quote could be given"
         )
     desk.takers = takers_by_text(takers)
     return ChainRole(

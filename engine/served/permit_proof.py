@@ -175,7 +175,7 @@ def _at_permit2(taking: Taking, answers: Answers, now_s: int) -> _Granted:
         refused = f"the permit is refused: {refused}"
     answer = answers["allowance at Permit2"]
     if isinstance(answer, Exception) or len(answer) < 2 * WORD_BYTES:
-        raise ServiceUnavailable("Permit2 does not say what it may take")
+        raise ServiceUnavailable("Permit2 does not return its allowance")
     return _within(word_of(answer, 0), word_of(answer, 1), now_s, refused)
 
 
@@ -214,5 +214,5 @@ def _single(taking: Taking) -> bytes:
 def _number(answers: Answers, name: str) -> int:
     answer = answers[name]
     if isinstance(answer, Exception) or len(answer) < WORD_BYTES:
-        raise ServiceUnavailable("the source token does not say what it lets be taken")
+        raise ServiceUnavailable("the source token does not return its allowance")
     return int.from_bytes(answer[:WORD_BYTES], "big")

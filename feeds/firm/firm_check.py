@@ -212,7 +212,9 @@ def _check_terms(order: RfqOrder, asked: FirmAsked) -> None:
     if not amounts[other]:
         raise _wrong(other, "above 0", "0")
     if (order.taker_amount + 1) * order.maker_amount > limits.UINT256_MAX:
-        raise _wrong(other, "what the RFQ contract can multiply by the other amount", str(amounts[other]))
+        raise _wrong(
+            other, "a product with the other amount within the RFQ contract's arithmetic", str(amounts[other])
+        )
 
 
 def _signed_by_key(maker: bytes, digest32: bytes, signature: bytes) -> bool:

@@ -157,7 +157,7 @@ class DialTransport(httpx.AsyncBaseTransport):
             for name, value in answer.headers:
                 if name == b"content-encoding" and value.lower() != b"identity":
                     coding = value.decode("latin-1")
-                    raise httpx.RemoteProtocolError(f"a content-encoding nobody asked for: {coding!r}")
+                    raise httpx.RemoteProtocolError(f"an unsolicited content-encoding: {coding!r}")
         return answer
 
     async def _open(self, origin: Origin) -> None:

@@ -175,7 +175,9 @@ def _amounts(options: PairOptions, base_decimals: int, field: str) -> list[str]:
     growth = 100 + options.growth_percent
     amounts = [size * growth**at // 100**at for at in range(options.levels)]
     if amounts[-1] >= POWERS_OF_TEN[DECIMAL_WHOLE_DIGITS_MAX]:
-        raise ConfigError(f"{field}.growth_percent", "the last level grows beyond what a price grid can say")
+        raise ConfigError(
+            f"{field}.growth_percent", "the last level grows beyond the largest amount of a price grid"
+        )
     return [_text(amount, digits) for amount in amounts]
 
 

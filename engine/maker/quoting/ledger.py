@@ -167,7 +167,7 @@ class QuoteLedger:
             FirmRefused: the promise would exceed a bound; the message names the bound, not its value.
         """
         if holding.quote_max is not None and amount > holding.quote_max:
-            raise FirmRefused(message="Notional limit", detail="makerAmount is above what one quote may give")
+            raise FirmRefused(message="Notional limit", detail="makerAmount is above the bound of one quote")
         if exposure.one_max is not None and notional > exposure.one_max:
             raise FirmRefused(message="Notional limit", detail="one quote of this pair may not be so large")
         if exposure.open_max is not None and exposure.notional + notional > exposure.open_max:
