@@ -1,4 +1,4 @@
-"""Metrics of makers' feeds: their books, polls and sockets, and the age of all that. Pure."""
+"""Metrics of makers' feeds: their books, polls and sockets, and the age of their data. Pure."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,18 +8,18 @@ from ...feeds.standing import PairStanding
 from ...feeds.supervisor import WATCHDOG, FeedStatistics
 from .families import Numbers, counter, gauge
 
-FeedReading = tuple[str, int, FeedStatistics]  # maker, chain id, what its feed says
+FeedReading = tuple[str, int, FeedStatistics]  # maker, chain id, statistics of its feed
 _PLACE = ("maker", "chain")
 
 
 def feed_families(feeds: Iterable[FeedReading], now_ms: int) -> Iterator[Metric]:
-    """All feeds of a venue.
+    """Metrics of all feeds of a venue.
 
     Args:
         now_ms: wall clock, Unix milliseconds.
     """
     readings = [((maker, str(chain_id)), found) for maker, chain_id, found in feeds]
-    yield _gauge("pairs", "Pairs by what keeps them out of routing", (
+    yield _gauge("pairs", "Pairs by standing: live, or the reason that keeps them out of routing", (
         ((*place, str(standing.value)), count)
         for place, found in readings
         for standing, count in {PairStanding.LIVE: 0, **found.cache.pairs}.items()
@@ -27,7 +27,7 @@ def feed_families(feeds: Iterable[FeedReading], now_ms: int) -> Iterator[Metric]
     yield _gauge("withheld", "1 while the whole maker is out of routing", (
         (place, int(bool(found.cache.withheld))) for place, found in readings
     ))  # fmt: skip
-    yield _gauge("age_seconds", "Since the maker last said anything that was applied", (
+    yield _gauge("age_seconds", "Age of the maker's last report that was applied", (
         (place, (now_ms - found.cache.updated_ms) / 1_000)
         for place, found in readings if found.cache.updated_ms
     ))  # fmt: skip
@@ -53,7 +53,7 @@ def feed_families(feeds: Iterable[FeedReading], now_ms: int) -> Iterator[Metric]
 
 
 def _restarts(found: FeedStatistics) -> dict[str, int]:
-    """Of each task, those that never failed too: the first failure is a rise from 0."""
+    """Restarts of each task, 0 included: the first failure is then a rise from 0."""
     stream = () if found.stream is None else ("stream",)
     return {**dict.fromkeys((*found.polls, WATCHDOG, *stream), 0), **found.restarts}
 

@@ -1,6 +1,6 @@
-"""How late this process's tasks get their turn: a task that sleeps, and notes by how much it overslept.
+"""Delay of this process's tasks: a task that sleeps, and records by how much it overslept.
 
-What keeps the scheduler busy keeps everybody waiting: this is the wait that any other task would have had.
+Work that keeps the scheduler busy delays every task: the recorded delay is the one that any other task has.
 """
 
 from bisect import bisect_left
@@ -15,13 +15,13 @@ LAG_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.
 
 
 class LagStatistics(Struct, frozen=True):
-    """What was measured since the start.
+    """Measurements since the start.
 
     Attributes:
-        counts: how many times the task was at most so late, by LAG_BOUNDS_S; the last counts the worse ones.
-        lag_s: all of it together, seconds.
-        lag_s_max: the worst.
-        tasks: of the event loop, now.
+        counts: number of delays up to each bound of LAG_BOUNDS_S; the last counts the longer ones.
+        lag_s: sum of all delays, seconds.
+        lag_s_max: the longest delay.
+        tasks: tasks of the event loop, now.
     """
 
     counts: tuple[int, ...]
@@ -49,6 +49,6 @@ class LoopLag:
             self._lag_s_max = max(self._lag_s_max, lag_s)
 
     def statistics(self) -> LagStatistics:
-        """Counters, and the number of tasks; asked within the event loop."""
+        """Counts, and the number of tasks; to be called within the event loop."""
         tasks = trio.lowlevel.current_statistics().tasks_living
         return LagStatistics(tuple(self._counts), self._lag_s, self._lag_s_max, tasks)

@@ -72,7 +72,7 @@ class Metrics:
 
 
 class _One(Collector):
-    """A registry of one family, as `generate_latest` wants it."""
+    """A registry of one family, the form that `generate_latest` takes."""
 
     def __init__(self, family: Metric) -> None:
         self._family = family
