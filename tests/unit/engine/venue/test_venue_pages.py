@@ -85,6 +85,6 @@ def test_examples_are_whole_answers(text: str, struct: type[msgspec.Struct]) -> 
 def test_where_a_pair_stands_and_what_came_of_a_firm_quote_is_said() -> None:
     page = (DOCS / "venue.md").read_text(encoding="utf-8")
     assert first_column("Standing |", page) == {standing.value for standing in PairStanding}
-    assert first_column("Fault | The maker's |", page) == {fault.value for fault in FirmFault}
+    assert first_column("Fault | Counts against the maker |", page) == {fault.value for fault in FirmFault}
     against = [line.split("|")[1] for line in page.splitlines() if "| yes |" in line]
     assert set(re.findall(r"`([^`]+)`", " ".join(against))) == AGAINST_MAKER
