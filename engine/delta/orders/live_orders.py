@@ -91,6 +91,14 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
         """Hashes of the live orders that have an owner's nonce."""
         return frozenset(self._of_nonce.get((chain_id, owner, nonce32), ()))
 
+    def settlement_failed(self, live: LiveOrder) -> None:
+        """Count a settlement of an order that came to nothing."""
+        live.in_vain += 1
+
+    def begin_anew(self, live: LiveOrder) -> None:
+        """Forget the failed settlements of an order: a part of it was settled."""
+        live.in_vain = 0
+
     async def submit(
         self, row: DeltaOrderRow, document: DeltaDocument, order: SettledOrder, terms: OrderTerms
     ) -> DeltaOrderRow:

@@ -382,7 +382,7 @@ class Settling:
         """A part was settled: what failed before does not delay the next one."""
         live = self._orders.get(order_hash)
         if live is not None:
-            live.in_vain = 0
+            self._orders.begin_anew(live)
 
     def _more_to_come(self, row: DeltaOrderRow, effect: Effect) -> DeltaStep | None:
         """The settlement was read, and has not closed its order."""
@@ -410,7 +410,7 @@ class Settling:
             return failed(row, effect, payload, self._failures_max, now_ms, is_counted=is_counted)
 
         if live is not None:
-            live.in_vain += 1
+            self._orders.settlement_failed(live)
         await self._orders.step(order_hash, decide)
         if order_hash in self._runners_up:
             self._runners_up[order_hash] = [] if is_starved else waiting[1:]
