@@ -1,8 +1,8 @@
-"""The latest block and the price of gas, as they were seen last: what quotes are made with.
+"""The latest block and gas price that the venue has read from a chain; quotes are made with them.
 
-Each new head is looked at, and without one a look is taken every GAS_LOOK_S, or at once by `look_now`. A node
-that does not answer leaves what was seen before; once that is older than GAS_STALE_S there is neither a head
-nor a price, and what needs one is refused.
+The watch reads both at each new head, after GAS_LOOK_S without a head, and at once after `look_now`. If the
+node does not answer, the last reading stays in use until it is GAS_STALE_S old; after that, requests that
+need a head or a price are refused.
 
 A unit of gas costs the next block's base fee and the node's suggested tip.
 
@@ -21,12 +21,12 @@ from ..chain.port import Chain, GasFees, Header
 
 
 class GasStatistics(Struct, frozen=True):
-    """How it goes.
+    """Counters of a chain's gas watch.
 
     Attributes:
-        looks: that brought something; failures: that did not.
-        age_ms: of what was seen last; None before the first look.
-        fault: of the last look; empty where it went well.
+        looks: successful reads; failures: failed reads.
+        age_ms: age of the last reading; None before the first.
+        fault: error of the last read; empty if it succeeded.
     """
 
     looks: int
@@ -42,10 +42,9 @@ class _Seen(Struct, frozen=True):
 
 
 class GasWatch:
-    """Follows one chain.
+    """Reader of one chain's head and gas price.
 
     Args:
-        chain: it.
         wall_ms: the wall clock, Unix milliseconds.
     """
 
@@ -56,20 +55,20 @@ class GasWatch:
         self._looks = 0
         self._failures = 0
         self._fault = ""
-        self._turn = trio.CancelScope()  # of a look and of the wait for the next one
+        self._turn = trio.CancelScope()  # spans a read and the wait for the next read
 
     @property
     def head(self) -> Header:
         """The latest block.
 
         Raises:
-            ServiceUnavailable: the last look that brought one is too long ago.
+            ServiceUnavailable: the last successful read is older than GAS_STALE_S.
         """
         return self._fresh().head
 
     @property
     def fees(self) -> GasFees:
-        """What a unit of gas costs.
+        """Price of a unit of gas: base fee and tip.
 
         Raises:
             ServiceUnavailable: as `head`.
@@ -78,7 +77,7 @@ class GasWatch:
 
     @property
     def gas_price_wei(self) -> int:
-        """Base fee and tip together.
+        """Sum of base fee and tip, wei per unit of gas.
 
         Raises:
             ServiceUnavailable: as `head`.
@@ -88,16 +87,16 @@ class GasWatch:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether there is a head."""
+        """Whether the last reading is recent enough to be used."""
         return self._last is not None and self._age_ms(self._last) <= GAS_STALE_S * 1_000
 
     def statistics(self) -> GasStatistics:
-        """See GasStatistics."""
+        """Counters and age of the last reading."""
         age_ms = None if self._last is None else self._age_ms(self._last)
         return GasStatistics(self._looks, self._failures, age_ms, self._fault)
 
     async def run(self) -> NoReturn:
-        """Look, and wait for the next head; never ends by itself."""
+        """Read head and gas price at every new head, until cancelled."""
         while True:
             with trio.CancelScope() as self._turn:
                 done = await self._look()
@@ -108,7 +107,7 @@ class GasWatch:
                         await trio.sleep_forever()
 
     def look_now(self) -> None:
-        """Begin a new look at once: nodes answer again, and perhaps not what they were asked before."""
+        """Begin a new read at once: after an outage, a node may never answer the read under way."""
         self._turn.cancel()
 
     async def _look(self) -> bool:

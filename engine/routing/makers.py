@@ -1,9 +1,9 @@
-"""The makers of one chain, opened: what keeps their books, what asks them, and what finds routes over both.
+"""The makers of one chain, opened: feeds of their books, clients for firm quotes, and the routing over both.
 
     settings of makers  -->  feeds -> index -> pathfinder, prices in dollars
                         '->  firm clients, health -> desk
 
-Whoever opens them has the feeds and the gas watch run (`start`).
+The caller of `open_makers` starts the feeds and the gas watch (`start`).
 """
 
 from collections.abc import Callable, Mapping
@@ -41,17 +41,17 @@ from .gas_watch import GasWatch
 from .search.pathfinder import Pathfinder
 from .served import ConfiguredChain
 
-_CONNECTIONS_MAX = 4  # of one maker's polls on one chain: one for each resource
+_CONNECTIONS_MAX = 4  # for a maker's polls on one chain: a connection for each resource
 _ANSWER_LIMITS = Http1Limits(body_bytes_max=limits.MAKER_JSON_BYTES_MAX)
 
 
 class MakersOpening(Struct, frozen=True):
-    """What makers are opened with, on whichever chain.
+    """Inputs for opening makers, the same for every chain.
 
     Attributes:
-        field: of the settings that name them.
+        field: settings path of the table of makers.
         makers: by name.
-        blacklist_s: an address that a maker blacklisted is not sent to it for so long.
+        blacklist_s: seconds for which an address blacklisted by a maker is not sent to it again.
         wall_ms: Unix milliseconds.
         random: for jitter.
     """
@@ -66,10 +66,10 @@ class MakersOpening(Struct, frozen=True):
 
 
 class OpenMakers(Struct, frozen=True):
-    """The makers of one chain, and what is built on them.
+    """The makers of one chain, with the pathfinder and the firm-quote desk over them.
 
     Attributes:
-        feeds: maker -> what keeps its books here.
+        feeds: maker -> the feed of its books on this chain.
     """
 
     index: PairIndex
@@ -87,7 +87,7 @@ class OpenMakers(Struct, frozen=True):
             nursery.start_soon(feed.run)
 
     def barred(self, *users: bytes, now_ms: int) -> frozenset[str]:
-        """Makers that have blacklisted one of these addresses, or that the operator has excluded."""
+        """Makers that have blacklisted any of these addresses, or that the operator has excluded."""
         return frozenset(
             maker
             for maker, feed in self.feeds.items()
@@ -102,10 +102,10 @@ def nodes_of(
     folder: Path,
     chains: Mapping[int, Chain],
 ) -> dict[int, NodeSettings]:
-    """The nodes of the chains that are not given, with what their settings refer to.
+    """Node settings, secrets resolved, of the served chains that `chains` lacks.
 
     Raises:
-        ConfigError: names the setting that leads nowhere.
+        ConfigError: names the setting whose file or variable is missing.
     """
     return {
         chain_id: revealed(one.settings.node, f"{one.field}.node", environ, folder)
@@ -117,7 +117,7 @@ def nodes_of(
 async def open_chains(
     owned: AsyncExitStack, nodes: Mapping[int, NodeSettings], chains: Mapping[int, Chain]
 ) -> dict[int, Chain]:
-    """The given chains, and those behind nodes, whose connections are closed with `owned`."""
+    """The given chains and a client per node; the clients' connections are closed with `owned`."""
     found = dict(chains)
     for chain_id, node in nodes.items():
         found[chain_id] = await owned.enter_async_context(RpcChain.open(chain_id, node, known_errors()))
@@ -130,7 +130,7 @@ async def open_makers(
     """Open a chain's makers; their connections are closed with `owned`.
 
     Raises:
-        ConfigError: a maker's secret is not of its encoding.
+        ConfigError: a maker's secret does not decode.
     """
     index, at = PairIndex(), served.addresses
     firm = opening.firm
@@ -193,13 +193,13 @@ async def open_makers(
 
 
 def request_signer(field: str, credentials: MakerCredentials | None) -> RequestSigner | None:
-    """What signs the requests to somebody; None where nothing is signed.
+    """Signer of the requests to a server; None without credentials: the requests are unsigned.
 
     Args:
-        field: of the settings.
+        field: settings path of the credentials.
 
     Raises:
-        ConfigError: the secret is not of its encoding.
+        ConfigError: the secret does not decode.
     """
     if credentials is None:
         return None

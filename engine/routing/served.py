@@ -1,10 +1,9 @@
-"""From settings to the chains that are traded on: addresses found, tokens listed, makers placed. Pure.
+"""From settings to the served chains: addresses found, tokens listed, makers placed. Pure.
 
 A chain is served when it has a role (`market`, `delta`) and a node. Contract addresses that the settings lack
-are those of contracts.json in the state directory, where `cambist devnet` and `cambist contracts deploy` have
-written them.
+come from contracts.json in the state directory, written by `cambist devnet` and `cambist contracts deploy`.
 
-A shipped chain without a node is not served and is no error; with a maker placed on it, it is one.
+A shipped chain without a node is not served; that is an error only if a maker is placed on the chain.
 
 Source: choices.md#chains-and-tokens; spec 1.3.6 and 1.3.7.
 Choice: A chain is served if it is configured with that role and a node, and with a relayer for Delta; else it
@@ -41,14 +40,14 @@ _NEEDED_BY = {"market": "router", "delta": "delta_contract"}
 
 
 class ConfiguredChain(Struct, frozen=True):
-    """One chain, as far as settings tell.
+    """A served chain, as the settings describe it.
 
     Attributes:
-        field: its place in the settings.
-        settings: with the addresses of the book where the operator has set none, and with checksums.
-        addresses: by setting, 20 bytes; empty where there is none.
+        field: settings path of the chain.
+        settings: with checksummed addresses; unset addresses are filled from contracts.json.
+        addresses: by setting, 20 bytes; empty if unknown.
         listed: the operator's tokens.
-        stables: those worth one dollar.
+        stables: addresses of the tokens that count as a dollar.
         makers: by name.
     """
 
@@ -63,7 +62,7 @@ class ConfiguredChain(Struct, frozen=True):
 
     @property
     def decimals(self) -> dict[bytes, int]:
-        """Of the listed tokens, by address."""
+        """Decimals of the listed tokens, by address."""
         return {parse_address(token.address, "address"): token.decimals for token in self.listed}
 
 
@@ -74,15 +73,15 @@ def served_chains(
     reachable: Collection[int] = (),
     field: str = "venue.makers",
 ) -> dict[int, ConfiguredChain]:
-    """The chains by id.
+    """The served chains by id.
 
     Args:
         makers: by name, as the settings have them in `field`.
         book: contracts.json.
-        reachable: chains that need no node of the settings.
+        reachable: ids of chains that need no node in the settings.
 
     Raises:
-        ConfigError: names the setting that is wrong.
+        ConfigError: names the wrong setting.
     """
     served = {
         chain_id: _served(settings, makers, chain_id, chain, book.chains.get(str(chain_id)))

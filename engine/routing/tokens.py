@@ -1,4 +1,4 @@
-"""The listed tokens of one chain: what may be traded, by address or by symbol. Pure.
+"""The listed tokens of one chain, found by address or by symbol; only listed tokens are traded. Pure.
 
 Source: spec 1.13.2 and 1.13.3, 1.25.6.
 Choice: A token is supported if the operator lists it; a token that only a maker names is not routed.
@@ -20,12 +20,12 @@ NATIVE_DECIMALS = 18
 
 
 class ListedToken(Struct, frozen=True):
-    """One token.
+    """A token of one chain that may be traded.
 
     Attributes:
         address: 20 bytes; the placeholder's for the native token.
-        routed: the ERC-20 contract that books are of: the wrapped form for the native token.
-        text: address as it is written in answers.
+        routed: the ERC-20 contract whose books are used: the wrapped form for the native token.
+        text: address as answers write it.
         listed: the operator's entry; None for the native token.
     """
 
@@ -41,8 +41,8 @@ class TokenTable:
     """Tokens of a chain.
 
     Args:
-        tokens: those of the settings that are of this chain.
-        wrapped_native: 20 bytes; empty where the chain has none configured: then it has no native token here.
+        tokens: the chain's tokens in the settings.
+        wrapped_native: 20 bytes; empty if not configured: the chain's native token is not traded then.
     """
 
     def __init__(self, tokens: Iterable[TokenSettings], wrapped_native: bytes, native_symbol: str) -> None:
@@ -69,12 +69,12 @@ class TokenTable:
         """The token that a request names, by address or symbol.
 
         Args:
-            decimals: what the request says of it; None for nothing.
+            decimals: the token's decimals by the request; None if the request does not name them.
 
         Raises:
             InvalidToken: no address, zero, or the placeholder in another spelling.
             TokenNotSupported: not listed.
-            NoRoute: its decimals are others (choices.md#quotes-and-routes).
+            NoRoute: the request's decimals differ from the listed (choices.md#quotes-and-routes).
         """
         found = self._by_symbol.get(text)
         if found is None:

@@ -1,11 +1,11 @@
-"""Tells one maker on one chain of its faults and refusals, where its operator wants to hear: POST to its URL.
+"""Notices of faults and refusals to one maker on one chain: POST to its `notify_url`, where it has one.
 
-    fault -> a bounded queue, the oldest goes first -> all that wait in one request, signed as a firm quote's
+    fault -> a bounded queue, which drops its oldest -> one request with all that wait, signed as a quote's
 
-A notice is sent once; one that is not taken is lost, and stands in GET /makers/scores all the same. A slow
-maker delays nobody.
+A notice is sent once; a notice that the maker does not take is lost, and still stands in GET /makers/scores.
+A slow maker delays no other maker and no swap.
 
-The answer is not read but for its status.
+Only the status of the answer is read.
 
 Source: spec 3.10.
 """
@@ -25,14 +25,14 @@ from ....feeds.net.signed_client import SignedClient
 
 
 class FaultNotices:
-    """One maker's.
+    """Fault notices of one maker.
 
     Args:
         network: chain id.
         client: open while `run` runs.
 
     Attributes:
-        taken, lost: faults.
+        taken, lost: counts of faults that the maker has taken, and that were dropped or refused.
     """
 
     def __init__(self, maker: str, network: int, client: SignedClient) -> None:
@@ -44,7 +44,7 @@ class FaultNotices:
         self.taken = self.lost = 0
 
     def tell(self, told: FaultTold) -> None:
-        """Have the maker told, soon."""
+        """Queue a fault for the next request to the maker."""
         self.lost += len(self._waiting) == MAKER_FAULTS_WAITING_MAX
         self._waiting.append(fault_of(told))
         self._is_wanted.set()
@@ -67,7 +67,7 @@ class FaultNotices:
 
 
 def fault_of(told: FaultTold) -> MakerFault:
-    """A fault as it is told to others."""
+    """A fault in its wire form."""
     return MakerFault(
         told.at_ms, told.fault.value, to_checksum(told.src), to_checksum(told.dest), told.detail
     )

@@ -1,4 +1,4 @@
-"""From an indicative plan to signed fills: asks the makers, checks what they sign, replaces those who fail.
+"""From an indicative plan to signed fills: asks the makers, checks their quotes, replaces failing makers.
 
     plan --> all parts are asked at once --> all filled --> arithmetic --> the limit --> the chain --> route
                  |                                              |             |             |
@@ -7,17 +7,17 @@
                  |                                    for anew              |             |
                  |-- a maker failed: its share is asked of another  <-------'-------------'
                  |-- a third of soft_s is over: of two more beside it
-                 '-- two thirds are over: of everybody who is left; all on the same pair. Where that is
-                         nobody, and where two thirds are over, the whole swap is planned anew, beside,
-                         without those who failed or let us wait
+                 '-- two thirds are over: of all makers that are left; all on the same pair. If no maker is
+                         left, or two thirds are over, the whole swap is planned anew, beside, without
+                         failed and slow makers
 
-Until soft_s somebody else may be asked; until hard_s answers are waited for; what the chain has to say comes
-after that, in a time of its own. So any number of makers may hang: one that would fill is asked in time. A
-maker that failed is not asked again for this swap. A stand-in costs the user nothing but its price, which
-keeps within the limit, or there is no route.
+Other makers may be asked until soft_s; answers are awaited until hard_s; the checks on the chain follow, with
+a time-out of their own. Hanging makers, however many, do not keep a willing maker from being asked in time. A
+failed maker is not asked again for this swap. A stand-in's price keeps the user's limit, or the desk finds no
+route.
 
-What each maker did is noted once (`firm_scores`), when the swap is settled or given up: faults of its own,
-refusals, and clean quotes, whether they were used or not. One that was cancelled has done nothing.
+Each maker's outcome is scored once (`firm_scores`), when the swap is settled or given up: its own faults,
+refusals, and clean quotes, used or not. A request that is cancelled with the swap does not count.
 
 A failing part is replaced on its own pair first, and good quotes of other parts are kept; a maker that has
 signed for the hop may be asked again. The answer of a slow maker is awaited to the end beside stand-ins, and
@@ -76,18 +76,18 @@ from .legs import Short, arranged, over_asked
 if TYPE_CHECKING:
     from ..search.pathfinder import Pathfinder
 
-_RESIZES_MAX = 2  # a hop of a purchase is asked for anew so often, because the one after it needs more
+_RESIZES_MAX = 2  # times that a swap asks for a hop anew, because the hop after it needs more
 
 
 class FirmDeskStatistics(Struct, frozen=True):
-    """One moment of a desk.
+    """Counters of a desk.
 
     Attributes:
-        under_way: swaps.
-        filled, unfilled: swaps so far that came to a route, and that did not.
-        asked: questions to makers so far.
-        stand_ins: of them, those that were asked because of others.
-        probes: questions so far to makers at rest.
+        under_way: swaps now.
+        filled, unfilled: swaps so far that ended with and without a route.
+        asked: requests to makers so far, without probes.
+        stand_ins: requests so far that stand in for a failed or slow maker; `asked` includes them.
+        probes: requests so far to makers at rest.
     """
 
     under_way: int
@@ -102,10 +102,10 @@ class FirmDesk:
     """The firm quotes of one chain.
 
     Args:
-        makers: by name: all that the index may name.
+        makers: by name; the index names no other maker.
         chain: where funds and contracts' signatures are checked.
         rfq: the RFQ contract, 20 bytes.
-        executor: the contract that fills the orders: their taker, 20 bytes.
+        executor: the contract that fills the orders, as their taker; 20 bytes.
         separator: of the RFQ contract's signing domain, 32 bytes.
         wall_ms: Unix milliseconds.
     """
@@ -137,7 +137,7 @@ class FirmDesk:
         self.asked = self.stand_ins = 0
 
     def statistics(self) -> FirmDeskStatistics:
-        """What happened so far."""
+        """Counters of this moment."""
         unfilled = self._begun - self._under_way - self._filled
         return FirmDeskStatistics(
             self._under_way, self._filled, unfilled, self.asked, self.stand_ins, self.scores.probes
@@ -156,15 +156,15 @@ class FirmDesk:
 
         Args:
             plan: of `wanted`, by the books.
-            user: who will execute the swap; 20 bytes.
+            user: address for which the quotes are asked, inside `nonceAndMeta`; 20 bytes.
             limit: raw units before fees: the least of the destination (SELL) or the most of the source (BUY).
-            held: takes every quote that a maker signs, used or not.
+            held: list to which the desk adds every signed quote, used or not, and every unanswered request.
 
         Returns:
-            A route whose amounts are to the unit what its execution brings.
+            A route whose amounts are to the unit those of its execution.
 
         Raises:
-            NoRoute: nobody signs within the limit and the time; tells of each maker why.
+            NoRoute: no quotes within the limit and the time; the message gives each maker's reason.
             ServiceUnavailable: the chain does not answer.
         """
         filling = _Filling(self, wanted, user, limit, [] if held is None else held)
@@ -185,7 +185,7 @@ class FirmDesk:
 
 
 class _Filling:
-    """One swap on its way to being signed."""
+    """A swap whose plan is being signed."""
 
     nursery: trio.Nursery
 
@@ -204,14 +204,14 @@ class _Filling:
         self._beat_at = now + FIRM_BEAT_S
         self._lag_s = 0.0
         self._asks: list[Ask] = []
-        self._ways: list[Way] = []  # in the order in which they were planned
+        self._ways: list[Way] = []  # in the order of their planning
         self._planned_without = {wanted.without}
-        self._waited_for: frozenset[str] = frozenset()  # when the swap was planned anew
+        self._waited_for: frozenset[str] = frozenset()  # makers that were slow when the swap was planned anew
         self._resizes = 0
         self._changed = trio.Event()
 
     async def beat(self) -> None:
-        """Measure when the event loop stalls: what it does not hear, no maker is late with."""
+        """Measure stalls of the event loop, which do not count as a maker's delay."""
         while True:
             await trio.sleep_until(self._beat_at)
             now = trio.current_time()
@@ -219,12 +219,12 @@ class _Filling:
             self._beat_at = now + FIRM_BEAT_S
 
     def _lag(self, now: float) -> float:
-        """Stalls so far, seconds: what every wake-up is late by is none."""
+        """Stalls so far, seconds; a wake-up that is late by up to FIRM_BEAT_S is no stall."""
         late_s = now - self._beat_at
         return self._lag_s + (late_s if late_s > FIRM_BEAT_S else 0.0)
 
     async def outcome(self, plan: RoutePlan) -> FirmRoute | RequestError:
-        """The route, or why there is none; what the makers did is told in either case."""
+        """The route, or the error without one; makers are scored in either case."""
         is_cancelled = True
         try:
             found: FirmRoute | RequestError = await self._route(plan)
@@ -249,7 +249,7 @@ class _Filling:
                 return route
 
     def _report_makers(self, *, is_cancelled: bool) -> None:
-        """Tell what each maker did."""
+        """Score each request of the swap, and add the unanswered requests to the held quotes."""
         now = trio.current_time()
         until_s = self._desk.wall_ms() // 1_000 + limits.FIRM_EXPIRY_MIN_S
         self._held += [HeldQuote(until_s) for ask in self._asks if ask.is_pending]
@@ -268,7 +268,7 @@ class _Filling:
             self._desk.scores.note(ask, fault)
 
     def _given_s(self, ask: Ask, now: float) -> float:
-        """How long an answer could have been heard."""
+        """Seconds that the maker has had for its answer, without stalls of the event loop."""
         return min(now, self._hard_at) - ask.asked_at - (self._lag(now) - ask.lag_s)
 
     # --- Asking ---------------------------------------------------------------------------------------
@@ -277,19 +277,23 @@ class _Filling:
         return trio.current_time() >= self._soft_at
 
     def _go(self, plan: RoutePlan, now: float) -> None:
-        """Set out on a way."""
+        """Begin a way for a plan."""
         way = Way(self._waited_for, has_room(plan, self._limit), [])
         self._ways.append(way)
         self._begin(way, parts_of(plan, now, self._soft_at), now)
 
     def _drop(self, way: Way, why: str) -> None:
-        """Nothing can come of a way. NoRoute where it was the last one."""
+        """Give a way up.
+
+        Raises:
+            NoRoute: it was the last way.
+        """
         self._ways.remove(way)
         if not self._ways:
             raise self._no_route(why)
 
     def _begin(self, way: Way, parts: list[FirmPart], now: float) -> None:
-        """Ask for each part the maker that it is planned for."""
+        """Ask each part's planned maker."""
         way.parts += parts
         for part in parts:
             self._try(way, part, [part.share], now)
@@ -303,7 +307,7 @@ class _Filling:
             self.nursery.start_soon(self._ask, ask)
 
     def _ask_for(self, way: Way, part: FirmPart, share: MakerShare, now: float) -> Ask:
-        """The question: for more than the need where that varies and makes the need no dearer."""
+        """A request for a share: for more than needed where the need may grow and gets hardly any dearer."""
         desk, side = self._desk, self._wanted.side
         books = desk.index.between(part.src_token, part.dest_token).values()
         live = next((live for live in books if live.maker == share.maker), None)
@@ -340,7 +344,7 @@ class _Filling:
         self._changed.set()
 
     async def _news(self) -> None:
-        """Wait until something is answered, or somebody has been waited for long enough."""
+        """Wait for an answer, or for the time at which a part may ask more makers."""
         self._changed = trio.Event()
         now = trio.current_time()
         unfilled = [part for way in self._ways for part in way.parts if not part.filled()]
@@ -351,10 +355,10 @@ class _Filling:
     # --- In a maker's place ---------------------------------------------------------------------------
 
     def _tend(self) -> None:
-        """Ask others where somebody failed or lets us wait; drop the ways on which nobody is left.
+        """Ask other makers in place of failed and slow ones; drop the ways that have no maker left.
 
         Raises:
-            NoRoute: there is no way.
+            NoRoute: no way is left.
         """
         now = trio.current_time()
         for way in tuple(self._ways):
@@ -367,10 +371,10 @@ class _Filling:
                     break
 
     def _stand_in(self, way: Way, part: FirmPart, now: float) -> bool:
-        """Ask as many others for a part as it lacks, on its own pair.
+        """Begin as many tries with other makers as a part lacks, on its own pair.
 
         Returns:
-            False where they are not enough, or there is no time: another plan is wanted.
+            False if makers or time do not suffice: the swap needs another plan.
         """
         if self._is_late():
             return False
@@ -389,7 +393,7 @@ class _Filling:
         self._try(way, part, shares, now)
 
     def _able_alone(self, way: Way, part: FirmPart) -> list[MakerShare]:
-        """Others for a part, each for all of it."""
+        """Other makers for a part, each for all of it."""
         src, dest, wanted = part.src_token, part.dest_token, self._wanted
         asked = FirmAsked(src, dest, wanted.side, _needed(part, wanted.side), self._user, self._desk.executor)
         without = self._without(way) | part.pending()
@@ -397,7 +401,7 @@ class _Filling:
         return [share for share in shares if part.may_do([share])]
 
     def _find(self, way: Way, part: FirmPart, amount: int, without: set[str]) -> RoutePlan | None:
-        """Others for a part's pair, who may share it."""
+        """A plan for a part's pair with other makers, which may share the amount."""
         wanted = SwapRequest(
             part.src_token,
             part.dest_token,
@@ -414,9 +418,9 @@ class _Filling:
         return self._wanted.without | way.without | self._failed()
 
     def _plan_anew(self, now: float) -> None:
-        """Set out on a further way without those that failed or let us wait, where there is one, and time.
+        """Begin a further way without failed and slow makers, if a plan and time for it exist.
 
-        The others go on. A plan without the same makers is not made twice, so that this comes to an end.
+        The other ways go on. No two plans leave out the same makers, so that the number of plans is finite.
         """
         if self._is_late():
             return
@@ -439,7 +443,7 @@ class _Filling:
     # --- Judging --------------------------------------------------------------------------------------
 
     async def _judged(self, way: Way) -> FirmRoute | None:
-        """The route, if it holds; else what keeps it from that is failed, replaced or dropped, and None."""
+        """The route if it passes all checks; else None, with the faulty quotes failed or the way changed."""
         asks = [ask for part in way.parts for ask in part.filled()]
         if not (_of_one_account_each(asks) and _given_once_each(asks)):
             return None
@@ -457,7 +461,7 @@ class _Filling:
         return found if all(ask.quote is not None for ask in asks) else None
 
     def _resize(self, way: Way, short: Short) -> None:
-        """Ask for a hop anew, for what is needed of it now."""
+        """Ask for a hop anew, for the amount that the hop after it needs now."""
         parts = [part for part in way.parts if (part.path, part.hop) == (short.path, short.hop)]
         self._resizes += 1
         plan = None
@@ -475,8 +479,8 @@ class _Filling:
     def _give_up_worst(self, way: Way, asks: list[Ask]) -> None:
         """Fail the quote that is worse than planned by most.
 
-        Where none is, it is the books that do not keep the limit: those that are asked beside are waited for,
-        or there is another plan.
+        If no quote is worse than planned, the books themselves break the limit: further tries under way are
+        awaited, else the swap is planned anew.
         """
         worst = max(asks, key=lambda ask: ask.loss())
         if worst.loss() > 0:
@@ -505,7 +509,7 @@ class _Filling:
 
 
 def _base_amount(live: LiveBook | None, share: MakerShare, asked: FirmAsked) -> int:
-    """Raw units of the base token that a question comes to, by the plan where it is not what is fixed."""
+    """Raw units of the base token in a request; by the plan if the request fixes the other token."""
     if live is None:
         return 0
     gives_base = asked.src_token == live.base
@@ -515,12 +519,16 @@ def _base_amount(live: LiveBook | None, share: MakerShare, asked: FirmAsked) -> 
 
 
 def _needed(part: FirmPart, side: Side) -> int:
-    """What a part was planned for, raw units of the side that is fixed."""
+    """Planned amount of a part, raw units of the fixed side."""
     return part.share.src_amount if side is Side.SELL else part.share.dest_amount
 
 
 def _of_one_account_each(asks: list[Ask]) -> bool:
-    """Fail the quotes of a maker that are of another account than its first."""
+    """Fail the quotes of a maker that name another account than its first quote.
+
+    Returns:
+        Whether no quote failed.
+    """
     accounts: dict[str, bytes] = {}
     is_whole = True
     for ask in asks:
@@ -532,7 +540,11 @@ def _of_one_account_each(asks: list[Ask]) -> bool:
 
 
 def _given_once_each(asks: list[Ask]) -> bool:
-    """Fail the quotes of an order that stands in another quote already: it is filled once."""
+    """Fail the quotes whose order another quote holds already: an order is filled once.
+
+    Returns:
+        Whether no quote failed.
+    """
     seen: set[bytes] = set()
     is_whole = True
     for ask in asks:

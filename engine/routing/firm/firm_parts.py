@@ -1,10 +1,10 @@
-"""The parts of a swap that makers are asked for, and how far each has come. Pure.
+"""The parts of a swap that makers are asked to sign, and the state of each. Pure.
 
     RoutePlan --> Way --> Part: one maker's share of one hop --> tries, the first is that maker's own
                                                                 a try: asks that together give the whole part
 
-A part is filled when all asks of one try brought quotes, and nothing can come of it when every try has an ask
-that failed. How many tries it has that may still come to something depends on how long it has waited:
+A part is filled when all asks of one of its tries have quotes, and is lost when every try has a failed ask.
+The number of tries under way at once grows with the part's waiting time:
 
     at first           one
     from beside_at     1 + BESIDE
@@ -29,23 +29,23 @@ from ..search.plan import HopPlan, MakerShare, RoutePlan
 from .firm_route import SignedFill
 from .legs import FirmLeg
 
-PATIENCES = 3  # into which the time is divided in which others may be asked
+PATIENCES = 3  # equal parts of `soft_s`; more makers are asked after the first and the second
 BESIDE = 2  # makers that are asked beside the first, before all are
-OVER_ASK_COST_BPS = 1  # by which what is needed may get dearer because more is asked for
+OVER_ASK_COST_BPS = 1  # by which the needed amount may get dearer because more than it is asked for
 
 
 class Ask(Struct, eq=False):
-    """One question to one maker.
+    """A request for a firm quote to one maker.
 
     Attributes:
-        share: what the plan expects of it.
-        shown: what the maker's book said to the same question; None where it was not that deep.
-        base_amount: raw units of the pair's base token that it comes to by the book; 0 where there is none.
-        asked_at: when its time began, on the clock of the tasks, seconds; the question goes out at once then.
-        lag_s: by which that clock's wake-ups had come late until then, for this swap.
-        quote: the answer, as long as nothing is found wrong with it.
-        is_drifted: it is much worse than the book.
-        failure: why it is of no use.
+        share: amounts that the plan expects of the maker.
+        shown: the other amount by the maker's book for the same request; None if the book was not that deep.
+        asked_at: time of the request, trio seconds.
+        lag_s: the event loop's stalls for this swap until `asked_at`, seconds.
+        base_amount: raw units of the pair's base token in the request; 0 if the maker had no live book.
+        quote: the answer, until a check fails.
+        is_drifted: the quote is much worse than the book.
+        failure: reason why the request came to nothing.
     """
 
     maker: str
@@ -60,37 +60,41 @@ class Ask(Struct, eq=False):
     failure: FirmFailure | None = None
 
     def fail(self, failure: FirmFailure) -> None:
-        """It is of no use, whatever it brought."""
+        """Record the failure and discard the quote, if any."""
         self.failure, self.quote = failure, None
 
     @property
     def is_pending(self) -> bool:
-        """No answer yet."""
+        """Whether the maker has not answered yet."""
         return self.quote is None and self.failure is None
 
     @property
     def order(self) -> RfqOrder:
-        """Of the quote. ValueError where there is none."""
+        """Order of the quote.
+
+        Raises:
+            ValueError: the ask holds no quote.
+        """
         if self.quote is None:
             raise ValueError(f"{self.maker} has signed nothing")
         return self.quote.order
 
     def rate(self) -> Fraction:
-        """Of the quote: what comes out for a unit that goes in."""
+        """Rate of the quote: destination units for a source unit."""
         return Fraction(self.order.maker_amount, self.order.taker_amount)
 
     def loss(self) -> Fraction:
-        """By which part the quote is worse than the plan; negative where it is better."""
+        """Fraction by which the quote is worse than the plan; negative if it is better."""
         return 1 - self.rate() * Fraction(self.share.src_amount, self.share.dest_amount)
 
 
 class HeldQuote(Struct, frozen=True):
-    """A quote for which a maker holds back stock, as far as anybody knows.
+    """A quote for which the maker may still hold back stock.
 
     Attributes:
-        maker: account, 20 bytes; digest32: of the order. Both empty where no answer was heard.
+        expiry_s: Unix seconds; at most VENUE_UNFILLED_S_MAX from the signature.
+        maker: account, 20 bytes; digest32: of the order. Both are empty if the maker's answer did not arrive.
         amount: raw units that the maker gives.
-        expiry_s: Unix seconds; of one that holds for longer, VENUE_UNFILLED_S_MAX from its signature.
     """
 
     expiry_s: int
@@ -100,14 +104,14 @@ class HeldQuote(Struct, frozen=True):
 
 
 class FirmPart(Struct, eq=False):
-    """One maker's share of a hop.
+    """A maker's share of a hop.
 
     Attributes:
-        path, hop: where it stands.
-        is_exact: what is asked for is to the unit what will be filled.
-        beside_at, everybody_at: when further tries are begun although nothing has failed.
-        tries: in the order in which they were begun.
-        to_beat: a rate that the user's limit does not allow: a stand-in promises more.
+        path, hop: position of the hop in the plan.
+        is_exact: the amount of the hop is fixed, so that the request is never for more.
+        beside_at, everybody_at: trio seconds from which further tries begin although none has failed.
+        tries: in their order of beginning.
+        to_beat: best rate that broke the user's limit; a stand-in must promise more. None if none did.
     """
 
     path: int
@@ -122,7 +126,7 @@ class FirmPart(Struct, eq=False):
     to_beat: Fraction | None = None
 
     def filled(self) -> tuple[Ask, ...]:
-        """The first try that is complete; empty where none is."""
+        """Asks of the first complete try; empty if no try is complete."""
         for asks in self.tries:
             if all(ask.quote is not None for ask in asks):
                 return asks
@@ -130,11 +134,11 @@ class FirmPart(Struct, eq=False):
 
     @property
     def alive(self) -> int:
-        """Tries that can still be completed."""
+        """Number of tries without a failed ask."""
         return sum(all(ask.failure is None for ask in asks) for asks in self.tries)
 
     def lacking(self, now: float) -> int:
-        """How many tries are to be begun."""
+        """Number of tries to begin now."""
         if self.filled():
             return 0
         if now >= self.everybody_at:
@@ -142,17 +146,17 @@ class FirmPart(Struct, eq=False):
         return max(1 + BESIDE * (now >= self.beside_at) - self.alive, 0)
 
     def pending(self) -> set[str]:
-        """Makers that have not answered."""
+        """Names of makers that have not answered."""
         return {ask.maker for asks in self.tries for ask in asks if ask.is_pending}
 
     def raise_bar(self, asks: Sequence[Ask]) -> None:
-        """What these signed does not keep the user's limit."""
+        """Require a better rate of stand-ins than these asks', which break the user's limit."""
         given = sum(ask.order.maker_amount for ask in asks)
         rate = Fraction(given, sum(ask.order.taker_amount for ask in asks))
         self.to_beat = max(self.to_beat or rate, rate)
 
     def may_do(self, shares: Iterable[MakerShare]) -> bool:
-        """Whether others promise more than what the user's limit did not allow."""
+        """Whether these shares promise a better rate than `to_beat`."""
         if self.to_beat is None:
             return True
         src, dest = sum(share.src_amount for share in shares), sum(share.dest_amount for share in shares)
@@ -160,11 +164,11 @@ class FirmPart(Struct, eq=False):
 
 
 class Way(Struct, eq=False):
-    """One plan of the whole swap, on its way to being signed.
+    """A plan of the whole swap, whose parts are being signed.
 
     Attributes:
-        without: makers that it does not ask, because others waited for them.
-        has_room: for what asking for more than the need may cost.
+        without: slow makers that this way does not ask.
+        has_room: the user's limit leaves room for the cost of asking for more than needed.
     """
 
     without: frozenset[str]
@@ -173,15 +177,16 @@ class Way(Struct, eq=False):
 
     @property
     def is_filled(self) -> bool:
-        """Whether each part is."""
+        """Whether each part is filled."""
         return all(part.filled() for part in self.parts)
 
 
 def parts_of(plan: RoutePlan, now: float, soft_at: float) -> list[FirmPart]:
-    """One part for each share of a plan.
+    """A part for each share of a plan.
 
     Args:
-        soft_at: until when others may be asked, on the clock of `now`.
+        now: trio seconds.
+        soft_at: trio seconds until which other makers may be asked.
     """
     return [
         part
@@ -196,7 +201,7 @@ def parts_of(plan: RoutePlan, now: float, soft_at: float) -> list[FirmPart]:
 def parts_of_hop(
     hop: HopPlan, path: int, number: int, now: float, soft_at: float, *, is_exact: bool
 ) -> list[FirmPart]:
-    """One part for each share of a hop."""
+    """A part for each share of a hop."""
     patience_s = (soft_at - now) / PATIENCES
     looks = now + patience_s, now + 2 * patience_s
     return [
@@ -207,7 +212,7 @@ def parts_of_hop(
 def able_alone(
     books: Iterable[LiveBook], asked: FirmAsked, only: frozenset[str] | None, without: Container[str]
 ) -> list[MakerShare]:
-    """The makers that give all that is asked for alone, by their books; the best first.
+    """Makers whose books alone hold the whole requested amount; the best rate first.
 
     Args:
         only, without: names of makers; None for any.
@@ -238,8 +243,8 @@ def indicative_within(plan: RoutePlan, limit: int) -> bool:
 
 
 def has_room(plan: RoutePlan, limit: int) -> bool:
-    """Whether a plan keeps the user's limit, by the books, if each hop that is asked for more than is needed
-    gets dearer by OVER_ASK_COST_BPS, and each fill of the last one by a unit.
+    """Whether a plan keeps the user's limit, by the books, if each hop that is asked for more than needed
+    gets dearer by OVER_ASK_COST_BPS, and each fill of the hops with the free amount by a unit.
     """
     hops = max(len(path.hops) for path in plan.paths) - 1
     ends = [path.hops[-1 if plan.side is Side.SELL else 0] for path in plan.paths]
@@ -256,7 +261,7 @@ def is_as_cheap(asked: FirmAsked, shown: int, wider: FirmAsked, shown_wider: int
     """Whether a part of a wider order is, but for OVER_ASK_COST_BPS, as good as an order of that part alone.
 
     Args:
-        shown, shown_wider: what the maker's book says to each.
+        shown, shown_wider: the other amount of each by the maker's book.
     """
     if asked.side is Side.SELL:
         lost = shown - mul_div_down(asked.amount, shown_wider, wider.amount)

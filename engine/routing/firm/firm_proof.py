@@ -1,13 +1,10 @@
-"""What only the chain can say of firm quotes: whether a contract signed, whether an order is still open, and
-whether the makers can pay.
+"""Checks of firm quotes on the chain: contract signatures, open orders, and the makers' funds.
 
-A quote is of an order that nobody has seen yet: one that was filled or cancelled before is signed as well as
-any other, and costs its maker nothing.
+A quote's order must be new to the RFQ contract: a filled or cancelled order carries a valid signature too and
+costs its maker nothing.
 
-What one account gives of one token is summed over all its quotes. Balance and allowance of all of them are
-read in one batched call at a pinned block.
-
-Funds of exactly the order's amount suffice.
+The amounts that an account gives of a token are summed over all its quotes. All balances and allowances are
+read in one batched call at a pinned block. Funds of exactly the sum suffice.
 
 Source: spec 3.5.9 to 3.5.12; EIP-1271; interop.md section 4; ARCHITECTURE.md, "Firm quotes".
 Choice: A maker may show the same funds on all its pairs; a quote is its fault only where the funds do not
@@ -33,17 +30,19 @@ from ...chain.port import Chain, EthCall
 from .firm_parts import Ask
 
 _NEVER_SEEN = bytes(32)
-_TRUE = b"\1"  # what a token says that returns nothing
+_TRUE = b"\1"  # stands for the empty answer of a token whose transfers return nothing
 
 
 async def prove(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
-    """Fail the asks whose quote would not be filled. Each has a quote.
+    """Fail the asks whose quote the chain would not fill.
 
     Args:
         rfq: the contract that fills the orders and takes the makers' tokens.
+        asks: asks that hold a quote.
 
     Raises:
-        ServiceUnavailable: the chain does not answer, or makes no sense; nothing was failed then.
+        ServiceUnavailable: the chain does not answer, or its answer makes no sense; asks that failed by then
+            stay failed.
     """
     try:
         with trio.fail_after(FIRM_CHAIN_S):
@@ -55,7 +54,7 @@ async def prove(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
 
 
 async def _ask_contracts(chain: Chain, rfq: bytes, asks: Iterable[Ask]) -> None:
-    """Ask makers' contracts for their word, as the RFQ contract will: in its name, with no more gas."""
+    """Verify contract makers' signatures as the RFQ contract will: same caller, same gas limit."""
     unproven = [(ask, ask.quote) for ask in asks if ask.quote is not None and not ask.quote.is_proven]
     if not unproven:
         return
@@ -74,9 +73,9 @@ async def _ask_contracts(chain: Chain, rfq: bytes, asks: Iterable[Ask]) -> None:
 
 
 async def _look_for_traces(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
-    """Fail what the RFQ contract has seen before, and what a token would not let it take.
+    """Fail orders that were filled or cancelled before, and orders whose maker token refuses the transfer.
 
-    An answer of the RFQ contract that makes no sense counts as seen.
+    A malformed answer of the RFQ contract counts as filled.
     """
     orders = [(ask.order, ask.quote.digest32) for ask in asks if ask.quote is not None]
     seen = [EthCall(rfq, remaining(order.maker, digest32)) for order, digest32 in orders]

@@ -1,6 +1,6 @@
-"""Signed fills that together make a swap: what firm quotes come to, and what the Router is told. Pure.
+"""Signed fills that together make a swap; the Router's call data is built from them. Pure.
 
-Hops stand in the order in which they are executed: path after path, each from the source to the destination.
+Hops stand in their order of execution: path after path, each from the source to the destination.
 """
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ from ....codecs.messages.vocabulary import Side
 
 
 class SignedFill(Struct, frozen=True):
-    """One maker's firm quote, checked."""
+    """A checked firm quote of a maker."""
 
     maker: str
     order: RfqOrder
@@ -18,11 +18,11 @@ class SignedFill(Struct, frozen=True):
 
 
 class FilledHop(Struct, frozen=True):
-    """One pair of one path; the fills are tried in turn.
+    """A hop of a path: a pair of tokens, whose fills are tried in turn.
 
     Attributes:
-        taker_amount: raw units of the source that it sells; 0 sells all that is there.
-        maker_amount: raw units of the destination that it buys; 0 where it sells.
+        taker_amount: raw units of the source that the hop sells; 0 sells the whole balance, or the hop buys.
+        maker_amount: raw units of the destination that the hop buys; 0 if the hop sells.
     """
 
     src_token: bytes
@@ -36,9 +36,9 @@ class FirmRoute(Struct, frozen=True):
     """A swap that can be executed as it stands.
 
     Attributes:
-        src_amount, dest_amount: what goes in and comes out of the hops by the signed orders, before fees of
-            partners and taxes of tokens.
-        expiry_s: of the order that expires first, Unix seconds.
+        src_amount, dest_amount: raw units into and out of the hops by the signed orders, before partner fees
+            and token taxes.
+        expiry_s: earliest expiry among the orders, Unix seconds.
     """
 
     side: Side

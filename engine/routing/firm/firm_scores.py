@@ -1,14 +1,14 @@
-"""What makers did, swap by swap, and what follows: rests, bounds of size, probes, and a line in the log.
+"""Scores of makers, swap by swap, and their effects: rests, bounds of size, probes, and a line in the log.
 
-    a fault      counted; too many of them, and the pair or the maker rests (feeds.maker_health)
-    blacklisted  most of the last askers: the maker rests
-    a refusal    bounds what is asked for in that direction (feeds.size_bounds)
+    a fault      counts; after too many, the pair or the maker rests (feeds.maker_health)
+    blacklisted  the maker rests once it has blacklisted most of the last users
+    a refusal    bounds the size of requests in that direction (feeds.size_bounds)
     clean        widens that bound again
-    at rest      a quarter of the rest over: the question that failed is asked once more, for a tenth of its
-                 amount; the same at half and at three quarters. A good answer ends the rest
+    at rest      after a quarter of the rest, the failed request is sent again for a tenth of its amount;
+                 again after a half and three quarters. A good answer ends the rest
 
-A probe is of the user who asked last, so that a maker cannot tell it from any other question. Its quote is
-not used, and counts neither way.
+A probe names the user of the failed request, so that a maker cannot tell it from a real request. Its quote is
+not used, and does not count for or against the maker.
 
 Source: ARCHITECTURE.md, "Firm quotes".
 """
@@ -32,14 +32,14 @@ from ....feeds.remarks import Remarks
 from .fault_notices import FaultNotices
 from .firm_parts import Ask
 
-PROBES = 4  # parts of a rest, after each of which but the last there is a probe
-PROBE_PART = 10  # of the amount that failed
+PROBES = 4  # parts of a rest; a probe follows each part but the last
+PROBE_PART = 10  # a probe asks for the failed amount divided by this
 
 _log = structlog.get_logger("cambist.venue")
 
 
 class FirmMaker(Struct, frozen=True):
-    """One maker on the desk's chain."""
+    """A maker on the desk's chain: client, health, cached books and fault notices."""
 
     client: FirmClient
     health: MakerHealth
@@ -48,11 +48,11 @@ class FirmMaker(Struct, frozen=True):
 
 
 class _Rest(Struct):
-    """A pair of a maker's at rest.
+    """A rest of one maker's pair.
 
     Attributes:
-        asked: the question that failed.
-        every_ms: between two probes.
+        asked: the failed request.
+        every_ms: time between two probes.
         next_ms, until_ms: Unix milliseconds of the next probe, and of the end.
     """
 
@@ -63,16 +63,16 @@ class _Rest(Struct):
 
 
 class FirmScores:
-    """The makers of one chain, as a desk knows them.
+    """Scores of the makers of one chain.
 
     Args:
         makers: by name.
         digest_of: order -> digest32, as for `check_firm`.
-        hard_s: that a probe waits for its answer.
+        hard_s: seconds that a probe waits for its answer.
         wall_ms: Unix milliseconds.
 
     Attributes:
-        probes: so far.
+        probes: probes sent so far.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class FirmScores:
         self.probes = 0
 
     def note(self, ask: Ask, fault: FirmFault | None) -> None:
-        """What came of a question; None for a clean quote."""
+        """Score the outcome of a request to a maker; a `fault` of None means a clean quote."""
         maker, now_ms = self._makers[ask.maker], self._wall_ms()
         src, dest = ask.asked.src_token, ask.asked.dest_token
         rests = maker.health.record(src, dest, fault, now_ms)
@@ -123,7 +123,7 @@ class FirmScores:
                 maker.cache.bound(src, dest, bound.amount, bound.until_ms)
 
     def release(self, name: str) -> None:
-        """Forget all that a maker did."""
+        """Forget a maker's scores, rests and bounds."""
         maker = self._makers[name]
         maker.health.release()
         maker.cache.free(self._wall_ms())
@@ -131,7 +131,7 @@ class FirmScores:
             del self._rests[key]
 
     async def run(self) -> None:
-        """Probe pairs at rest, and tell makers of their faults, until cancelled."""
+        """Probe pairs at rest and send fault notices, until cancelled."""
         async with trio.open_nursery() as nursery:
             for maker in self._makers.values():
                 if maker.notices is not None:
@@ -145,7 +145,7 @@ class FirmScores:
     def _due(self) -> list[tuple[tuple[str, bytes, bytes], _Rest]]:
         """Rests that are due for a probe, at most MAKER_PROBES_MAX.
 
-        Those that are over, or of makers that are left out, are forgotten.
+        Rests that are over, and rests of makers that the operator excludes, are forgotten.
         """
         now_ms = self._wall_ms()
         for key, rest in tuple(self._rests.items()):
@@ -178,7 +178,7 @@ def _logged(name: str) -> Callable[[str], object]:
 
 
 def _detail(ask: Ask, fault: FirmFault) -> str:
-    """Its kind, what was expected and what came, and in whose favour that is."""
+    """Text of a fault for notices and the log: its kind, the expected and the signed amount."""
     if ask.failure is not None:
         told = str(ask.failure)
     elif ask.quote is not None:

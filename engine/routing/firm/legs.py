@@ -1,20 +1,19 @@
-"""What firm quotes come to when they are executed: the RFQ contract's arithmetic, hop after hop. Pure.
+"""Amounts of firm quotes in execution: the RFQ contract's arithmetic, hop after hop. Pure.
 
-    a hop that sells    tryBatchFillOrderTakerAmount: each order takes what is left, up to its takerAmount,
-                        and gives floor(takerFill * makerAmount / takerAmount); one that would give 0 is
+    a hop that sells    tryBatchFillOrderTakerAmount: each order takes the amount left, up to its takerAmount,
+                        and gives floor(takerFill * makerAmount / takerAmount); an order that would give 0 is
                         passed over
-    a hop that buys     tryBatchFillOrderMakerAmount: each order gives what is still missing, up to its
+    a hop that buys     tryBatchFillOrderMakerAmount: each order gives the amount still missing, up to its
                         makerAmount, for ceil(makerFill * takerAmount / makerAmount)
 
-A sale is followed from its source: what a hop gives is what the next one sells. Where that one cannot take
-all of it, it sells what it can, and the rest goes to the caller. A purchase is followed from its destination:
-what a hop pays is what the one before has to buy; where that one cannot, the route is short.
+A sale is followed from its source: each hop sells the output of the hop before. If a hop cannot take all of
+it, the hop sells as much as it can, and the rest goes to the caller. A purchase is followed from its
+destination: each hop buys the input of the hop after; if a hop cannot, the route is short.
 
-The best price stands first in a hop, so that what was asked for beyond the need is left on the worst.
+Fills of a hop stand best price first, so that the unneeded part of the orders is left on the worst price.
 
-Guarantees: to the unit what the chain does, as long as every order is filled by nobody else before and its
-maker has the tokens. Not guaranteed: the same for amounts whose product is above 256 bits, which `firm_check`
-refuses.
+Guarantees: amounts equal the chain's to the unit if no order is filled by others before and every maker has
+the tokens. Not guaranteed: the same for amounts whose product is above 256 bits, which `firm_check` refuses.
 
 Source: engine/chain/contracts/Rfq.sol, RfqExecutor.sol and Router.sol; interop.md sections 1 and 4.
 """
@@ -41,7 +40,7 @@ class FirmLeg(Struct, frozen=True):
     """A hop with its signed orders.
 
     Attributes:
-        amount: the first leg of a sale: what is sold; the last of a purchase: what is bought; else not read.
+        amount: raw units sold by the first leg of a sale, or bought by the last of a purchase; else not read.
     """
 
     src_token: bytes
@@ -51,11 +50,11 @@ class FirmLeg(Struct, frozen=True):
 
 
 class Short(Struct, frozen=True):
-    """A leg cannot bring what the rest of its path needs.
+    """A leg that cannot fill its part of the path.
 
     Attributes:
-        path, hop: which leg.
-        needed: raw units of its destination where the route buys; 0 where it sells: nothing can be sold.
+        path, hop: position of the leg.
+        needed: raw units of its destination that the leg must buy; 0 for a sale: the leg can sell nothing.
     """
 
     path: int
@@ -64,7 +63,7 @@ class Short(Struct, frozen=True):
 
 
 def sold(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
-    """What a batch takes of `amount`, and what it gives for that."""
+    """Exchange of a batch of orders that is sold `amount`, or as much of it as the orders take."""
     left, given = amount, 0
     for order in orders:
         done = sold_to(order, min(order.taker_amount, left))
@@ -74,7 +73,7 @@ def sold(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
 
 
 def bought(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
-    """What a batch takes to give `amount`, or as much of it as it can."""
+    """Exchange of a batch of orders that gives `amount`, or as much of it as the orders hold."""
     left, taken = amount, 0
     for order in orders:
         done = bought_of(order, min(order.maker_amount, left))
@@ -84,21 +83,21 @@ def bought(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
 
 
 def sold_to(order: RfqOrder, amount: int) -> Exchanged:
-    """What one order takes of an amount that is not above its own; nothing where it would give 0."""
+    """Exchange of an order that is sold `amount`, at most its takerAmount; zeros if it would give 0."""
     maker_fill = mul_div_down(amount, order.maker_amount, order.taker_amount)
     return Exchanged(amount, maker_fill) if maker_fill else Exchanged(0, 0)
 
 
 def bought_of(order: RfqOrder, amount: int) -> Exchanged:
-    """What one order takes to give an amount that is not above its own."""
+    """Exchange of an order that gives `amount`, at most its makerAmount."""
     return Exchanged(mul_div_up(amount, order.taker_amount, order.maker_amount), amount)
 
 
 def arranged(side: Side, paths: Sequence[Sequence[FirmLeg]], *, is_taxed: bool = False) -> FirmRoute | Short:
-    """A route that can be executed as it stands, or the leg that keeps it from that.
+    """A route that can be executed as it stands, or the leg that prevents it.
 
     Args:
-        is_taxed: of a sale, how much of the source arrives is not known to the unit.
+        is_taxed: the source token is taxed, so that the amount that arrives is not known to the unit.
     """
     found = _sale(paths, is_taxed=is_taxed) if side is Side.SELL else _purchase(paths)
     if isinstance(found, Short):
@@ -109,14 +108,14 @@ def arranged(side: Side, paths: Sequence[Sequence[FirmLeg]], *, is_taxed: bool =
 
 
 def over_asked(amount: int, bps: int) -> int:
-    """`amount` and `bps` more."""
+    """`amount` raised by `bps`, rounded down."""
     return mul_div_down(amount, 10_000 + bps, 10_000)
 
 
 def _sale(paths: Sequence[Sequence[FirmLeg]], *, is_taxed: bool) -> tuple[Exchanged, list[FilledHop]] | Short:
     hops: list[FilledHop] = []
     src = dest = 0
-    with_rest: set[bytes] = set()  # tokens of which something stays behind: nobody may sell all that is there
+    with_rest: set[bytes] = set()  # tokens with an unsold rest: no later hop may sell the whole balance
     for at, path in enumerate(paths):
         amount = path[0].amount
         for number, leg in enumerate(path):

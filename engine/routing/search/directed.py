@@ -1,4 +1,4 @@
-"""One side of one maker's book, to give one token and receive another, in units that several share. Pure."""
+"""A side of a maker's book, to give a token and receive another, in units that several books share. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -13,24 +13,24 @@ from ....feeds.books import fill
 from ....feeds.books.book import Ladder
 from ....feeds.books.pair_index import LiveBook
 
-RATE_BITS = 256  # of what rates compare by: their order is right but for less than any price can say
+RATE_BITS = 256  # precision of `rate_key`: finer than any difference of two prices
 
 FIXED = {Side.SELL: 0, Side.BUY: 1}
-"""Which of the two tokens an amount is of: 0 what is given, 1 what is received. The `other` one is not."""
+"""Index of the token whose amount is fixed: 0 the token given, 1 the token received. The rest is `other`."""
 
 
 class Units(Struct, frozen=True):
-    """What the sums of several books are in: fine enough that none of their levels is rounded.
+    """Common units of several books' sums, fine enough that no level is rounded.
 
     Attributes:
-        scales: of the token given and of the one received: sums are in 10^-scale raw units.
+        scales: of the token given and of the token received: sums are in 10^-scale raw units.
     """
 
     scales: tuple[int, int]
 
 
 def units_of(books: Iterable[LiveBook], give: bytes) -> Units:
-    """Units for all of several books of the same two tokens."""
+    """Common units of several books of the same two tokens."""
     given = received = 0
     for live in books:
         if live.base == give:
@@ -41,15 +41,15 @@ def units_of(books: Iterable[LiveBook], give: bytes) -> Units:
 
 
 class DirectedLadder:
-    """Levels of no amount are left out.
+    """A side of a maker's book, without its levels of amount zero.
 
     Attributes:
         live: the book.
         keys: per level, its `rate_key`.
-        sums: of what is given and of what is received, over the levels before each, and of all.
-        walks: for SELL and for BUY, what a fixed amount in raw units brings or costs, exactly; None beyond
-            the depth. What is received is rounded down, what is paid up.
-        first_parts: for SELL and for BUY, what `envelope` remembers of it.
+        sums: prefix sums over the levels, of the amounts given and of the amounts received.
+        walks: for SELL and for BUY, the exact other amount of a fixed amount, raw units; None beyond the
+            depth. A received amount is rounded down, a paid amount up.
+        first_parts: for SELL and for BUY, the last first part computed by `envelope`.
     """
 
     def __init__(self, live: LiveBook, give: bytes, units: Units) -> None:
@@ -73,12 +73,12 @@ class DirectedLadder:
 
 
 def rate_key(received: int, given: int) -> int:
-    """What a rate compares by: the better, the lower."""
+    """Sort key of a rate: a better rate has a lower key."""
     return (-received << RATE_BITS) // given
 
 
 def has_levels(live: LiveBook, give: bytes) -> bool:
-    """Whether anything can be had for a token."""
+    """Whether the book has an amount on the side that takes the token `give`."""
     return (live.book.bids if live.base == give else live.book.asks).base_before[-1] > 0
 
 

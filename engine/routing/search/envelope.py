@@ -1,13 +1,13 @@
-"""Which makers are worth their fill, by the amount that they share. Pure.
+"""The makers that are worth the gas of a fill, by the amount to be shared. Pure.
 
-A fill costs the same whatever its size. What a maker is to be taken for first is the part of its book whose
-average, the fill included, is best: below it the fill weighs too much, beyond it each level stands for
-itself. Such parts and levels of all makers, put in order, are the best that all of them could give if a fill
-could be paid in proportion to its part: nothing that is possible is better.
+A fill costs the same at any size. The first part of a maker is the top of its book whose average rate, the
+fill included, is best: below it the fill weighs too much, and each level beyond it counts by itself. First
+parts and further levels of all makers, sorted by rate, are an upper bound: no choice of makers gives more,
+because the bound pays a fill in proportion to its part.
 
-So for an amount, whoever stands before it earns its fill. If its last unit belongs to one of these, they are
-the best choice of makers there is; else it falls into somebody's first part, and the choice with that maker
-is off by less than one fill, and by the part of the fills' cost by which `weighed` is.
+For an amount, each maker whose first part lies wholly before it in that order earns its fill. If the last
+unit belongs to such a maker, these makers are the best choice; else the last unit falls into another maker's
+first part, and the choice with that maker is off by less than a fill and the error of `weighed`.
 
 Source: the fixed-charge problem's Lagrangian relaxation.
 """
@@ -20,17 +20,17 @@ from itertools import islice
 
 from .directed import DirectedLadder, rate_key
 
-_COST_BITS = 6  # of the cost of a fill, as it is weighed here: for a while it stays the same
+_COST_BITS = 6  # precision of a fill's cost, so that small changes of gas prices keep the order
 
 
 class Envelope:
-    """All makers' parts in order, as far as amounts reach.
+    """All makers' parts sorted by rate, up to the largest amount asked for so far.
 
     Args:
         ladders: of the same units.
-        by_first_rate: their numbers, the best first level first.
-        fixed: 0 where amounts are of what is given, 1 of what is received.
-        fill_cost: of one fill, in units of their other token, as `weighed` says.
+        by_first_rate: numbers of the ladders, the best first level first.
+        fixed: index of the fixed token: 0 the token given, 1 the token received.
+        fill_cost: of a fill, in the ladders' units of the other token, rounded by `weighed`.
     """
 
     def __init__(
@@ -40,14 +40,14 @@ class Envelope:
         self._ladders = ladders
         self._fixed = fixed
         self._owners: list[int] = []
-        self._levels: list[int] = []  # of the owner's ladder, this part with them
+        self._levels: list[int] = []  # per part, the level of the owner's ladder at which the part ends
         self._fixed_before = [0]
         self._unseen = deque(by_first_rate)
-        self._next: list[tuple[int, int, int]] = []  # a heap: key, maker, the level up to which its part goes
-        self._reached = [0] * len(ladders)  # per maker, the level up to which it is in order
+        self._next: list[tuple[int, int, int]] = []  # a heap: key, maker, the level at which its part ends
+        self._reached = [0] * len(ladders)  # per maker, the level up to which its parts are sorted
 
     def up_to(self, wanted: int) -> tuple[dict[int, int], int]:
-        """(maker that stands before an amount -> the level up to which it does, the last unit's maker).
+        """(maker -> number of its levels that lie before the last unit's part, maker of the last unit).
 
         Args:
             wanted: above zero and within the depth, in units of the fixed token.
@@ -75,7 +75,7 @@ class Envelope:
                 heappop(upcoming)
 
     def _admit(self) -> None:
-        """At all makers whose first level alone is better than the next part of those who were looked at."""
+        """Queue the first parts of makers whose first level beats the best part in the queue."""
         unseen, upcoming = self._unseen, self._next
         while unseen:
             ladder = self._ladders[unseen[0]]
@@ -87,7 +87,7 @@ class Envelope:
             heappush(upcoming, (known[1], unseen.popleft(), known[2]))
 
     def _first_part(self, ladder: DirectedLadder) -> tuple[int, int]:
-        """(its key, the level up to which it goes)."""
+        """(key of a maker's first part, the level at which it ends)."""
         given, received = ladder.sums
         level = best = 0
         for after in range(1, len(given)):
@@ -102,6 +102,6 @@ class Envelope:
 
 
 def weighed(fill_cost: int) -> int:
-    """A cost of a fill, to the sixty-fourth part: who is worth it hardly depends on less."""
+    """A fill's cost, rounded down to _COST_BITS significant bits: the choice hardly depends on less."""
     finer = max(fill_cost.bit_length() - _COST_BITS, 0)
     return fill_cost >> finer << finer

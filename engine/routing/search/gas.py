@@ -1,16 +1,16 @@
-"""How much gas a swap of the Router is expected to need, before there is anything to simulate. Pure.
+"""Estimate of the gas that a swap of the Router needs, before a transaction exists to simulate. Pure.
 
     the transaction with its fee, and one path     TRANSACTION
     each fill                                      FILL
     each hop of a path after its first             HOP, for the token between
-    bought, not sold                               PURCHASE
+    a purchase (BUY)                               PURCHASE
     native tokens in, or out                       NATIVE_IN, NATIVE_OUT
 
-A further path costs what its fills and its hops after the first cost: both of its ends are warm by then.
+A further path costs only its fills and its hops after the first: its end tokens' storage is warm by then.
 
-Measured on the embedded chain between accounts that hold both tokens, with plain tokens; a test keeps the
-model within GAS_ERROR_PERCENT of that. The first time that anyone holds a token costs 20,000 more, a token's
-own doings what they cost; what a chain asks for data is not in it.
+The figures are measured on the embedded chain, with plain tokens and accounts that hold both tokens; a test
+keeps the model within GAS_ERROR_PERCENT of the measurement. Not included: 20,000 for an account's first
+holding of a token, the cost of tokens with their own logic, and a chain's fee for data.
 """
 
 from ....codecs.messages.vocabulary import Side
@@ -25,10 +25,11 @@ GAS_ERROR_PERCENT = 10
 
 
 def swap_gas(side: Side, hops_after_first: int, fills: int) -> int:
-    """Units for a whole transaction of ERC-20 tokens.
+    """Units of gas for a whole transaction of ERC-20 tokens.
 
     Args:
-        hops_after_first: of all paths together.
+        hops_after_first: sum over all paths.
+        fills: sum over all paths.
     """
     purchase = PURCHASE if side is Side.BUY else 0
     return TRANSACTION + purchase + hops_after_first * HOP + fills * FILL

@@ -1,20 +1,20 @@
 """All makers' books between two tokens, in one direction, as one ladder. Pure.
 
-A level of a book is a segment: so much of one token against so much of the other. Sorted by price over all
-makers, with prefix sums, the segments are the best that all of them give together; what an amount brings is a
-bisect and one division, and how much of it is whose falls out of the same place.
+A level of a book is a segment: an amount of a token against an amount of the other. Sorted by price over all
+makers, with prefix sums, the segments are the best that all makers give together; the other amount of a fixed
+amount is a bisect and a division, and the same position gives each maker's share.
 
-    SELL   `fixed` is the token given, `other` the token received; a fill rounds what is received down
-    BUY    `fixed` is the token received, `other` the token given; a fill rounds what is paid up
+    SELL   `fixed` is the token given, `other` the token received; a fill rounds the received amount down
+    BUY    `fixed` is the token received, `other` the token given; a fill rounds the paid amount up
 
 Sums are integers: of the fixed token in 1 / fixed_unit raw units, of the other in 1 / other_unit, fine enough
-that no level is rounded. A share is in whole raw units, and is what `feeds.fill` gives for that maker's book
-alone; so a split is worse than the sums by less than a unit of each of the two tokens per maker, and never
-better. Where parts of units are moved to another maker, what is lost is that unit at the two makers' prices.
-A share that would bring nothing is given to others, or where they are full enlarged until it brings a unit:
-that unit costs what it does at the worst price, and is taken from shares at better ones.
+that no level is rounded. A share is in whole raw units, and equals the fill of that maker's book alone
+(`feeds.fill`); a split is therefore never better than the sums, and worse by less than a unit of each of the
+two tokens per maker. Moving parts of units to another maker loses at most that unit at the two makers'
+prices. A share that would bring zero goes to other makers, or, if these are full, grows until it brings a
+unit, at the expense of the shares at the worst prices.
 
-A maker with a book of the pair in both directions takes part with that of the greater `liquidityUSD`.
+A maker with books of the pair in both directions takes part with the book of the greater `liquidityUSD`.
 """
 
 from bisect import bisect_left
@@ -32,29 +32,29 @@ from ....feeds.books.pair_index import LiveBook, PairIndex
 from .directed import FIXED, DirectedLadder, Units, fits, has_levels, units_of
 from .envelope import Envelope, weighed
 
-LADDERS_MAX = 512  # directions whose ladders are remembered: 50 MB at 20 makers of 20 levels
+LADDERS_MAX = 512  # cached directions: 50 MB at 20 makers of 20 levels
 
 LadderShare = tuple[int, int, int]  # maker's number, fixed amount, other amount
-LadderRate = tuple[int, int]  # raw units of the other token, for raw units of the fixed one
+LadderRate = tuple[int, int]  # raw units of the other token, for raw units of the fixed token
 LadderCut = tuple[
     dict[int, int], int, int
-]  # maker -> the level it is taken up to; who has the rest, and how much
+]  # maker -> number of its levels that are taken; the maker of the rest; the rest in 1 / fixed_unit
 _fixed_of, _other_of = itemgetter(1), itemgetter(2)  # of a share
 
 
 class MakerFilter(Struct, frozen=True):
-    """Who may take part.
+    """Makers that may take part.
 
     Attributes:
-        only: names; None for anybody.
-        without: names that may not.
+        only: names; None for all makers.
+        without: names of excluded makers.
     """
 
     only: frozenset[str] | None = None
     without: frozenset[str] = frozenset()
 
     def lets(self, maker: str) -> bool:
-        """Whether a maker may."""
+        """Whether a maker may take part."""
         return maker not in self.without and (self.only is None or maker in self.only)
 
 
@@ -62,20 +62,19 @@ ANYBODY = MakerFilter()
 
 
 class Order:
-    """Several makers' levels of one direction, by rate, for selling and for buying alike. They stand in order
-    as far as amounts reach.
+    """Several makers' levels of one direction, sorted by rate, for selling and for buying alike. Segments are
+    sorted only up to the largest amount asked for so far.
 
     Args:
         ladders: each with a level, in the order of the makers' names, all of these units.
-        books: what they were chosen from.
+        books: the books that the ladders were chosen from.
         firsts: (key, maker, 0) of each first level, sorted.
 
     Attributes:
         makers: by number, in the order of their names.
-        owners, levels: per segment, whose it is, and the level up to which that maker's are taken with it.
-        sums: of what is given and of what is received, over the segments before each, and of all that are in
-            order yet: the first at least.
-        depths: of all segments.
+        owners, levels: per segment, its maker, and the number of that maker's levels up to and with it.
+        sums: prefix sums over the sorted segments, at least the first, of the amounts given and received.
+        depths: amounts given and received of all segments.
     """
 
     def __init__(
@@ -101,7 +100,7 @@ class Order:
 
     @classmethod
     def of(cls, ladders: Sequence[DirectedLadder], units: Units, books: Sequence[LiveBook]) -> "Order":
-        """A new one."""
+        """The order of some ladders, with its first segment sorted."""
         firsts = sorted([(ladder.keys[0], maker, 0) for maker, ladder in enumerate(ladders)])
         given, received = (sum([ladder.sums[token][-1] for ladder in ladders]) for token in (0, 1))
         return cls(
@@ -109,7 +108,7 @@ class Order:
         )
 
     def with_books(self, books: Sequence[LiveBook], give: bytes) -> "Order | None":
-        """With those that are others now; None where it is not the same makers, each with levels."""
+        """The order with changed books replaced; None if the makers differ or a book lost its levels."""
         if not len(books) == len(self.books) == len(self.ladders):
             return None
         ladders, firsts, (given, received) = [*self.ladders], self.firsts, self.depths
@@ -128,7 +127,7 @@ class Order:
         return Order(ladders, self.units, books, self.makers, firsts, (given, received))
 
     def reach(self, token: int, wanted: int) -> None:
-        """Put segments in order up to an amount of what is given (0) or received (1), which is there."""
+        """Sort segments up to an amount of the token given (0) or received (1), at most the depth."""
         upcoming, ladders, owners, levels = self._next, self.ladders, self.owners, self.levels
         given_sums, received_sums = self.sums
         given, received = given_sums[-1], received_sums[-1]
@@ -156,9 +155,8 @@ class MergedLadder:
         makers: by number, in the order of their names.
         fixed_unit, other_unit: sums are in 1 / unit raw units.
         depth: of all segments, in 1 / fixed_unit.
-        fixed_before, other_before: sums over the segments before each, and of all that are in order yet: the
-            first at least.
-        first_rate: of the best segment.
+        fixed_before, other_before: prefix sums over the sorted segments, at least the first.
+        first_rate: rate of the best segment.
     """
 
     def __init__(self, order: Order, side: Side) -> None:
@@ -182,7 +180,7 @@ class MergedLadder:
         self._envelope: Envelope | None = None
 
     def best_split(self, amount: int) -> list[LadderShare] | None:
-        """The split among all makers that is best before gas, in whole units; None beyond the depth."""
+        """The best split among all makers before gas, in whole units; None beyond the depth."""
         wanted = amount * self.fixed_unit
         if wanted <= 0 or not self.reaches(wanted):
             return None
@@ -190,13 +188,14 @@ class MergedLadder:
         return self._in_units(amount, self._taken(segment), self.order.owners[segment])
 
     def split_after_gas(self, amount: int, fill_cost: int) -> list[LadderShare] | None:
-        """The best split found where each fill costs gas; None beyond the depth.
+        """The best split found if each fill costs gas; None beyond the depth.
 
-        The split is the best of all makers' subsets, or worse by less than one fill and rounding: the last
-        maker's worth is tried, and so is the best single maker where that is one of the first two.
+        The split is the best over all subsets of makers, or worse by less than a fill and rounding. Compared
+        are the splits with and without the last unit's maker, and, if at most one maker lies before, the
+        best single maker.
 
         Args:
-            fill_cost: of one fill, raw units of the other token.
+            fill_cost: of a fill, raw units of the other token.
         """
         wanted = amount * self.fixed_unit
         if not 0 < wanted <= self.depth:
@@ -222,13 +221,13 @@ class MergedLadder:
         return single or self.best_split(amount)
 
     def split_among(self, amount: int, makers: AbstractSet[int]) -> list[LadderShare] | None:
-        """As `best_split`, among some makers."""
+        """The best split before gas among some makers, in whole units; None beyond their depth."""
         wanted = amount * self.fixed_unit
         cut = self._cut(wanted, makers) if wanted > 0 else None
         return None if cut is None else self._in_units(amount, *cut[:2])
 
     def _cut(self, wanted: int, makers: AbstractSet[int]) -> LadderCut | None:
-        """Where some makers' levels, the best first, have so much, in 1 / fixed_unit; None beyond them."""
+        """Best levels of some makers that hold an amount in 1 / fixed_unit; None beyond their depth."""
         if not self.reaches(wanted):
             return None
         segment = bisect_left(self.fixed_before, wanted) - 1
@@ -238,7 +237,7 @@ class MergedLadder:
         left = wanted - fixed_before[segment]
         for maker in taken.keys() - makers:
             left += order.ladders[maker].sums[self._fixed][taken.pop(maker)]
-        while True:  # what was theirs comes from the segments after
+        while True:  # the amounts of excluded makers come from the segments after
             if segment == len(owners):
                 self.reaches(min(fixed_before[-1] + left, self.depth))
                 if segment == len(owners):
@@ -253,7 +252,7 @@ class MergedLadder:
             segment += 1
 
     def best_single(self, amount: int) -> list[LadderShare] | None:
-        """The one maker that fills all of an amount best; None where none can."""
+        """The single maker that fills all of an amount best; None if no maker can."""
         best = filled_best = 0
         sells, unit, ladders = self.side is Side.SELL, self.other_unit, self.order.ladders
         wanted = amount * self.fixed_unit
@@ -276,7 +275,7 @@ class MergedLadder:
         return [(best, amount, filled_best)] if filled_best else None
 
     def reaches(self, wanted: int) -> bool:
-        """Whether there is so much, in 1 / fixed_unit; then that much is in order."""
+        """Whether the depth holds an amount, in 1 / fixed_unit; the segments up to it are then sorted."""
         if wanted <= self.fixed_before[-1]:
             return True
         if wanted > self.depth:
@@ -285,11 +284,11 @@ class MergedLadder:
         return True
 
     def _walk(self, maker: int, amount: int) -> int | None:
-        """What an amount brings or costs by a maker's own book, exactly; None beyond its depth."""
+        """Exact other amount of a fixed amount by a maker's own book, raw units; None beyond its depth."""
         return self.order.ladders[maker].walks[self._fixed](amount)
 
     def _net(self, other: int, fills: int, fill_cost: int) -> int:
-        """What is received, or minus what is paid, less the cost of the fills."""
+        """The received amount, or minus the paid amount, less the cost of the fills."""
         return (other if self.side is Side.SELL else -other) - fill_cost * fills
 
     def _net_of(self, cut: LadderCut, fill_cost: int) -> int:
@@ -302,11 +301,11 @@ class MergedLadder:
         return self._net(other // self.other_unit, len(taken) + (last not in taken), fill_cost)
 
     def _taken(self, segment: int) -> dict[int, int]:
-        """Maker -> the level up to which it is taken by the segments before one."""
+        """Maker -> number of its levels among the segments before `segment`."""
         return dict(zip(islice(self.order.owners, segment), self.order.levels, strict=False))
 
     def _share(self, taken: tuple[int, int]) -> LadderShare:
-        """Of a maker, all levels up to one."""
+        """The share of a maker whose levels up to a given level are taken."""
         share = self._filled.get(taken)
         if share is None:
             maker, level = taken
@@ -315,11 +314,11 @@ class MergedLadder:
         return share
 
     def _in_units(self, amount: int, taken: dict[int, int], last: int) -> list[LadderShare] | None:
-        """Whole units of each maker.
+        """Shares in whole raw units; None if no arrangement of them brings an amount from every maker.
 
         Args:
-            taken: maker -> the level up to which it is taken.
-            last: who has what the others leave.
+            taken: maker -> number of its levels that are taken.
+            last: the maker that takes the rest.
         """
         taken.pop(last, None)
         shares = [share for share in map(self._share, taken.items()) if share[1]]
@@ -331,7 +330,7 @@ class MergedLadder:
         return self._rearranged(whole, last)
 
     def _by_book(self, whole: dict[int, int]) -> list[LadderShare] | None:
-        """By each maker's own book; None where one of them cannot, or would give nothing."""
+        """Shares by each maker's own book; None if a maker lacks the depth or its share would bring zero."""
         shares: list[LadderShare] = []
         for maker, fixed in whole.items():
             if fixed:
@@ -342,7 +341,7 @@ class MergedLadder:
         return _largest_first(shares)
 
     def _rearranged(self, whole: dict[int, int], last: int) -> list[LadderShare] | None:
-        """Move what brings nothing, and what is beyond somebody's depth, to makers that have room for it."""
+        """Move amounts that bring zero, and amounts beyond a maker's depth, to makers with room for them."""
         ladders = self.order.ladders
         rooms = {maker: ladders[maker].sums[self._fixed][-1] // self.fixed_unit for maker in whole}
         kept = {maker: min(fixed, rooms[maker]) for maker, fixed in whole.items()}
@@ -358,7 +357,7 @@ class MergedLadder:
         return self._by_book(kept) if sum(kept.values()) == sum(whole.values()) else None
 
     def _enlarged(self, kept: dict[int, int], whole: dict[int, int], moved: int) -> dict[int, int]:
-        """Give a maker whose share brought nothing what a unit costs there, taken from the worst prices."""
+        """Enlarge a share that brings zero to the price of a unit, at the expense of the worst prices."""
         for maker in self._by_first_rate:
             sums = self.order.ladders[maker].sums
             fixed, other = sums[self._fixed][1] * self.other_unit, sums[self._other][1] * self.fixed_unit
@@ -377,10 +376,10 @@ class MergedLadder:
 
 
 class Ladders:
-    """Merged ladders of one chain's books, remembered while the books are the same.
+    """Merged ladders of one chain's books, cached while the books are the same.
 
-    They are kept per direction and makers that may take part, and made anew when they are asked for after the
-    version of the two tokens has changed. Those that were asked for longest ago go first.
+    The cache keeps a ladder per direction and maker filter, makes it anew after the version of the two tokens
+    has changed, and drops the ladder that was used longest ago first.
     """
 
     def __init__(self, index: PairIndex) -> None:
@@ -388,7 +387,7 @@ class Ladders:
         self._kept: dict[object, tuple[int, dict[Side, MergedLadder]]] = {}
 
     def merged(self, give: bytes, get: bytes, side: Side, makers: MakerFilter) -> MergedLadder | None:
-        """The ladder of everybody who may take part; None where nobody has a level."""
+        """The ladder of all makers that may take part; None if no maker has a level."""
         key = give, get, makers
         version = self._index.pair_version(give, get)
         known = self._kept.pop(key, None)
@@ -406,10 +405,10 @@ class Ladders:
 def merge(
     books: Iterable[LiveBook], give: bytes, before: Mapping[Side, MergedLadder] | None = None
 ) -> dict[Side, MergedLadder]:
-    """The ladders of several books of the same two tokens; none where they have no level that way.
+    """The ladders of several books of the same two tokens; empty if no book has a level in that direction.
 
     Args:
-        before: of the same tokens and direction; what it has of books that are still there is taken over.
+        before: earlier ladders of the same tokens and direction; the parts of unchanged books are reused.
     """
     books = tuple(books)
     order = before[Side.SELL].order.with_books(books, give) if before else None
@@ -429,11 +428,12 @@ def merge(
 
 
 def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int] | None:
-    """What an amount comes to, ladder after ladder, when it may be split without rounding the shares.
+    """The other amount of a fixed amount, ladder after ladder, if shares were not rounded.
 
     Returns:
-        (the other amount, rounded at each ladder as one fill is; then the rate of the last unit: of the other
-        token, for so much of the fixed one); None beyond the depth. Nothing brings nothing, at the best rate.
+        (the other amount, rounded at each ladder like a single fill; numerator and denominator of the last
+        unit's rate, other token for fixed token); None beyond the depth. An amount of 0 comes to 0, at the
+        best rate.
     """
     numerator = denominator = 1
     for ladder in ladders:
@@ -453,7 +453,7 @@ def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int
 
 
 def _largest_first(shares: list[LadderShare]) -> list[LadderShare]:
-    """Of equal ones the one whose maker comes first."""
+    """Shares by falling fixed amount, equal shares by the maker's number."""
     shares.sort()
     shares.sort(key=_fixed_of, reverse=True)
     return shares

@@ -1,23 +1,23 @@
 """The best way to swap one token for another over the live books of a chain. Pure.
 
-    1. Paths: those of `paths`, or the one that is forced. Each hop has its merged ladder.
-    2. What each path would come to, if shares were not rounded and each hop had one fill: a bound that no
-       plan on that path beats. Paths are filled in that order until no bound is above the best plan.
-    3. A path is filled in two ways, hop after hop, and the better is kept: the best split among makers who
+    1. Paths: those of `paths`, or the forced path. Each hop has its merged ladder.
+    2. Bounds: the outcome of each path if shares were not rounded and each hop had a single fill; no plan on
+       that path beats it. Paths are filled by falling bound until no bound is above the best plan.
+    3. A path is filled in two ways, hop after hop, and the better is kept: the best split among makers that
        are worth their gas, and the best single maker.
-    4. Two paths, where the next unit is cheaper on the other one: bounded again, the amount is divided where
-       both sell their last unit at the same price, and both are filled.
+    4. Two paths, if the next unit is cheaper on the other: bounded again, the amount is divided so that both
+       sell their last unit at the same price, and both are filled.
 
 SELL is worked out from the source on, BUY from the destination back; "other" is the amount that is not fixed.
-Gas is valued by the mid price of the wrapped native token against that token, see `feeds.mid_prices`.
+Gas is valued by the mid price of the wrapped native token against the other token, see `feeds.mid_prices`.
 
-Guarantees: on one hop without gas the plan is the best there is but for a unit of each token per maker (see
-    `ladders`). It is never worse, net of gas, than the best of the paths with the best single maker on each
+Guarantees: on a single hop without gas the plan is the best possible but for a unit of each token per maker
+    (see `ladders`). Net of gas, the plan is never worse than the best path with the best single maker on each
     hop. Against all pairs of these paths and all splits it loses no more than the gas of a fill for each
-    further maker of a hop, a unit of each token per maker and hop, and the 2^-10 part of the amount, by which
-    a division may be off, at the two paths' difference in price. It never counts liquidity twice.
-Not guaranteed: beyond the paths that are looked at, beyond `PAIRS_SEARCHED_MAX` divisions, and for parts so
-    small that a unit of what they bring matters.
+    further maker of a hop, a unit of each token per maker and hop, and, at the two paths' difference in
+    price, the 2^-10 part of the amount by which a division may be off. No liquidity counts twice.
+Not guaranteed: optimality over paths that the search leaves out, over more than `PAIRS_SEARCHED_MAX`
+    divisions, and for amounts so small that a unit of the other token matters.
 
 Choice: A route has at most two paths, without a common pair, so that each fills independently.
 Choice: Gas does not decide between routes where no live books price the native token.
@@ -43,23 +43,23 @@ from .ladders import ANYBODY, LadderRate, Ladders, LadderShare, MakerFilter, Mer
 from .paths import Path, find_paths, pairs_apart
 from .plan import HopPlan, MakerShare, PathPlan, PlanTotal, RoutePlan, SwapRequest
 
-NETWORKS_MAX = 1_024  # ends and filters whose paths are remembered
-PAIRS_SEARCHED_MAX = 8  # of paths, for one plan
-DIVISION_BITS = 10  # to how fine a part of the amount two paths are divided
+NETWORKS_MAX = 1_024  # cached networks, by ends and filters
+PAIRS_SEARCHED_MAX = 8  # pairs of paths that are divided for a plan
+DIVISION_BITS = 10  # two paths are divided to the 2^-10 part of the amount
 
 
 class NoPlanReason(Enum):
-    """Why there is no plan."""
+    """Reason why the pathfinder finds no plan."""
 
     LEFT_OUT = "left out"  # makers or paths that the request excludes have one
     BOOKS = "books"  # no books lead from one token to the other
     SIDE = "side"  # books lead there without a level on this side
     DEPTH = "depth"  # the amount is more than the books hold
-    AMOUNT = "amount"  # it buys not one unit
+    AMOUNT = "amount"  # the amount brings or costs not a single unit, or the taxes leave none of it
 
 
 class Lane(Struct, frozen=True):
-    """A path with its ladders, in the order in which amounts are worked out."""
+    """A path with its ladders, in the order of working out: from the source for SELL, else backwards."""
 
     tokens: Path
     ladders: tuple[MergedLadder, ...]
@@ -67,7 +67,11 @@ class Lane(Struct, frozen=True):
 
 
 class Network(Struct, frozen=True):
-    """Everything between two tokens that is priced."""
+    """The priced paths between two tokens.
+
+    Attributes:
+        apart: numbers of each two lanes without a common pair.
+    """
 
     lanes: tuple[Lane, ...]
     apart: tuple[tuple[int, int], ...]
@@ -77,7 +81,8 @@ class FilledLane(Struct, frozen=True):
     """A path whose every hop has its shares.
 
     Attributes:
-        amounts: of each token, in the order in which they are worked out; one more than there are hops.
+        amounts: of each token, in the order of working out; a further amount than the lane has hops.
+        fills: number of fills over all hops.
         shares: in the order of the ladders.
     """
 
@@ -88,12 +93,12 @@ class FilledLane(Struct, frozen=True):
 
     @property
     def amount(self) -> int:
-        """That is fixed."""
+        """The fixed amount."""
         return self.amounts[0]
 
     @property
     def other(self) -> int:
-        """What it comes to."""
+        """The amount that the fixed amount comes to."""
         return self.amounts[-1]
 
 
@@ -106,7 +111,7 @@ class Pathfinder:
     """Routes over the books of one chain.
 
     Args:
-        wrapped_native: the token that gas is paid in; empty where there is none: then gas is left out.
+        wrapped_native: the token in which gas is valued; empty leaves gas out of the choice.
     """
 
     def __init__(self, index: PairIndex, wrapped_native: bytes) -> None:
@@ -119,7 +124,7 @@ class Pathfinder:
         self._networks_version = -1
 
     def find(self, wanted: SwapRequest) -> RoutePlan | None:
-        """The best plan; None where there is no liquidity for it, and for nothing."""
+        """The best plan; None if the books lack the liquidity or the amount comes to zero."""
         lanes = self._best(wanted)
         total = _total(wanted, lanes)
         if total is None:
@@ -128,7 +133,7 @@ class Pathfinder:
         return RoutePlan(total.side, total.src_amount, total.dest_amount, total.gas, paths)
 
     def lack(self, wanted: SwapRequest) -> NoPlanReason:
-        """Why `find` has no plan for a swap."""
+        """Reason why `find` has no plan for a swap."""
         amount = _at_exchanges(wanted)
         if amount <= 0:
             return NoPlanReason.AMOUNT
@@ -142,7 +147,7 @@ class Pathfinder:
         return NoPlanReason.SIDE if self._has_books(wanted) else NoPlanReason.BOOKS
 
     def _has_books(self, wanted: SwapRequest) -> bool:
-        """Whether a path has books all along, whichever way round."""
+        """Whether a path has books on every hop, in either direction."""
         makers = MakerFilter(wanted.only, wanted.without)
         return any(
             all(
@@ -153,29 +158,29 @@ class Pathfinder:
         )
 
     def total(self, wanted: SwapRequest) -> PlanTotal | None:
-        """What the best plan comes to."""
+        """Amounts and gas of the best plan; None as in `find`."""
         return _total(wanted, self._best(wanted))
 
     def by_maker(self, wanted: SwapRequest) -> dict[str, RoutePlan]:
-        """The best plan of each maker alone, of those who may take part and have one."""
+        """The best plan of each maker alone, by name; makers without a plan are left out."""
         makers = MakerFilter(wanted.only, wanted.without)
         names = sorted({live.maker for live in self._index.books() if makers.lets(live.maker)})
         plans = {name: self.find(msgspec.structs.replace(wanted, only=frozenset({name}))) for name in names}
         return {name: plan for name, plan in plans.items() if plan is not None}
 
     def paths(self, src_token: bytes, dest_token: bytes) -> tuple[Path, ...]:
-        """All paths that are looked at between two tokens, with liquidity that way round or without.
+        """All paths that the search considers between two tokens, with or without levels in that direction.
 
-        They stay the same while the index's `topology` does.
+        The paths stay the same while the index's `topology` does.
         """
         if src_token == dest_token:
             return ()
         return self._paths_of(SwapRequest(src_token, dest_token, 0, Side.SELL), ANYBODY)
 
     def best_rate(self, src_token: bytes, dest_token: bytes) -> LadderRate | None:
-        """Destination for source, in raw units, that no swap of any size is better than, before gas.
+        """Upper bound on the rate of a swap of any size before gas, destination for source in raw units.
 
-        None where there is no liquidity.
+        None if no path has liquidity.
         """
         if src_token == dest_token:
             return None
@@ -186,7 +191,7 @@ class Pathfinder:
         return best
 
     def _best(self, wanted: SwapRequest) -> tuple[FilledLane, ...]:
-        """The paths of the best plan; none where there is no plan."""
+        """The filled paths of the best plan; empty without a plan."""
         amount = _at_exchanges(wanted)
         if amount <= 0 or wanted.src_token == wanted.dest_token:
             return ()
@@ -238,7 +243,7 @@ class Pathfinder:
         return paths
 
     def _around(self, makers: MakerFilter) -> Callable[[bytes], Mapping[bytes, Decimal]]:
-        """Neighbours by those who may take part."""
+        """Function token -> neighbour -> liquidity in dollars, over the makers that may take part."""
         index = self._index
         if makers == ANYBODY:
             return index.neighbours
@@ -259,10 +264,10 @@ class Pathfinder:
 
 
 class Search:
-    """The choice among the paths of one network for one amount.
+    """The choice among the paths of a network for an amount.
 
-    A score is what is received, or minus what is paid, less the gas; all of it multiplied by what keeps it
-    whole, so that it is exact.
+    A score is the received amount, or minus the paid amount, less the gas, times a factor that makes it an
+    exact integer.
     """
 
     def __init__(self, wanted: SwapRequest, in_wei: MidPrices) -> None:
@@ -279,11 +284,11 @@ class Search:
         self._factor, self._gas_factor = (
             (1, 0) if worth is None else (worth.numerator, wanted.gas_price_wei * worth.denominator)
         )
-        self._shared = swap_gas(self._side, 0, 0) * self._gas_factor  # what two paths pay once
+        self._shared = swap_gas(self._side, 0, 0) * self._gas_factor  # gas that two paths pay once
         self._weighs_gas = worth is not None
 
     def best(self, network: Network, amount: int) -> FilledAmount | None:
-        """One path or two, with the highest score."""
+        """The path, or two paths, with the highest score; None if no path can fill the amount."""
         if len(network.lanes) == 1:
             return self._fill(network.lanes[0], amount, None)
         totals = [through(lane.ladders, amount) for lane in network.lanes]
@@ -298,7 +303,7 @@ class Search:
                 break
             best = self._better(best, self._fill(network.lanes[number], amount, best and best[0]))
         for lane, total in zip(network.lanes, totals, strict=True):
-            if total is None:  # what all makers bring may be too much for the hop after, and one's not
+            if total is None:  # a hop may be too thin for all makers' output but not for a single maker's
                 best = self._better(best, self._chain(lane, amount, _one_maker, best and best[0]))
         for bound, one, other, part in self._divisions(network, totals, amount, best):
             if best is not None and bound <= best[0]:
@@ -309,7 +314,7 @@ class Search:
     # --- One path -----------------------------------------------------------------------------------
 
     def _fill(self, lane: Lane, amount: int, than: int | None) -> FilledAmount | None:
-        """The best of the ways to fill a path; None where none is found whose score is above `than`."""
+        """The better of the two ways to fill a path; None if no score is above `than`."""
         best: FilledAmount | None = None
         for choose in (self._by_price, _one_maker):
             filled = self._chain(lane, amount, choose, than)
@@ -321,7 +326,7 @@ class Search:
         return best
 
     def _chain(self, lane: Lane, amount: int, choose: Choose, than: int | None) -> FilledAmount | None:
-        """Hop after hop, each with what the one before came to; None once no score above `than` is left."""
+        """Fill a path hop after hop; None if a hop cannot, or once no score above `than` is possible."""
         others = lane.tokens[1:] if self._sells else lane.tokens[-2::-1]
         reached, fills, amounts = amount, 0, [amount]
         hops: list[list[LadderShare]] = []
@@ -358,10 +363,10 @@ class Search:
     def _promising(
         self, network: Network, totals: list[Total | None], amount: int, best: FilledAmount | None
     ) -> list[tuple[int | None, Lane, Lane]]:
-        """Pairs that may be better than the best path, the highest bound first, after those without one.
+        """Pairs of paths that may beat the best path; pairs without a bound first, then by falling bound.
 
-        Of such a pair each path begins better than the other one ends, and one begins better than the best
-        path is on average.
+        In such a pair each path's first rate beats the other's last, and the first rate of either beats the
+        average rate of the best path.
         """
         average = None if best is None else (best[1][0].other, amount)
         lanes = network.lanes
@@ -384,15 +389,16 @@ class Search:
         return sorted(found, key=lambda row: (row[0] is not None, -(row[0] or 0)))
 
     def _continues(self, total: Total | None, other: Lane) -> bool:
-        """Whether the first unit on another path is better than the last one of everything on this one."""
+        """Whether the first unit on `other` beats the last unit of this path with the whole amount."""
         return total is None or self._is_better(other.first_rate, total[1:])
 
     def _bound_of_two(
         self, one: Lane, other: Lane, here: Total | None, there: Total | None, amount: int
     ) -> int | None:
-        """No division scores more; None where a half is beyond one path.
+        """Upper bound on the score of all divisions; None if a path cannot fill half of the amount.
 
-        What a path comes to is concave in the amount (convex for BUY): it lies below its tangent at the half.
+        A path's outcome is concave in the amount (convex for BUY), so that it lies below (above) its tangent
+        at the half.
         """
         if here is None or there is None:
             return None
@@ -405,7 +411,7 @@ class Search:
     def _divisions(
         self, network: Network, totals: list[Total | None], amount: int, best: FilledAmount | None
     ) -> list[tuple[int, Lane, Lane, int]]:
-        """(bound of the score, two paths, the part for the first), the highest bound first."""
+        """(bound of the score, two paths, part of the amount for the first), by falling bound."""
         found: list[tuple[int, Lane, Lane, int]] = []
         for bound, one, other in self._promising(network, totals, amount, best)[:PAIRS_SEARCHED_MAX]:
             if best is not None and bound is not None and bound <= best[0]:
@@ -420,7 +426,7 @@ class Search:
     def _fill_two(
         self, one: Lane, other: Lane, part: int, amount: int, than: int | None
     ) -> FilledAmount | None:
-        """Both paths; None where no score above `than` is found."""
+        """Fill both paths; None if no score is above `than`."""
         there = through(other.ladders, amount - part)
         if there is None:
             return None
@@ -435,8 +441,8 @@ class Search:
         return first[0] + second[0] + self._shared, tuple(lanes)
 
     def _divide(self, one: Lane, other: Lane, amount: int) -> int:
-        """The part for `one` with which both paths sell their last unit at the same price, within
-        `DIVISION_BITS`; 0 where both together are not deep enough.
+        """The part of the amount for `one` at which the last units on both paths have the same price, within
+        `DIVISION_BITS`; 0 if both paths together are not deep enough.
         """
         low, high, part = 0, amount, 0
         finest = amount >> DIVISION_BITS
@@ -467,7 +473,7 @@ class Search:
         return (other if self._sells else -other) * self._factor - gas
 
     def _better(self, one: FilledAmount | None, other: FilledAmount | None) -> FilledAmount | None:
-        """The higher score; the first of equals."""
+        """The choice with the higher score; `one` if the scores are equal."""
         if one is None or other is None:
             return one or other
         return other if other[0] > one[0] else one
@@ -478,7 +484,7 @@ def _one_maker(ladder: MergedLadder, amount: int, _other: bytes) -> list[LadderS
 
 
 def _at_exchanges(wanted: SwapRequest) -> int:
-    """The fixed amount as makers see it, once transfers have been taxed; 0 where a tax leaves nothing."""
+    """The fixed amount at the exchanges, after the taxes on transfers; 0 if a tax leaves nothing."""
     taxes = wanted.taxes
     if wanted.side is Side.SELL:
         return _taxed(_taxed(wanted.amount, taxes.src), taxes.src_dex)
@@ -486,17 +492,17 @@ def _at_exchanges(wanted: SwapRequest) -> int:
 
 
 def _taxed(amount: int, tax_bps: int) -> int:
-    """What arrives of what is sent."""
+    """The amount that arrives of an amount sent, rounded down."""
     return mul_div_down(amount, limits.BPS_ONE - tax_bps, limits.BPS_ONE)
 
 
 def _untaxed(amount: int, tax_bps: int) -> int:
-    """What must be sent for an amount to arrive; 0 where nothing ever does."""
+    """The amount to send so that `amount` arrives, rounded up; 0 if the tax takes everything."""
     return 0 if tax_bps >= limits.BPS_ONE else mul_div_up(amount, limits.BPS_ONE, limits.BPS_ONE - tax_bps)
 
 
 def _total(wanted: SwapRequest, lanes: tuple[FilledLane, ...]) -> PlanTotal | None:
-    """None of no paths, and where the taxes leave nothing or ask for more than there can be."""
+    """Amounts and gas of filled paths; None if the amount after taxes is 0 or above uint256."""
     other, taxes = sum([filled.other for filled in lanes]), wanted.taxes
     if wanted.side is Side.SELL:
         src_amount = wanted.amount

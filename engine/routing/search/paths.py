@@ -1,7 +1,7 @@
-"""The ways through the tokens of a chain that a route may take. Pure.
+"""The paths through the tokens of a chain that a route may take. Pure.
 
-A path is two to four tokens, none of them twice. Of each token only the neighbours with the most liquidity
-are followed, and of all paths those are kept whose thinnest pair has the most; the direct one always.
+A path is two to four different tokens. The search follows each token's most liquid neighbours only, and keeps
+the paths whose thinnest pair is most liquid; the direct path is always kept.
 
 Source: choices.md#quotes-and-routes; spec 1.13.17: at most four tokens.
 Choice: `liquidityUSD` of a pair is the sum over the makers that may take part. It orders and prunes the
@@ -14,8 +14,8 @@ from itertools import combinations, pairwise
 
 from ....config import limits
 
-NEIGHBOURS_MAX = 12  # of a token that are followed, the destination aside
-PATHS_MAX = 10  # that are priced
+NEIGHBOURS_MAX = 12  # neighbours of a token that are followed, besides the destination
+PATHS_MAX = 10  # paths that are priced
 
 Path = tuple[bytes, ...]
 
@@ -51,7 +51,7 @@ def find_paths(
 
 
 def pairs_apart(paths: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
-    """Numbers of any two paths that have no pair of tokens in common, in whichever direction."""
+    """Numbers of each two paths without a common pair of tokens, in either direction."""
     steps = [{frozenset(step) for step in pairwise(path)} for path in paths]
     return tuple(
         (one, other) for one, other in combinations(range(len(paths)), 2) if not steps[one] & steps[other]

@@ -1,10 +1,10 @@
-"""What is asked of the pathfinder and what it answers: the shapes that pricing, Market and Delta share.
+"""Requests and plans of the pathfinder: the shapes that pricing, Market and Delta share.
 
 Tokens are 20-byte addresses of ERC-20 contracts: the native token is its wrapped form here. Amounts are raw
-units. A plan is indicative: it says which maker is to be asked for how much, hop by hop.
+units. A plan is indicative: it names the makers to ask and the amounts, hop by hop.
 
-    PlanTotal: what it comes to
-    RoutePlan -> PathPlan: one way through the tokens -> HopPlan: one pair -> MakerShare: one maker's part
+    PlanTotal: the swap's two amounts and its gas
+    RoutePlan -> PathPlan: a path through the tokens -> HopPlan: a pair -> MakerShare: a maker's part
 
 Choice: TransferFee taxes shrink the amount that arrives at each end; DexTransferFee taxes shrink the amounts
     that arrive at the first exchange and leave the last.
@@ -16,12 +16,12 @@ from ....codecs.messages.vocabulary import Side
 
 
 class Taxes(Struct, frozen=True):
-    """What tokens withhold from transfers, basis points (spec 1.13.20 to 1.13.23;
+    """Taxes that tokens withhold from transfers, basis points (spec 1.13.20 to 1.13.23;
     choices.md#quotes-and-routes).
 
     Attributes:
-        src, dest: from what arrives at each end.
-        src_dex, dest_dex: from what arrives at the first exchange, and from what leaves the last.
+        src, dest: of the amount that arrives at each end.
+        src_dex, dest_dex: of the amount that arrives at the first exchange, and that leaves the last.
     """
 
     src: int = 0
@@ -40,8 +40,8 @@ class SwapRequest(Struct, frozen=True):
         amount: of the source for SELL, of the destination for BUY.
         only: names of makers; None for any.
         without: makers that are left out.
-        route: all tokens of the one path that may be taken, ends included; empty for any.
-        gas_price_wei: of a unit of gas; 0 leaves gas out of the choice.
+        route: tokens of the only path allowed, ends included; empty for any path.
+        gas_price_wei: price of a unit of gas; 0 leaves gas out of the choice.
     """
 
     src_token: bytes
@@ -56,7 +56,7 @@ class SwapRequest(Struct, frozen=True):
 
 
 class MakerShare(Struct, frozen=True):
-    """What one maker is to be asked for on a hop."""
+    """Amounts to ask a maker for on a hop."""
 
     maker: str
     src_amount: int
@@ -64,7 +64,7 @@ class MakerShare(Struct, frozen=True):
 
 
 class HopPlan(Struct, frozen=True):
-    """One pair. Amounts are the sums of the shares; the first share is the largest."""
+    """A pair of tokens with its makers. Amounts sum up the shares; the largest share stands first."""
 
     src_token: bytes
     dest_token: bytes
@@ -74,7 +74,7 @@ class HopPlan(Struct, frozen=True):
 
 
 class PathPlan(Struct, frozen=True):
-    """One way from source to destination, hop after hop."""
+    """A path from source to destination, hop after hop."""
 
     src_amount: int
     dest_amount: int
@@ -82,11 +82,11 @@ class PathPlan(Struct, frozen=True):
 
 
 class PlanTotal(Struct, frozen=True):
-    """What a swap comes to, before fees.
+    """Amounts and gas of a swap, before fees.
 
     Attributes:
-        src_amount, dest_amount: what the user gives and gets, taxes of the tokens included.
-        gas: units that the swap needs, as a whole transaction.
+        src_amount, dest_amount: raw units that the user gives and gets, after taxes of the tokens.
+        gas: units of gas for the whole transaction.
     """
 
     side: Side
@@ -105,5 +105,5 @@ class RoutePlan(PlanTotal, frozen=True):
     paths: tuple[PathPlan, ...]
 
     def makers(self) -> frozenset[str]:
-        """Everybody who has a share."""
+        """Names of the makers with a share."""
         return frozenset(share.maker for path in self.paths for hop in path.hops for share in hop.shares)
