@@ -23,16 +23,16 @@ from ..server.routing import HttpCall, Reply
 from .market_desk import MarketDesk
 from .unfilled import Asker
 
-_FIRM_COST = 5  # makers and a node are asked
+_FIRM_COST = 5  # the request is passed on to makers and a node
 
 
 class MarketEndpoints:
     """The endpoints of Market swaps.
 
     Args:
-        asker_of: who sends a request.
-        partner_of: the default partner of a request; empty for none.
-        signatures_of: what a request may spend on wrong signatures.
+        asker_of: request -> its caller.
+        partner_of: request -> its default partner; empty without one.
+        signatures_of: request -> its caller's budget of wrong signatures.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class MarketEndpoints:
         self._signatures_of = signatures_of
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """The rows of the table."""
+        """Rows of the route table."""
         return (
             Endpoint(
                 method="GET",

@@ -1,4 +1,4 @@
-"""Whether a user has what a swap takes, and lets the Router take it: at one block, before any maker signs.
+"""Checks of a user's balance and allowance for a swap: at a single block, before any maker signs.
 
 Source: spec 1.14.5, 1.25.34, 1.25.36.
 """
@@ -17,10 +17,10 @@ from .ticket import SwapTicket
 
 
 class SwapFunds(Struct, frozen=True):
-    """Asks one chain.
+    """Checks of users' funds on a chain.
 
     Args:
-        router: that takes the tokens, 20 bytes.
+        router: the contract that takes the tokens, 20 bytes.
     """
 
     chain: Chain
@@ -28,13 +28,13 @@ class SwapFunds(Struct, frozen=True):
     permit2s: Permit2s
 
     async def check(self, ticket: SwapTicket) -> None:
-        """Pass where the swap can be filled for its user.
+        """Refuse a swap that its user cannot pay.
 
         Raises:
-            InsufficientBalance, InsufficientAllowance: it cannot.
-            InvalidInput: what a permit says.
+            InsufficientBalance, InsufficientAllowance: the user's funds do not suffice.
+            InvalidInput: a permit names other parties.
             ServiceUnavailable: the token, or Permit2, does not answer.
-            ChainError: nobody answers.
+            ChainError: no node answers.
         """
         if ticket.src_token == NATIVE_TOKEN:
             _check_balance(await self.chain.balance(ticket.user), ticket.src_amount)

@@ -1,6 +1,6 @@
 """The Market surface of a venue, chain by chain: quotes, and the transactions that are built from them.
 
-Each method takes what came over HTTP and returns what is answered; whoever serves them encodes it.
+Each method takes the raw query or body of an HTTP request and returns the answer; the endpoints encode it.
 
 Source: spec 1.12, 1.13, 1.14; interop.md 3, GET /swap.
 Choice: A request without a partner has its API key's default partner; a transaction has its route's partner,
@@ -50,13 +50,13 @@ class MarketDesk:
     """Quotes and builds Market swaps.
 
     Args:
-        places: by chain id.
-        seal: of the routes that are issued.
+        places: served chains by chain id.
+        seal: seal of issued routes.
         partners, tiers: as configured.
-        user_places: of one user's swaps that are signed and not filled, on a chain.
+        user_places: most swaps of a user on a chain that are signed and not filled, at a time.
 
     Attributes:
-        unfilled: those of each chain.
+        unfilled: signed and unfilled swaps by chain id.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class MarketDesk:
         """GET /prices.
 
         Args:
-            partner: of a request that names none.
+            partner: default for a request without a partner.
         """
         query = with_partner(decode_prices_query(raw_query), partner)
         place = self._place(query.chain, "network")
@@ -98,7 +98,7 @@ class MarketDesk:
         """GET /swap.
 
         Args:
-            partner: of a request that names none.
+            partner: default for a request without a partner.
         """
         query = with_partner(decode_swap_query(raw_query), partner)
         place = self._place(query.chain, "network")
@@ -133,8 +133,8 @@ class MarketDesk:
         """POST /transactions/{chainId}.
 
         Args:
-            signatures: what the orders of a request may spend.
-            partner: of a request with orders that names none.
+            signatures: budget for verifying the signatures of the request's orders.
+            partner: default for a request with orders and without a partner.
         """
         place = self._place(chain_id, "chainId")
         query = decode_transaction_query(raw_query)
@@ -160,7 +160,7 @@ class MarketDesk:
 
 
 def _check_version(version: str, field: str) -> None:
-    """Pass for the one router that is deployed (choices.md#quotes-and-routes)."""
+    """Refuse versions other than the deployed router's (choices.md#quotes-and-routes)."""
     if version != MarketVersion.V6_2:
         raise InvalidInput(
             field=field, expected=f"{MarketVersion.V6_2}: no older router is deployed", got=str(version)
@@ -168,7 +168,7 @@ def _check_version(version: str, field: str) -> None:
 
 
 def _body_of(query: SwapQuery, route: PriceRoute) -> TransactionBody:
-    """The same request as POST /transactions would have it."""
+    """The body of POST /transactions for the same swap."""
     members: dict[str, Any] = {
         name: getattr(query, name)
         for name in TransactionBody.__struct_fields__

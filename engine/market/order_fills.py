@@ -1,19 +1,19 @@
-"""What signed orders come to where the Router has them filled: what is left, whose funds suffice. Pure.
+"""Amounts of signed orders that the Router has filled, by their open parts and the makers' funds. Pure.
 
-    order_calls        what the chain is asked of them, all at one block
-    open_orders        its answers -> Looked: what can be filled yet, why nothing of others, what makers have
-    as_signed          the same of orders that nobody has looked at
-    filled             orders in turn, as the RFQ contract tries them -> what goes in and comes out
+    order_calls        the calls to the chain for some orders, all at one block
+    open_orders        their answers -> Looked: fillable orders, reasons against the others, makers' funds
+    as_signed          orders -> Looked without a look at the chain
+    filled             orders in turn, as the RFQ contract tries them -> amounts in and out
 
-    sale        each order takes what is left, at most takerTokenFillAmount and what is left of the order,
-                and gives floor(takerFill * makerAmount / takerAmount)
-    purchase    each gives what is missing yet, at most floor of takerTokenFillAmount's part and what is left
-                of it, for ceil(makerFill * takerAmount / makerAmount)
+    sale        each order takes the amount left, at most takerTokenFillAmount and the order's open part, and
+                gives floor(takerFill * makerAmount / takerAmount)
+    purchase    each order gives the amount still missing, at most floor of takerTokenFillAmount's part and
+                its open part, for ceil(makerFill * takerAmount / makerAmount)
 
-An order that would fail is passed over, as the contract does, and the ones after it back it up: together they
-have to make up the whole amount, or nothing is built.
+An order that would fail is passed over, as in the contract, and later orders back it up: together the orders
+must fill the whole amount, or the request is refused.
 
-Guarantees: to the unit what the chain does at that block.
+Guarantees: amounts equal the chain's at that block, to the unit.
 
 Source: contracts/Rfq.sol, tryBatchFillOrderTakerAmount and tryBatchFillOrderMakerAmount;
     contracts/lib/Permits.sol; interop.md 1.
@@ -62,18 +62,18 @@ _BOUNDLESS = UINT256_MAX * VENUE_SWAP_ORDERS_MAX
 
 
 class FillRefusal(Struct, frozen=True):
-    """Why nothing of an order is filled: the row of the catalogue, and what is told."""
+    """Reason why an order is not filled: the row of the error catalogue, and the detail."""
 
     kind: type[RequestError]
     text: str
 
 
 class FillableOrder(Struct, frozen=True):
-    """An order of which something is left.
+    """An order with an open part.
 
     Attributes:
-        maker_left: raw units of the maker's asset.
-        permitted: what its permit lets be taken of the maker; None where none is handed on.
+        maker_left: open part, raw units of the maker's asset.
+        permitted: allowance that the maker's permit grants, raw units; None if no permit is passed on.
     """
 
     signed: SignedOrder
@@ -82,7 +82,7 @@ class FillableOrder(Struct, frozen=True):
 
     @property
     def taker_left(self) -> int:
-        """What may still be given for it, as the contract has it."""
+        """Open part in raw units of the taker's asset, as the contract computes it."""
         order = self.signed.order
         if self.maker_left == order.maker_amount:
             return order.taker_amount
@@ -90,13 +90,13 @@ class FillableOrder(Struct, frozen=True):
 
     @property
     def info(self) -> OrderInfo:
-        """As the RFQ contract takes it."""
+        """The order in the RFQ contract's form."""
         signed = self.signed
         permit = b"" if self.permitted is None else signed.permit
         return OrderInfo(signed.order, signed.signature.kept, signed.taker_most, permit_maker_asset=permit)
 
     def fill(self, side: Side, left: int) -> Exchanged:
-        """What it takes and gives where so much of the fixed amount is left; nothing where it would fail."""
+        """Exchange of the order when `left` of the fixed amount is left; zeros if the fill would fail."""
         order, most = self.signed.order, self.signed.taker_most
         if side is Side.SELL:
             return sold_to(order, min(most, left, self.taker_left))
@@ -105,18 +105,18 @@ class FillableOrder(Struct, frozen=True):
 
 
 class FillFunds(Struct, frozen=True):
-    """Raw units that a maker has, and lets the RFQ contract take."""
+    """Balance of a maker and its allowance for the RFQ contract, raw units."""
 
     balance: int
     allowance: int
 
 
 class Looked(Struct, frozen=True):
-    """Orders as the chain knows them.
+    """State of some orders on the chain.
 
     Attributes:
-        orders: those of which something is left, in the order in which they are tried.
-        faults: why nothing of the others is.
+        orders: orders with an open part, in the order of the tries.
+        faults: reasons why the other orders are not filled.
         funds: by maker.
     """
 
@@ -129,8 +129,8 @@ class Filled(Struct, frozen=True):
     """A swap that can be executed as it stands.
 
     Attributes:
-        hop: as the Router takes it.
-        expiry_s: when the first of the orders expires; the end of all time where none does.
+        hop: in the Router's form.
+        expiry_s: earliest expiry of the orders, Unix seconds; the largest time if no order expires.
     """
 
     basis: Basis
@@ -139,7 +139,7 @@ class Filled(Struct, frozen=True):
 
 
 def order_calls(rfq: bytes, orders: Sequence[SignedOrder]) -> dict[AnswerKey, EthCall]:
-    """What the chain is asked."""
+    """The calls to the chain that tell the orders' state."""
     calls: dict[AnswerKey, EthCall] = {}
     for signed in orders:
         order, digest32 = signed.order, signed.digest32
@@ -156,14 +156,14 @@ def order_calls(rfq: bytes, orders: Sequence[SignedOrder]) -> dict[AnswerKey, Et
 
 
 def open_orders(orders: Sequence[SignedOrder], answers: FillAnswers, now_s: int) -> Looked:
-    """What can be filled yet, and why nothing of the others.
+    """The fillable orders, and the reasons against the others.
 
     Args:
-        answers: to `order_calls`, at a block of that time.
+        answers: answers to `order_calls`, at the block of time `now_s`.
 
     Raises:
-        InvalidSignature: of an order that was never filled, and that its maker did not sign.
-        ServiceUnavailable: a contract does not tell.
+        InvalidSignature: an order without a fill carries a signature that is not its maker's.
+        ServiceUnavailable: a contract does not answer.
     """
     found: list[FillableOrder] = []
     faults: list[FillRefusal] = []
@@ -189,7 +189,7 @@ def open_orders(orders: Sequence[SignedOrder], answers: FillAnswers, now_s: int)
 
 
 def as_signed(orders: Sequence[SignedOrder]) -> Looked:
-    """Orders that nothing has happened to yet, of makers who have all that they sell."""
+    """The orders taken as unfilled, and their makers as fully funded."""
     found = [
         FillableOrder(signed, signed.order.maker_amount, _BOUNDLESS if signed.permit else None)
         for signed in orders
@@ -202,8 +202,8 @@ def filled(swap: OrderSwap, looked: Looked) -> Filled:
     """Fill orders in turn.
 
     Raises:
-        RequestError: they are too little together; the row of the first reason why one is not filled, or
-            InvalidInput where there is none.
+        RequestError: the orders together are too small; the row of the first unfilled order's reason, or
+            InvalidInput without such a reason.
     """
     left, taken, given = swap.amount, 0, 0
     there, unfilled = dict(looked.funds), list(looked.faults)

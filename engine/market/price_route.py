@@ -1,11 +1,11 @@
 """A Market route on the wire: a plan as `priceRoute`, its seal, and the way back to the plan. Pure.
 
-A sealed route holds all that a transaction is built from, so that nothing is remembered between the two
-requests: amounts and makers in `bestRoute`, what it was asked with in the terms that `hmac` carries. A client
-that keeps the documented members alone so sends back all that is needed.
+A sealed route holds all inputs of its transaction, so that the venue keeps no state between the two requests:
+`bestRoute` holds amounts and makers, `hmac` carries the terms of the quote's request. A client that keeps the
+documented members only sends back enough.
 
-    sale       destAmount = what the paths give, less the fee
-    purchase   srcAmount = what the paths cost, and the fee on top
+    sale       destAmount = output of the paths, less the fee
+    purchase   srcAmount = cost of the paths, plus the fee
 
 Hops name the traded tokens: the wrapped form of the native token. `others` decides nothing: a route may
 return without it or with it as issued.
@@ -62,13 +62,13 @@ _NULL = b"null"
 
 
 class Offered(Struct, frozen=True):
-    """What a route is written with, beside its plan.
+    """Inputs of a route besides its plan.
 
     Attributes:
-        tokens: the listed ones, by address.
+        tokens: listed tokens by address.
         router: 20 bytes.
-        src_usd, dest_usd: of the amounts of the plan, before the fee; gas_usd: of its gas.
-        others: the plans of single makers; None where nobody asked.
+        src_usd, dest_usd: value of the plan's amounts before the fee; gas_usd: value of its gas.
+        others: the plans of single makers; None if the request does not ask for them.
     """
 
     chain_id: int
@@ -88,14 +88,14 @@ class Offered(Struct, frozen=True):
 
 
 class UnsealedRoute(Struct, frozen=True):
-    """A route that is not sealed yet, and the terms that its seal will carry."""
+    """A route without a seal, and the terms that its seal will carry."""
 
     route: PriceRoute
     terms: RouteTerms
 
 
 class OpenedRoute(Struct, frozen=True):
-    """A route that came back, without `hmac` and `others`, and what it was made of."""
+    """A route sent back by a client, without `hmac` and `others`, with its plan and terms."""
 
     route: PriceRoute
     plan: RoutePlan
@@ -103,7 +103,7 @@ class OpenedRoute(Struct, frozen=True):
 
     @property
     def fee_bps(self) -> int:
-        """Of the partner, as it was quoted."""
+        """The quoted partner fee, basis points."""
         return int(self.route.partner_fee * _PERCENT)
 
 
@@ -111,7 +111,7 @@ def price_route(offered: Offered, plan: RoutePlan) -> UnsealedRoute:
     """The route of a plan.
 
     Raises:
-        NoRoute: nothing would be left after the fee, or nobody could pay for it.
+        NoRoute: the fee takes the whole output, or the cost is above uint256.
     """
     src_amount, dest_amount = after_fee(plan.side, plan.src_amount, plan.dest_amount, offered.fee.fee_bps)
     if dest_amount <= 0:
@@ -151,9 +151,9 @@ def price_route(offered: Offered, plan: RoutePlan) -> UnsealedRoute:
 
 
 def after_fee(side: Side, src_amount: int, dest_amount: int, fee_bps: int) -> tuple[int, int]:
-    """What the user gives and gets, the partner's fee included (choices.md#fees-and-partners).
+    """Amounts that the user gives and gets, the partner's fee included (choices.md#fees-and-partners).
 
-    Not guaranteed: that a purchase's cost still fits 256 bits.
+    Not guaranteed: a purchase's cost may exceed 256 bits.
     """
     if side is Side.SELL:
         return src_amount, dest_amount - mul_div_down(dest_amount, fee_bps, BPS_ONE)
@@ -170,16 +170,16 @@ def sealed(seal: RouteSeal, priced: UnsealedRoute, now_ms: int) -> PriceRoute:
 
 
 def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> OpenedRoute:
-    """What a client sent back as `priceRoute`.
+    """The route that a client sent back as `priceRoute`.
 
     Args:
-        raw: its JSON.
+        raw: JSON of the route.
 
-    Guarantees: nothing of what is returned is outside the seal.
+    Guarantees: the seal covers all that is returned.
 
     Raises:
-        InvalidPriceRoute: it is not a route that was issued here, to the digit.
-        StalePriceRoute: issued too long ago.
+        InvalidPriceRoute: the route differs from every route that this venue has issued.
+        StalePriceRoute: the route was issued too long ago.
     """
     try:
         members = _members(canonical(raw))
@@ -200,7 +200,7 @@ def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> OpenedRoute:
 
 
 def unpriced(priced: UnsealedRoute) -> OpenedRoute:
-    """The plan of a route of ours, and the request behind it."""
+    """The opened form of a route that was never sent: its plan and the request behind it."""
     route, terms = priced.route, priced.terms
     paths = tuple(_path(tuple(map(_hop, part.swaps))) for part in route.best_route)
     plan = RoutePlan(
@@ -280,13 +280,13 @@ def _swap(hop: HopPlan, side: Side, tokens: Mapping[bytes, ListedToken]) -> Swap
 
 
 def _told(address: bytes, tokens: Mapping[bytes, ListedToken]) -> tuple[str, int]:
-    """(text, decimals) of a token. The wrapped native one is routed without being listed, too."""
+    """(text, decimals) of a token; the wrapped native token may be routed without being listed."""
     token = tokens.get(address)
     return (token.text, token.decimals) if token else (_text(address), NATIVE_DECIMALS)
 
 
 def _data(share: MakerShare, src_decimals: int, dest_decimals: int) -> dict[str, Any]:
-    """What people look at: what kind of source it is, and destination tokens for one of the source."""
+    """The display members of a share: kind of source, and price in destination tokens for a source token."""
     scale = src_decimals + _PRICE_DECIMALS
     price = mul_div_down(share.dest_amount, 10**scale, share.src_amount) if share.src_amount else 0
     return {"type": "RFQ", "price": format_units(price, dest_decimals + _PRICE_DECIMALS)}
@@ -321,5 +321,5 @@ def _percents(side: Side, parts: Sequence[PathPlan] | Sequence[MakerShare]) -> l
 
 
 def _part(value: Decimal | None, amount: int, whole: int) -> Decimal | None:
-    """The value of `amount` where `whole` has that value."""
+    """The value of `amount` if `whole` is worth `value`."""
     return value if value is None or amount == whole else value * amount / whole

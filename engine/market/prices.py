@@ -1,14 +1,14 @@
-"""What a Market quote asks for, and the best route for it. Pure: no waiting, no clock of its own.
+"""Requests for a Market quote, and the best route for each. Pure: no waiting, no clock of its own.
 
-GET /prices, GET /swap and the Market path of GET /v2/quote come down to one `MarketAsk`, which is priced on
-the live books of a place.
+GET /prices, GET /swap and the Market path of GET /v2/quote all become a `MarketAsk`, which is priced on the
+live books of a chain.
 
-How much worse than the mid price a plan is, in percent.
+The price impact of a plan is its distance from the mid price, in percent:
 
     (USD value of what is given - USD value of what is received) / USD value of what is given x 100
 
-Both values are by mid prices of live books, so what remains is the spread, the depth that the amount takes,
-and taxes; gas and fees are not in it. Below zero where a plan beats the mid prices.
+Both values use mid prices of live books: the impact includes the spread, the depth that the amount takes, and
+taxes, but neither gas nor fees. The impact is negative if a plan beats the mid prices.
 
 Source: spec 1.13, 1.12; interop.md 3; choices.md#chains-and-tokens, choices.md#quotes-and-routes; spec
     1.13.19, 1.13.26, 1.26.8.
@@ -59,7 +59,7 @@ _PERCENT = Context(prec=28, rounding=ROUND_HALF_EVEN)
 
 
 def impact(plan: RoutePlan, usd: UsdPrices) -> Decimal | None:
-    """Percent; None where a price in dollars is missing, or what is given is worth none."""
+    """Price impact in percent; None if a dollar price is missing or the source amount is worth zero."""
     hops = plan.paths[0].hops
     given = usd.value(hops[0].src_token, plan.src_amount)
     received = usd.value(hops[-1].dest_token, plan.dest_amount)
@@ -71,7 +71,7 @@ def impact(plan: RoutePlan, usd: UsdPrices) -> Decimal | None:
 def max_impact_reached(
     impact_percent: Decimal | None, max_percent: Decimal, *, ignores_bad_price: bool
 ) -> bool:
-    """Whether a route is marked `maxImpactReached`: above the ceiling, or unknown unless that is ignored."""
+    """Whether a route is marked `maxImpactReached`: above the ceiling, or unknown and not ignored."""
     if impact_percent is None:
         return not ignores_bad_price
     return impact_percent > max_percent
@@ -84,19 +84,19 @@ Q = TypeVar("Q", QuoteQuery, DeltaPricesQuery, PricesQuery, SwapQuery, Transacti
 
 
 class FeeRules(Struct, frozen=True):
-    """Who may ask for which fee, as configured."""
+    """Partners and tiers, which bound the fees of requests, as configured."""
 
     partners: Mapping[str, RegisteredPartner]
     tiers: Mapping[str, Tier]
 
 
 class ImpactBounds(Struct, frozen=True):
-    """What counts as too much of a price impact.
+    """Bounds on a price impact.
 
     Attributes:
-        percent_max: of what is given.
-        usd_max: lost between both ends, US dollars; None for no such bound.
-        ignores_unpriced: an amount without a price does not count as too much.
+        percent_max: percent of the source amount's value.
+        usd_max: loss between source and destination, US dollars; None for no such bound.
+        ignores_unpriced: an unknown impact keeps the bounds.
     """
 
     percent_max: Decimal
@@ -108,8 +108,8 @@ class MarketAsk(Struct, frozen=True):
     """A swap to be quoted.
 
     Attributes:
-        barred: makers that do not serve this user; no part of what is sealed.
-        has_others: the best route of each maker alone is wanted too.
+        barred: makers that do not serve this user; the seal does not cover them.
+        has_others: the request asks for the best route of each maker alone, too.
     """
 
     src: ListedToken
@@ -123,14 +123,14 @@ class MarketAsk(Struct, frozen=True):
 
     @property
     def among(self) -> SwapRequest:
-        """What the pathfinder is asked: without those who are barred."""
+        """The request to the pathfinder, without barred makers."""
         if not self.barred:
             return self.wanted
         return msgspec.structs.replace(self.wanted, without=self.wanted.without | self.barred)
 
 
 def with_partner(query: Q, partner: str) -> Q:
-    """The query or body with the default partner of its caller, where it names none and there is one."""
+    """The query or body, with its caller's default partner if it names no partner."""
     return msgspec.structs.replace(query, partner=partner) if partner and query.partner is None else query
 
 
@@ -142,7 +142,7 @@ def ask_of_prices(
     *,
     tx_origin: str | None = None,
 ) -> MarketAsk:
-    """What GET /prices or GET /swap asks for.
+    """The ask of GET /prices or GET /swap.
 
     Args:
         tx_origin: `txOrigin`, which only GET /swap takes.
@@ -184,7 +184,7 @@ def ask_of_prices(
 
 
 def ask_of_quote(place: "ServedChain", query: QuoteParameters, fees: FeeRules, now_ms: int) -> MarketAsk:
-    """What the Market path of GET /v2/quote asks for: version 6.2 (choices.md#quotes-and-routes).
+    """The ask of the Market path of GET /v2/quote: version 6.2 (choices.md#quotes-and-routes).
 
     Raises:
         InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: rows of spec 1.25.
@@ -214,11 +214,11 @@ def ask_of_quote(place: "ServedChain", query: QuoteParameters, fees: FeeRules, n
 
 
 def best_route(place: "ServedChain", ask: MarketAsk) -> UnsealedRoute:
-    """The best route that the live books give.
+    """The best route over the live books.
 
     Raises:
-        NoRoute: they give none.
-        ServiceUnavailable: the price of gas is not known.
+        NoRoute: the books give no route.
+        ServiceUnavailable: the price of gas is unknown.
     """
     plan = place.pathfinder.find(ask.among)
     if plan is None:
@@ -262,10 +262,11 @@ def _is_reached(
 def ends_of(
     tokens: TokenTable, src: str, dest: str, decimals: tuple[int | None, int | None]
 ) -> tuple[ListedToken, ListedToken]:
-    """The tokens of a swap, which are two.
+    """The two tokens of a swap.
 
     Raises:
-        InvalidToken, TokenNotSupported, NoRoute: a token, or its decimals.
+        InvalidToken, TokenNotSupported: a token is invalid or not listed.
+        NoRoute: the request's decimals are wrong, or both are the same token.
     """
     src_token = tokens.find(src, "srcToken", decimals[0])
     dest_token = tokens.find(dest, "destToken", decimals[1])
@@ -275,7 +276,7 @@ def ends_of(
 
 
 def _route_of(tokens: TokenTable, text: str, src: ListedToken, dest: ListedToken) -> tuple[bytes, ...]:
-    """The tokens of `route`, as they are routed."""
+    """The ERC-20 addresses of the tokens in `route`."""
     names = text.split("-")
     if not 2 <= len(names) <= ROUTE_TOKENS_MAX:
         raise InvalidInput(
@@ -314,7 +315,7 @@ def _addresses(named: Mapping[str, str | None]) -> Iterable[bytes]:
 
 
 def _check_sources(query: PricesQuery) -> None:
-    """Pass where a source and a function of the Router are left (choices.md#quotes-and-routes)."""
+    """Refuse a request that excludes all sources or Router functions (choices.md#quotes-and-routes)."""
     if query.exclude_rfq:
         raise NoRoute("all sources here are RFQ", field="excludeRFQ")
     method = METHODS[Side(query.side)]
@@ -331,7 +332,7 @@ def _check_sources(query: PricesQuery) -> None:
 
 
 def _check_makers(query: PricesQuery, makers: Collection[str]) -> None:
-    """Pass where `includeDEXS` names a maker of the chain, or is not there; other names are passed over."""
+    """Refuse an `includeDEXS` that names no maker of the chain; unknown names are ignored."""
     named = query.include_dexs
     if named is not None and not {*makers}.intersection(named):
         raise NoRoute(

@@ -1,12 +1,12 @@
-"""`orders` of POST /transactions: signed RFQ orders in place of a route, held against the request. Pure.
+"""`orders` of POST /transactions: signed RFQ orders in place of a route, checked against the request. Pure.
 
-    read_order_swap    body -> OrderSwap: which amount is fixed, the fee, every order as the Router takes it
+    read_order_swap    body -> OrderSwap: the fixed amount, the fee, every order in the Router's form
 
-The Router has its executor fill the orders, so that is who takes them on the chain. It may take an order that
-is open to all, and one that was made out to it for this user: the user's address in the lower 160 bits of
-`nonceAndMeta`, as in a firm quote. What is made out to anybody else only that account itself can fill.
+The Router's executor fills the orders and is their taker on the chain. The executor may take an order that is
+open to all, or an order made out to the executor for this user: the user's address in the lower 160 bits of
+`nonceAndMeta`, as in a firm quote. An order made out to another account is refused.
 
-An order stands in the list once; takerTokenFillAmount bounds its part. An order whose amounts the RFQ
+Each order stands in the list once; takerTokenFillAmount bounds its part. An order whose amounts the RFQ
 contract cannot multiply is refused.
 
 Source: choices.md#market-swaps; spec 2.3; interop.md 1; contracts/Router.sol, contracts/RfqExecutor.sol.
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
 
 
 class SignedOrder(Struct, frozen=True):
-    """One order of a request.
+    """An order of a request.
 
     Attributes:
-        field: what it is called: `orders[2]`.
-        digest32: what was signed: the order's hash.
-        taker_most: raw units of the source that it may be filled with.
-        permit: of the maker's token for the RFQ contract; empty for none.
+        field: path of the order in the request: `orders[2]`.
+        digest32: the signed hash of the order.
+        taker_most: most raw units of the source to fill the order with.
+        permit: permit of the maker's token for the RFQ contract; empty without a permit.
     """
 
     field: str
@@ -67,11 +67,11 @@ class SignedOrder(Struct, frozen=True):
 
 
 class OrderSwap(Struct, frozen=True):
-    """A swap through signed orders, as far as the request alone tells.
+    """A swap through signed orders, by the request alone, without the chain.
 
     Attributes:
-        amount: the one that `side` fixes.
-        orders: in the order in which they are tried.
+        amount: the amount that `side` fixes.
+        orders: in the order of the tries.
     """
 
     side: Side
@@ -84,15 +84,15 @@ class OrderSwap(Struct, frozen=True):
 
 
 def read_order_swap(place: "ServedChain", body: TransactionBody, fees: FeeRules, now_ms: int) -> OrderSwap:
-    """Hold a request with orders against its own words; the signatures come last, they cost most.
+    """Check a request with orders; the signatures come last, because they cost most.
 
     Raises:
-        UnsupportedChain: nobody fills orders there.
-        InvalidInput: names the field that does not fit, and of which order.
-        InvalidSignature: one that nobody can have made.
-        InvalidToken, TokenNotSupported, NoRoute: a token, or its decimals.
+        UnsupportedChain: the venue does not fill RFQ orders on the chain.
+        InvalidInput: names the invalid field, and its order.
+        InvalidSignature: a signature that cannot be the order's maker's.
+        InvalidToken, TokenNotSupported, NoRoute: a token, or its decimals, are wrong.
         OrderExpired: the deadline has passed.
-        PartnerNotAllowed: its tier forbids the fee or the surplus flags.
+        PartnerNotAllowed: the partner's tier forbids the fee or the surplus flags.
     """
     if not (place.settings.rfq and place.rfq and place.executor):
         raise UnsupportedChain(field="chainId", expected="a chain with `rfq`", got=place.chain_id)
@@ -191,7 +191,7 @@ def _taker_most(sent: SwapOrder, order: RfqOrder, field: str) -> int:
 
 
 def _permit(sent: SwapOrder, order: RfqOrder, rfq: bytes, field: str) -> bytes:
-    """The maker's permit: none, or one that the RFQ contract applies."""
+    """The maker's permit, in a form that the RFQ contract applies; empty without a permit."""
     field = f"{field}.permitMakerAsset"
     raw = b"" if sent.permit_maker_asset is None else parse_hex(sent.permit_maker_asset, field)
     if not raw:

@@ -1,13 +1,13 @@
-"""A swap that somebody wants built: what was sent, held against the route, as what the Router is told. Pure.
+"""A requested swap: the request checked against its route, and turned into the Router's call. Pure.
 
-    read_parties   body -> Parties: for whom, until when, by which permit
-    read_ticket    body and opened route -> Ticket: terms, bounds, fee
-    ticket_of      the same of whatever a swap is built on: a route, or signed orders (`signed_orders`)
+    read_parties   body -> Parties: user, receiver, permit, deadline
+    read_ticket    body and opened route -> SwapTicket: terms, bounds, fee
+    ticket_of      body, parties and basis -> SwapTicket, for a route or signed orders (`signed_orders`)
     swap_of        ticket and hops of signed fills -> the Router's Swap
-    params_of      the same as values for a contract library
+    params_of      the Router's Swap -> values for a contract library
 
-The fee may differ from the quoted one where the request names another partner or fee; what is expected is
-reckoned again from the plan then.
+The fee differs from the quoted fee if the request names another partner or fee; the expected amount is then
+computed again from the plan.
 
 Source: spec 1.14, 1.27; interop.md 2 (slippage, permits); choices.md#market-swaps,
     choices.md#fees-and-partners, choices.md#signatures-and-permits.
@@ -62,12 +62,12 @@ _OTHER = {Side.SELL: "destAmount", Side.BUY: "srcAmount"}
 
 
 class Parties(Struct, frozen=True, kw_only=True):
-    """For whom a swap is built.
+    """The parties of a swap, with permit and deadline.
 
     Attributes:
         receiver: zero for the user.
-        permit: of the user's for the Router; empty for none.
-        deadline: Unix seconds; 0 for that of the fills.
+        permit: the user's permit for the Router; empty without a permit.
+        deadline: Unix seconds; 0 for the earliest expiry of the fills.
     """
 
     user: bytes
@@ -78,12 +78,12 @@ class Parties(Struct, frozen=True, kw_only=True):
 
 
 class Basis(Struct, frozen=True, kw_only=True):
-    """What a swap is built on: a route that was quoted, or orders that were signed.
+    """Amounts and fee of a swap, from a quoted route or from signed orders.
 
     Attributes:
-        src_amount, dest_amount: what the user gives and gets before the fee.
-        brought: what the fills give in all, before the destination token's taxes.
-        fee: what the swap pays, and to whom.
+        src_amount, dest_amount: raw units that the user gives and gets before the fee.
+        brought: raw units that all fills give, before the destination token's taxes.
+        fee: rate and recipient of the fee.
     """
 
     side: Side
@@ -101,11 +101,11 @@ class SwapTicket(Parties, frozen=True, kw_only=True):
 
     Attributes:
         src_token, dest_token: 20 bytes; the placeholder's for the native token.
-        src_amount: what is sold, or the most that is spent.
-        dest_amount: the least that is received, or what is bought.
-        expected: of the side that is not fixed, after fees, as the Router counts it: of a sale before the
+        src_amount: amount sold, or the most to spend on a purchase.
+        dest_amount: the least to receive of a sale, or the amount bought.
+        expected: amount of the free side after fees, as the Router counts it: for a sale before the
             destination token's own tax, which is withheld when the Router sends.
-        limit: of that side, what the signed fills must keep to: before the fee and the tokens' taxes.
+        limit: bound on the free side of the signed fills, before the fee and the tokens' taxes.
     """
 
     side: Side
@@ -126,13 +126,13 @@ class SwapTicket(Parties, frozen=True, kw_only=True):
 def read_ticket(
     place: "ServedChain", opened: OpenedRoute, body: TransactionBody, fees: FeeRules, now_ms: int
 ) -> SwapTicket:
-    """Hold a request against its route.
+    """The ticket of a request for a route.
 
     Raises:
-        InvalidInput: names the field that does not fit.
-        OrderExpired: its deadline has passed.
-        InvalidToken, TokenNotSupported, NoRoute: a token, or its decimals.
-        MissingSlippage: neither a slippage nor the amount that is not fixed.
+        InvalidInput: names the field that contradicts the route.
+        OrderExpired: the request's deadline has passed.
+        InvalidToken, TokenNotSupported, NoRoute: a token, or its decimals, are wrong.
+        MissingSlippage: the request has neither a slippage nor the amount of the free side.
         PartnerNotAllowed: its tier forbids the fee or the surplus flags.
     """
     route, plan = opened.route, opened.plan
@@ -164,10 +164,10 @@ def read_ticket(
 
 
 def read_parties(place: "ServedChain", body: TransactionBody, src: ListedToken, now_ms: int) -> Parties:
-    """What a request says of those who take part.
+    """Parties, permit and deadline of a request.
 
     Raises:
-        InvalidInput: names the field that cannot be.
+        InvalidInput: names the invalid field.
         OrderExpired: the deadline has passed.
     """
     user = parse_address(body.user_address, "userAddress")
@@ -185,8 +185,8 @@ def ticket_of(body: TransactionBody, parties: Parties, basis: Basis) -> SwapTick
     """Bounds and terms of a swap.
 
     Raises:
-        InvalidInput: the amount that is not fixed is better for the user than what is expected.
-        NoRoute: it costs more than there can be.
+        InvalidInput: the request's bound is better for the user than the expected amount.
+        NoRoute: the swap costs more than uint256 holds.
     """
     fee_bps, taxes = basis.fee.fee_bps, basis.taxes
     quoted_src, quoted_dest = after_fee(basis.side, basis.src_amount, basis.dest_amount, fee_bps)
@@ -226,10 +226,10 @@ def hops_of(firm: FirmRoute) -> tuple[Hop, ...]:
 
 
 def swap_of(ticket: SwapTicket, hops: tuple[Hop, ...], expiry_s: int) -> RouterSwap:
-    """What the Router is told.
+    """The Router's Swap.
 
     Args:
-        expiry_s: when the fills are no longer what was reckoned with, Unix seconds.
+        expiry_s: Unix seconds; deadline of the swap if the ticket has none.
     """
     return RouterSwap(
         src_token=ticket.src_token,
@@ -255,7 +255,7 @@ def params_of(side: Side, swap: RouterSwap, router: bytes) -> ContractParams:
 
 
 def fee_of(opened: OpenedRoute, body: TransactionBody, fees: FeeRules) -> ResolvedFee:
-    """What the swap of a route pays, and to whom."""
+    """Fee of a route's swap: rate and recipient."""
     name = opened.route.partner if body.partner is None else body.partner
     registered = registered_partner(name, fees.partners)
     quoted: int | None = None
@@ -267,15 +267,15 @@ def fee_of(opened: OpenedRoute, body: TransactionBody, fees: FeeRules) -> Resolv
 def fee_asked(
     name: str | None, body: TransactionBody, fees: FeeRules, quoted_bps: int | None = None
 ) -> ResolvedFee:
-    """What a swap pays to a partner, and to whom.
+    """Fee of a swap: rate and recipient.
 
     Args:
         name: of the partner; None for anon.
-        quoted_bps: the `partnerFeeBps` where the request has none.
+        quoted_bps: used if the request has no `partnerFeeBps`.
 
     Raises:
-        InvalidInput: the fee or the address is none.
-        PartnerNotAllowed: its tier forbids the fee or the surplus flags.
+        InvalidInput: the fee or the address is invalid.
+        PartnerNotAllowed: the partner's tier forbids the fee or the surplus flags.
     """
     requested = quoted_bps if body.partner_fee_bps is None else _fee_bps(body.partner_fee_bps)
     return resolve_fee(
@@ -303,7 +303,7 @@ def partner_and_fee(fee: ResolvedFee, body: TransactionBody) -> int:
 
 
 def _address_of(body: TransactionBody) -> str:
-    """Its `partnerAddress`; empty for none, which the zero address says too."""
+    """The body's `partnerAddress`, checksummed; empty if absent or zero."""
     if body.partner_address is None:
         return ""
     address = parse_address(body.partner_address, "partnerAddress")
@@ -311,7 +311,7 @@ def _address_of(body: TransactionBody) -> str:
 
 
 def _requested(quoted_bps: int, registered: RegisteredPartner | None) -> int | None:
-    """The `partnerFeeBps` that the quote was asked with."""
+    """The `partnerFeeBps` of the request for the quote; None if the fee of anonymous requests applied."""
     if registered is not None:
         return max(quoted_bps - registered.fee_bps, 0)
     return None if quoted_bps == ANON_FEE_BPS else quoted_bps
@@ -336,7 +336,7 @@ def fixed_amount(body: TransactionBody, side: Side) -> int:
     """The amount that a side fixes.
 
     Raises:
-        InvalidInput: it is missing, or no amount.
+        InvalidInput: the amount is missing or invalid.
     """
     field = _FIXED[side]
     text = body.src_amount if side is Side.SELL else body.dest_amount
@@ -346,10 +346,10 @@ def fixed_amount(body: TransactionBody, side: Side) -> int:
 
 
 def _check_bound(body: TransactionBody, side: Side) -> None:
-    """Pass where something bounds the other amount of a route. Signed orders bound it themselves.
+    """Refuse a route's request without a bound on the free amount. Signed orders need no such bound.
 
     Raises:
-        MissingSlippage: neither a slippage nor that amount is there.
+        MissingSlippage: the request has neither a slippage nor the free amount.
     """
     other = body.dest_amount if side is Side.SELL else body.src_amount
     if other is None and body.slippage is None:
@@ -357,7 +357,7 @@ def _check_bound(body: TransactionBody, side: Side) -> None:
 
 
 def _least(body: TransactionBody, quoted: int) -> int:
-    """What a sale must bring: the amount that was sent, else the slippage of what is expected."""
+    """The least that a sale must bring: the request's amount, else the expected amount less slippage."""
     if body.dest_amount is None:
         return mul_div_down(quoted, BPS_ONE - (body.slippage or 0), BPS_ONE)
     least = parse_amount(body.dest_amount, "destAmount")
@@ -367,7 +367,7 @@ def _least(body: TransactionBody, quoted: int) -> int:
 
 
 def _most(body: TransactionBody, quoted: int) -> int:
-    """What a purchase may cost."""
+    """The most that a purchase may cost: the request's amount, else the expected cost plus slippage."""
     if quoted > UINT256_MAX:
         raise NoRoute("with this fee it costs more than there can be")
     if body.src_amount is None:
@@ -379,20 +379,20 @@ def _most(body: TransactionBody, quoted: int) -> int:
 
 
 def _before_sale_taxes(amount: int, taxes: Taxes) -> int:
-    """What the last hops must give so that `amount` arrives."""
+    """The amount that the last hops must give so that `amount` arrives after taxes, rounded up."""
     for bps in (taxes.dest, taxes.dest_dex):
         amount = mul_div_up(amount, BPS_ONE, BPS_ONE - bps)
     return amount
 
 
 def _expected_of_sale(basis: Basis) -> int:
-    """What the Router has to send to the user where everything comes as it is expected."""
+    """The amount that the Router sends to the user if every fill is as expected."""
     arrives = mul_div_down(basis.brought, BPS_ONE - basis.taxes.dest_dex, BPS_ONE)
     return arrives - mul_div_down(arrives, basis.fee.fee_bps, BPS_ONE)
 
 
 def _after_purchase_taxes(amount: int, taxes: Taxes) -> int:
-    """What is there for the first hops when the user gives `amount`."""
+    """The amount that reaches the first hops when the user gives `amount`, rounded down."""
     for bps in (taxes.src, taxes.src_dex):
         amount = mul_div_down(amount, BPS_ONE - bps, BPS_ONE)
     return amount

@@ -1,7 +1,7 @@
 """From an opened route, or from signed orders, to a transaction: checks on the chain, the envelope.
 
     route   ticket -> funds of the user -> a place -> firm quotes -.
-    orders  what is left of them -> ticket -> funds --------------'-> calldata -> simulation -> envelope
+    orders  their open parts -> ticket -> funds ------------------'-> calldata -> simulation -> envelope
 
 Source: spec 1.14, 1.9; ARCHITECTURE.md, "Pure core, thin drivers"; choices.md#market-swaps,
     choices.md#chain-and-contracts, choices.md#signatures-and-permits.
@@ -61,18 +61,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_LEFT_PART = 10  # of a quote, what may be left of one that was filled
-_GAS_MARGIN_BPS = 2_000  # of an estimate: state moves between it and the block
+_LEFT_PART = 10  # a quote counts as filled once at most its amount divided by this is left
+_GAS_MARGIN_BPS = 2_000  # added to an estimate: state moves between the estimate and the block
 _CALLDATA = {Side.SELL: swap_exact_in, Side.BUY: swap_exact_out}
 
 
 class Leave(Struct, frozen=True):
-    """What it takes to have makers sign.
+    """The checks that precede makers' signatures.
 
     Attributes:
-        asker: who has the swap built.
-        unfilled: of the chain.
-        funds: of the user.
+        asker: caller that has the swap built.
+        unfilled: unfilled swaps of the chain.
+        funds: check of users' funds.
     """
 
     asker: Asker
@@ -94,9 +94,9 @@ async def transaction(
     Raises:
         InvalidInput, OrderExpired, MissingSlippage, PartnerNotAllowed, NoRoute: see `read_ticket`.
         InsufficientBalance, InsufficientAllowance, SimulationFailed: the checks, unless they are ignored.
-        RateLimited: too much of what was signed for the caller, or the user, is not filled.
-        ServiceUnavailable: the chain, or the price of gas, cannot be had.
-        and what the desk raises where makers do not sign.
+        RateLimited: too many signed swaps of the caller, or the user, are unfilled.
+        NoRoute: makers do not sign within the limit; see `FirmDesk.fill`.
+        ServiceUnavailable: the chain does not answer, or the price of gas is unknown.
     """
     ticket = read_ticket(place, opened, body, fees, now_ms)
     gas_price = _gas_price(place, query)
@@ -123,16 +123,16 @@ async def order_transaction(
     """Build the transaction that fills the orders of a request.
 
     Args:
-        signatures: what the request may spend on wrong ones.
+        signatures: budget of wrong signatures.
 
     Raises:
         RateLimited: too many signatures of the caller were wrong.
         UnsupportedChain, InvalidInput, InvalidSignature, OrderExpired, PartnerNotAllowed, NoRoute: the
             request; see `read_order_swap`.
-        OrderClosed, OrderExpired, InsufficientBalance, InsufficientAllowance: the orders, where those
-            that are left do not suffice.
+        OrderClosed, OrderExpired, InsufficientBalance, InsufficientAllowance: the fillable orders do not
+            suffice; the reason against the first of the others.
         InsufficientBalance, InsufficientAllowance, SimulationFailed: the checks, unless they are ignored.
-        ServiceUnavailable: the chain, or the price of gas, cannot be had.
+        ServiceUnavailable: the chain does not answer, or the price of gas is unknown.
     """
     signatures.begin(max(len(body.orders or ()), 1))
     asked = read_order_swap(place, body, fees, now_ms)
@@ -156,7 +156,7 @@ async def _built(
     query: TransactionQuery,
     gas_price: dict[str, str],
 ) -> TransactionEnvelope | ContractParams:
-    """A swap as it is answered, tried before unless that is ignored."""
+    """The answer for a swap, simulated first unless the request ignores checks."""
     data = _CALLDATA[ticket.side](swap)
     gas = None
     if not query.ignore_checks:
@@ -178,7 +178,7 @@ async def _built(
 def _plan_of(
     place: "ServedChain", opened: OpenedRoute, ticket: SwapTicket, now_ms: int
 ) -> tuple[RoutePlan, SwapRequest]:
-    """The quoted plan, or another where one of its makers does not serve this user."""
+    """The quoted plan, or a new plan if a maker of the quoted plan does not serve this user."""
     barred = place.barred(ticket.user, ticket.tx_origin, now_ms=now_ms)
     if not barred:
         return opened.plan, opened.wanted
@@ -192,7 +192,7 @@ def _plan_of(
 
 
 async def _looked_at(chain: Chain, rfq: bytes, orders: Sequence[SignedOrder]) -> Looked:
-    """Orders at the latest block."""
+    """State of the orders at the latest block."""
     header = await latest_block(chain)
     calls = order_calls(rfq, orders)
     answers = await chain.call_many([*calls.values()], header.hash)
@@ -200,7 +200,7 @@ async def _looked_at(chain: Chain, rfq: bytes, orders: Sequence[SignedOrder]) ->
 
 
 def _gas_price(place: "ServedChain", query: TransactionQuery) -> dict[str, str]:
-    """The members of the envelope that say what a unit of gas costs."""
+    """Members of the envelope with the price of gas, in wei."""
     given = None if query.gas_price is None else parse_positive_amount(query.gas_price, "gasPrice")
     if not query.eip1559:
         return {"gas_price": str(place.gas.gas_price_wei if given is None else given)}
@@ -210,7 +210,7 @@ def _gas_price(place: "ServedChain", query: TransactionQuery) -> dict[str, str]:
 
 
 async def _begun(place: "ServedChain", leave: Leave, user: bytes, now_s: int) -> UnfilledSwap:
-    """A place for a swap. Where none is free, the chain says which of the others are filled."""
+    """Take a place for a swap; if no place is free, free the swaps that the chain shows as filled first."""
     unfilled, asker = leave.unfilled, leave.asker
     others = unfilled.in_the_way(asker, user, now_s)
     quotes = [quote for swap in others for quote in swap.quotes if quote.digest32]
@@ -225,13 +225,20 @@ async def _begun(place: "ServedChain", leave: Leave, user: bytes, now_s: int) ->
 
 
 def _is_filled(quote: HeldQuote, answer: bytes | Exception) -> bool:
-    """Whether the RFQ contract has at most a tenth of an order left: swaps are asked for a little more."""
+    """Whether at most a tenth of an order is open: a swap may leave the part asked for beyond the need."""
     left = 0 if isinstance(answer, Exception) else int.from_bytes(answer, "big")
     return 0 < left <= quote.amount // _LEFT_PART + 1
 
 
 async def _tried(place: "ServedChain", call: EthCall, *, wants_gas: bool) -> int | None:
-    """Pass where the transaction would go through now. Returns the limit of gas, if it is wanted."""
+    """Simulate the transaction.
+
+    Returns:
+        The limit of gas, if wanted.
+
+    Raises:
+        SimulationFailed: the transaction would revert now.
+    """
     try:
         if wants_gas:
             return mul_div_up(await place.chain.estimate_gas(call), BPS_ONE + _GAS_MARGIN_BPS, BPS_ONE)
@@ -242,7 +249,7 @@ async def _tried(place: "ServedChain", call: EthCall, *, wants_gas: bool) -> int
 
 
 async def _answered(asked: Awaitable[T]) -> T:
-    """What a chain says in time."""
+    """The chain's answer; ServiceUnavailable after an error or SIMULATION_S."""
     try:
         with trio.fail_after(SIMULATION_S):
             return await asked

@@ -1,13 +1,13 @@
-"""Swaps for which makers have signed and that nobody has filled yet: who has how many. Pure.
+"""Swaps that makers have signed and that are not filled yet, counted by caller and user. Pure.
 
-    begun        before makers are asked: it takes a place of its caller's, and of its user's
-    signed       each quote that a maker signs for it, used or not, or may have signed
-    ended        no maker has signed: its places are free at once
-    over         the last quote expires, or the chain has seen one of them filled, but for a tenth
+    begun        before makers are asked: the swap takes a place of its caller's, and of its user's
+    signed       the swap keeps each quote that a maker has signed or may have signed, used or not
+    ended        no more quotes are asked for; the swap's places are free at once if no maker has signed
+    over         the last quote has expired, or the chain shows a quote filled, but for a tenth
 
-A firm quote holds back a maker's stock until it expires, whether anybody means to fill it or not. So each
-caller has a few at a time: those without a key by their address, and by the user that they name; those with a
-key by that alone.
+A firm quote holds back a maker's stock until it expires, whether the swap is filled or not. Each caller has
+therefore only a few such swaps at a time: a caller without a key is counted by its address and by the user
+that it names, a caller with a key by the key alone.
 
 A maker that has not answered when a swap is given up counts as having signed.
 
@@ -29,12 +29,12 @@ _LOOKS = 4
 
 
 class Asker(Struct, frozen=True):
-    """Who has a swap built.
+    """The caller that has a swap built.
 
     Attributes:
-        name: of the key, or the address.
-        has_key: it has a key.
-        places: of swaps that are not filled, at a time.
+        name: name of its key, or its address.
+        has_key: the caller has a key.
+        places: most unfilled swaps at a time.
     """
 
     name: str
@@ -43,10 +43,10 @@ class Asker(Struct, frozen=True):
 
 
 class UnfilledSwap(Struct, eq=False):
-    """One of them.
+    """A swap that is not filled yet.
 
     Attributes:
-        user: 20 bytes; empty where it is not counted.
+        user: 20 bytes; empty if the user is not counted.
     """
 
     caller: str
@@ -56,33 +56,33 @@ class UnfilledSwap(Struct, eq=False):
 
     @property
     def keys(self) -> tuple[str | bytes, ...]:
-        """Whose places it takes."""
+        """Caller and user whose places the swap takes."""
         return (self.caller, self.user) if self.user else (self.caller,)
 
     @property
     def over_s(self) -> int:
-        """Unix seconds after which none of its quotes can be filled."""
+        """Unix seconds after which no quote of the swap can be filled."""
         return max((quote.expiry_s for quote in self.quotes), default=0)
 
 
 class UnfilledSwaps:
-    """Those of one chain.
+    """The unfilled swaps of a chain.
 
     Args:
-        user_places: of one user's, at a time.
+        user_places: most unfilled swaps of a user at a time.
     """
 
     def __init__(self, user_places: int) -> None:
         self._user_places = user_places
         self._swaps: dict[str | bytes, list[UnfilledSwap]] = {}  # by caller, and by user
-        self._line: deque[UnfilledSwap] = deque()  # the first that began stands first
+        self._line: deque[UnfilledSwap] = deque()  # in their order of beginning
 
     def __len__(self) -> int:
-        """How many callers and users have some."""
+        """Number of callers and users with an unfilled swap."""
         return len(self._swaps)
 
     def in_the_way(self, asker: Asker, user: bytes, now_s: int) -> tuple[UnfilledSwap, ...]:
-        """Swaps that leave no place for another; none where there is one."""
+        """Swaps that take all places of a caller or user; empty if a place is free."""
         of_user = () if asker.has_key else ((user, self._user_places),)
         for key, most in ((asker.name, asker.places), *of_user):
             for swap in tuple(self._swaps.get(key, ())):
@@ -97,7 +97,7 @@ class UnfilledSwaps:
         """Take the places of a swap.
 
         Raises:
-            RateLimited: there is none; says when to come back.
+            RateLimited: no place is free; the error carries the time to retry.
         """
         self._forget(now_s)
         others = self.in_the_way(asker, user, now_s)
@@ -112,13 +112,13 @@ class UnfilledSwaps:
         return swap
 
     def end(self, swap: UnfilledSwap) -> None:
-        """Nobody signs for it any more."""
+        """Mark that no maker signs for the swap any more; free it if no maker has signed."""
         swap.is_ended = True
         if not swap.quotes:
             self.free(swap)
 
     def free(self, swap: UnfilledSwap) -> None:
-        """Its places are free: it is filled, or cannot be any more."""
+        """Free the places of a swap that is filled or can no longer be filled."""
         for key in swap.keys:
             swaps = self._swaps.get(key, [])
             if swap in swaps:
@@ -127,14 +127,14 @@ class UnfilledSwaps:
                 self._swaps.pop(key, None)
 
     def _forget(self, now_s: int) -> None:
-        """Free a few that are over, more than begin."""
+        """Free up to _LOOKS swaps that are over, at the head of the line."""
         for _ in range(min(_LOOKS, len(self._line))):
             if not (self._line[0].is_ended and self._line[0].over_s < now_s):
                 return
             self.free(self._line.popleft())
 
     def free_filled(self, swaps: Iterable[UnfilledSwap], filled: set[bytes]) -> None:
-        """Free those of which an order is among the filled ones, by digest."""
+        """Free the swaps that have an order among the filled digests."""
         for swap in swaps:
             if any(quote.digest32 in filled for quote in swap.quotes):
                 self.free(swap)
