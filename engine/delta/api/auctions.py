@@ -1,7 +1,7 @@
-"""What is told of auctions: closed rounds, why an order is not filled, and which agents there are.
+"""Endpoints of Delta auctions: closed rounds, the reasons why an order is not filled, and the agents.
 
-A round that is still open answers as an unknown round does. A resting agent stays in the list of agents;
-`explain` says that it rests.
+An open round is answered like an unknown round. A resting agent stays in the list of agents; `explain` names
+it as resting.
 
 Source: ARCHITECTURE.md, "Auction"; interop.md 3, GET /v2/delta/agents/list/{chainId}.
 """
@@ -42,25 +42,25 @@ class ChainAuctions(Protocol):
 
     @property
     def chain_s(self) -> int:
-        """Time of the chain by which slices are due, Unix seconds; 0 where it is not known."""
+        """Time of the chain by which slices are due, Unix seconds; 0 if unknown."""
         ...
 
     def reports(self) -> Mapping[str, AgentReport]:
-        """How its agents do, by name."""
+        """Reports of the chain's agents, by name."""
         ...
 
     def last_round_ms(self, order_hash: bytes) -> int:
-        """When the last round with an order closed, Unix milliseconds; 0 where that is not known."""
+        """Closing time of the last round with an order, Unix milliseconds; 0 if unknown."""
         ...
 
 
 class Auctions:
-    """The endpoints that tell of auctions.
+    """The endpoints of Delta auctions.
 
     Args:
-        live: an order as this process has it.
+        live: order hash -> the live order of this process.
         auctions: by chain id.
-        resting: of a chain, why an order rests; None where it does not.
+        resting: by chain id, the reason why an order rests; None for an order that does not rest.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Auctions:
         self._resting = resting
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """The rows of the table."""
+        """Rows of the route table."""
         return (
             Endpoint(
                 method="GET",
@@ -120,8 +120,8 @@ class Auctions:
         """A closed round.
 
         Raises:
-            AuctionNotFound: there is none of this id, or it is still open.
-            StoreUnavailable: nobody can say.
+            AuctionNotFound: no round has this id, or the round is still open.
+            StoreUnavailable: the store does not answer.
         """
         (found,) = await self._store.read(auction_rounds(auction_id))
         if not found:
@@ -138,14 +138,14 @@ class Auctions:
         )
 
     async def explain(self, text: str, now_ms: int) -> Explanation:
-        """Why an order is not filled.
+        """The reasons why an order is not filled.
 
         Args:
             text: the order's id.
 
         Raises:
-            OrderNotFound: there is no such order.
-            StoreUnavailable: nobody can say.
+            OrderNotFound: the venue has no order of this id.
+            StoreUnavailable: the store does not answer.
         """
         (row,) = await StoredOrders(self._store).rows_of_ids([text])
         if row is None:

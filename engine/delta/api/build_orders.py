@@ -1,4 +1,4 @@
-"""The Delta orders: what their owners sign, submit, read and cancel.
+"""The endpoint that builds Delta orders for their owners to sign.
 
 Source: spec 1.16.
 Choice: A build needs a route issued by this venue or a process on its store, equal to the digit; faults of
@@ -30,11 +30,11 @@ from ..pricing.issued import IssuedRoutes, quoted_as
 
 
 class DeltaOrders:
-    """The endpoints of Delta orders.
+    """The endpoint that builds Delta orders.
 
     Args:
-        random32: 32 random bytes, others each time.
-        partner_of: the default partner of a request; empty for none.
+        random32: source of 32 random bytes.
+        partner_of: request -> its default partner; empty without one.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class DeltaOrders:
         self._partner_of = partner_of
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """The rows of the table."""
+        """Rows of the route table."""
         return (
             Endpoint(
                 method="POST",
@@ -69,11 +69,11 @@ class DeltaOrders:
         )
 
     async def build(self, body: BuildBody, now_ms: int) -> BuildResponse:
-        """What the owner is to sign.
+        """The typed data that the owner signs.
 
         Raises:
-            RequestError: its row of spec 1.25.
-            StoreUnavailable: nobody can say whether the route was issued.
+            RequestError: a row of spec 1.25.
+            StoreUnavailable: the store, which knows whether the route was issued, does not answer.
         """
         route, side = await self._issued_route(body, now_ms)
         src, dest = route.origin.input.token, route.destination.output.token
@@ -94,10 +94,10 @@ class DeltaOrders:
         return Reply(200, encode(await self.build(body, call.now_ms)))
 
     async def _issued_route(self, body: BuildBody, now_ms: int) -> tuple[Route, Side]:
-        """The route of a body, and the side that it was quoted for.
+        """The route of a body, and the side of its quote.
 
         Raises:
-            RouteValidationFailed: it is not one that was issued, to the digit and not too long ago.
+            RouteValidationFailed: the route differs from every issued route, or has expired.
         """
         try:
             given = canonical(bytes(body.route))

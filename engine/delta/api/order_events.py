@@ -1,4 +1,4 @@
-"""GET /v2/delta/orders/events: which events of Delta orders a stream is asked for. Pure.
+"""GET /v2/delta/orders/events: from the query to the filter of a stream of Delta order events. Pure.
 
 Source: ARCHITECTURE.md, "Push".
 """
@@ -15,7 +15,7 @@ from ...orders.order_units import DELTA
 
 
 def order_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
-    """The rows of the table."""
+    """Rows of the route table."""
     return (
         streams.endpoint(
             "/v2/delta/orders/events",
@@ -29,10 +29,10 @@ def order_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
 
 
 def _asked(query: bytes) -> tuple[EventFilter, str | None]:
-    """What is wanted, and the token to begin behind.
+    """The filter of a query, and the token after which the stream begins.
 
     Raises:
-        InvalidInput: a parameter is at fault.
+        InvalidInput: a parameter is invalid.
     """
     asked = decode_order_events_query(query)
     ids, hashes = asked.order_id or (), asked.order_hash or ()

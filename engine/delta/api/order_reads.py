@@ -1,6 +1,6 @@
 """The endpoints that read Delta orders, and the balances that orders commit or leave.
 
-What the Delta contract could take of an account now: of each token the smaller of balance and allowance.
+The usable amount of an account's token is the smaller of its balance and its allowance to the Delta contract.
 
 Source: spec 1.19 to 1.21; interop.md 3; interop.md 3, fillablebalance; engine/chain/holdings.
 Choice: A malformed hash is 400; a malformed id is an unknown one: 404.
@@ -39,13 +39,13 @@ from ..orders.life import OPEN
 
 
 async def usable_of(place: ServedChain, user: bytes, tokens: Sequence[bytes]) -> dict[bytes, int]:
-    """Token -> raw units, all of one block; 0 of a token whose contract does not tell.
+    """Token -> usable raw units, all at the same block; 0 for a token whose contract does not answer.
 
     Args:
-        tokens: 20 bytes each; of the native one the balance counts alone.
+        tokens: 20 bytes each; for the native token the balance alone counts.
 
     Raises:
-        ChainError: nobody answers.
+        ChainError: no node answers.
     """
     others = [token for token in tokens if token != NATIVE_TOKEN]
     told = await holdings(place.chain, [HoldingQuestion(token, user, place.delta) for token in others])
@@ -68,7 +68,7 @@ class OrderReads:
 
     Args:
         places: by chain id.
-        sees_all: whether a request may list everybody's orders.
+        sees_all: whether a request may list all owners' orders.
     """
 
     def __init__(self, places: ServedChains, store: Store, *, sees_all: Callable[[HttpCall], bool]) -> None:
@@ -77,7 +77,7 @@ class OrderReads:
         self._stored = StoredOrders(store)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """The rows of the table."""
+        """Rows of the route table."""
         return (
             _row(
                 path="/v2/delta/orders",
@@ -182,7 +182,7 @@ class OrderReads:
         place, user, tokens = self._account(call)
         listed = [token for token in tokens if token in place.tokens.by_address]
         taken = promised(await self._stored.settled_of(user, place.chain_id, MAY_BE_SETTLED))
-        usable = await in_time(usable_of(place, user, listed))  # last: a fill between counts twice, not never
+        usable = await in_time(usable_of(place, user, listed))  # last: a fill in between counts twice
         answer: FillableBalance = {
             to_hex(token): str(fillable(usable.get(token, 0), taken.get(token, 0))) for token in tokens
         }

@@ -37,10 +37,10 @@ class OrderSubmission:
 
     Args:
         places: by chain id.
-        settings: of the partners.
-        orders: where orders are taken in.
-        partner_of: the default partner of a request; empty for none.
-        signatures_of: what a request may spend on wrong signatures.
+        settings: settings of the partners.
+        orders: desk that takes in orders.
+        partner_of: request -> its default partner; empty without one.
+        signatures_of: request -> its caller's budget of wrong signatures.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class OrderSubmission:
         self._signatures_of = signatures_of
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """The rows of the table."""
+        """Rows of the route table."""
         return (
             _row(
                 path="/v2/delta/orders",

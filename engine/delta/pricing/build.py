@@ -1,4 +1,4 @@
-"""A Delta order out of an issued route and what its owner wants: POST /v2/delta/orders/build. Pure.
+"""A Delta order from an issued route and the owner's parameters: POST /v2/delta/orders/build. Pure.
 
     route + body -> checks of the kind -> amounts -> order struct -> `toSign`, `orderHash`
 
@@ -97,9 +97,10 @@ class DeltaDomain(Struct, frozen=True):
 
     Attributes:
         contract: 20 bytes.
-        typed: as `toSign` gives it.
+        typed: the domain in `toSign`.
         separator: 32 bytes.
-        named: its values; `others` are domains that it is mistaken for.
+        named: values of the domain.
+        others: domains that wallets are known to sign for by mistake.
     """
 
     contract: bytes
@@ -109,18 +110,18 @@ class DeltaDomain(Struct, frozen=True):
     others: tuple[NamedDomain, ...]
 
     def signing(self, struct_hash32: bytes) -> OrderDigests:
-        """The domains that an owner may have signed a struct for."""
+        """Digests of a struct under this domain and under `others`."""
         return OrderDigests(struct_hash32, self.named, self.others)
 
 
 class BuildTerms(Struct, frozen=True):
-    """What an order is built with, beside the body.
+    """Inputs of an order besides the body.
 
     Attributes:
-        src, dest: the tokens of the route.
-        quoted: the side that the route was quoted for.
+        src, dest: tokens of the route.
+        quoted: side of the route's quote.
         now_s: Unix seconds.
-        nonce: where the body names none.
+        nonce: used if the body has no nonce.
     """
 
     domain: DeltaDomain
@@ -133,7 +134,7 @@ class BuildTerms(Struct, frozen=True):
 
 
 class _BuildAmounts(Struct, frozen=True):
-    """Of the route, and the bound that slippage or the limit sets."""
+    """Amounts of the route, and the bound that slippage or the limit sets."""
 
     src: int
     dest: int
@@ -147,7 +148,7 @@ def delta_domain_of(
     """The domain of a chain, as configured.
 
     Args:
-        served: of the venue's other chains.
+        served: domains of the venue's other chains.
     """
     named = _named(chain_id, contract, chain)
     typed = TypedDomain(named.name, named.version, chain_id, to_checksum(contract))
@@ -172,10 +173,10 @@ def built(body: BuildBody, route: Route, terms: BuildTerms) -> BuildResponse:
     """The typed data that the owner signs, and its hash.
 
     Args:
-        route: that of the body, which was issued here.
+        route: issued route of the body.
 
     Raises:
-        RequestError: its row of spec 1.25.
+        RequestError: a row of spec 1.25.
     """
     order_type, order = built_order(body, route, terms)
     digest = signing_digest(terms.domain.separator, order_type.compiled.hash_struct(order))
@@ -259,7 +260,7 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
 
 
 def wanted_side(body: BuildBody) -> Side | None:
-    """The side that a body or its kind says; None where neither does."""
+    """The side that a body or its order type names; None if neither names a side."""
     return _SIDES.get(body.order_type) if body.side is UNSET else body.side
 
 
@@ -272,7 +273,7 @@ def _check_side(body: BuildBody) -> None:
 
 
 def _quoted_side(body: BuildBody, quoted: Side) -> Side:
-    """The side of the quote, which nothing of the body contradicts."""
+    """The side of the quote; InvalidInput if the body contradicts it."""
     wanted = wanted_side(body)
     if wanted not in (None, quoted):
         why = f"{body.order_type.value} has one side" if body.side is UNSET else ""
@@ -281,7 +282,7 @@ def _quoted_side(body: BuildBody, quoted: Side) -> Side:
 
 
 def _check_kind(body: BuildBody, route: Route) -> None:
-    """Pass if what the kind needs is there."""
+    """Refuse a body that lacks a parameter of its order type, or has an invalid one."""
     kind = body.order_type
     if kind is BuildOrderType.TWAP_ORDER:
         fault = _twap_fault(body, "totalSrcAmount")
@@ -311,7 +312,7 @@ def _check_kind(body: BuildBody, route: Route) -> None:
 
 
 def _twap_fault(body: BuildBody, *totals: str) -> str:
-    """What is wrong with the parameters of a TWAP; empty for nothing."""
+    """Fault in the parameters of a TWAP; empty if they are valid."""
     given = {
         "interval": body.interval,
         "numSlices": body.num_slices,
@@ -383,10 +384,10 @@ def _permit(body: BuildBody, terms: BuildTerms) -> bytes:
 
 
 def check_metadata(metadata: bytes, field: str) -> None:
-    """Pass for metadata that an order may carry.
+    """Check the length of an order's metadata.
 
     Raises:
-        InvalidInput: it is too long.
+        InvalidInput: the metadata is too long.
     """
     if len(metadata) > limits.VENUE_METADATA_BYTES_MAX:
         raise InvalidInput(
@@ -397,10 +398,10 @@ def check_metadata(metadata: bytes, field: str) -> None:
 
 
 def check_purchase_slices(order: TwapBuyOrder, field: str) -> None:
-    """Pass if the first slice of a purchase may spend something; then the others may, too.
+    """Check that the first slice of a purchase may spend more than 0; the later slices then may, too.
 
     Raises:
-        InvalidTWAPBuyParams: its share of `maxSrcAmount` rounds down to 0.
+        InvalidTWAPBuyParams: the slice's share of `maxSrcAmount` rounds down to 0.
     """
     first = next_part(order, 0)
     if first is not None and not first.src_amount:

@@ -1,14 +1,15 @@
-"""The Delta routes that were given out: a digest of each is kept, so that a build takes no other route.
+"""Digests of the issued Delta routes, so that a build accepts no other route.
 
     quote -> add -> memory (at once) and a queue -> `run` writes it in batches -> the shared store
-    build -> is_issued -> memory, then the store, where other processes have put theirs
-    `run_sweeps` -> what has expired leaves the store, whoever put it there
+    build -> is_issued -> memory, then the store, which holds the routes of other processes
+    `run_sweeps` -> expired routes of all processes leave the store
 
 The digest is SHA-256 of the quoted side and the route's canonical bytes: the order of its keys is free, types
-and digits are exact. A route does not say its side, and the side decides which of its amounts is fixed.
+and digits are exact. A route does not name its side, and the side decides which of its amounts is fixed.
 
-A repeated route is kept as of its whole minute, so that it is written once a minute and known for ten to
-eleven minutes. While the store is away or behind, the longest waiting routes are known to this process alone.
+The life of a route begins with its next whole minute, so that a repeated route is written once a minute and
+known for ten to eleven minutes. If the store is away or behind, only this process knows the oldest waiting
+routes.
 
 Source: choices.md#delta-orders.
 Choice: Delta routes carry no seal: memory and the shared store keep a digest of each for `route_life_s` (10
@@ -38,20 +39,20 @@ from ...store.tables import ISSUED_ROUTE
 from ...store.units import Change, Done, Unit, drop, new, put, row_of
 
 _MINUTE_MS = 60_000
-_SWEPT = 4  # expired digests that are forgotten for each that is added
+_SWEPT = 4  # expired digests to forget for each added digest
 
 _log = structlog.get_logger("cambist.venue")
 
 
 class IssuedStatistics(Struct, frozen=True):
-    """Counters.
+    """Counters of issued routes.
 
     Attributes:
         kept: digests in memory.
-        waiting: of them, not in the store yet.
-        written: to the store, so far.
-        left_out: of the store, for it was away or behind.
-        swept: out of the store, for they had expired.
+        waiting: digests that wait to be written to the store.
+        written: digests written to the store so far.
+        left_out: digests that were never written, because the store was away or behind.
+        swept: expired digests removed from the store so far.
     """
 
     kept: int
@@ -62,32 +63,32 @@ class IssuedStatistics(Struct, frozen=True):
 
 
 def quoted_as(side: Side, canonical: bytes) -> bytes:
-    """The bytes whose digest is kept of a route: the quoted side and the canonical route."""
+    """The bytes of a route's digest: the quoted side and the canonical route."""
     return side.value.encode() + canonical
 
 
 class IssuedRoutes:
-    """Digests of routes.
+    """Digests of issued routes.
 
     Args:
         store: shared with the other processes.
-        life_ms: for which a route may be built from, at least.
-        kept_max: digests in memory; the oldest go first.
+        life_ms: least time for which an issued route may be built from.
+        kept_max: most digests in memory; the oldest go first.
     """
 
     def __init__(self, store: Store, life_ms: int, *, kept_max: int = limits.VENUE_ISSUED_MAX) -> None:
         self._store = store
         self._life_ms = life_ms
         self._kept_max = kept_max
-        self._kept: dict[bytes, int] = {}  # digest -> when it expires, in that order
-        self._waiting: deque[tuple[IssuedRoute, bool]] = deque()  # and whether it was kept before
+        self._kept: dict[bytes, int] = {}  # digest -> expiry in ms, by rising expiry
+        self._waiting: deque[tuple[IssuedRoute, bool]] = deque()  # with whether the digest was kept before
         self._work = trio.Event()
         self._written = 0
         self._left_out = 0
         self._swept = 0
 
     def add(self, quoted: bytes, chain_id: int, now_ms: int) -> None:
-        """Keep a route that is given out now (`quoted_as`). Never waits."""
+        """Keep a route (`quoted_as`) that is issued now. Never waits."""
         digest = hashlib.sha256(quoted).digest()
         expires_ms = (now_ms // _MINUTE_MS + 1) * _MINUTE_MS + self._life_ms
         kept = self._kept
@@ -103,10 +104,10 @@ class IssuedRoutes:
         self._work.set()
 
     async def is_issued(self, quoted: bytes, now_ms: int) -> bool:
-        """Whether a route (`quoted_as`) was given out, here or by another process, and not too long ago.
+        """Whether this or another process has issued a route (`quoted_as`) that has not expired.
 
         Raises:
-            StoreUnavailable: it was not given out here, and nobody can say whether it was elsewhere.
+            StoreUnavailable: this process does not know the route, and the store does not answer.
         """
         digest = hashlib.sha256(quoted).digest()
         if self._kept.get(digest, 0) > now_ms:
@@ -115,7 +116,7 @@ class IssuedRoutes:
         return any(row_of(ISSUED_ROUTE, row).expires_ms > now_ms for row in rows)
 
     async def run(self) -> None:
-        """Write what is added until cancelled."""
+        """Write added routes to the store, until cancelled."""
         while True:
             await self._work.wait()
             await trio.sleep(ISSUED_ROUTES_EVERY_S)
@@ -126,7 +127,7 @@ class IssuedRoutes:
                 await trio.sleep(ISSUED_ROUTES_PAUSE_S)
 
     async def run_sweeps(self, now_ms: Callable[[], int]) -> None:
-        """Take out of the store what has expired, until cancelled."""
+        """Remove expired routes from the store, until cancelled."""
         while True:
             await trio.sleep(ISSUED_ROUTES_SWEEP_EVERY_S)
             found = limits.VENUE_ISSUED_BATCH_MAX
@@ -138,10 +139,13 @@ class IssuedRoutes:
                 _log.warning("expired routes wait for the store", reason=error.detail)
 
     async def sweep(self, now_ms: int) -> int:
-        """Take out of the store what expired more than a minute ago; looks at a batch, and returns how many.
+        """Remove a batch of routes from the store that expired over a minute ago.
+
+        Returns:
+            The number of expired rows found, including routes that were issued again since.
 
         Raises:
-            StoreUnavailable: it is away.
+            StoreUnavailable: the store does not answer.
         """
         query = expired_routes(now_ms - _MINUTE_MS, limits.VENUE_ISSUED_BATCH_MAX)
         (rows,) = await self._store.read(query)
@@ -153,10 +157,10 @@ class IssuedRoutes:
         return len(found)
 
     async def flush(self) -> None:
-        """Write everything that waits.
+        """Write all waiting routes to the store.
 
         Raises:
-            StoreUnavailable: it is away; what was not written waits on.
+            StoreUnavailable: the store does not answer; unwritten routes keep waiting.
         """
         while self._waiting:
             count = min(len(self._waiting), limits.VENUE_ISSUED_BATCH_MAX)
@@ -177,8 +181,8 @@ class IssuedRoutes:
         )
 
     async def _write_routes(self, rows: Sequence[tuple[IssuedRoute, bool]]) -> None:
-        """Write rows, in place of those of the same digests. Few are new here and there already: given out by
-        another process. That is found out, and costs a second write."""
+        """Write rows, in place of the rows of the same digests. Rows new to this process are inserted first;
+        if another process has issued such a route before, a second write replaces its row."""
         is_new = all(not is_again for _, is_again in rows)
         if is_new:
             outcome = await self._store.write(Unit(tuple([new(ISSUED_ROUTE, row) for row, _ in rows])))

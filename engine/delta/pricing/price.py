@@ -1,7 +1,7 @@
-"""The Delta price: what agents can be expected to deliver. Pure.
+"""The Delta price: amounts that agents can be expected to deliver. Pure.
 
-    sale       what the books give - gas, in the destination token;  less the fee
-    purchase   what the books cost + gas, in the source token;       and the fee on top
+    sale       output of the books - gas, in the destination token;  less the fee
+    purchase   cost of the books + gas, in the source token;         plus the fee
 
 A route on one chain has the whole swap as its origin and as its destination.
 
@@ -42,11 +42,11 @@ canonical_route = msgspec.json.Encoder(order="sorted").encode
 
 
 class DeltaAsk(Struct, frozen=True):
-    """What a Delta price is made of, beside the plan.
+    """Inputs of a Delta price besides the plan.
 
     Attributes:
-        native: the wrapped native token, 20 bytes; empty where there is none.
-        gas_wei: what the settlement's gas costs.
+        native: the wrapped native token, 20 bytes; empty if the chain has none configured.
+        gas_wei: cost of the settlement's gas, wei.
         spender: the Delta contract, as text.
     """
 
@@ -64,11 +64,11 @@ def delta_block(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices, block_id: str) -
     """The price of a plan.
 
     Args:
-        block_id: a new one.
+        block_id: unique id of the block.
 
     Raises:
         PricingError: the gas cannot be valued.
-        GasCostExceedsTradeAmount: nothing would be left.
+        GasCostExceedsTradeAmount: gas and fee leave nothing of the trade.
     """
     src, dest = ask.src, ask.dest
     paying = dest if ask.side is Side.SELL else src
@@ -99,13 +99,13 @@ def delta_block(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices, block_id: str) -
 
 
 def priced(side: Side, plan: PlanTotal, gas: int, fee_bps: int) -> tuple[int, int]:
-    """What the user gives and gets, raw units, after gas and fee.
+    """Raw units that the user gives and gets, after gas and fee.
 
     Args:
-        gas: in raw units of the token that is not fixed.
+        gas: cost of gas in raw units of the free token.
 
     Raises:
-        GasCostExceedsTradeAmount: nothing would be left.
+        GasCostExceedsTradeAmount: gas and fee leave nothing of a sale, or gas costs as much as a purchase.
     """
     if side is Side.SELL:
         left = plan.dest_amount - gas
@@ -120,10 +120,10 @@ def priced(side: Side, plan: PlanTotal, gas: int, fee_bps: int) -> tuple[int, in
 
 
 def gas_in_token(token: ListedToken, gas_wei: int, native: bytes, usd: UsdPrices) -> int:
-    """What gas costs in raw units of a token, rounded up.
+    """Cost of gas in raw units of a token, rounded up.
 
     Raises:
-        PricingError: one of the two has no price.
+        PricingError: the token or the native token has no price in dollars.
     """
     if token.routed == native:
         return gas_wei
