@@ -1,4 +1,4 @@
-"""What an owner signs to cancel orders, and which orders may be cancelled together. Pure.
+"""The typed data that an owner signs to cancel orders, and the checks of the orders. Pure.
 
     POST /v2/delta/orders/build/cancellation    ids -> `toSign`, its hash
     POST /v2/delta/orders/cancel                ids + signature -> CANCELLING, all of them or none
@@ -36,16 +36,16 @@ _is_uuid = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").f
 
 
 def parse_order_id(text: str) -> UUID | None:
-    """An order's id; None for what can be none."""
+    """An order's id; None for a malformed text."""
     return UUID(text) if _is_uuid(text) else None
 
 
 def check_ids(order_ids: Sequence[str]) -> None:
-    """Pass for a number of ids that one call takes.
+    """Check the number of ids in a call.
 
     Raises:
-        TooManyOrderIds: more than 100.
-        InvalidInput: none.
+        TooManyOrderIds: more than 100 ids.
+        InvalidInput: no id.
     """
     if len(order_ids) > CANCEL_IDS_MAX:
         raise TooManyOrderIds(field=_FIELD, got=len(order_ids))
@@ -54,14 +54,14 @@ def check_ids(order_ids: Sequence[str]) -> None:
 
 
 def one_signer(order_ids: Sequence[str], rows: Sequence[DeltaOrderRow | None]) -> tuple[DeltaOrderRow, ...]:
-    """The orders, each once, if they are there and one signature is enough for them.
+    """The orders of the ids, each once, if a single signature covers them.
 
     Args:
-        rows: of each id; None where there is none.
+        rows: row of each id; None for an unknown id.
 
     Raises:
-        OrdersNotFound: an id is nobody's.
-        InvalidInput: they are of several owners or chains.
+        OrdersNotFound: an id is unknown.
+        InvalidInput: the orders have several owners or chains.
     """
     found: dict[bytes, DeltaOrderRow] = {}
     for text, row in zip(order_ids, rows, strict=True):
@@ -80,10 +80,10 @@ def one_signer(order_ids: Sequence[str], rows: Sequence[DeltaOrderRow | None]) -
 
 
 def check_open(rows: Sequence[DeltaOrderRow]) -> None:
-    """Pass if none of the orders is finalized.
+    """Check that each order can still be cancelled.
 
     Raises:
-        OrderAlreadySettled: one is, or bridges already.
+        OrderAlreadySettled: an order is finalized, or bridges already.
     """
     for row in rows:
         if row.status is not OrderStatus.CANCELLING and row.status not in CANCELLABLE:
@@ -93,7 +93,7 @@ def check_open(rows: Sequence[DeltaOrderRow]) -> None:
 
 
 def cancelling(now_ms: int) -> Callable[[DeltaOrderRow], DeltaStep | None]:
-    """The step of each order; none for one that is CANCELLING already. Raises as `check_open`."""
+    """Function order -> step of its cancellation, or None if CANCELLING already; raises as `check_open`."""
 
     def decide(row: DeltaOrderRow) -> DeltaStep | None:
         check_open((row,))
@@ -103,12 +103,12 @@ def cancelling(now_ms: int) -> Callable[[DeltaOrderRow], DeltaStep | None]:
 
 
 def cancellation_hash(order_ids: Sequence[str]) -> bytes:
-    """The 32 bytes of the struct, which are signed in a domain."""
+    """The struct hash of a cancellation, 32 bytes, which is signed in a domain."""
     return ORDER_CANCELLATIONS.compiled.hash_struct(OrderCancellations(tuple(order_ids)))
 
 
 def cancellation_to_sign(order_ids: Sequence[str], domain: DeltaDomain) -> CancellationBuildResponse:
-    """The typed data, and its hash."""
+    """Typed data of a cancellation, and its digest."""
     types = {
         name: tuple([TypedMember(member["name"], member["type"]) for member in members])
         for name, members in ORDER_CANCELLATIONS.wire_types.items()

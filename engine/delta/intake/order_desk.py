@@ -1,11 +1,12 @@
-"""Takes in Delta orders and their cancellations: the chain is asked, then the store decides.
+"""The desk that takes in Delta orders and their cancellations: it asks the chain, then the store decides.
 
     body -> struct, hash --lives here--> its record
                          --else--> rules, signature -> chain, at one block -> LiveOrders.submit -> its record
                                      |--refused: kept already?--> its record
 
-An order that is kept is hardly ever submitted again: it is looked for in the store only where it is refused.
-Nothing is taken in unchecked: where the chain cannot be asked, the answer is 503 and nothing is kept.
+A stored order is hardly ever submitted again: the desk looks for a stored order only after a refusal. Every
+order is checked before it is stored: if the chain does not answer, the response is 503 and the order is not
+stored.
 
 Source: spec 1.17, 1.18; ARCHITECTURE.md, "Orders", "Limits".
 Choice: A repeated submission is answered with the stored order, whatever else is in the body or has happened
@@ -60,12 +61,12 @@ from .submission import IdentifiedDelta, Rules, Submission, accepted, checked, i
 
 
 class OrderDesk:
-    """See the module.
+    """Intake of Delta orders and cancellations; see the module.
 
     Args:
         places: by chain id.
-        partners: that are registered.
-        strict_partner: an order names one (choices.md#fees-and-partners).
+        partners: registered partners.
+        strict_partner: every order must name a partner (choices.md#fees-and-partners).
     """
 
     def __init__(
@@ -91,12 +92,12 @@ class OrderDesk:
         """Take in an order.
 
         Args:
-            default_partner: of the request's API key; empty for none.
-            signatures: what the request may spend on wrong ones; entered.
+            default_partner: of the request's API key; empty without one.
+            signatures: the request's budget of wrong signatures; entered.
 
         Raises:
-            RequestError: its row of spec 1.25; see `submission`.
-            StoreUnavailable: nothing was kept, or nobody can say: submitting again is safe.
+            RequestError: a row of spec 1.25; see `submission`.
+            StoreUnavailable: the order may or may not be stored; submitting again is safe.
         """
         place = delta_chain_at(self._places, body.chain_id, "chainId")
         domain = self._domains[place.chain_id]
@@ -111,24 +112,24 @@ class OrderDesk:
         return await self._kept(found.order_hash)
 
     async def cancellation(self, body: CancellationBuildBody) -> CancellationBuildResponse:
-        """What the owner of some orders signs to cancel them.
+        """The typed data that the owner of some orders signs to cancel them.
 
         Raises:
-            RequestError: what is wrong with the orders; see `cancellation`.
+            RequestError: the orders cannot be cancelled together; see `cancellation`.
         """
         rows = await self._of_one_signer(body.order_ids)
         check_open(rows)
         return cancellation_to_sign(body.order_ids, self._domain_of(rows))
 
     async def cancel(self, body: CancelBody, now_ms: int, signatures: SignatureBudget) -> CancelResponse:
-        """Cancel orders, all of them or none; returns once that is durable.
+        """Cancel orders, all of them or none; returns once the change is durable.
 
         Args:
-            signatures: what the request may spend on wrong ones; entered.
+            signatures: the request's budget of wrong signatures; entered.
 
         Raises:
-            RequestError: what is wrong with the orders, or the signature.
-            StoreUnavailable: nothing was changed, or nobody can say: cancelling again is safe.
+            RequestError: the orders cannot be cancelled together, or the signature is wrong.
+            StoreUnavailable: the orders may or may not be cancelled; cancelling again is safe.
         """
         rows = await self._of_one_signer(body.order_ids)
         domain, first = self._domain_of(rows), rows[0]
@@ -172,10 +173,10 @@ class OrderDesk:
         return await self._kept(found.order_hash)
 
     def _check_room(self, owner: bytes) -> None:
-        """Pass if the owner may have one order more; those that are being taken in are not counted yet.
+        """Check that the owner may have a further order; orders that are being taken in do not count yet.
 
         Raises:
-            TooManyOpenOrders: it has too many.
+            TooManyOpenOrders: the owner has VENUE_LIVE_ORDERS_PER_OWNER_MAX live orders.
         """
         count, most = self._orders.count_of(owner), limits.VENUE_LIVE_ORDERS_PER_OWNER_MAX
         if count >= most:
@@ -184,14 +185,14 @@ class OrderDesk:
             )
 
     async def _kept(self, order_hash: bytes) -> OrderRecord:
-        """The record of an order that there is."""
+        """The record of a stored order."""
         kept = await self._stored.record(order_hash)
         if kept is None:
             raise StoreError("an order that was kept is not there")
         return kept
 
     async def _judged(self, place: ServedChain, submission: Submission, now_ms: int) -> DeltaOrderRow:
-        """The row of an order against which the chain has nothing."""
+        """The row of an order that passes the checks on the chain."""
         permit2 = b""
         if needs_permit2(submission.terms.permit):
             permit2 = await self._permit2.of(place.chain, place.delta, "order.permit")
@@ -212,10 +213,10 @@ class OrderDesk:
 
 
 async def _check_cancel(place: ServedChain, signature: OwnerSignature, delta: bytes) -> None:
-    """Pass if the owner has signed.
+    """Check on the chain that the owner has signed, if the signature alone does not prove it.
 
     Raises:
-        InvalidCancelSignature: it has not.
+        InvalidCancelSignature: the owner has not signed.
     """
     asked = signature_call(signature, delta)
     if asked is None:

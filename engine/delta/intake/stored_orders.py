@@ -1,6 +1,6 @@
-"""Reads Delta orders from the store: rows by hash, id and filter, and the records made of them.
+"""Reads of Delta orders from the store: rows by hash, id and filter, and the records made of them.
 
-A record is of one committed state: row, document, fills and refunds are read together.
+A record shows a single committed state: row, document, fills and refunds are read together.
 
 Source: spec 1.19 to 1.21; interop.md 3.
 Choice: A malformed id in the path or in `ids` is an unknown one; ids are read in any case.
@@ -28,38 +28,38 @@ from .cancellation import parse_order_id
 
 
 class Page(Struct, frozen=True):
-    """Part of a listing; `total` counts all of it."""
+    """A page of a listing; `total` counts the orders of all pages."""
 
     records: tuple[OrderRecord, ...]
     total: int
 
 
 class StoredOrders:
-    """See the module."""
+    """Reads of stored Delta orders."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def record(self, order_hash: bytes) -> OrderRecord | None:
-        """Of one order.
+        """Record of an order; None if the store has no such order.
 
         Raises:
-            StoreUnavailable: nobody can say.
+            StoreUnavailable: the store does not answer.
         """
         found = await self.records([order_hash])
         return found[0] if found else None
 
     async def is_kept(self, order_hash: bytes) -> bool:
-        """Whether there is such an order.
+        """Whether the store has an order.
 
         Raises:
-            StoreUnavailable: nobody can say.
+            StoreUnavailable: the store does not answer.
         """
         (rows,) = await self._store.read(by(DELTA_ORDER, order_hash))
         return bool(rows)
 
     async def records(self, hashes: Sequence[bytes]) -> tuple[OrderRecord, ...]:
-        """Of those among at most IDS_MAX orders that there are, in their order."""
+        """Records of the stored orders among at most IDS_MAX hashes, in the order of the hashes."""
         if not hashes:
             return ()
         tables = (DELTA_ORDER, DELTA_DOCUMENT, DELTA_FILL, DELTA_REFUND)
@@ -85,7 +85,7 @@ class StoredOrders:
         )
 
     async def rows_of_ids(self, texts: Sequence[str]) -> list[DeltaOrderRow | None]:
-        """The row of each id; None where there is no such order."""
+        """The row of each id; None for an unknown id."""
         ids = [parse_order_id(text) for text in texts]
         known: dict[UUID, DeltaOrderRow] = {}
         wanted = [one for one in dict.fromkeys(ids) if one is not None]
@@ -106,7 +106,7 @@ class StoredOrders:
         return Page(await self.records(hashes), int(total[0][0]))
 
     async def page_of_ids(self, texts: Sequence[str], wanted: DeltaFilter, page: int, limit: int) -> Page:
-        """As `page`, of the orders that have these ids."""
+        """A page of the orders with these ids that pass the filter, newest first."""
         rows = {row.order_hash: row for row in await self.rows_of_ids(texts) if row is not None}
         passing = [row for row in rows.values() if _passes(row, wanted)]
         passing.sort(key=lambda row: (row.created_ms, row.order_hash), reverse=True)
@@ -117,7 +117,7 @@ class StoredOrders:
     async def settled_of(
         self, owner: bytes, chain_id: int, statuses: Collection[OrderStatus], kind: OrderType | None = None
     ) -> list[tuple[SettledOrder, int]]:
-        """An account's orders on a chain, each with what is settled of it: of the fixed side, or slices.
+        """An account's orders on a chain, each with its settled part: raw units of the fixed side, or slices.
 
         Args:
             statuses: orders in these states alone.

@@ -1,25 +1,25 @@
-"""A submitted Delta order: read, held against the rules, and against what the chain says. Pure.
+"""A submitted Delta order: read, checked against the rules, and against the chain. Pure.
 
     identify          chain's domain + body -> struct type, struct, order hash
-    checked           -> Submission: everything that needs no chain
-    submission_calls  -> what the chain is asked, all at one block
-    accepted          answers -> the status that it begins with
+    checked           -> Submission: all checks without the chain
+    submission_calls  -> calls to the chain, all at one block
+    accepted          answers -> the order's first status
 
-What is at fault first in this order is what is said:
+The error names the first fault in this order:
 
      1  members and their types; chain and Delta there; members of the struct
-     2  a kind that is settled here, on one chain
-     3  an order that is kept already is answered with what is kept, whatever else holds (by the caller)
+     2  a kind that the venue settles, on a single chain
+     3  a stored order is answered with its record, whatever other faults it has (by the caller)
      4  tokens: listed, two different ones
-     5  amounts, fee, metadata; a TWAP's sizes; agents, referrer, what contradicts itself
-     6  permit: whether there may be one, must be one, and whom it names
+     5  amounts, fee, metadata; a TWAP's sizes; agents, referrer, contradictions
+     6  permit: allowed or required, and the parties that it names
      7  partner: a name that the signed fee does not contradict
      8  deadline: `Order expired`, then room for the slices of a TWAP
      9  signature: its form, the owner's key; then, by the chain, the owner's contract or pre-signature
     10  nonce, by the chain; fills, by the chain
-    11  allowance, or what the permit grants
+    11  allowance, or the permit's grant
     12  balance, or deposit
-    13  nonce, by the orders that are kept
+    13  nonce, by the stored orders
 
 `type` steers resting alone, and of a TWAP only its record.
 
@@ -112,11 +112,11 @@ _TWAPS = (TwapOrder, TwapBuyOrder)
 
 
 class IdentifiedDelta(Struct, frozen=True):
-    """What a body holds.
+    """The signed struct of a body.
 
     Attributes:
-        order_hash: 32 bytes, what the owner signs.
-        signing: what it may have signed instead.
+        order_hash: the digest that the owner signs, 32 bytes.
+        signing: digests that the owner may have signed by mistake instead.
     """
 
     order_type: TypedStruct[Any]
@@ -126,11 +126,11 @@ class IdentifiedDelta(Struct, frozen=True):
 
 
 class Rules(Struct, frozen=True):
-    """What a submission is held against, beside the chain.
+    """Rules for a submission, apart from the chain.
 
     Attributes:
-        strict_partner: `partner` has to be there.
-        default_partner: of the API key; empty for none.
+        strict_partner: `partner` is required.
+        default_partner: of the API key; empty without one.
         now_ms: Unix milliseconds.
     """
 
@@ -144,12 +144,12 @@ class Rules(Struct, frozen=True):
 
 
 class Submission(Struct, frozen=True):
-    """An order against which nothing can be said without the chain.
+    """An order that has passed all checks without the chain.
 
     Attributes:
-        first: what its first settlement takes and gives.
-        kind: as its record names it.
-        partner: as it was sent, or the one that the signed fee is of; else `anon`.
+        first: amounts of its first settlement.
+        kind: the kind in its record.
+        partner: the body's partner, or the partner of the signed fee; else `anon`.
     """
 
     chain_id: int
@@ -165,11 +165,11 @@ class Submission(Struct, frozen=True):
 
     @property
     def is_native(self) -> bool:
-        """Whether native tokens are given."""
+        """Whether the order sells native tokens."""
         return self.terms.src_token == NATIVE_TOKEN
 
     def row(self, status: OrderStatus, now_ms: int) -> DeltaOrderRow:
-        """The row that it is kept as."""
+        """The order's row for the store."""
         terms = self.terms
         return DeltaOrderRow(
             order_hash=self.order_hash,
@@ -199,7 +199,7 @@ def identify(body: SubmitBody, domain: DeltaDomain) -> IdentifiedDelta:
     """The signed struct of a body.
 
     Raises:
-        InvalidInput: it is none, or of a kind that is not settled.
+        InvalidInput: the struct is invalid, or of a kind that the venue does not settle.
     """
     try:
         wire = _decode_object(bytes(body.order))
@@ -217,10 +217,10 @@ def identify(body: SubmitBody, domain: DeltaDomain) -> IdentifiedDelta:
 
 
 def checked(body: SubmitBody, found: IdentifiedDelta, rules: Rules) -> Submission:
-    """Hold an order against all rules that need no chain.
+    """Check an order against all rules that need no chain.
 
     Raises:
-        RequestError: its row of spec 1.25.
+        RequestError: a row of spec 1.25.
     """
     order = found.order
     src = _check_tokens(order, rules.tokens)
@@ -265,7 +265,7 @@ def _check_tokens(order: SettledOrder, tokens: TokenTable) -> ListedToken:
 
 
 def _check_amounts(order: SettledOrder) -> DeltaPart:
-    """The first part, if amounts and sizes are such that all parts can be settled."""
+    """The order's first part; an error if the amounts or sizes leave a part that cannot be settled."""
     if isinstance(order, DeltaOrder):
         if order.kind not in (KIND_SELL, KIND_BUY):
             raise InvalidInput(field="order.kind", expected="0 (SELL) or 1 (BUY)", got=order.kind)
@@ -330,7 +330,7 @@ def _terms(order: SettledOrder) -> OrderTerms:
 
 
 def _kind(body: SubmitBody, found: IdentifiedDelta) -> OnChainOrderType:
-    """As the record names it: inferred, and not contradicted."""
+    """The kind in the record, inferred from the struct; InvalidInput if the body contradicts it."""
     kind = OnChainOrderType(found.order_type.name)
     if body.partially_fillable:
         if kind is not OnChainOrderType.ORDER:
@@ -343,7 +343,7 @@ def _kind(body: SubmitBody, found: IdentifiedDelta) -> OnChainOrderType:
 
 
 def _document(body: SubmitBody, found: IdentifiedDelta) -> DeltaDocument:
-    """What is kept, without the signature."""
+    """The order's document for the store, without the signature."""
     include, exclude = body.include_agents or (), body.exclude_agents or ()
     for name, agents in (("includeAgents", include), ("excludeAgents", exclude)):
         if len(agents) > limits.VENUE_ORDER_AGENTS_MAX:
@@ -368,7 +368,7 @@ def _document(body: SubmitBody, found: IdentifiedDelta) -> DeltaDocument:
 
 
 def _check_permit(body: SubmitBody, order: SettledOrder, src: ListedToken, delta: bytes) -> None:
-    """Pass if the order has a permit where it needs one, and none where it may not have one."""
+    """Refuse an order that lacks a required permit, or carries a permit that is not allowed."""
     form = permit_form(order.permit, "order.permit")
     needs_approval = body.type is OrderType.LIMIT or isinstance(order, _TWAPS)
     if src.listed is not None and src.listed.permit_only and (needs_approval or form is PermitForm.NONE):
@@ -411,10 +411,10 @@ def _check_deadline(order: SettledOrder, now_s: int) -> None:
 
 
 def submission_calls(found: Submission, delta: bytes, permit2: bytes) -> dict[str, EthCall]:
-    """What the chain is asked, each by its name.
+    """Calls to the chain for a submission, by name.
 
     Args:
-        permit2: the contract that Delta takes permits to; empty where the order has none for it.
+        permit2: the Permit2 contract that Delta uses; empty if the order's permit does not need it.
     """
     terms, order_hash = found.terms, found.order_hash
     calls = {"state": EthCall(delta, order_state(terms.owner, terms.nonce, order_hash))}
@@ -432,11 +432,11 @@ def submission_calls(found: Submission, delta: bytes, permit2: bytes) -> dict[st
 def accepted(
     found: Submission, answers: Answers, header: Header, delta: bytes, permit2: bytes, *, has_code: bool
 ) -> OrderStatus:
-    """The status that an order begins with.
+    """The first status of an order.
 
     Args:
-        answers: to `submission_calls`, of the block of `header`.
-        has_code: there is a contract at the owner.
+        answers: answers to `submission_calls`, at the block of `header`.
+        has_code: the owner's address has a contract.
 
     Raises:
         InvalidSignature, NonceUsed, OrderAlreadySettled, InsufficientAllowance, InsufficientBalance: rows of

@@ -1,10 +1,10 @@
-"""What live books give for a limit order that rests, against its limit. Pure.
+"""The price of live books for a resting limit order, against its limit. Pure.
 
-    sale       what the books give for a part - gas   >=  the part's minimum and the fee on it
-    purchase   what the books want for a part + gas   <=  the part's maximum less the fee on top
+    sale       output of the books for a part - gas   >=  the part's minimum and the fee on it
+    purchase   cost of the books for a part + gas     <=  the part's maximum less the fee on top
 
-Gas is that of the fills and of the settlement beside them, in the token that is not fixed. The minimum and
-the maximum are the contract's, pro rata. A share of surplus takes nothing below a limit: it is left out.
+Gas covers the fills and the settlement, in the free token. Minimum and maximum are the contract's, pro rata.
+Surplus shares do not count here: they never take a settlement below its limit.
 
 Source: ARCHITECTURE.md, "Delta price"; engine/chain/proceeds; contracts/Delta.sol, `settle`.
 Choice: A partially fillable order is fillable if a part of at least a tenth is: the whole is tried, then
@@ -38,12 +38,12 @@ Ends = tuple[bytes, bytes]
 
 
 class RestingFacts(Struct, frozen=True):
-    """Why an order rests.
+    """The facts for which an order rests.
 
     Attributes:
         limit: raw units: of the destination the least (SELL), of the source the most (BUY).
-        given: raw units that the user would get (SELL) or spend (BUY) now, after gas and fee; None where the
-            books do not fill it.
+        given: raw units that the user would get (SELL) or spend (BUY) now, after gas and fee; None if the
+            books cannot fill the amount.
     """
 
     side: Side
@@ -58,10 +58,10 @@ def rests(live: "LiveOrder") -> bool:
 
 
 def rate_of(live: "LiveOrder") -> LadderRate:
-    """Destination for source, in raw units, that an order needs of the books, its own fee included.
+    """The rate of the books that an order needs, destination for source in raw units, its fee included.
 
-    Guarantees: no lower rate fills all of the order: a fee is rounded down, which is less than a unit.
-    Not guaranteed: of a part of the order, for which that unit weighs more.
+    Guarantees: no lower rate fills all of the order; the fee's rounding, less than a unit, is allowed for.
+    Not guaranteed: a part of the order may need a lower rate, since that unit weighs more in it.
     """
     terms, fee_bps = live.terms, live.terms.fee.fee_bps
     unit = 1 if fee_bps else 0
@@ -71,16 +71,16 @@ def rate_of(live: "LiveOrder") -> LadderRate:
 
 
 def left_of(live: "LiveOrder") -> tuple[int, int]:
-    """(what an order still gives, what it still wants), raw units, at its limit."""
+    """(source, destination) raw units of an order's open part, at its limit."""
     part = next_part(live.order, live.filled)
     return (0, 0) if part is None else (part.src_amount, part.dest_amount)
 
 
 class RestingPrices:
-    """What the books of one chain give.
+    """Prices of a chain's books for resting orders.
 
     Args:
-        delta_gas: of a settlement, beside its fills.
+        delta_gas: units of gas of a settlement, without its fills.
     """
 
     def __init__(self, pathfinder: Pathfinder, usd: UsdPrices, tokens: TokenTable, delta_gas: int) -> None:
@@ -95,11 +95,11 @@ class RestingPrices:
         return self._routed(live.terms.src_token), self._routed(live.terms.dest_token)
 
     def is_fillable(self, live: "LiveOrder", gas_price_wei: int) -> Generator[None, None, bool]:
-        """Whether the books fill an order within its limit, or a part of it that is large enough; step by
-        step: each amount costs a plan, of up to milliseconds.
+        """Whether the books fill an order, or a large enough part, within its limit. The generator yields
+        after each amount, since each needs a plan of up to milliseconds.
 
         Returns:
-            At the end, of the books as they were with each step.
+            The result at the end; each amount is judged by the books at its step.
         """
         sells = live.terms.side is Side.SELL
         for amount in _amounts(live):
@@ -112,7 +112,7 @@ class RestingPrices:
         return False
 
     def facts(self, live: "LiveOrder", gas_price_wei: int) -> RestingFacts | None:
-        """Why all that is left of an order rests; None where nothing is left."""
+        """The facts for which an order's open part rests; None without an open part."""
         part = next_part(live.order, live.filled)
         if part is None:
             return None
@@ -125,7 +125,7 @@ class RestingPrices:
         return RestingFacts(Side.BUY, part.amount, part.src_amount, given)
 
     def _other(self, live: "LiveOrder", amount: int, gas_price_wei: int) -> int | None:
-        """What a part brings less gas (SELL), or costs with it (BUY); None where the books do not fill it."""
+        """Output of a part less gas (SELL), or its cost with gas (BUY); None if the books do not fill it."""
         src, dest = self.ends(live)
         self.priced += 1
         side = live.terms.side
@@ -141,7 +141,7 @@ class RestingPrices:
         return plan.gas - swap_gas(plan.side, 0, 0) + self._delta_gas
 
     def worth_of_gas(self, token: bytes, gas_wei: int) -> int:
-        """Raw units of a token, rounded up; 0 where no book says what it is worth."""
+        """Value of gas in raw units of a token, rounded up; 0 if no book prices it."""
         listed = self._tokens.by_address.get(token)
         try:
             if listed is None:
@@ -156,7 +156,7 @@ class RestingPrices:
 
 
 def _amounts(live: "LiveOrder") -> Iterator[int]:
-    """Of the fixed side: the parts that may be settled next, the largest first."""
+    """Amounts of the parts that may be settled next, raw units of the fixed side, the largest first."""
     part = next_part(live.order, live.filled)
     if part is None:
         return
@@ -173,7 +173,7 @@ def _amounts(live: "LiveOrder") -> Iterator[int]:
 
 
 def _limit(live: "LiveOrder", amount: int) -> int:
-    """Before fees: the least that a part of a sale brings, the most that a part of a purchase costs."""
+    """Limit of a part before fees: the least output of a sale, the most cost of a purchase."""
     order, fee_bps = live.terms, live.terms.fee.fee_bps
     if order.side is Side.SELL:
         return least_before_fee(mul_div_up(order.dest_total, amount, order.src_total), fee_bps)
