@@ -1,22 +1,22 @@
-"""Lets the limit orders of one chain rest until live books make them fillable; then they are auctioned.
+"""The watch that lets a chain's limit orders rest until live books can fill them, and then auctions them.
 
     a book changes -> its edge is noted -> at most every RESTING_LOOK_S a look: the end pairs whose paths use
-        the edge, each with the best rate that it has now -> who is worth a look (`resting`)
-        -> priced at its size, net of gas and fee (`resting_price`)
+        the edge, each with its best rate now -> the orders worth a look (`resting`)
+        -> priced at their size, net of gas and fee (`resting_price`)
              fillable           to the auctioneer
-             faces another      both to the auctioneer; where the other may not go yet, again when it may
+             faces another      both to the auctioneer; if the other may not go yet, again when it may
              too little         again after a pause that doubles, or once the best rate is better
              out of reach       waits
     a round without a settlement -> again after the auctioneer's pause, or once the best rate is much better
 
-Whatever the books do, all end pairs are looked at every RESTING_SWEEP_S: routes come, and gas falls. A look
-is work in slices, with a bounded number of orders for each pair and of pairs, some of them the sweep's
-whatever else changes; who is left comes first in the next one. While the price of gas is not known, nobody
-is looked at.
+Every RESTING_SWEEP_S the watch looks at all end pairs even without a change of books: new routes appear, and
+gas falls. A look is work in slices, with a bounded number of pairs and of orders for each pair; some of the
+pairs always come from the sweep. Orders left over come first in the next look. The watch looks at no order
+while the price of gas is unknown.
 
-An order whose rounds found nothing is auctioned before its pause ends only at a rate RESTING_BETTER_BPS above
-its best auctioned one. After RESTING_AWAY_S without a fillable rate that is forgotten, and its pauses start
-anew.
+An order whose rounds found no settlement is auctioned before its pause ends only at a rate RESTING_BETTER_BPS
+above its best auctioned rate. After RESTING_AWAY_S without a fillable rate the watch forgets that rate, and
+the order's pauses start anew.
 
 Source: ARCHITECTURE.md, "Resting orders"; docs/performance.md, "Whole swaps".
 Choice: Orders that may trade with each other are auctioned together, and each waits for the other's pause. An
@@ -51,7 +51,7 @@ from ..orders.live_orders import LiveOrder
 from .resting import NEVER, Resting, RestingOrders, State, rate_number
 from .resting_price import Ends, RestingFacts, RestingPrices, rate_of, rests
 
-RESTING_BETTER_BPS = 10  # by which a best rate is better than one at which nobody settled an order
+RESTING_BETTER_BPS = 10  # improvement of a best rate that ends an order's pause after a failed round
 _LEFT_ALONE = (State.WAITING, State.TRIED)
 _RETRY_MS, _RETRY_MS_MAX = round(RESTING_RETRY_S * 1_000), round(RESTING_RETRY_S_MAX * 1_000)
 _AWAY_MS = round(RESTING_AWAY_S * 1_000)
@@ -61,17 +61,17 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class RestingStatistics(Struct, frozen=True):
-    """One chain's.
+    """Counters of a chain's resting orders.
 
     Attributes:
-        orders: that rest, those that are auctioned now among them.
-        pairs: end pairs at which orders rest.
-        edges: tokens that are next to one another on a path of theirs: changes of their books are noted.
-        looks: at what has changed.
+        orders: resting orders, with those that are auctioned now.
+        pairs: end pairs of resting orders.
+        edges: watched pairs of neighbouring tokens on the paths of these end pairs.
+        looks: looks so far.
         touched: times that an order was found worth a look.
-        priced: times that an amount was priced for one.
-        offered: times that one went to the auctioneer.
-        exhausted: times that a look left orders of a pair to the next one.
+        priced: times that an amount of an order was priced.
+        offered: times that an order went to the auctioneer.
+        exhausted: times that a look left orders of a pair to the next look.
     """
 
     orders: int
@@ -85,11 +85,11 @@ class RestingStatistics(Struct, frozen=True):
 
 
 class PriceWatch:
-    """See the module. `run` is its task.
+    """The price watch of a chain; see the module. `run` is its task.
 
     Args:
-        auctioneer: of the chain; what it finds no settlement for it tells `again`.
-        gas_price_wei: of a unit of gas; raises ServiceUnavailable where that is not known.
+        auctioneer: of the chain; it passes orders without a settlement to `again`.
+        gas_price_wei: price of a unit of gas; raises ServiceUnavailable if unknown.
         wall_ms: Unix milliseconds.
     """
 
@@ -108,7 +108,7 @@ class PriceWatch:
         self._gas_price_wei = gas_price_wei
         self._wall_ms = wall_ms
         self._orders = RestingOrders()
-        self._edges: dict[Ends, tuple[int, frozenset[Ends]]] = {}  # with the topology that they are of
+        self._edges: dict[Ends, tuple[int, frozenset[Ends]]] = {}  # with their topology
         self._watched: dict[Ends, set[Ends]] = {}  # edge -> end pairs
         self._changed_edges: set[Ends] = set()
         self._dirty: dict[Ends, None] = {}
@@ -136,7 +136,7 @@ class PriceWatch:
     # --- Coming and going -------------------------------------------------------------------------------
 
     def tend(self, live: LiveOrder) -> None:
-        """See that an open order is auctioned: a limit order when it is fillable, others when due."""
+        """Have an open order auctioned: a limit order when it is fillable, other orders when due."""
         known = self._orders.get(live.order_hash)
         if known is not None and known.live is not live:
             self.forget(live.order_hash)
@@ -155,7 +155,7 @@ class PriceWatch:
         self._auctioneer.offer(live)
 
     def forget(self, order_hash: bytes) -> None:
-        """An order is not open any more."""
+        """Forget an order that is no longer open."""
         order = self._orders.get(order_hash)
         if order is not None:
             self._orders.forget(order_hash)
@@ -163,7 +163,7 @@ class PriceWatch:
                 self._unwatch(order.ends)
 
     async def leave(self, held: Container[int]) -> None:
-        """Forget the orders of shards that this engine does not hold any more, slice by slice."""
+        """Forget the orders of shards that this engine no longer holds, slice by slice."""
         await self._slices.work(self._leaving(held))
 
     def _leaving(self, held: Container[int]) -> Iterator[None]:
@@ -173,7 +173,7 @@ class PriceWatch:
             yield
 
     def again(self, live: LiveOrder) -> None:
-        """No round found a settlement for an order."""
+        """Let an order rest again for which no round found a settlement."""
         order = self._orders.get(live.order_hash)
         if order is None or order.state is State.OTHER:
             self.tend(live)
@@ -187,7 +187,7 @@ class PriceWatch:
         self._schedule(order.ends)
 
     def facts(self, order_hash: bytes) -> RestingFacts | None:
-        """Why an order rests; None where it does not, or nobody can say."""
+        """The facts for which an order rests; None if it does not rest or the price of gas is unknown."""
         order = self._orders.get(order_hash)
         if order is None or order.state not in _LEFT_ALONE:
             return None
@@ -209,7 +209,7 @@ class PriceWatch:
     # --- Looks ------------------------------------------------------------------------------------------
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Look at what changes, until cancelled."""
+        """Look at changed, due and swept pairs, until cancelled."""
         stop = self._index.watch(self.book_changed)
         try:
             sweep_at = trio.current_time()
@@ -228,7 +228,7 @@ class PriceWatch:
             stop()
 
     async def _wait(self, sweep_at: float) -> None:
-        """Until there is something to look at."""
+        """Wait until a pair or an order needs a look, or the next sweep is due."""
         self._woken = trio.Event()
         if self._dirty or self._changed_edges or self._sweep or self._orders.met:
             return
@@ -246,12 +246,12 @@ class PriceWatch:
             self._woken.set()
 
     def sweep(self) -> None:
-        """Look at all end pairs, once those that have changed leave room for it."""
+        """Queue all end pairs for a look, unless a sweep is under way."""
         if not self._sweep:
             self._sweep.extend(self._orders.pairs())
 
     def look(self) -> Iterator[None]:
-        """One look, piece by piece: at what may be fillable now and was not before."""
+        """A look, piece by piece, at the orders that may have become fillable."""
         try:
             gas_price_wei = self._gas_price_wei()
         except ServiceUnavailable:
@@ -265,8 +265,7 @@ class PriceWatch:
             yield from self._look_at(ends, gas_price_wei)
 
     def _pairs_of_look(self) -> list[Ends]:
-        """Some pairs of the sweep, those that have changed and those that are due, then more of the sweep;
-        not all at once."""
+        """Bounded number of pairs: some of the sweep, then changed and due pairs, then more of the sweep."""
         for edge in self._changed_edges:
             self._dirty.update(dict.fromkeys(self._watched.get(edge, ())))
         self._changed_edges.clear()
@@ -323,7 +322,7 @@ class PriceWatch:
         is_reached = order.need <= best
         if is_reached:
             is_fillable = yield from self._prices.is_fillable(order.live, gas_price_wei)
-            if order.state is not State.AWAY:  # somebody forgot it meanwhile
+            if order.state is not State.AWAY:  # it was forgotten meanwhile
                 return
             if is_fillable:
                 self._offer(order)
@@ -343,7 +342,7 @@ class PriceWatch:
             self._orders.waits(order)
 
     def _meet(self, order: Resting) -> None:
-        """Offer an order that has found somebody to trade with, together with that one."""
+        """Offer an order together with an opposite order, if it has found one."""
         if order.state not in _LEFT_ALONE:
             return
         now_ms = self._wall_ms()
@@ -358,13 +357,13 @@ class PriceWatch:
             self._schedule(order.ends)
 
     def _partner(self, order: Resting, now_ms: int, *, is_paused: bool = False) -> tuple[Resting | None, int]:
-        """Whom an order is auctioned with now.
+        """The opposite order that is auctioned together with this order now.
 
         Args:
-            is_paused: its own time has not come; only somebody who is new is worth a round.
+            is_paused: the order's pause has not ended; only a new opposite order is worth a round.
 
         Returns:
-            None where there is nobody, then with when to look again: 0 where it faces nobody at all.
+            (opposite order, 0), or (None, Unix milliseconds of the next look; 0 without any opposite order).
         """
         at_ms = 0
         for other in self._orders.faced(order):
@@ -376,7 +375,7 @@ class PriceWatch:
         return None, at_ms
 
     def _free_ms(self, order: Resting, other: Resting, now_ms: int) -> int:
-        """When an order that another one faces may be auctioned with it."""
+        """Unix milliseconds from which two opposite orders may be auctioned together."""
         is_joinable = self._auctioneer.is_joinable
         if not (is_joinable(order.live.order_hash) and is_joinable(other.live.order_hash)):
             return now_ms + _RETRY_MS
@@ -391,7 +390,7 @@ class PriceWatch:
             self._offer(other)
 
     def _offer(self, order: Resting) -> None:
-        """To the auctioneer; a market order is there, and goes into the next round."""
+        """Hand an order to the auctioneer; a market order, which it already has, goes into the next round."""
         self._offered += 1
         order.is_new = False
         if order.state is not State.OTHER:
@@ -406,7 +405,7 @@ class PriceWatch:
         self._auctioneer.offer(order.live, is_due=True)
 
     def _schedule(self, ends: Ends) -> None:
-        """Look at a pair when the next of its orders is due."""
+        """Schedule a look at a pair for the time at which its next order is due."""
         at_ms = self._orders.next_due_ms(ends)
         if at_ms is None:
             return
@@ -420,7 +419,7 @@ class PriceWatch:
     # --- Edges ------------------------------------------------------------------------------------------
 
     def _refresh(self, ends: Ends) -> None:
-        """Watch the edges of all paths between two tokens, as they are now."""
+        """Watch the edges of all present paths between two tokens."""
         topology = self._index.topology
         known = self._edges.get(ends)
         if known is not None and known[0] == topology:

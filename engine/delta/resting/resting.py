@@ -1,21 +1,22 @@
-"""The limit orders of one chain that wait for their price, and which of them are worth a look now. Pure.
+"""The limit orders of a chain that wait for their price, and the selection of orders worth a look. Pure.
 
-Orders lie by their end pair, source to destination, native tokens as the wrapped one, and in it by the rate
-that they need: destination for source, their own fee included, the easiest first.
+Orders are grouped by their end pair, source to destination, with native tokens as the wrapped token, and
+sorted by the rate that they need: destination for source, their own fee included, the lowest rate first.
 
-    waiting    no look since the books came within its rate
-    tried      they gave too little at its size, or no round found a settlement: it is left alone until a
-               time, or until the best rate of its pair is better than it was then
+    waiting    no look since the books came within the order's rate
+    tried      the books gave too little at the order's size, or no round found a settlement: the order pauses
+               until a time, or until its pair's best rate exceeds the rate of the try
     away       looked at now, or with the auctioneer
-    other      a market order that is auctioned: nothing rests, it is only somebody to trade with
+    other      a market order that is auctioned: it does not rest, but resting orders may trade with it
 
-`due` takes out of a pair who is worth a look at its best rate: nobody whose rate is above it, and at most so
-many; who is left comes first the next time. Whoever looks says what came of it: `tried`, `offered`, `waits`.
+`due` takes a bounded number of orders out of a pair that are worth a look at its best rate, and none that
+need a higher rate; orders left over come first the next time. The caller reports the outcome of each look:
+`tried`, `offered`, `waits`.
 
-Guarantees: an order is added, taken and put back in O(log n), but for the moving of a list's memory. What is
-    compared is rounded in the order's favour: nobody is passed over whom a rate reaches. `leave` works off
-    a bounded number of orders with each piece, and whoever it has reached is not here any more.
-Not guaranteed: `due` may name somebody whose rate is above the best one by less than 2^-256 of a unit.
+Guarantees: an order is added, taken and put back in O(log n), but for the moving of a list's memory. Rates
+    are rounded in the order's favour: no order within reach of a rate is passed over. `leave` forgets a
+    bounded number of orders with each piece.
+Not guaranteed: `due` may return an order whose rate is above the best rate by less than 2^-256 of a unit.
 
 Source: ARCHITECTURE.md, "Resting orders"; docs/performance.md, "Whole swaps".
 Choice: Two resting orders with opposite tokens, limits that meet and a smaller one of at least a tenth of the
@@ -36,16 +37,16 @@ from .resting_price import Ends, left_of
 if TYPE_CHECKING:
     from ..orders.live_orders import LiveOrder
 
-RATE_BITS = 256  # of what rates compare by
-RESTING_FACED_MAX = 16  # of an opposite end pair, that an order may trade with
-SIZE_PARTS_MAX = 10  # of two that trade with each other the smaller is at least such a part
+RATE_BITS = 256  # fractional bits of a rate as a number
+RESTING_FACED_MAX = 16  # orders of the opposite end pair that an order may trade with
+SIZE_PARTS_MAX = 10  # of two orders that trade, the smaller is at least this part of the larger
 NEVER = 1 << (4 * RATE_BITS)
 """A rate that nothing reaches."""
 _LEFT_AT_ONCE = 256  # orders, or rows of a list, that `leave` works off in a piece
 
 
 class State(Enum):
-    """See the module."""
+    """States of a resting order; see the module."""
 
     WAITING = auto()
     TRIED = auto()
@@ -55,18 +56,18 @@ class State(Enum):
 
 
 class Resting(Struct, eq=False, gc=False):
-    """One order.
+    """A limit order at rest, or a market order that it may trade with.
 
     Attributes:
-        ends: its end pair.
-        rate: destination for source, that it needs; need: the same as one number, rounded down.
-        number: counts them as they come: of equal rates the first comes first.
-        until_ms: where it was tried, when it is due again. Of another the same, once a settlement failed.
-        best: as one number, the best rate of its pair above which it is due before that.
+        ends: end pair of the order.
+        rate: rate that the order needs, destination for source; need: the rate as a number, rounded down.
+        number: number of arrival; equal rates are sorted by it.
+        until_ms: time at which a tried order is due again, or a market order whose settlement failed.
+        best: best rate of the pair, as a number, above which a tried order is due before `until_ms`.
         pause_ms: the last pause.
-        offered_at: the best of the best rates at which it was auctioned; -1 of none.
-        is_new: it was never auctioned since it came.
-        unfilled_ms: since when no look found it fillable; 0 where none was taken since its last round.
+        offered_at: highest best rate at which the order was auctioned; -1 if never.
+        is_new: the order has not been auctioned since its arrival.
+        unfilled_ms: time since which no look found it fillable; 0 without a look since its last round.
     """
 
     live: "LiveOrder"
@@ -87,59 +88,59 @@ _Row = tuple[int, int, Resting]
 
 
 class _RestingPair:
-    """The orders of one end pair, in the orders in which they are looked for."""
+    """The orders of an end pair, in a sorted list for each kind of search."""
 
     __slots__ = ("by_best", "by_time", "ends", "facing", "waiting")
 
     def __init__(self, ends: Ends) -> None:
         self.ends = ends
-        self.facing: list[_Row] = []  # all of them, by what they need
-        self.waiting: list[_Row] = []  # by what they need
-        self.by_time: list[_Row] = []  # that were tried, by when they are due
-        self.by_best: list[_Row] = []  # that were tried, by the best rate then
+        self.facing: list[_Row] = []  # all orders, by `need`
+        self.waiting: list[_Row] = []  # waiting orders, by `need`
+        self.by_time: list[_Row] = []  # tried orders, by `until_ms`
+        self.by_best: list[_Row] = []  # tried orders, by `best`
 
 
 class RestingOrders:
-    """See the module. Times are Unix milliseconds.
+    """The resting orders of a chain; see the module. Times are Unix milliseconds.
 
     Attributes:
-        met: orders that have found somebody to trade with, and are not looked at yet.
+        met: orders that have found an opposite order to trade with and await a look.
     """
 
     def __init__(self) -> None:
         self._pairs: dict[Ends, _RestingPair] = {}
         self._orders: dict[bytes, Resting] = {}
-        self._resting: dict[Ends, int] = {}  # how many of an end pair rest, where any do
+        self._resting: dict[Ends, int] = {}  # end pair -> number of its resting orders, above 0
         self._numbers = self._others = 0
         self.met: dict[bytes, Resting] = {}
 
     def __len__(self) -> int:
-        """How many rest, those that are looked at or auctioned now among them."""
+        """Number of resting orders, with those that are looked at or auctioned now."""
         return len(self._orders) - self._others
 
     def __contains__(self, ends: object) -> bool:
-        """Whether anything rests at an end pair."""
+        """Whether an order rests at an end pair."""
         return ends in self._resting
 
     def pairs(self) -> Collection[Ends]:
-        """End pairs at which something rests: not those of market orders alone."""
+        """End pairs with a resting order; pairs with market orders alone are not among them."""
         return self._resting.keys()
 
     def all(self) -> Collection[Resting]:
-        """All orders that are here."""
+        """All resting orders, and the market orders that they may trade with."""
         return self._orders.values()
 
     def get(self, order_hash: bytes) -> Resting | None:
-        """An order that is here."""
+        """The order of a hash; None if unknown here."""
         return self._orders.get(order_hash)
 
     # --- Coming and going -------------------------------------------------------------------------------
 
     def add(self, live: "LiveOrder", ends: Ends, rate: LadderRate, *, is_other: bool = False) -> Resting:
-        """Take in an order that is not here.
+        """Add an order that is not here yet.
 
         Args:
-            rate: that it needs; a source of nothing is never reached.
+            rate: rate that the order needs; a rate with a source of 0 is never reached.
             is_other: a market order that is auctioned.
         """
         self._numbers += 1
@@ -164,7 +165,7 @@ class RestingOrders:
         return order
 
     def forget(self, order_hash: bytes) -> None:
-        """An order rests no more; nothing happens where it is not here."""
+        """Forget an order, if it is here."""
         order = self._orders.get(order_hash)
         if order is None:
             return
@@ -176,10 +177,10 @@ class RestingOrders:
         self._is_gone(order)
 
     def leave(self, held: Container[int]) -> Iterator[Ends | None]:
-        """Forget the orders of all shards but these, piece by piece: whoever else goes or comes meanwhile.
+        """Forget the orders of all shards but these, piece by piece; orders may come and go between pieces.
 
         Yields:
-            None; an end pair at which nothing rests any more.
+            None after a piece; an end pair at which no order rests any more.
         """
         pairs: dict[int, _RestingPair] = {}
         for at, order in enumerate(tuple(self._orders.values())):
@@ -199,7 +200,7 @@ class RestingOrders:
                 del self._pairs[pair.ends]
 
     def _is_gone(self, order: Resting) -> None:
-        """It is not here any more; what lists have of it is passed over."""
+        """Mark an order as gone; the lists skip the rows of gone orders."""
         order_hash, ends = order.live.order_hash, order.ends
         del self._orders[order_hash]
         self.met.pop(order_hash, None)
@@ -212,7 +213,7 @@ class RestingOrders:
         order.state = State.GONE
 
     def tried(self, order: Resting, best: int, until_ms: int) -> None:
-        """Leave an order alone until a time, or until the best rate of its pair is above `best`."""
+        """Pause an order until a time, or until the best rate of its pair is above `best`."""
         if order.state is State.GONE:
             return
         self._take_out(order)
@@ -223,13 +224,13 @@ class RestingOrders:
         insort(pair.by_best, (order.best, order.number, order))
 
     def offered(self, order: Resting) -> None:
-        """The auctioneer has an order; `tried` says that it has not any more."""
+        """Mark that the auctioneer has an order, until `tried`."""
         if order.state is not State.GONE:
             self._take_out(order)
             order.state = State.AWAY
 
     def waits(self, order: Resting) -> None:
-        """Nothing reaches an order's rate any more."""
+        """Let an order wait whose rate is no longer reached."""
         if order.state is not State.GONE:
             self._take_out(order)
             order.state, order.pause_ms = State.WAITING, 0
@@ -238,15 +239,14 @@ class RestingOrders:
     # --- Who is worth a look ----------------------------------------------------------------------------
 
     def due(self, ends: Ends, best: int, now_ms: int, count_max: int) -> list[Resting]:
-        """Take out who is worth a look: those that were not looked at first, then those whose time has come,
-        then those for whom the best rate has become better. All of them are away.
+        """Take out the orders worth a look, which are away from then on.
 
         Args:
-            best: of the pair, see `rate_number`.
-            count_max: how many at most.
+            best: best rate of the pair, see `rate_number`.
+            count_max: most orders to take.
 
         Returns:
-            In that order.
+            Waiting orders, then tried orders that are due, then tried orders whose best rate is exceeded.
         """
         pair = self._pairs.get(ends)
         if pair is None:
@@ -264,12 +264,12 @@ class RestingOrders:
         return found
 
     def next_due_ms(self, ends: Ends) -> int | None:
-        """When the time of the first order of a pair comes that was tried; None of none."""
+        """Earliest retry time among the pair's tried orders, or None."""
         pair = self._pairs.get(ends)
         return pair.by_time[0][0] if pair is not None and pair.by_time else None
 
     def faced(self, order: Resting) -> Iterator[Resting]:
-        """Who would trade with an order: those of the other end pair of a size with it, the easiest first."""
+        """Opposite orders that would trade with an order, of similar size, the lowest needed rate first."""
         opposite = self._pairs.get((order.ends[1], order.ends[0]))
         if opposite is None or not order.rate[1]:
             return
@@ -287,7 +287,7 @@ class RestingOrders:
             self.met[order.live.order_hash] = order
 
     def _take_out(self, order: Resting) -> None:
-        """Out of the lists of those that are to be looked at."""
+        """Take an order out of the lists of orders that await a look."""
         pair = self._pairs[order.ends]
         if order.state is State.WAITING:
             _remove(pair.waiting, order.need, order)
@@ -299,12 +299,12 @@ class RestingOrders:
 
 
 def rate_number(rate: LadderRate | None) -> int:
-    """A best rate as one number, rounded up; -1 of none, which reaches nobody."""
+    """A best rate as a number, rounded up; -1 without a rate, which reaches no order."""
     return -1 if rate is None else -((-rate[0] << RATE_BITS) // rate[1])
 
 
 def _up_to(rows: list[_Row], last: int) -> int:
-    """How many rows are not beyond `last`."""
+    """Number of rows up to and with `last`."""
     return bisect_right(rows, last, key=_first)
 
 
@@ -313,7 +313,7 @@ def _first(row: _Row) -> int:
 
 
 def _cut(rows: list[_Row], last: int, count_max: int) -> list[Resting]:
-    """Take the first rows out that are not beyond `last`."""
+    """Take out the first rows up to and with `last`, at most `count_max`."""
     count = min(_up_to(rows, last), count_max)
     cut = [order for _, _, order in rows[:count]]
     del rows[:count]
@@ -321,7 +321,7 @@ def _cut(rows: list[_Row], last: int, count_max: int) -> list[Resting]:
 
 
 def _swept(rows: list[_Row]) -> Iterator[None]:
-    """Take out who is gone, piece by piece; between two of them others may come and go."""
+    """Take out the rows of gone orders, piece by piece; rows may come and go between pieces."""
     after = (-NEVER, 0)
     while (at := bisect_right(rows, after, key=_place)) < len(rows):
         some = rows[at : at + _LEFT_AT_ONCE]
