@@ -1,8 +1,8 @@
-"""Whether the process lives, whether it can serve, and its metrics.
+"""Health of the process, readiness of the venue, and its metrics.
 
     GET /healthz   200 while requests are answered at all
-    GET /readyz    200 while the store takes writes and some chain can be served, else 503; with reasons
-    GET /metrics   Prometheus; for this machine alone, unless the settings say otherwise
+    GET /readyz    200 while the store takes writes and a chain can be served, else 503; with reasons
+    GET /metrics   Prometheus; for this machine alone, unless the settings open it to all
 
 A request with a proxy's headers never counts as local. /metrics is 404 to callers that may not read it.
 
@@ -34,8 +34,8 @@ class Readiness(Struct, frozen=True):
     """GET /readyz, response.
 
     Attributes:
-        ready: whether something can be served.
-        reasons: what cannot, and why.
+        ready: whether the venue can serve a chain.
+        reasons: faults of the store and of chains.
     """
 
     ready: bool
@@ -46,9 +46,9 @@ class HealthEndpoints:
     """The three handlers; `metrics` is a coroutine, the others are plain.
 
     Args:
-        readiness: at this moment.
-        metrics: what /metrics tells.
-        open_to_all: whether it tells everybody.
+        readiness: returns the present readiness.
+        metrics: metrics of the process.
+        open_to_all: whether callers from elsewhere may read /metrics.
     """
 
     def __init__(self, *, readiness: Callable[[], Readiness], metrics: Metrics, open_to_all: bool) -> None:
@@ -77,7 +77,7 @@ class HealthEndpoints:
 
 
 def health_endpoints(health: HealthEndpoints) -> tuple[Endpoint, ...]:
-    """The rows of what operators watch."""
+    """Rows of the route table for health and metrics."""
     return (
         Endpoint(
             method="GET",

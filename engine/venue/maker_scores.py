@@ -1,8 +1,8 @@
-"""GET /makers/scores: how the makers' firm quotes went, and who is left alone until when.
+"""GET /makers/scores: outcomes of the makers' firm quotes, and the rests of makers and pairs.
 
-    anybody                                counts, rests, bounds of sizes
-    the maker, by its own credentials      and its last faults, with what was expected and what came
-    this machine itself                    and those of all
+    every caller                           counts, rests, bounds of sizes
+    a maker, by its own credentials        and its last faults, with expected and signed amounts
+    a caller on this machine               and the last faults of all makers
 
 A maker's counts are public; its signed quotes and their users are not. Scores without `network` and `chainId`
 cover all served chains.
@@ -79,7 +79,7 @@ class MakerScoreBoard:
         """Makers whose faults the caller may see.
 
         Raises:
-            AuthError: it signs, and wrongly.
+            AuthError: the request carries a wrong signature.
         """
         if is_local(call):
             return frozenset(name for place in self._places.values() for name in place.desk.makers)
@@ -96,7 +96,7 @@ class MakerScoreBoard:
 
 
 def _gates(makers: Mapping[str, VenueMaker]) -> Iterator[tuple[str, Gate]]:
-    """One for each maker with credentials: two may have the same domain and key."""
+    """(maker, gate) for each maker with credentials: two makers may have the same domain and key."""
     for name, maker in makers.items():
         known = maker.credentials
         if known is not None:
@@ -105,7 +105,7 @@ def _gates(makers: Mapping[str, VenueMaker]) -> Iterator[tuple[str, Gate]]:
 
 
 def maker_score(network: int, maker: str, report: HealthReport, *, has_faults: bool) -> MakerScore:
-    """What is told of a maker."""
+    """The wire form of a maker's score; the last faults only with `has_faults`."""
     own = report.maker
     return MakerScore(
         network=network,

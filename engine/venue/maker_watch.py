@@ -1,6 +1,6 @@
-"""What an operator says of makers, brought to the books and the scores of a venue that runs.
+"""The operator's rules for makers, applied to the books and scores of a running venue.
 
-An unreadable file of makers changes nothing and is logged.
+If the file of rules is unreadable, the rules stay as they are and the fault is logged.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _log = structlog.get_logger("cambist.venue")
 
 
 def rules_file(settings: Settings, folder: Path) -> Path:
-    """Where it is said; `folder` is what a relative path starts from."""
+    """Path of the file of rules; `folder` is the base of a relative `state_dir`."""
     return folder / Path(settings.state_dir).expanduser() / FILE_NAME
 
 
@@ -38,7 +38,7 @@ class MakerWatch:
         self._file = WatchedFile(path, MakerRules(), self._obey)
 
     async def run(self) -> None:
-        """Follow the file for ever."""
+        """Follow the file, until cancelled."""
         await self._file.watch()
 
     def _obey(self, rules: MakerRules) -> None:

@@ -1,6 +1,6 @@
-"""GET /openapi.json, and GET /docs: the same document as a page that needs nothing from elsewhere. Pure.
+"""GET /openapi.json, and GET /docs: the same document as a page without external resources. Pure.
 
-Each page is made at its first request, or before by `cambist serve`: it takes up to 33 ms.
+Each page is made at its first request, or earlier by `cambist serve`; making it takes up to 33 ms.
 """
 
 from functools import cached_property
@@ -46,8 +46,8 @@ class Reference:
     """The two endpoints that describe all others, themselves included.
 
     Args:
-        endpoints: the other rows.
-        places: where its examples are from.
+        endpoints: the other rows of the route table.
+        places: served chains, the source of the examples.
     """
 
     def __init__(self, endpoints: tuple[Endpoint, ...], places: ServedChains) -> None:
@@ -79,7 +79,7 @@ class Reference:
         return self._rows
 
     def make(self) -> None:
-        """Make both, so that no request waits for it."""
+        """Make both pages, so that no request waits for them."""
         _ = self._document, self._page
 
     @cached_property
@@ -98,7 +98,7 @@ class Reference:
 
 
 def _examples(places: ServedChains) -> dict[str, Any]:
-    """Parameter -> a value, for a trade between two tokens of the first chain."""
+    """Parameter -> example value, for a trade between two tokens of the first chain."""
     chain_id, place = next(iter(places.items()))
     listed = [token for token in place.tokens.by_address.values() if token.listed is not None]
     src, dest = listed[0], listed[min(1, len(listed) - 1)]
@@ -213,6 +213,6 @@ def _default(schema: dict[str, Any]) -> str:
 
 
 def _text(text: str) -> str:
-    """Escaped, with what stands in backticks as code."""
+    """Escaped text, with passages in backticks as code."""
     pieces = escape(text).split("`")
     return "".join(f"<code>{piece}</code>" if at % 2 else piece for at, piece in enumerate(pieces))

@@ -1,6 +1,6 @@
-"""What there is: chains, tokens, balances, contracts, sources, partner fees, resources.
+"""Resources of the venue: chains, tokens, balances, contracts, sources, partner fees.
 
-Everything that the settings decide is encoded once, at the start.
+Answers that depend on the settings alone are encoded once, at the start.
 
 GET /fiat/tokens answers as GET /tokens; `all` covers all chains. `takeSurplus` of a partner fee is false: a
 request alone gives a partner a share of surplus.
@@ -58,16 +58,16 @@ _row = partial(Endpoint, method="GET", group="Resources")
 
 
 def place_in_path(places: ServedChains, text: str) -> ServedChain:
-    """As `served_chain_at`, of a path's `{chainId}`."""
+    """The served chain of a path's `{chainId}`; errors as in `served_chain_at`."""
     return served_chain_at(places, chain_in_path(text), "chainId")
 
 
 class Resources:
-    """The endpoints that tell what there is.
+    """The endpoints of the venue's resources.
 
     Args:
         places: by chain id.
-        settings: of the partners.
+        settings: settings of the partners.
     """
 
     def __init__(self, places: ServedChains, settings: Settings) -> None:
