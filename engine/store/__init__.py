@@ -1,4 +1,4 @@
-"""The durable store, behind one port. It knows tables and units, not orders.
+"""The durable store, behind one port. The store knows tables and units, not orders.
 
 In: units of changes, and questions. Out: outcomes once they are on the disk, rows, and the log of events.
 Read: `rows`, `tables`, `units`, `queries`, `store`, `batcher`, `backend`, `process/`, `sqlite/`,

@@ -1,4 +1,4 @@
-"""What a database has to do for the store. Blocking: it runs in the store process, or inline in tests."""
+"""The port that a database implements for the store. Calls block, in the store process or inline in tests."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -17,15 +17,15 @@ class Lease(Struct, frozen=True, array_like=True):
 
 
 class Backend(Protocol):
-    """One database, opened and migrated.
+    """A database, opened and migrated.
 
     Every method raises StoreUnavailable while the database cannot be used (away, disk full, read-only). Then
-    nothing of the call is durable, unless the connection was lost in the middle of COMMIT: nobody can say. It
-    reconnects by itself.
+    no part of the call is durable, except that the outcome is unknown if the connection was lost in the
+    middle of COMMIT. The backend reconnects by itself.
     """
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
-        """Write a batch in one transaction; what came of each unit is durable when this returns.
+        """Write a batch in one transaction; each unit's outcome is durable when this returns.
 
         A unit whose statement fails is Refused alone. The batch that was last applied for this writer is not
         applied again: its outcomes are returned once more.
@@ -61,12 +61,11 @@ class Backend(Protocol):
         ...
 
     def prune(self, before_ms: int, count_max: int) -> int:
-        """Delete what has ended and was last changed before a time: orders with all that belongs to them,
-        events, expired routes, finished effects. An order with
-        an effect that is still to be done stays.
+        """Delete rows that have ended and were last changed before a time: orders with their dependent rows,
+        events, expired routes, finished effects. An order with an unfinished effect stays.
 
         Returns:
-            How many rows at most `count_max` of each kind; 0 when nothing is left.
+            Count of deleted rows, at most `count_max` of each kind; 0 when no such row is left.
         """
         ...
 

@@ -22,12 +22,12 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024)
 
 
 class PendingUnit:
-    """One unit on its way.
+    """A unit queued or being written.
 
     Attributes:
-        unit: as the link wants it.
-        wake: called once it is settled, if anybody waits.
-        outcome, error: one of them is set by then.
+        unit: as `Link.prepare` returns it.
+        wake: called once the unit is settled, if a task waits.
+        outcome, error: exactly one is set once the unit is settled.
     """
 
     __slots__ = ("error", "outcome", "unit", "wake")
@@ -46,13 +46,13 @@ class PendingUnit:
 
 
 class BatcherStatistics(Struct, frozen=True):
-    """What the batcher has and has done.
+    """Counters of the batcher.
 
     Attributes:
         queued, in_flight: units now.
         units, batches: settled so far.
-        full, unavailable: units that were not taken, and that ended without an outcome.
-        sizes: how many batches were at most that large, by the bounds of SIZES.
+        full, unavailable: units refused because the queue was full, and units that ended without an outcome.
+        sizes: count of batches per size bound of SIZES.
     """
 
     queued: int
@@ -92,7 +92,7 @@ class Batcher:
 
         Raises:
             StoreFull: too many wait.
-            StoreUnavailable: the store is away. Nothing was queued in either case.
+            StoreUnavailable: the store is away. No unit was queued in either case.
         """
         if self.away is not None:
             self._unavailable += 1
@@ -138,7 +138,7 @@ class Batcher:
             ticket.end(outcome, None)
 
     def fail(self, error: StoreError) -> None:
-        """The batch in flight was not written, or nobody can say."""
+        """End the units in flight with an error: the batch was not written, or its outcome is unknown."""
         tickets, self._in_flight = self._in_flight, []
         self._unavailable += len(tickets)
         for ticket in tickets:

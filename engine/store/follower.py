@@ -1,11 +1,11 @@
-"""Follows what happens to orders from a place in the log of events on, for as long as it is asked.
+"""Follows the log of order events from a token on, until the consumer stops.
 
-    token -> page of events after it -> ... -> nothing new: wait until something was written here, or a look's
-             time has passed, for what others wrote
+    token -> page of events after it -> ... -> no new event: wait for a write by this engine, or until the
+             next look for events written by other engines
 
-A token stands for a place: 32 hexadecimal digits, opaque to clients. The order is that of the places, which
-is settled: an event never appears before one that was handed out, however many write at the same time. What
-retention has deleted is passed over.
+A token stands for a place in the log: 32 hexadecimal digits, opaque to clients. Places have a settled order:
+an event never appears before an event that was handed out, however many engines write at the same time. The
+follower passes over events that retention has deleted.
 
 Source: ARCHITECTURE.md, "Push".
 """
@@ -61,12 +61,12 @@ async def latest(store: Store) -> str:
 
 
 class FollowerStatistics(Struct, frozen=True):
-    """What one follower has done.
+    """Counters of a follower.
 
     Attributes:
-        token: where it is.
-        events, reads: handed out, and pages asked for.
-        away: how often the store could not be read.
+        token: the follower's place in the log.
+        events, reads: events handed out, and pages read.
+        away: count of failed reads of the store.
     """
 
     token: str

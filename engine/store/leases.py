@@ -4,12 +4,12 @@
        \\                                            \\--another holder has come--> given back, beyond a share
         \\--another claims what is overdue: its epoch is higher, a write with this one is fenced
 
-All holders that live share all shards evenly. A holder that has less than its share asks every
-STORE_LEASE_SOON_S, so that a shard that is given back has a holder again soon.
+All live holders share the shards evenly. A holder that has less than its share claims every
+STORE_LEASE_SOON_S, so that a shard that is given back soon has a holder again.
 
-The life is counted on the trio clock, from before the request was sent, so that a fence is gone here before
-another can have the shard. Where this process stood still, or clocks differ, the epoch decides, in the
-transaction.
+A lease's life is counted on the trio clock, from before the request was sent, so that this holder drops the
+fence before another holder can claim the shard. If this process stood still, or clocks differ, the epoch
+decides, in the transaction.
 
 Source: ARCHITECTURE.md, "Several engines".
 """
@@ -33,14 +33,14 @@ _log = structlog.get_logger("cambist.store")
 
 
 class LeasesStatistics(Struct, frozen=True):
-    """What one holder has and has done.
+    """Counters of a lease holder.
 
     Attributes:
         held: shards now.
-        renewed, failed: requests that the store answered, and that it did not.
-        given_up: how often everything held was given up because the lease ran out.
+        renewed, failed: renewals that the store answered, and renewals that failed.
+        given_up: count of times that all shards were given up because the lease ran out.
         given_back: shards that were given back to other holders.
-        holders: that live.
+        holders: count of live holders.
     """
 
     held: int
@@ -90,11 +90,11 @@ class Leases:
         self._holders = 0
 
     def fence(self, shard: int) -> Fence | None:
-        """What a write for a shard is fenced with; None while it is not ours."""
+        """Fence for a write to a shard; None while this holder does not hold the shard."""
         return self._fences.get(shard) if trio.current_time() < self._ends_at else None
 
     def held(self) -> Mapping[int, Fence]:
-        """shard -> fence, of all that is ours now. It does not change; what changes is made anew."""
+        """shard -> fence, of all shards held now. The mapping never changes; a change makes a new mapping."""
         return self._fences if trio.current_time() < self._ends_at else {}
 
     def changed(self) -> trio.Event:
@@ -108,9 +108,9 @@ class Leases:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Claim and renew until cancelled; then everything is given back. Started once the store answered.
+        """Claim and renew until cancelled; then give all shards back. Started once the store answered.
 
-        Whoever runs the shards' orders has to end before this is cancelled.
+        The tasks that run the shards' orders have to end before this task is cancelled.
         """
         try:
             started = False

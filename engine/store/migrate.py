@@ -23,7 +23,7 @@ _NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql\Z")
 
 
 class Migration(Struct, frozen=True):
-    """One file."""
+    """A numbered migration file."""
 
     number: int
     name: str
@@ -44,7 +44,7 @@ class AppliedMigration(Struct, frozen=True):
 
 
 def migrations(dialect: Dialect) -> list[Migration]:
-    """Those of this program, in order."""
+    """This program's migrations, by number."""
     found = []
     for entry in (_FOLDER / dialect).iterdir():
         match = _NAME.match(entry.name)
@@ -54,10 +54,11 @@ def migrations(dialect: Dialect) -> list[Migration]:
 
 
 def pending(known: Iterable[Migration], applied: Iterable[AppliedMigration]) -> list[Migration]:
-    """What is still to be applied.
+    """Migrations that are still to be applied.
 
     Raises:
-        ConfigError: one that was applied has another text now, is unknown here, or was left out.
+        ConfigError: an applied migration has another text now or is unknown to this program, or an earlier
+            migration was left out.
     """
     by_number = {migration.number: migration for migration in known}
     last = 0

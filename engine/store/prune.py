@@ -1,15 +1,15 @@
-"""What retention deletes: orders that have ended long ago with all that belongs to them, and expired routes.
+"""The rows that retention deletes: orders that ended long ago with their dependent rows, and expired routes.
 
-An order with an effect that is still to be done has not ended, however final it is: a refund may be due.
+An order with an unfinished effect has not ended, even in a final state: a refund may be due.
 
-What a relayer was to get mined goes once it has ended and no effect has its key: while there is one, that the
-key is known keeps the effect from being done again. Its transactions, and those that only filled a nonce,
+A relayer's intent goes once it has ended and no effect has its key: while an effect has the key, the intent
+keeps the effect from being done twice. The intent's transactions, and transactions that only filled a nonce,
 follow it.
 
-The RFQ contract's logs are of firm quotes too: what no order of ours belongs to goes by age.
+The RFQ contract also logs fills of firm quotes: a log without an order of this venue goes by age.
 
-Events go by age alone, a step at a time from the oldest: a cursor older than the retention starts at what is
-left. Nonces that the chain has seen stay: they refuse a second signature for ever.
+Events go by age alone, a step at a time from the oldest: a cursor older than the retention starts at the
+oldest event left. Nonces used on the chain stay: they refuse a second signature for ever.
 """
 
 from .tables import DELTA_ORDER, OTC_ORDER

@@ -1,7 +1,7 @@
-"""Every question the store is asked, as SQL that both dialects take and its values. Pure.
+"""Every query of the store, as SQL that both dialects take and its values. Pure.
 
-A listing is stable while orders come in: the first page says as of when it is, and the later pages are asked
-for as of then. What changes an order's place, as `updatedAt` does, still moves it.
+A listing is stable while orders come in: the first page carries its time, and the later pages are read as of
+that time. A change of the sort column, such as `updatedAt`, still moves an order.
 
 Source: spec 1.19, 2.8 and 2.9; interop.md 3; choices.md#otc-orders.
 """
@@ -62,7 +62,7 @@ class Query(Struct, frozen=True, array_like=True):
 
 
 class DeltaFilter(Struct, frozen=True):
-    """What GET /v2/delta/orders can ask for; None, and nothing among several, asks for any."""
+    """Filters of GET /v2/delta/orders; None or an empty tuple matches any order."""
 
     owner: bytes | None = None
     chain_ids: tuple[int, ...] = ()
@@ -72,13 +72,13 @@ class DeltaFilter(Struct, frozen=True):
 
 
 class OtcFilter(Struct, frozen=True):
-    """What the OTC listings can ask for.
+    """Filters of the OTC listings.
 
     Attributes:
-        maker: or `taker`: the account; the latter matches the taker and the one in nonceAndMeta.
-        swappable_min: None shows all orders (`hideSmallBalances`); else those of which nothing can be filled
-            now are left out, and of these tokens, each with an amount32, those of which less can.
-        order_by: the column, latest first; what never expires comes last. The hash breaks ties.
+        maker, taker: the account; `taker` matches the order's taker and the taker in nonceAndMeta.
+        swappable_min: None shows all orders; else (`hideSmallBalances`) the listing leaves out orders that
+            cannot be filled now and, for these tokens, orders that can fill less than the amount32 given.
+        order_by: the column, latest first; orders without an expiry come last. The hash breaks ties.
     """
 
     chain_id: int
@@ -247,12 +247,12 @@ def fills(order_hash: bytes) -> Query:
 
 
 def of_order(table: Table, order_hash: bytes) -> Query:
-    """What the chain's logs say of an order in one table of CHAIN_LOGS, oldest first."""
+    """An order's rows in one table of CHAIN_LOGS, oldest first."""
     return Query(f"{_select(table)} WHERE order_hash = ? ORDER BY block_number, log_index", (order_hash,))
 
 
 def above(table: Table, chain_id: int, block_number: int, limit: int) -> Query:
-    """What a table of CHAIN_LOGS has of a chain's blocks above a height, highest first."""
+    """Rows of a table of CHAIN_LOGS for a chain's blocks above a height, highest first."""
     return Query(
         f"{_select(table)} WHERE chain_id = ? AND block_number > ? ORDER BY block_number DESC LIMIT ?",
         (chain_id, block_number, limit),
@@ -316,7 +316,7 @@ def due_deliveries(webhook: str, now_ms: int, limit: int) -> Query:
 
 
 def next_delivery(webhook: str) -> Query:
-    """When the next delivery is due; no row where none waits."""
+    """Due time of a webhook's next delivery; no row if no delivery waits."""
     return Query(
         f"SELECT due_ms FROM delivery d WHERE webhook = ? AND state = 'WAITING' AND {_FIRST_OF_ORDER} "
         "ORDER BY due_ms LIMIT 1",
@@ -399,7 +399,7 @@ def _otc_branches(wanted: OtcFilter, *, is_count: bool = False) -> list[tuple[st
 
 
 def _swappable_min(by_token: Sequence[tuple[bytes, bytes]]) -> tuple[str, list[bytes]]:
-    """What an order's swappable amount has to be: by its token, else above zero."""
+    """SQL and values for an order's smallest swappable amount: by its token, else above zero."""
     if not by_token:
         return "?", [_ONE]
     cases = " ".join(["WHEN ? THEN ?"] * len(by_token))

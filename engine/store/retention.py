@@ -20,10 +20,10 @@ _log = structlog.get_logger("cambist.store")
 
 
 class RetentionStatistics(Struct, frozen=True):
-    """What retention has done.
+    """Counters of retention.
 
     Attributes:
-        rows, steps: deleted, in how many transactions.
+        rows, steps: deleted rows, and the transactions that deleted them.
         failed: rounds that ended early because the store was away.
     """
 

@@ -35,7 +35,7 @@ def amount_of(kept32: bytes) -> int:
 
 
 class Row(Struct, frozen=True, array_like=True, gc=False):
-    """What all rows have in common: they travel as arrays."""
+    """Base of all rows; a row travels as an array."""
 
 
 class DeltaOrderRow(Row, frozen=True, array_like=True, gc=False):
@@ -111,13 +111,13 @@ class OrderDocument(Row, frozen=True, array_like=True, gc=False):
 
 
 class DeltaFill(Row, frozen=True, array_like=True, gc=False):
-    """One settlement of a Delta order; it is known by where its log stands in the chain.
+    """A settlement of a Delta order, identified by the place of its log in the chain.
 
     Attributes:
         destination_tx: of a crosschain fill, once known.
         spent, received: amounts of this fill.
         filled: amount of the order's fixed side so far, this fill included; of a TWAP, slices.
-        is_closed: nothing more of the order can be settled.
+        is_closed: no further part of the order can be settled.
     """
 
     chain_id: int
@@ -146,12 +146,12 @@ class DeltaRefund(Row, frozen=True, array_like=True, gc=False):
 
 
 class AuctionRound(Row, frozen=True, array_like=True, gc=False):
-    """One order of a closed round of an auction.
+    """An order in a closed round of an auction.
 
     Attributes:
         auction_id: of the round, which may have several orders.
         winner: the agent whose offer is settled first.
-        record: what was asked and offered, as GET /v2/delta/auctions/{id} shows it, JSON.
+        record: the request and the offers, as GET /v2/delta/auctions/{id} shows them, JSON.
     """
 
     auction_id: int
@@ -164,13 +164,13 @@ class AuctionRound(Row, frozen=True, array_like=True, gc=False):
 
 
 class OrderEvent(Row, frozen=True, array_like=True, gc=False):
-    """One change of an order, as the log and the outbox have it.
+    """A change of an order, as the log and the outbox have it.
 
     Attributes:
         surface: `delta` or `otc`.
         owner: the order's owner or maker.
         version: of the order after the change.
-        body: more of it, as JSON (`EventBody`, `OtcEventBody`); may be empty.
+        body: further fields, as JSON (`EventBody`, `OtcEventBody`); may be empty.
         partner: of a Delta order; else empty.
     """
 
@@ -187,11 +187,11 @@ class OrderEvent(Row, frozen=True, array_like=True, gc=False):
 
 
 class Effect(Row, frozen=True, array_like=True, gc=False):
-    """Something to be done outside because of a transition; it is done again until it is finished.
+    """A side effect of a transition outside the store; the venue repeats it until it is finished.
 
     Attributes:
         key: `order hash:version:kind` (`effect_key`).
-        due_ms: not before.
+        due_ms: earliest time of the next attempt.
         state: INTENDED, DONE or FAILED.
     """
 
@@ -209,7 +209,7 @@ class Effect(Row, frozen=True, array_like=True, gc=False):
 
 
 class TxStatus(StrEnum):
-    """Where a signed transaction stands (`RELAY_TRANSACTION_LIFECYCLE`)."""
+    """State of a signed transaction (`RELAY_TRANSACTION_LIFECYCLE`)."""
 
     SIGNED = "SIGNED"
     MINED = "MINED"
@@ -219,7 +219,7 @@ class TxStatus(StrEnum):
 
 
 class IntentState(StrEnum):
-    """Where an intent stands (`RELAY_INTENT_LIFECYCLE`)."""
+    """State of an intent (`RELAY_INTENT_LIFECYCLE`)."""
 
     WAITING = "WAITING"
     PENDING = "PENDING"
@@ -282,16 +282,16 @@ class ChainTx(Row, frozen=True, array_like=True, gc=False):
 
 
 class ChainIntent(Row, frozen=True, array_like=True, gc=False):
-    """What a relayer is to get mined once; the transactions signed for it have its `effect_key`.
+    """A call that a relayer gets mined once; the transactions signed for it have its `effect_key`.
 
     Attributes:
         sender: the relayer's address.
         target: the contract.
         value_wei: amount.
-        deadline_s: NEVER_S, or when it is not wanted any more unless it is mined.
+        deadline_s: Unix seconds after which an unmined intent is no longer wanted, or NEVER_S.
         reason: `cause` in words, for people; else empty.
-        mined_hash, block_number, block_hash: of the transaction that was mined, and where.
-        cause: why it failed, was reverted or cancelled, or is given up; else None.
+        mined_hash, block_number, block_hash: the mined transaction, and its block.
+        cause: cause of a failure, a revert, a cancellation or of giving up; else None.
         error4: selector of the error that the contract returned, 4 bytes; None without one.
     """
 
@@ -316,7 +316,7 @@ class ChainIntent(Row, frozen=True, array_like=True, gc=False):
 
 
 class ChainCursor(Row, frozen=True, array_like=True, gc=False):
-    """How far a chain was read; `ring` is msgpack of the last (number, hash) pairs."""
+    """The last block read of a chain; `ring` is msgpack of the last (number, hash) pairs."""
 
     chain_id: int
     version: int
@@ -417,7 +417,7 @@ class IssuedRoute(Row, frozen=True, array_like=True, gc=False):
 
 
 class Webhook(Row, frozen=True, array_like=True, gc=False):
-    """How far a webhook was told of orders; `token` is the place in the log of events."""
+    """A webhook's progress through the log of events; `token` is its place in the log."""
 
     name: str
     created_ms: int

@@ -36,10 +36,10 @@ _PROBE = Unit(())
 
 
 class Link(Protocol):
-    """The way to one database. What fails raises StoreUnavailable, or StoreError where it is our bug."""
+    """Access to a database. Failures raise StoreUnavailable, or StoreError for a bug of this program."""
 
     def prepare(self, unit: Unit) -> Any:
-        """The unit as `apply` wants it."""
+        """Encode a unit for `apply`."""
         ...
 
     async def apply(self, number: int, units: Sequence[Any]) -> list[UnitOutcome]:
@@ -116,9 +116,9 @@ class Store:
         """Write a unit; returns once its outcome is durable. Cancelling leaves the unit on its way.
 
         Raises:
-            StoreFull: too many writes wait; nothing was queued.
-            StoreUnavailable: the store is away, its disk full or read-only. It was not written, or, if the
-                store was lost meanwhile, nobody can say: submit again, which is safe.
+            StoreFull: too many writes wait; the unit was not queued.
+            StoreUnavailable: the store is away, its disk full or read-only. The unit was not written or, if
+                the store was lost meanwhile, its outcome is unknown: submitting it again is safe.
         """
         ticket = self._batcher.add(self._link.prepare(unit))
         self._work.unpark()
@@ -157,7 +157,7 @@ class Store:
         return await self._link.prune(before_ms, count_max)
 
     def changed(self) -> trio.Event:
-        """Set by the next write here. Who takes it before reading misses nothing written meanwhile."""
+        """Event that this engine's next write sets. Taken before a read, it misses no write meanwhile."""
         return self._changed
 
     async def drained(self) -> None:
@@ -188,7 +188,7 @@ class Store:
         return StoreStatistics(self._batcher.statistics(), tuple(self._commits), self._commit_s, self.away)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Write batch after batch until cancelled; who still waits then is told that the store is away."""
+        """Write batch after batch until cancelled; tasks that still wait then receive StoreUnavailable."""
         batcher = self._batcher
         task_status.started()
         try:

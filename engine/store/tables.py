@@ -41,14 +41,14 @@ class Unique(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """One table.
+    """A table of the database.
 
     Attributes:
-        row: its columns are the fields, in this order; what the database fills in (`seq`, `n`, `tx`) is not
-            among them.
+        row: its fields are the columns, in this order, without the columns that the database fills in (`seq`,
+            `n`, `tx`).
         unique: the key first; empty for a log.
-        mutable: what a Cas rewrites, in this order; `version` is not among them.
-        repeatable: a row is known by its key, so that putting it twice is putting it once.
+        mutable: the columns that a Cas rewrites, in this order, without `version`.
+        repeatable: the key identifies a row, so that a second Put of the same row changes nothing.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""What is written in one step, and what comes of it. Pure; the same bytes go to the store process.
+"""Units of changes, each written in one step, and their outcomes. Pure; the store process reads the bytes.
 
-    Unit = changes that are all made, or none; what decides is in the New and Cas among them
+    Unit = changes that are all made, or none; its New and Cas decide
         Done                     made, and durable
         Duplicate(unique, row)   a New found that row under the Unique of that index
         Conflict(row)            a Cas found another version, or None: no such row
@@ -73,11 +73,11 @@ class Unit(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Done(Struct, frozen=True, array_like=True, tag=0, gc=False):
-    """It is written."""
+    """The unit is written."""
 
 
 class Duplicate(Struct, frozen=True, array_like=True, tag=1, gc=False):
-    """Nothing is written. `unique`: index of the table's Unique; `row`: the one that is there."""
+    """No change is written. `unique`: index of the table's Unique; `row`: the existing row."""
 
     table: str
     unique: int
@@ -85,20 +85,20 @@ class Duplicate(Struct, frozen=True, array_like=True, tag=1, gc=False):
 
 
 class Conflict(Struct, frozen=True, array_like=True, tag=2, gc=False):
-    """Nothing is written. `row`: as it is now, None if there is none."""
+    """No change is written. `row`: the current row, or None if the row does not exist."""
 
     table: str
     row: Any
 
 
 class Fenced(Struct, frozen=True, array_like=True, tag=3, gc=False):
-    """Nothing is written: the shard's epoch is another."""
+    """No change is written: the shard has another epoch."""
 
     shard: int
 
 
 class Refused(Struct, frozen=True, array_like=True, tag=4, gc=False):
-    """Nothing is written: the database refused a statement."""
+    """No change is written: the database refused a statement."""
 
     detail: str
 

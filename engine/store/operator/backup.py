@@ -1,7 +1,7 @@
 """A copy of the SQLite file as of one moment, made while the store goes on writing.
 
-One read transaction is held open throughout, so that every step sees the same state: without it each write of
-another process would start the copy anew. The write-ahead log is not shortened meanwhile.
+A single read transaction stays open throughout, so that every step sees the same state: otherwise each write
+of another process would start the copy anew. SQLite does not shorten the write-ahead log meanwhile.
 """
 
 import sqlite3

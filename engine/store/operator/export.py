@@ -91,7 +91,7 @@ def _selections(event_order: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
 
 
 def _text_of(name: str, column: str) -> Callable[[Any], Any]:
-    """How a column's values are written."""
+    """Function that converts a column's values for the export."""
     kind = get_type_hints(TABLES[name].row)[column] if name in TABLES else None
     if column in AMOUNTS:
         return lambda value: str(amount_of(bytes(value)))

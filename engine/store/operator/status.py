@@ -1,4 +1,4 @@
-"""What a store holds, for whoever looks after it."""
+"""A report on the contents of a store, for the operator."""
 
 import os
 import time
@@ -18,7 +18,7 @@ _PROBE_BYTES = 4_096
 
 
 class Holder(Struct, frozen=True):
-    """Who runs the orders of some shards; nobody where `holder` is empty.
+    """The engine that runs the orders of some shards; `holder` is empty for shards without a holder.
 
     Attributes:
         until_ms: when the first of its leases ends unless renewed, Unix milliseconds.
@@ -52,13 +52,13 @@ class Schema(Struct, frozen=True):
 
 
 class Contents(Struct, frozen=True):
-    """What is in the tables.
+    """Counts of the tables' rows.
 
     Attributes:
         rows: of each table.
-        open_orders: of each surface, those that may still change.
+        open_orders: of each surface, orders that may still change.
         unfinished_effects: side effects that are still to be done.
-        oldest_event_ms: Unix milliseconds; None where there is no event.
+        oldest_event_ms: Unix milliseconds; None if the log is empty.
     """
 
     rows: dict[str, int]
@@ -69,13 +69,13 @@ class Contents(Struct, frozen=True):
 
 
 class DatabaseStatus(Struct, frozen=True):
-    """One database.
+    """Status of a database.
 
     Attributes:
-        database: where it is, without a password.
-        contents: None where the tables are not those of this program.
-        fdatasync_p50_ms: of the disk that a SQLite file lies on; None where it is another machine's, or
-            nothing can be written.
+        database: path or URL, without a password.
+        contents: None if the tables are not this program's.
+        fdatasync_p50_ms: of the disk that holds a SQLite file; None if the database is on another machine, or
+            the folder cannot be written to.
     """
 
     database: str
@@ -127,7 +127,7 @@ def contents_of(snapshot: Snapshot) -> Contents:
 
 
 def fdatasync_p50_ms(folder: Path) -> float | None:
-    """How long the disk of a folder takes to keep a page; None where nothing can be written."""
+    """Median time in which a folder's disk makes a page durable; None if the folder cannot be written to."""
     took_ns = []
     try:
         with TemporaryFile(dir=folder, buffering=0) as file:

@@ -1,7 +1,7 @@
-"""What an operator does to a database that the engine does not: look at all of it, migrate it, compact it.
+"""An operator's work on a database: read all of it, migrate it, compact it.
 
-Nothing here needs a running engine. What changes a SQLite file takes the lock of its store process, so that
-neither happens beside the other.
+No function here needs a running engine. A function that changes a SQLite file takes the lock of the store
+process, so that the two never run at the same time.
 """
 
 import sqlite3
@@ -57,7 +57,7 @@ class SqliteUpkeep:
             return migrate(connection, now_ms)
 
     def vacuum(self) -> None:
-        """See `Upkeep.vacuum`. It takes as much free disk again as the file has, for a while."""
+        """See `Upkeep.vacuum`. The work needs as much free disk as the file's size, for a while."""
         self._check_there()
         with locked(self._path, 0), self._named(), closing(open_for_writing(self._path)) as connection:
             connection.execute("VACUUM")

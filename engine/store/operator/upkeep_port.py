@@ -1,4 +1,4 @@
-"""What an operator asks of a database, whichever it is: `Upkeep`, and `Snapshot` to read all of it."""
+"""Ports for an operator's work on either database: `Upkeep`, and `Snapshot` to read all of it."""
 
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
@@ -8,11 +8,11 @@ from ..migrate import AppliedMigration, Dialect
 
 
 class Snapshot(Protocol):
-    """One committed state of a database, whatever is written meanwhile.
+    """A committed state of a database, unaffected by later writes.
 
     Attributes:
         dialect: of the database.
-        event_order: what events are sorted by.
+        event_order: the columns that sort events.
     """
 
     dialect: Dialect
@@ -32,7 +32,7 @@ class Snapshot(Protocol):
 
 
 class Upkeep(Protocol):
-    """One database. What fails raises ConfigError, StoreUnavailable or StoreError."""
+    """An operator's access to a database. Failures raise ConfigError, StoreUnavailable or StoreError."""
 
     dialect: Dialect
 

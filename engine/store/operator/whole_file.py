@@ -14,11 +14,11 @@ def whole_file(path: Path, *, force: bool) -> Iterator[Path]:
     """Give a path to write to, which becomes `path` on the disk when the block ends well.
 
     Args:
-        force: replace what has the name.
+        force: replace an existing file.
 
     Raises:
-        ConfigError: something has the name and `force` is not given, or the folder cannot be written to.
-            Whatever had the name is untouched.
+        ConfigError: a file has the name and `force` is not given, or the folder cannot be written to.
+            An existing file is untouched.
     """
     try:
         _refuse_to_replace(path, force=force)

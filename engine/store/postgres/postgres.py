@@ -202,7 +202,7 @@ class PostgresBackend:
         return self._written(once)
 
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """See `Backend.lease`. Who has hung in a batch for long and keeps overdue shards from being claimed
+        """See `Backend.lease`. A writer that has long hung in a batch and blocks the claim of overdue shards
         loses its connection.
         """
         until_ms = now_ms + life_ms
@@ -238,7 +238,7 @@ class PostgresBackend:
         """See `Backend.prune`."""
 
         def once() -> int:
-            # One snapshot: every statement means the same orders.
+            # A single snapshot: every statement sees the same orders.
             with self._transaction(b"REPEATABLE READ") as pipe:
                 deleted = [pipe.send(sql, before_ms, count_max) for sql in _PRUNES]
             return sum(sent.count for sent in deleted)
@@ -246,7 +246,7 @@ class PostgresBackend:
         return self._written(once)
 
     def close(self) -> None:
-        """See `Backend.close`. Nobody may be in `read` or `wait_for_events`."""
+        """See `Backend.close`. No thread may be in `read` or `wait_for_events`."""
         for line in (self._writer, self._reader, self._listener):
             line.close()
 
@@ -257,7 +257,7 @@ class PostgresBackend:
     ) -> list[UnitOutcome]:
         """Write a batch in a transaction of its own."""
         with self._transaction() as pipe:
-            # Whoever of this writer was cut off in COMMIT ends first; only then is its row looked at.
+            # A transaction of this writer that was cut off in COMMIT ends before its row is read.
             pipe.send(b"SELECT pg_advisory_xact_lock($1)", int.from_bytes(writer[:8], "big", signed=True))
             before = pipe.send(b"SELECT batch, outcomes FROM writer WHERE id = $1", writer)
             epochs = self._epochs(pipe, units)

@@ -4,9 +4,8 @@
     Form       a table's statements, each over arrays of all rows at once
     array      a column of values as the server's binary array
 
-What happens in a wave is as if its units were applied one after the other, with one exception that
-`Wave.changed` lets the caller find: a New that meets a row by another Unique than the key, after a Cas of
-that very row in the same batch.
+A wave has the same outcome as its units applied in turn, with one exception that `Wave.changed` lets the
+caller find: a New that meets a row by another Unique than the key, after a Cas of that row in the same batch.
 """
 
 import struct
@@ -106,13 +105,13 @@ def _kind(annotation: Any) -> type[Array]:
 
 
 class Form:
-    """What is said to the server about one table; each statement takes arrays of equal length.
+    """The statements for a table; each statement takes arrays of equal length.
 
     Attributes:
         unique_places: (table, number of the Unique, its values of a row).
-        insert: rows; one that breaks a Unique fails, unless the table's rows are repeatable.
-        insert_new: rows; returns the keys of those that were inserted.
-        rewrite: mutable columns, keys, versions; returns the keys of those that were found.
+        insert: rows; a row that breaks a Unique fails, unless the table's rows are repeatable.
+        insert_new: rows; returns the keys of the inserted rows.
+        rewrite: mutable columns, keys, versions; returns the keys of the rewritten rows.
         delete: keys.
     """
 

@@ -73,10 +73,10 @@ C = TypeVar("C", bound=Closable)
 
 
 class Reconnecting(Generic[C]):
-    """One connection that is opened when it is wanted, and again once it was lost.
+    """A connection that opens at first use, and again after it was lost.
 
     Args:
-        wrapped: what it is used as.
+        wrapped: makes the object that callers use from the connection.
     """
 
     def __init__(self, url: str, wrapped: Callable[[Connection], C]) -> None:
@@ -162,9 +162,9 @@ def open_migrated(url: str, now_ms: Callable[[], int]) -> None:
 
 
 def migrate(connection: Connection, now_ms: Callable[[], int]) -> list[str]:
-    """Apply what is missing, one transaction a file; returns the names. ConfigError as `migrate.pending`.
+    """Apply missing migrations, a transaction each; returns their names. ConfigError as `migrate.pending`.
 
-    Whoever comes second waits and finds it done.
+    Of two processes that migrate at once, the second waits and finds the work done.
     """
     known = migrations("postgres")
     names: list[str] = []
@@ -214,7 +214,7 @@ def applied(connection: Connection) -> list[AppliedMigration]:
 
 
 def meaning(error: Exception) -> Meaning:
-    """What an error of psycopg says about the batch."""
+    """Meaning of a psycopg error for the batch."""
     driver = load_driver()
     state: str | None = getattr(error, "sqlstate", None)
     if state is not None:
@@ -233,13 +233,13 @@ def translated(url: str, error: Exception) -> StoreError:
 
 
 def reason(url: str, error: Exception) -> str:
-    """What an error says, on one line and without the password."""
+    """Text of an error, on one line and without the password."""
     driver = load_driver()
     try:
         password = driver.conninfo.conninfo_to_dict(url).get("password")
     except driver.Error:
         return "the URL is not one of PostgreSQL"
-    if 'for connection option "port"' in str(error):  # what it shows may be the start of a password
+    if 'for connection option "port"' in str(error):  # the text may show the start of a password
         return "the port is not a number; a password's / : @ are written %2F %3A %40"
     lines = str(error).strip().splitlines() or [type(error).__name__]
     said = re.sub(r"\s+", " ", lines[0])

@@ -117,7 +117,7 @@ class Pipe:
             raise error
 
     def abandon(self) -> None:
-        """Wait for what was sent, whatever comes of it. psycopg.Error: the connection is lost."""
+        """Wait for the statements sent and ignore their outcomes. psycopg.Error: the connection is lost."""
         try:
             self.sync()
         except self._driver.Error:

@@ -1,6 +1,6 @@
-"""Writing units in a transaction that is open: a wave of them with a statement per table, or one alone.
+"""Writing units in an open transaction: a wave of units with a statement per table, or a single unit.
 
-Events are written last, in the order of the units, whatever the order in which those were written.
+Events are written last, in the order of the batch's units, even if waves wrote the units in another order.
 """
 
 from __future__ import annotations

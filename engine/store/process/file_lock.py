@@ -1,4 +1,4 @@
-"""One writer of a SQLite file: a lock file beside it, which the system lets go of when its holder ends."""
+"""A lock file that admits one writer of a SQLite file; the system releases the lock when its holder ends."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""What the engine and its store process say to each other, and how it lies on a socket. Pure.
+"""Messages between the engine and its store process, and their framing on a socket. Pure.
 
     engine -> process   Open, then Apply (after any More), Attend, Claim, Release, Prune; on the second socket
                         Read
@@ -115,17 +115,17 @@ class Applied(Struct, frozen=True, array_like=True, tag=1):
 
 
 class LeasesClaimed(Struct, frozen=True, array_like=True, tag=2):
-    """What the holder has now."""
+    """The leases that the holder has now."""
 
     leases: list[Lease]
 
 
 class Released(Struct, frozen=True, array_like=True, tag=3):
-    """It is done."""
+    """Answer to Release: the shards are given back."""
 
 
 class Pruned(Struct, frozen=True, array_like=True, tag=4):
-    """How many rows."""
+    """Count of deleted rows."""
 
     count: int
 
@@ -146,7 +146,7 @@ class Failed(Struct, frozen=True, array_like=True, tag=6):
 
 
 class Announce(Struct, frozen=True, array_like=True, tag=7):
-    """Somebody wrote something."""
+    """An engine wrote an event."""
 
 
 class Attended(Struct, frozen=True, array_like=True, tag=8):

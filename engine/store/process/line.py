@@ -1,7 +1,7 @@
-"""One socket to a store process, on the engine's side: questions go out, answers come back in their order.
+"""The engine's side of a socket to a store process: questions go out, answers come back in their order.
 
-A question is on its way once it is asked: who asked may leave, its answer is then dropped. Nothing is sent by
-the task that asks once the socket is full, so that no cancellation leaves half a question.
+A question counts as sent once it is asked: if the asking task is cancelled, the line drops the answer. Once
+the socket is full, only the line's own task sends, so that no cancellation leaves half a question.
 """
 
 import socket
@@ -29,7 +29,7 @@ class LineLost(Exception):
 
 
 class _PendingAnswer:
-    """Somebody who waits for an answer; None is that none will come."""
+    """A task that waits for an answer; None means that no answer will come."""
 
     __slots__ = ("answered", "said")
 
@@ -43,7 +43,7 @@ class _PendingAnswer:
 
 
 class ProcessLine:
-    """One socket. `run` is its task, and closes it.
+    """A socket to a store process. `run` is its task, and closes it.
 
     Args:
         connection: a stream socket that does not block.

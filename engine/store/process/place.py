@@ -1,4 +1,4 @@
-"""Which database the settings name. Nothing is opened here."""
+"""The database that the settings name. No database is opened here."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,14 +53,14 @@ StorePlace = SqlitePlace | PostgresPlace
 
 
 def place_of(settings: "Settings", environ: Mapping[str, str], folder: Path) -> StorePlace:
-    """Where the store is.
+    """Location of the store.
 
     Args:
-        environ: what `env:NAME` is looked up in.
+        environ: the variables for `env:NAME`.
         folder: of the settings file; relative paths start from it.
 
     Raises:
-        ConfigError: `store.url` names nothing that can be read, or is no URL of a database.
+        ConfigError: `store.url` refers to a secret that cannot be read, or is no URL of a database.
     """
     url = settings.store.url
     if url.startswith(REFERENCES):

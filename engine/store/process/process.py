@@ -1,15 +1,15 @@
 """The store process: `python -m cambist.engine.store.process.process DESCRIPTOR [DESCRIPTOR]`.
 
-It owns the database and answers its engine over inherited sockets (`frames`), blocking, one question after
-the other: the engine's loop, however busy, never waits for the disk, nor the disk for the loop.
+The process owns the database and answers its engine over inherited sockets (`frames`), blocking, one question
+after the other: the engine's loop, however busy, never waits for the disk, nor the disk for the loop.
 
     first socket     Open, then batches and what else writes
-    second socket    PostgreSQL only: reads, and Announce whenever somebody wrote; threads of their own, so
+    second socket    PostgreSQL only: reads, and Announce after each write of events; threads of their own, so
                      that a read never waits behind a batch
 
-It ends when the engine does, which is the end of its first socket: what it read whole by then it still
-writes. It ignores SIGINT, SIGTERM and SIGHUP, so that a signal to all processes at once lets the engine
-drain first. It never holds a secret in its arguments or environment: the URL comes over the socket.
+The process ends when the engine closes the first socket: batches received whole by then are still written.
+The process ignores SIGINT, SIGTERM and SIGHUP, so that a signal to all processes at once lets the engine
+drain first. No secret stands in its arguments or environment: the URL comes over the socket.
 
 Source: ARCHITECTURE.md, "Store process".
 """
@@ -141,7 +141,7 @@ def _beside(backend: PostgresBackend, source: socket.socket, work: socket.socket
     def guarded(task: Callable[[], None]) -> None:
         try:
             task()
-        except Exception:  # noqa: BLE001 - whatever it is
+        except Exception:  # noqa: BLE001 - any failure is logged
             _log_exception("the store process failed")
             work.shutdown(socket.SHUT_RD)
 
@@ -191,7 +191,7 @@ def _done(backend: Backend, asked: StoreQuestion, held: list[Unit]) -> StoreAnsw
 
 
 def _questions(source: socket.socket) -> Iterator[StoreQuestion]:
-    """What is asked, until the other side has ended."""
+    """Questions from a socket, until the engine closes it."""
     frames = FrameReader()
     while True:
         try:

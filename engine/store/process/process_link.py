@@ -185,7 +185,7 @@ class ProcessLink:
         return line
 
     def _give_up(self) -> None:
-        """It hangs: kill it."""
+        """Kill the process, which hangs."""
         if self._process is not None:
             self._process.scope.cancel()
             self._lose(_TIMED_OUT)
@@ -231,7 +231,7 @@ class ProcessLink:
                 await trio.sleep(pause_s(failures, self._jitter()))
 
     def _check_file(self) -> None:
-        """Another file, or a new one, has not what this engine was told to be durable."""
+        """Refuse a replaced or new file, which lacks writes that were reported to this engine as durable."""
         if isinstance(self._place, SqlitePlace) and self._inode not in (0, inode_of(self._place.path)):
             raise StoreUnavailable(f"{self._place.path.name} was removed or replaced while it was in use")
 
@@ -260,12 +260,12 @@ def pause_s(failures: int, jitter: float) -> float:
 
 
 class _Process:
-    """One store process, from its start to its end.
+    """A store process, from its start to its end.
 
     Attributes:
-        work: what writes is asked there.
-        reads: what reads; None for SQLite.
-        scope: cancelled, the process is killed.
+        work: the line for questions that write.
+        reads: the line for reads; None for SQLite.
+        scope: its cancellation kills the process.
     """
 
     def __init__(

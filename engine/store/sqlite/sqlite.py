@@ -324,7 +324,7 @@ class SqliteBackend:
         return rows[0] if rows else None
 
     def _epoch(self, shard: int) -> int | None:
-        """One look per shard and transaction."""
+        """Epoch of a shard, read once per transaction; -1 if the shard has no row."""
         if shard not in self._epochs:
             row = self._execute("SELECT epoch FROM shard WHERE number = ?", (shard,)).fetchone()
             self._epochs[shard] = row[0] if row else -1
@@ -354,7 +354,7 @@ class SqliteBackend:
         self._check_files()
 
     def _check_files(self) -> None:
-        """What was written to a file that has lost its name is gone when this process ends."""
+        """Refuse a file that was removed or replaced: its writes vanish when this process ends."""
         for path, inode in self._files:
             if inode_of(path) != inode:
                 raise StoreUnavailable(
@@ -372,7 +372,7 @@ def _files(path: Path) -> list[tuple[Path, int]]:
 
 
 def inode_of(path: Path) -> int:
-    """What a file is known by, whatever its name; 0 where there is none."""
+    """Inode number of a file; 0 if the file does not exist."""
     try:
         return path.stat().st_ino
     except OSError:
