@@ -1,4 +1,4 @@
-"""What is delivered to a webhook, and what becomes of a delivery that was tried. Pure.
+"""Deliveries to a webhook, and their states after each try. Pure.
 
     event that a hook wants -> Delivery WAITING, due at once
         taken                      dropped
@@ -29,16 +29,16 @@ PAUSE_MS_MAX = round(WEBHOOK_AGAIN_S_MAX * (1 + _JITTER) * 1_000)
 
 
 class Hook(Struct, frozen=True, kw_only=True):
-    """A webhook as it is delivered to.
+    """A webhook as the receiver of deliveries.
 
     Attributes:
         sign: (id, Unix seconds, body) -> its signature.
         surfaces: kinds of orders.
-        partner: whose orders; empty for everybody's.
-        chains, statuses: what is told of; empty for all.
-        manager: name of the API key that manages it; empty for nobody's.
-        posts_max: at a time.
-        shard: whoever holds it delivers.
+        partner: partner of the orders; empty for all orders.
+        chains, statuses: of the delivered events; empty for all.
+        manager: name of the API key that manages the webhook; empty if no key does.
+        posts_max: count of posts at a time.
+        shard: the engine that holds this shard delivers.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Hook(Struct, frozen=True, kw_only=True):
     shard: int
 
     def wants(self, event: OrderEvent) -> bool:
-        """Whether it is told of an event."""
+        """Whether the webhook receives an event."""
         return (
             event.surface in self.surfaces
             and (not self.partner or event.partner == self.partner)
@@ -65,10 +65,10 @@ class Hook(Struct, frozen=True, kw_only=True):
 
 
 def new_delivery(hook: Hook, token: str, event: OrderEvent, body: bytes, now_ms: int) -> Delivery:
-    """What is to be delivered.
+    """A new delivery of an event, due at once.
 
     Args:
-        body: the event as it is told.
+        body: the event as the receiver gets it.
     """
     return Delivery(
         hook.name,
@@ -106,10 +106,10 @@ def not_taken(delivery: Delivery, reason: str, give_up_ms: int, now_ms: int, ran
 
 
 def given_up(delivery: Delivery, reason: str, now_ms: int) -> Delivery:
-    """One that is too old to be tried while its receiver takes nothing.
+    """The delivery as DEAD: too old to be tried while its receiver takes no delivery.
 
     Args:
-        reason: why another of the receiver's was not taken; that of this one's own last try goes before it.
+        reason: failure of another delivery to the receiver, used if this delivery has no failure of its own.
     """
     return replace(delivery, state=DeliveryState.DEAD, reason=delivery.reason or reason, updated_ms=now_ms)
 
@@ -134,5 +134,5 @@ def replayed(delivery: Delivery, now_ms: int) -> Delivery:
 
 
 def rest_s(failures: int) -> float:
-    """How long a receiver rests after so many failures in a row."""
+    """Seconds that a receiver rests after a count of failures in a row."""
     return 0.0 if not failures else min(2.0 ** min(failures - 1, _DOUBLINGS_MAX), 60.0)

@@ -1,6 +1,6 @@
-"""Which events somebody wants to hear of. Pure.
+"""Filters of event streams. Pure.
 
-    what is asked for -> EventFilter -> matches(entry), and the one key that finds it among thousands
+    a client's query -> EventFilter -> matches(entry), and the key that finds the filter among thousands
 
 Choice: Filters of an event stream combine by AND, values of one filter by OR; ids and hashes are alternatives
     for each other.
@@ -22,13 +22,13 @@ EVERYTHING: FilterKey = ("", "")
 
 
 class EventFilter(Struct, frozen=True):
-    """What is wanted; None, and nothing among several, wants any.
+    """The events that a client wants; None or an empty tuple matches any.
 
     Attributes:
         surface: `delta` or `otc`.
         owner: of the orders; the maker of OTC orders.
-        taker: of OTC orders. An event whose body was not kept is of no taker.
-        orders: their ids, which those of OTC orders follow from their hashes as well.
+        taker: of OTC orders. An event whose body was not kept matches no taker.
+        orders: ids of orders; the id of an OTC order follows from its hash too.
         partner: exactly as orders name it.
     """
 
@@ -53,7 +53,7 @@ class EventFilter(Struct, frozen=True):
 
     @property
     def keys(self) -> tuple[FilterKey, ...]:
-        """What it is kept under: of an event that matches, `keys_of` has at least one of them."""
+        """Keys that index the filter: `keys_of` of a matching event has at least one of them."""
         if self.orders:
             return tuple(("order", order.bytes) for order in self.orders)
         if self.owner is not None:

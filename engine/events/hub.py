@@ -1,6 +1,6 @@
-"""Every change of an order, told to whoever listens: one follower of the log for the whole process.
+"""Hands every change of an order to its subscribers: one follower of the log for the whole process.
 
-    log -> EventFollower -> ring -> those whom it concerns -> woken, some at a time
+    log -> EventFollower -> ring -> subscriptions that the event concerns -> woken, some at a time
 
 Current subscribers read the last 10,000 events from memory; lagging ones read the store, at most 4 at a time
 and 64 events a page, with a pause as long as each read. A token beyond the log's end is refused: it belongs
@@ -32,13 +32,13 @@ _NOTED_AT_ONCE = 256  # listeners that note an event
 
 
 class HubStatistics(Struct, frozen=True):
-    """What a hub has done.
+    """Counters of a hub.
 
     Attributes:
         subscriptions: now.
-        events: that were added.
-        woken: how often a subscription had something to tell.
-        pages: read from the store for those who were behind.
+        events: added so far.
+        woken: count of wake-ups of idle subscriptions.
+        pages: read from the store for lagging subscriptions.
         ring: events in memory.
         token: of the newest place.
     """
@@ -52,14 +52,14 @@ class HubStatistics(Struct, frozen=True):
 
 
 class EventHub:
-    """All listeners of a process. `run` is its task; nobody listens before it has started.
+    """All subscriptions of a process. `run` is its task; subscribing is possible only after it has started.
 
     Args:
         ring_max: events in memory.
 
     Attributes:
         ring: the last events.
-        told: the place up to which all whom it concerns have noted what is in the ring.
+        told: the place up to which all subscriptions have noted the ring's events that concern them.
     """
 
     def __init__(self, store: Store, *, ring_max: int = FOLLOW_RING_MAX) -> None:
@@ -85,7 +85,7 @@ class EventHub:
             await self.publish(token, event)
 
     async def publish(self, token: str, event: OrderEvent) -> None:
-        """Tell an event that comes after all that were told before."""
+        """Add an event, later in the log than all events published before."""
         await self._add(RingEntry(place_of(token), event))
         if self._to_wake or not self.ring.end % _AT_ONCE:
             await self._wake()
@@ -93,20 +93,20 @@ class EventHub:
     async def subscribe(
         self, wanted: EventFilter, after: str | None = None, *, field: str = "after"
     ) -> Subscription:
-        """A new listener.
+        """A new subscription.
 
         Args:
-            after: a token; what came after it is told first. None: what comes from now on.
-            field: what the token came in, for the error.
+            after: a token; the subscription starts with the event after it. None: with the next event.
+            field: name of the field that held the token, for the error.
 
         Raises:
             InvalidInput: `after` is no token of this log.
-            StoreUnavailable: it cannot be checked now.
+            StoreUnavailable: the token cannot be checked now.
         """
         place = self.ring.newest if after is None else place_of(after, field)
         if place > self.ring.newest:
             newest = place_of(await latest(self._store))
-            if newest == place_of(START):  # nothing is kept: what a true token was of is pruned
+            if newest == place_of(START):  # the log is empty: a true token's event is pruned
                 place = self.ring.newest
             elif newest < place:
                 raise InvalidInput(field=field, expected="a token of this venue's events", got=after)
@@ -126,10 +126,10 @@ class EventHub:
                 self._of_key.pop(key, None)
 
     async def read(self, query: Query) -> list[tuple[Any, ...]]:
-        """A page of the store, for whoever is behind: at most half of the time is spent on pages.
+        """A page of the store, for a lagging subscription: pages take at most half of the time.
 
         Raises:
-            StoreUnavailable: it is away.
+            StoreUnavailable: the store is away.
         """
         async with self._replays:
             while (rest_s := self._rested_at - trio.current_time()) > 0:  # noqa: ASYNC110  it is a time
@@ -155,10 +155,10 @@ class EventHub:
         )
 
     async def _add(self, entry: RingEntry) -> None:
-        """Keep an event, and note whom it concerns, in slices.
+        """Keep an event, and notify the subscriptions that it concerns, in slices.
 
-        Nobody's token passes it by meanwhile: `told` comes to it last. Whoever begins to listen, or finds
-        nothing more, after it is in the ring has looked at it there.
+        No subscription's token passes the event meanwhile: `told` reaches it last. A subscription that
+        starts, or becomes idle, once the event is in the ring has read it there.
         """
         before = self.ring.newest
         number = self.ring.add(entry)

@@ -18,7 +18,7 @@ _owner_text = lru_cache(maxsize=1_024)(to_checksum)  # an owner's orders change 
 
 
 def event_message(token: str, event: OrderEvent) -> OrderEventMessage:
-    """What an event says.
+    """The message of an event.
 
     Args:
         token: of its place in the log.
@@ -52,9 +52,9 @@ def id_text(order_hash: bytes) -> str:
 
 
 def takers_of(event: OrderEvent) -> tuple[bytes, ...]:
-    """Whom the event of an OTC order may concern as a taker: addresses, each once, zero for anybody.
+    """Takers whom the event of an OTC order may concern: addresses, each once, zero for any taker.
 
-    None of a Delta order's, and none where no body was kept.
+    The tuple is empty for a Delta order, and for an event without a body.
     """
     if event.surface != OTC.name or not event.body:
         return ()

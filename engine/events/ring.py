@@ -1,4 +1,4 @@
-"""The last events, in order, each with its number: what whoever is up to date reads from. Pure.
+"""The last events, in order, each with its number, for subscriptions that are up to date. Pure.
 
     floor < place of the first ... place of the last
 
@@ -15,7 +15,7 @@ RingPosition = tuple[int, int]
 
 
 class RingEntry:
-    """One event at its place. What is told of it is made when somebody wants it, once for all who do."""
+    """An event at its place. Its message is made at first use, once for all subscriptions."""
 
     __slots__ = ("_message", "_takers", "_token", "event", "place")
 
@@ -42,7 +42,7 @@ class RingEntry:
 
     @property
     def takers(self) -> tuple[bytes, ...]:
-        """Whom it may concern as a taker."""
+        """Takers whom the event may concern (`takers_of`)."""
         if self._takers is None:
             self._takers = takers_of(self.event)
         return self._takers
@@ -67,7 +67,7 @@ class EventRing:
         self.end = 0
 
     def __len__(self) -> int:
-        """How many entries are kept."""
+        """Count of entries kept."""
         return min(self.end, len(self._slots))
 
     @property

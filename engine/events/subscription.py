@@ -1,10 +1,11 @@
-"""One listener: what concerns it, from a place in the log of events on, each event once and in order.
+"""A subscription: the events that concern it, from a place in the log on, each event once and in order.
 
     behind the ring   pages of the store, until the ring has all that is left
     in the ring       entry after entry
-    idle              nothing is left to be told; the hub says when there is
+    idle              no event is left; the hub wakes the subscription at the next
 
-It has no queue: it has a place, and whoever is slow reads from the store what the ring has dropped by then.
+A subscription has a place and no queue: a slow subscription reads from the store the events that the ring
+has dropped by then.
 
 Source: ARCHITECTURE.md, "Push".
 """
@@ -49,23 +50,23 @@ class SubscribedHub(Protocol):
 
 
 class Subscription:
-    """Made by `EventHub.subscribe`; to be left in the end.
+    """Made by `EventHub.subscribe`; the owner calls `leave` in the end.
 
     Args:
-        place: what it is told comes after it.
+        place: the subscription starts with the event after it.
 
     Attributes:
-        wanted: what concerns it.
+        wanted: filter of the events that concern it.
     """
 
     def __init__(self, hub: SubscribedHub, wanted: EventFilter, place: RingPosition) -> None:
         self.wanted = wanted
         self._hub = hub
-        self._place = place  # everything up to it was told, or is not wanted
-        self._number: int | None = None  # of the entry that is looked at next
+        self._place = place  # all events up to it were handed out, or are not wanted
+        self._number: int | None = None  # of the next entry to read
         self._is_idle = False
         self._woken = trio.Event()
-        self._page: deque[RingEntry] = deque()  # of the store, still to be told
+        self._page: deque[RingEntry] = deque()  # read from the store, not handed out yet
         self._page_end = place
 
     def __enter__(self) -> Self:
@@ -76,7 +77,7 @@ class Subscription:
 
     @property
     def token(self) -> str:
-        """Of the place up to which nothing is left to be told."""
+        """Token of the place up to which all events were handed out."""
         return token_of(*(max(self._place, self._hub.told) if self._is_idle else self._place))
 
     async def take(self, count: int) -> list[RingEntry]:
@@ -111,11 +112,11 @@ class Subscription:
         return True
 
     def wake(self) -> None:
-        """Something that concerns it was added."""
+        """Wake the reader: an event that concerns the subscription was added."""
         self._woken.set()
 
     def leave(self) -> None:
-        """It has ended; may be called again."""
+        """End the subscription; may be called again."""
         self._hub.leave(self)
 
     def _from_page(self, count: int) -> list[RingEntry]:
@@ -124,7 +125,7 @@ class Subscription:
         return taken
 
     def _matching(self, count: int) -> list[RingEntry]:
-        """What is wanted of the next entries of the ring."""
+        """Wanted events among the next entries of the ring."""
         ring, found = self._hub.ring, list[RingEntry]()
         number = ring.after(self._place) if self._number is None else self._number
         for at in range(number, min(ring.end, number + FOLLOW_EVENTS_MAX)):

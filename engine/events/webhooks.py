@@ -1,11 +1,11 @@
-"""Tells webhooks of orders: whoever holds a webhook's shard takes in the events that it wants and posts them.
+"""Posts order events to webhooks: the engine that holds a webhook's shard takes in and posts its events.
 
     log of events --_take_in--> delivery rows and the webhook's place, one unit --_deliver--> POST, signed
                                                              taken: the row goes    not taken: again later
 
-Each event is delivered at least once, whatever ends in between: it is a row before the place moves on, and
-the row goes after it was taken. A receiver that does not answer is tried with one delivery at a time, at most
-once a minute, until it does. While the store is away, nothing is posted.
+Each event is delivered at least once, even across restarts: the delivery's row is written before the place
+moves on, and deleted after the receiver took it. A receiver that does not answer is tried with one delivery
+at a time, at most once a minute, until it answers. While the store is away, no delivery is posted.
 
 Source: ARCHITECTURE.md, "Push"; Standard Webhooks 1.0.0.
 Choice: Any 2xx takes a delivery; redirects are not followed.
@@ -60,13 +60,13 @@ _SAID_CHARS_MAX = 300
 
 
 class HookStatistics(Struct, frozen=True):
-    """How one webhook stands, of this process.
+    """Counters of a webhook in this process.
 
     Attributes:
-        is_held: it is delivered to from here.
-        taken_in: events that it wants; posted: tries; taken, failed: how they ended; dead: given up.
+        is_held: this process delivers to the webhook.
+        taken_in: wanted events; posted: tries; taken, failed: tries by outcome; dead: given-up deliveries.
         under_way: tries now.
-        failures: in a row; reason: of the last one, empty while it takes what it gets.
+        failures: in a row; reason: of the last failure, empty while the receiver takes its deliveries.
     """
 
     is_held: bool
@@ -81,7 +81,7 @@ class HookStatistics(Struct, frozen=True):
 
 
 class _WebhookState:
-    """One webhook while this process holds it."""
+    """State of a webhook while this process holds it."""
 
     def __init__(self) -> None:
         self.is_held = False
@@ -93,7 +93,7 @@ class _WebhookState:
         self.wake = trio.Event()
 
     def rouse(self) -> None:
-        """There may be something to deliver."""
+        """Wake the deliverer: a delivery may be due."""
         self.wake.set()
 
     def statistics(self) -> HookStatistics:
@@ -224,7 +224,7 @@ class Webhooks:
                     told.rouse()
 
     async def _place(self, hook: Hook, fence: Fence) -> Webhook:
-        """How far the hook was told, as it is kept."""
+        """The hook's stored place in the log; stored as the latest place if the hook is new."""
         now_ms = self._now_ms()
         fresh = Webhook(hook.name, now_ms, 1, await latest(self._store), now_ms)
         (rows,) = await self._store.read(by(WEBHOOK, hook.name))
@@ -293,7 +293,7 @@ class Webhooks:
         return min(max(next_ms - now_ms, 0) / _S_MS, WEBHOOK_LOOK_S)
 
     async def _post(self, hook: Hook, told: _WebhookState, delivery: Delivery, fence: Fence) -> None:
-        """One try, and what follows from it."""
+        """Try a delivery once, and store the outcome."""
         try:
             told.posted += 1
             reason = await self._tried(hook, delivery)

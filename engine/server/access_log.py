@@ -1,8 +1,8 @@
 """The access log: a bounded ring of tuples, written as JSON lines by one task.
 
-Adding costs a fraction of a microsecond and never waits. When the ring is full the newest entry is
-dropped and counted, and the next batch ends in a line that says how many. Headers and bodies are never
-written; the target is, with its query, as far as it fits.
+Adding costs a fraction of a microsecond and never waits. If the ring is full, the newest entry is dropped and
+counted, and the next batch ends in a line with the count. Headers and bodies are never written; the target
+is, with its query, as far as it fits.
 
 A batch of the access log that cannot be written is lost and counted, and the server goes on; a partly written
 line is closed and counts as lost. The log holds the first 512 bytes of a target, then `... (N bytes)`, which
@@ -54,8 +54,8 @@ class AccessLog:
     """Takes entries from the servers of one process and writes them to `sink`.
 
     Args:
-        sink: where lines go, not buffered: `open_access_log`. It stays open, for who opened it.
-        entries_max: what the ring holds between two batches.
+        sink: unbuffered output of lines (`open_access_log`). The caller that opened it closes it.
+        entries_max: capacity of the ring, in entries.
     """
 
     def __init__(self, sink: BinaryIO, *, entries_max: int = _ENTRIES_MAX) -> None:

@@ -1,14 +1,14 @@
-"""One connection served by a task of its own: it carries everything HTTP/1.1 offers here.
+"""A connection served by a task of its own, with all of HTTP/1.1 that the server offers.
 
     read --events--> answer in order --joined--> write --all written--> read
       last request, fault, end of input, time-out, drain --> say so, read on for a while, close
 
-Nothing is read while an answer is unsent, so what a connection can hold is one read, one request and the
-answers to one read. Every wait has a bound: by phase when reading, `write_s` when writing, `route_s` for
-a coroutine route.
+The task does not read while an answer is unsent, so that a connection holds at most one read, one request and
+the answers to one read. Every wait has a bound: by phase for reads, `write_s` for writes, `route_s` for a
+coroutine route.
 
-Draining: requests that have come are answered; the last of them with `connection: close`. A connection
-with nothing under way gets `SERVER_DRAIN_IDLE_S` for a request that may be on its way, then is closed.
+Draining: the server answers requests that have arrived; the last answer has `connection: close`. An idle
+connection gets `SERVER_DRAIN_IDLE_S` for a request that may be on its way, then is closed.
 
 Plain routes of all connections share a millisecond of every pass: see `turns`.
 
@@ -75,7 +75,7 @@ class Waits(Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: ServerSettings) -> "Waits":
-        """Those of the settings."""
+        """The time-outs of the settings."""
         return cls(
             settings.header_s,
             settings.body_s,
@@ -86,7 +86,7 @@ class Waits(Struct, frozen=True):
         )
 
     def reading(self, phase: Phase) -> float:
-        """How long a connection may stay in `phase` for one request."""
+        """Seconds that a connection may stay in `phase` for one request."""
         if phase is HEADERS:
             return self.header_s
         return self.body_s if phase is BODY else self.idle_s

@@ -21,15 +21,15 @@ _log = structlog.get_logger("cambist.server")
 
 
 class Counters(Struct):
-    """What the server has done since it began; all are totals but `connections`.
+    """Totals of the server since its start, except `connections`.
 
     Attributes:
         connections: open now.
-        accepted, refused: connections; refused for being too many.
-        refused_by_address: of these, because their own address had too many.
+        accepted, refused: connections; refused because too many are open.
+        refused_by_address: refused connections whose own address had too many.
         promoted: connections that left the reactor for a task.
-        requests: answered, whatever the status.
-        faults: answers to bytes that were no request, late ones among them.
+        requests: answered requests, of any status.
+        faults: answers to bytes that were no request, and to late requests.
         errors: answers with status 500.
         cut_off: connections dropped because the other side took too long to read.
         broken: connections that ended in a reset.
@@ -88,7 +88,7 @@ class Responder:
         return self.limits.body_bytes_max if bytes_max is None else bytes_max
 
     def call(self, request: Request, client: str, parameters: tuple[str, ...], now_ms: int) -> HttpCall:
-        """What a handler is given."""
+        """The call that a handler receives."""
         self._ids += 1
         return HttpCall(request, client, f"{self._id_start}{self._ids:x}", now_ms, parameters)
 

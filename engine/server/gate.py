@@ -1,6 +1,6 @@
-"""Who is let in where requests are signed, and how a refusal is told there: makers and agents.
+"""Admission of signed requests, of makers and of agents, and the answer to a refused request.
 
-Requests are verified over their raw bytes before anything is decoded.
+Requests are verified over their raw bytes before their bodies are decoded.
 
 Source: spec 3.10.
 """

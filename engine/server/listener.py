@@ -1,15 +1,15 @@
-"""The server: accepts connections, keeps their number within bounds, hands them to a driver, drains.
+"""The server: accepts connections, bounds their number, hands them to a driver, drains.
 
     listening socket --accept--> room? --plain TCP, epoll--> reactor --promoted--> a task
                                    |   --TLS, streams of a test, no epoll--------> a task
                                    no: 503, close
 
-Draining: the listening socket is closed at once, after what its queue held was accepted; the reactor hands
-all connections to tasks, and these answer what has come (see `connection`). What is not done after
-`drain_s` is cut off.
+Draining: the server accepts the connections in the listening socket's queue and closes the socket at once;
+the reactor hands all connections to tasks, which answer the requests that have arrived (see `connection`).
+After `drain_s` the server cuts off the connections that are left.
 
-A TLS handshake costs a millisecond: like all else that a connection's task does, each of its steps waits for
-a turn (see `turns`).
+A TLS handshake costs a millisecond: each of its steps waits for a turn, as does all work of a connection's
+task (see `turns`).
 
 A trusted proxy's address has no bound of connections, since it serves many clients. Refused connections are
 answered in at most 64 tasks; more of them are just closed, and so are all over TLS, whose handshake costs
@@ -57,11 +57,11 @@ _log = structlog.get_logger("cambist.server")
 
 
 class Server:
-    """One listening socket and what comes in through it. To be served once.
+    """A listening socket and its connections. To be served once.
 
     Args:
         router: its handlers.
-        settings: bounds; where to listen is for who made the listener.
+        settings: bounds; the caller that makes the listener chooses its address.
         wall_ms: wall clock, Unix milliseconds.
         access_log: written by this server while it serves; None keeps none.
         reactor: whether plain connections may be served by the reactor, where the platform has epoll.
@@ -105,7 +105,7 @@ class Server:
         self._empty = trio.Event()
 
     def statistics(self) -> Counters:
-        """What happened so far; a copy."""
+        """A copy of the counters."""
         dropped = self._access_log.dropped if self._access_log else 0
         return replace(self._exchange.counters, log_dropped=dropped)
 
@@ -326,7 +326,7 @@ class Server:
 
 
 def address_share(address: str) -> str:
-    """Whose connections count together: the address itself, of IPv6 the first 64 bits."""
+    """Key by which connections count together: the address itself, of IPv6 the first 64 bits, in hex."""
     if ":" not in address:
         return address
     return socket.inet_pton(socket.AF_INET6, address.partition("%")[0])[:8].hex()
@@ -341,7 +341,7 @@ def canonical_address(text: str) -> str:
 
 
 def _files_max() -> int:
-    """How many files the process may have open, after raising that to what it may raise it to."""
+    """Raise the process's limit of open files as far as allowed; returns the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard or hard == resource.RLIM_INFINITY:
         try:

@@ -4,18 +4,18 @@
       TLS, a coroutine route, an upgrade, a fault, a last request, a short write --> promoted
 
 An optimisation of `connection` for connections that have so far asked plain routes only: no task, no
-cancel scope and no scheduler pass for each request. Whatever goes beyond that promotes the connection,
-once and for good: socket, framing and unsent bytes go to a task of its own.
+cancel scope and no scheduler pass for each request. Any other need promotes the connection, once and for
+good: socket, framing and unsent bytes go to a task of its own.
 
 The answers of one budget are written together at its end: the first write wakes a client up, and the
 others find it awake, which is worth a quarter of the throughput when client and server share a machine.
 
-Fairness is a budget of time: after `_TURN_S` the other tasks have their turn, whatever the time was spent
-on: parsing, answering, refusing, writing, promoting, time-outs. A connection reads 8 KiB at a time and
-answers a bounded number of requests in a row, 64 KiB of them; what is left over waits for the next round. A
+Fairness is a budget of time: after `_TURN_S` the other tasks have their turn. Parsing, answering, refusing,
+writing, promoting and time-outs all count. A connection reads 8 KiB at a time and
+answers a bounded number of requests in a row, 64 KiB of them; the rest waits for the next round. A
 round is a turn for each connection that was ready or has something left over, and is finished before epoll
 is asked again, which would only show the same connections first. The queue holds connections, not
-descriptors, so one that was closed and whose number is used again is never mistaken.
+descriptors, so that a reused descriptor number never stands for a closed connection.
 
 Source: ARCHITECTURE.md, "HTTP server".
 """
@@ -67,15 +67,15 @@ class Promote(Protocol):
 
 
 class _Peer:
-    """One connection.
+    """A connection of the reactor.
 
     Attributes:
-        deadline: when the present wait has taken too long; `awaited` says which wait it is.
-        left_over: it waits for its next turn and may hold requests that are not answered.
+        deadline: time at which the present wait ends; `awaited` names the wait.
+        left_over: the connection waits for its next turn and may hold unanswered requests.
         output: answers of this turn.
         event: given out by the framing in this turn and not answered.
-        served: it had its turn, and `output` and `event` are to be dealt with.
-        gone: it is closed or promoted.
+        served: the connection had its turn, and `output` and `event` are still to be handled.
+        gone: the connection is closed or promoted.
     """
 
     __slots__ = (
@@ -240,7 +240,7 @@ class Reactor:
         return True
 
     def _serve(self, peer: _Peer) -> None:
-        """One turn of one connection."""
+        """Give a connection its turn."""
         if peer.gone:
             return
         http = peer.http
@@ -279,7 +279,7 @@ class Reactor:
                 break
         else:
             peer.left_over = True
-        if event is not None or http.phase is not _IDLE:  # parsed in vain, as far as the time goes
+        if event is not None or http.phase is not _IDLE:  # parsing without an answer took time too
             self._clock = perf_counter()
             if http.is_due:
                 peer.left_over = True

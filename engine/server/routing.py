@@ -1,9 +1,9 @@
-"""Which handler answers a request: surfaces of routes, and the table they are mounted in. Pure.
+"""Finds the handler of a request: surfaces of routes, and the table that holds them. Pure.
 
 A surface is a set of routes with one error shape and one list of origins. A router holds surfaces under
-path prefixes and host names and always finds a route: where no handler fits, one that answers 404, 405
-or OPTIONS in the shape of the surface whose path it would have been. So a driver knows two kinds of
-route, plain and coroutine, and nothing of errors.
+path prefixes and host names and always finds a route: if no handler fits, a route that answers 404, 405 or
+OPTIONS in the shape of the surface under whose prefix the path falls. A driver therefore knows two kinds of
+route, plain and coroutine, and no errors.
 
     static path, as sent       one dict lookup
     path with {placeholders}   by number of segments, the most literal template first
@@ -53,10 +53,10 @@ _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
 
 
 class HttpCall(Struct, gc=False):
-    """One request on its way through a handler.
+    """A request on its way through a handler.
 
     Attributes:
-        request: as it was framed.
+        request: the framed request.
         client: IP address of the other side, as text.
         request_id: sent as `x-request-id` too.
         now_ms: wall clock, Unix milliseconds.
@@ -80,10 +80,10 @@ class Reply(Struct, gc=False):
 
 
 class StreamReply(Struct, kw_only=True):
-    """An answer whose body comes piece by piece; the next is asked for when the last was taken.
+    """An answer whose body comes piece by piece; the driver asks for a piece once the previous was sent.
 
     Attributes:
-        pieces: closed (if it can be) when the stream ends, for whatever reason.
+        pieces: closed (if it can be) after any end of the stream.
         endless: a subscription, cut off when the server begins to drain; a finite one is sent to its end.
     """
 
@@ -102,7 +102,7 @@ SocketHandler: TypeAlias = "Callable[[HttpCall, WebSocket], Awaitable[None]]"
 
 
 class HttpRoute(Struct, frozen=True):
-    """What answers one method of one path: exactly one of the two handlers."""
+    """Route of one method of one path, with exactly one of the two handlers."""
 
     surface: "RouteGroup"
     plain: PlainHandler | None = None
@@ -110,7 +110,7 @@ class HttpRoute(Struct, frozen=True):
 
 
 class SocketRoute(Struct, frozen=True):
-    """What takes over one path's WebSockets."""
+    """Route of a path's WebSockets."""
 
     surface: "RouteGroup"
     check: HandshakeCheck
@@ -167,7 +167,7 @@ class RouteGroup:
         return Reply(status, self.encode_error(error, request_id), headers)
 
     def cors_headers(self, request: Request) -> tuple[tuple[bytes, bytes], ...]:
-        """What a browser needs to see the answer; only asked for where `cors`."""
+        """Headers that let a browser's page read the answer; only called if `cors`."""
         origin = header(request, b"origin")
         if self._any_origin:
             shown = ((b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", b"*"))
@@ -198,7 +198,7 @@ class RouteGroup:
             raise InvalidInput(field="origin", expected="an origin that may call", got=origin)
 
     def _preflight_headers(self, request: Request, allow: bytes) -> tuple[tuple[bytes, bytes], ...]:
-        """Those of an OPTIONS answer beside `cors_headers`; a plain OPTIONS has Allow alone."""
+        """Headers of an OPTIONS answer beside `cors_headers`; a plain OPTIONS has Allow alone."""
         if not self.cors or header(request, b"access-control-request-method") is None:
             return ((b"allow", allow),)
         asked = header(request, b"access-control-request-headers")
@@ -212,11 +212,11 @@ class RouteGroup:
         )
 
     def options_route(self, allow: bytes) -> HttpRoute:
-        """What answers OPTIONS of a path."""
+        """Route that answers OPTIONS of a path."""
         return HttpRoute(self, lambda call: Reply(204, b"", self._preflight_headers(call.request, allow)))
 
     def not_allowed_route(self, allow: bytes) -> HttpRoute:
-        """What answers a method that a path does not have."""
+        """Route that answers a method that a path does not have."""
 
         def refuse(call: HttpCall) -> Reply:
             error = MethodNotAllowed(expected=allow.decode(), got=call.request.method.decode())
@@ -227,12 +227,12 @@ class RouteGroup:
         return HttpRoute(self, plain=refuse)
 
     def refusing_route(self, error: CambistError) -> HttpRoute:
-        """What answers every request with `error`."""
+        """Route that answers every request with `error`."""
         return HttpRoute(self, lambda call: self.refusal(error, call.request_id))
 
 
 class _Endpoint:
-    """One path: its routes by method, and the one for any other."""
+    """A path: its routes by method, and the route for any other method."""
 
     __slots__ = ("_registered", "other", "routes", "socket", "surface", "template")
 
@@ -327,14 +327,14 @@ class Router:
         self._nowhere = self.default.refusing_route(PathNotFound())
 
     def mount(self, surface: RouteGroup, *, prefix: str = "", host: str | None = None) -> None:
-        """Serve what is registered on `surface` by now.
+        """Serve the routes registered on `surface` so far.
 
         Args:
             prefix: ahead of each of its paths; without a slash at its end.
-            host: only for this Host, whatever the port; None for any.
+            host: only for this Host, at any port; None for any.
 
         Raises:
-            ValueError: a path or method is none, or two routes are in each other's place.
+            ValueError: a path or method is malformed, or two routes collide.
         """
         if prefix.endswith("/") or "{" in prefix or not _is_template(prefix):
             raise ValueError(f"not a prefix: {prefix!r}")
@@ -361,7 +361,7 @@ class Router:
         mounts.prefixes.sort(key=lambda entry: -len(entry[0]))
 
     def resolve(self, request: Request) -> tuple[HttpRoute, tuple[str, ...]]:
-        """The route of a request and the path's parameters. There always is one."""
+        """The route of a request and the path's parameters. A route always exists."""
         path = request.path
         if not self._by_host:
             endpoint = self._anywhere.static.get(path)
@@ -384,7 +384,7 @@ class Router:
         return min([most, *self._bounds])
 
     def surface(self, request: Request) -> RouteGroup:
-        """Whose path it is."""
+        """The surface that owns the request's path."""
         return self.resolve(request)[0].surface
 
     def resolve_socket(self, request: Request) -> tuple[SocketRoute, tuple[str, ...]] | None:

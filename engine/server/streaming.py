@@ -14,19 +14,19 @@ _log = structlog.get_logger("cambist.server")
 
 
 class Pump:
-    """One streamed answer under way.
+    """A streamed answer under way.
 
     Args:
-        stream: read only to see it end, and kept for what a client may have pipelined.
+        stream: read to notice its end, and to keep bytes that a client may have pipelined.
         send: writes within its bound.
-        endless: a subscription: ended when its client sends so much that nobody watches for its end any more.
+        endless: a subscription: it ends once its client has sent too many bytes to watch for an end of input.
 
     Attributes:
         scope: cancel it to end the stream.
         sent: bytes of the pieces that were written.
-        complete: the pieces came to their end and were all written.
-        received: what the other side sent meanwhile.
-        failure: why it could not go on writing.
+        complete: all pieces were written.
+        received: bytes that the client sent meanwhile.
+        failure: the error that stopped the writing.
     """
 
     def __init__(

@@ -3,11 +3,11 @@
     readable --room left in this pass--> reads, answers, writes
        |     --none, or others wait--> waits in line --the keeper, pass by pass--> reads, answers, writes
 
-Without it a pass would be as long as there are tasks with a request, and everybody else's wait too. How
-many leave the line in one pass follows from how much the last passes took: half as many after one that took
-too long, one more after any other.
+Without turns, a pass grows with the number of tasks that have a request, and so do all other tasks' waits.
+The number of connections that leave the line in a pass halves after a pass that took too long, and grows by
+one after any other pass.
 
-What is counted is the time from a turn's begin to the next wait of its connection. trio tells of each pass
+The keeper counts the time from a turn's begin to the next wait of its connection. trio reports each pass
 through an `Instrument`.
 """
 
@@ -89,13 +89,13 @@ class Turns(trio.abc.Instrument):
             self.close()
 
     def close(self) -> None:
-        """Nobody waits any more: the connections are to be cut off."""
+        """Let all connections leave the line: the server is about to cut them off."""
         self._is_kept = False
         self._line.unpark_all()
 
 
 class PacedStream(LeanStream, trio.abc.HalfCloseableStream):
-    """A connection's socket: whatever comes is read, and worked on, in a turn. Under TLS or without."""
+    """A connection's socket: its bytes are read, and worked on, in a turn. Under TLS or without."""
 
     def __init__(self, connected: socket.socket, turns: Turns) -> None:
         super().__init__(connected)
