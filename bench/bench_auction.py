@@ -24,7 +24,7 @@ from cambist.engine.delta.orders.document import DeltaDocument, order_json
 from cambist.engine.delta.orders.life import SETTLE, DeltaFacts, told_by_chain
 from cambist.engine.delta.orders.terms import next_part, terms_of
 from cambist.engine.orders.order_units import effect_key
-from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, Effect, amount32
+from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, Effect, EffectState, amount32
 
 ORDERS, AGENTS, ROUNDS = 64, 8, 16
 ONE, USDC = 10**18, 10**6
@@ -186,7 +186,7 @@ def bench_told_by_chain(benchmark: Any) -> None:
         row, fill = row_of(number), fill_of(number)
         effect = Effect(
             effect_key(row.order_hash, 2, SETTLE), row.order_hash, row.shard, SETTLE, b"", NOW_MS, 1,
-            "INTENDED", 0, NOW_MS, NOW_MS,
+            EffectState.INTENDED, 0, NOW_MS, NOW_MS,
         )  # fmt: skip
         facts.append((row, DeltaFacts((fill,), None, False, 90, None), [effect]))
 

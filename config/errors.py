@@ -7,6 +7,7 @@
     │   └── HttpFault         the bytes form no acceptable request: framing, size, method, path
     ├── AuthError             a request is not authenticated: header and reason; never the secret
     ├── MakerError            a remote market maker's fault
+    │   └── AnswerOverLimit   its answer is larger than we take
     ├── VenueError            a remote venue's fault, or its refusal: status, errorType, details, requestId
     │   └── UnsafeTransaction  a payload to sign differs from the request: the member at fault
     ├── ChainError            a node or a transaction failed
@@ -68,6 +69,10 @@ class AuthError(CambistError):
 
 class MakerError(CambistError):
     """A remote market maker's fault: no answer, a late one, or one that breaks the interface (spec 3)."""
+
+
+class AnswerOverLimit(MakerError):
+    """The body of an answer is larger than the client takes."""
 
 
 class VenueError(CambistError):
@@ -151,11 +156,13 @@ class TransactionRefused(ChainError):
 
     Attributes:
         kind: the kind of reason.
+        said: the reason in words; may be empty.
     """
 
     def __init__(self, kind: RefusalKind, detail: str = "") -> None:
         super().__init__(f"{kind.value}: {detail}" if detail else kind.value)
         self.kind = kind
+        self.said = detail
 
 
 class NodeUnavailable(ChainError):

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from httptools import HttpParserError, HttpResponseParser
 from msgspec import Struct
 
-from ...config.errors import HttpFault, MakerError, TransitionError
+from ...config.errors import AnswerOverLimit, BodyTooLarge, HttpFault, MakerError, TransitionError
 from .chunked import ChunkedBody
 from .events import Headers
 from .fields import FieldSink, check_count, render_fields, section_end
@@ -146,7 +146,8 @@ class ClientConnection:
         try:
             response = self._read_head() if self._response is None else self._read_body(self._response)
         except HttpFault as fault:
-            raise self._fail(_reason(fault)) from None
+            kind = AnswerOverLimit if isinstance(fault, BodyTooLarge) else MakerError
+            raise self._fail(_reason(fault), kind) from None
         if response is None:
             return None
         self._in_flight = self._response = None
@@ -173,13 +174,13 @@ class ClientConnection:
         if self._failure:
             raise MakerError(self._failure)
 
-    def _fail(self, reason: str) -> MakerError:
+    def _fail(self, reason: str, kind: type[MakerError] = MakerError) -> MakerError:
         """Make the connection unusable; returns the error with the reason."""
         self._failure = f"connection: {reason}"
         self._buffer = b""
         self._body = bytearray()
         self._chunks = None
-        return MakerError(self._failure)
+        return kind(self._failure)
 
     def _read_head(self) -> Response | None:
         while True:

@@ -30,11 +30,11 @@ from ...config.timeouts import SETTLING_PAUSE_S
 from ...crypto.hexadecimal import to_hex
 from ..store.leases import Leases
 from ..store.queries import among
-from ..store.rows import Effect, OrderEvent
+from ..store.rows import Effect, EffectState, OrderEvent
 from ..store.store import Store
 from ..store.tables import EFFECT
 from ..store.units import Change, Conflict, Done, Fence, Unit, row_of
-from .order_units import INTENDED, OrderKind, OrderRow
+from .order_units import OrderKind, OrderRow
 from .step import OrderStep
 
 _log = structlog.get_logger("cambist.venue")
@@ -367,7 +367,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         intended: dict[bytes, list[Effect]] = {}
         for values in effects:
             effect: Effect = row_of(EFFECT, values)
-            if effect.state == INTENDED:
+            if effect.state is EffectState.INTENDED:
                 intended.setdefault(effect.order_hash, []).append(effect)
         found = {row.order_hash: row for row in map(self._surface.found, rows)}
         await self._load([found[key] for key in hashes if key in found], intended)

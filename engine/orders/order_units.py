@@ -25,7 +25,7 @@ from ...config.errors import StoreError
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
 from ..lifecycle import Lifecycle
-from ..store.rows import DeltaOrderRow, Effect, OrderDocument, OrderEvent, OtcOrderRow, amount_of
+from ..store.rows import DeltaOrderRow, Effect, EffectState, OrderDocument, OrderEvent, OtcOrderRow, amount_of
 from ..store.tables import (
     DELTA_DOCUMENT,
     DELTA_ORDER,
@@ -47,8 +47,6 @@ from ..store.units import (
 from .lifecycles import DELTA_LIFECYCLE, OTC_LIFECYCLE
 
 _address_text = lru_cache(maxsize=1_024)(to_checksum)  # a taker's orders change together
-
-INTENDED, DONE, FAILED = "INTENDED", "DONE", "FAILED"
 
 OrderRow = TypeVar("OrderRow", DeltaOrderRow, OtcOrderRow)
 
@@ -186,7 +184,9 @@ def effect_key(order_hash: bytes, version: int, kind: str) -> str:
 
 def finished(effect: Effect, now_ms: int, *, failed: bool = False) -> Change:
     """An effect has been executed, or never will be."""
-    return cas(EFFECT, replace(effect, state=FAILED if failed else DONE, updated_ms=now_ms))
+    return cas(
+        EFFECT, replace(effect, state=EffectState.FAILED if failed else EffectState.DONE, updated_ms=now_ms)
+    )
 
 
 def postponed(effect: Effect, now_ms: int, due_ms: int) -> Change:
@@ -233,7 +233,7 @@ def _effects(order: DeltaOrderRow | OtcOrderRow, intents: Sequence[Intent]) -> l
                 intent.payload,
                 order.updated_ms,
                 1,
-                INTENDED,
+                EffectState.INTENDED,
                 0,
                 intent.due_ms,
                 order.updated_ms,

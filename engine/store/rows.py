@@ -186,13 +186,20 @@ class OrderEvent(Row, frozen=True, array_like=True, gc=False):
     partner: str = ""
 
 
+class EffectState(StrEnum):
+    """Where an effect stands."""
+
+    INTENDED = "INTENDED"
+    DONE = "DONE"
+    FAILED = "FAILED"
+
+
 class Effect(Row, frozen=True, array_like=True, gc=False):
     """A side effect of a transition outside the store; the venue repeats it until it is finished.
 
     Attributes:
         key: `order hash:version:kind` (`effect_key`).
         due_ms: earliest time of the next attempt.
-        state: INTENDED, DONE or FAILED.
     """
 
     key: str
@@ -202,7 +209,7 @@ class Effect(Row, frozen=True, array_like=True, gc=False):
     payload: bytes
     created_ms: int
     version: int
-    state: str
+    state: EffectState
     attempts: int
     due_ms: int
     updated_ms: int

@@ -31,7 +31,7 @@ import trio
 from msgspec import Struct
 
 from ...codecs.http1 import ClientConnection, Http1Limits, Response
-from ...config.errors import MakerError
+from ...config.errors import AnswerOverLimit, MakerError
 from ...config.timeouts import HTTP_POOL_IDLE_S, HTTP_POOL_LOOK_S
 from .dial_fault import dial_fault
 from .lean_stream import LeanStream, has_input
@@ -58,10 +58,12 @@ class HttpFailure(MakerError):
         stage: stage of the failure.
         is_late: the deadline is over, and no other fault is known.
         refused: why a received answer is not acceptable; empty without an answer. The text names no host.
+        is_over_limit: the received answer is larger than the client takes.
     """
 
     def __init__(self, text: str, stage: RequestStage, *, is_late: bool, refused: str = "") -> None:
         super().__init__(text)
+        self.is_over_limit = False
         self.stage = stage
         self.is_late = is_late
         self.refused = refused
@@ -354,7 +356,9 @@ class HttpClient:
                 else:
                     framing.receive_eof()
         except MakerError as error:
-            raise self._fault(call, error.detail, refused=error.detail if data else "") from None
+            failure = self._fault(call, error.detail, refused=error.detail if data else "")
+            failure.is_over_limit = isinstance(error, AnswerOverLimit)
+            raise failure from None
         return answer
 
     # --- Deadlines: one watchdog for all, since a cancel scope costs more than parsing an answer ------

@@ -20,10 +20,11 @@ from ....codecs.http1 import Response
 from ....codecs.http1.framing import joined
 from ....codecs.messages.wire import decoder, encode
 from ....config import limits
-from ....config.errors import BodyTooLarge, ChainError, ConfigError, InvalidInput, NodeUnavailable
+from ....config.errors import ChainError, ConfigError, InvalidInput, NodeUnavailable
 from ....config.sections.endpoint_url import NAMES_PLACE
 from ....config.timeouts import NODE_CALL_S, NODE_REST_S_MAX
 from ....crypto.hexadecimal import parse_hex, to_hex
+from ....feeds.net.http_client import HttpFailure
 from ....feeds.net.httpx_transport import DialTransport, origin_of
 from .rpc_wording import RpcError, is_batch_refusal, is_too_large
 
@@ -199,7 +200,8 @@ class RpcNode:
                 deadline_s=self._call_s,
             )
         except httpx.HTTPError as error:
-            if BodyTooLarge.error_type in str(error):
+            failure = error.__cause__
+            if isinstance(failure, HttpFailure) and failure.is_over_limit:
                 raise AnswerTooLarge(f"{self.name}: an answer of more than {_ANSWER_MIB} MiB") from None
             raise NodeUnavailable(f"{self.name}: not reached: {type(error).__name__}") from None
         self._check_status(response, is_batch=is_batch)

@@ -27,7 +27,7 @@ from ....codecs.messages.vocabulary import OrderStatus, OrderType
 from ...orders.lifecycles import DELTA_LIFECYCLE, DeltaReason
 from ...orders.order_units import Intent, finished, step
 from ...orders.step import OrderStep
-from ...store.rows import DeltaFill, DeltaOrderRow, Effect, UsedNonce, amount32, amount_of
+from ...store.rows import DeltaFill, DeltaOrderRow, Effect, EffectState, UsedNonce, amount32, amount_of
 from ...store.units import Change
 
 SETTLE, CANCEL = "settle", "cancel"
@@ -81,7 +81,7 @@ def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int)
 
 def part_settled(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
     """A part is mined that does not close the order: the next one may be settled."""
-    if effect.state != "INTENDED":
+    if effect.state is not EffectState.INTENDED:
         return None
     after = step(row, now_ms, status=_after(row, _W.NOTHING_UNDER_WAY))
     return OrderStep(after, more=(finished(effect, now_ms),))
@@ -103,7 +103,7 @@ def failed(
         failures_max: settlements that may fail before the order does.
         is_counted: as one of them; not where another order that was settled with it is the cause.
     """
-    if effect.state != "INTENDED":
+    if effect.state is not EffectState.INTENDED:
         return None
     failures = row.failures + is_counted
     is_last = is_counted and failures >= failures_max and row.status in OPEN
@@ -115,7 +115,7 @@ def failed(
 
 def starved(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
     """The settlement of `effect` came to nothing, and what it was to take is not there."""
-    if effect.state != "INTENDED":
+    if effect.state is not EffectState.INTENDED:
         return None
     return _moved(row, _W.FUNDS_MOVED, now_ms, more=(finished(effect, now_ms, failed=True),))
 
@@ -139,7 +139,7 @@ def cancel_asked(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
 
 def cancel_done(row: DeltaOrderRow, cancel: Effect | None, now_ms: int) -> DeltaStep | None:
     """Nothing of it is under way: it is cancelled."""
-    more = (finished(cancel, now_ms),) if cancel is not None and cancel.state == "INTENDED" else ()
+    more = (finished(cancel, now_ms),) if cancel is not None and cancel.state is EffectState.INTENDED else ()
     return _moved(row, _W.NOTHING_UNDER_WAY, now_ms, more=more)
 
 
@@ -168,7 +168,7 @@ def told_by_chain(
     status = row.status if reason is None else _after(row, reason)
     spent = amount32(sum(amount_of(fill.spent) for fill in facts.fills))
     received = amount32(sum(amount_of(fill.received) for fill in facts.fills))
-    intended = [effect for effect in effects if effect.state == "INTENDED"]
+    intended = [effect for effect in effects if effect.state is EffectState.INTENDED]
     is_final = status in ENDED and _is_final(status, facts, intended)
     if (status, spent, received, is_final) == (row.status, row.spent, row.received, row.is_final):
         return None

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ....codecs.messages.auction_messages import AuctionedOrder, AuctionSettlement
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ...store.queries import IDS_MAX, among
-from ...store.rows import ChainIntent, DeltaFill, Effect, IntentState
+from ...store.rows import ChainIntent, DeltaFill, Effect, EffectState, IntentState
 from ...store.store import Store
 from ...store.tables import CHAIN_INTENT, DELTA_FILL, EFFECT
 from ...store.units import row_of
@@ -89,7 +89,7 @@ def _told(
 ) -> AuctionSettlement:
     mined = None if intent is None else intent.mined_hash
     fill = None if mined is None else fills.get((effect.order_hash, mined))
-    is_over = effect.state != "INTENDED"
+    is_over = effect.state is not EffectState.INTENDED
     state = _NOT_SENT if is_over else _UNDER_WAY
     if intent is not None:
         state = _STATES.get(intent.state, state)

@@ -44,7 +44,7 @@ from ...chain.port import EthCall
 from ...chain.relay.relayer import IntentOutcome, Relayer
 from ...orders.order_units import effect_key
 from ...store.queries import among, by
-from ...store.rows import DeltaFill, DeltaOrderRow, Effect, IntentState, amount_of
+from ...store.rows import DeltaFill, DeltaOrderRow, Effect, EffectState, IntentState, amount_of
 from ...store.store import Store
 from ...store.tables import DELTA_FILL, EFFECT
 from ...store.units import row_of
@@ -270,7 +270,7 @@ class Settling:
 
     async def _settle(self, order_hash: bytes, key: str) -> None:
         effect = await self._effect(key)
-        if effect is None or effect.state != "INTENDED":
+        if effect is None or effect.state is not EffectState.INTENDED:
             return
         if self._read_to() <= NOTHING_READ:
             raise ChainError("the chain is not followed yet")

@@ -59,9 +59,8 @@ def fault_of(error: ChainError) -> RpcFault:
         words = f"execution reverted: {error.reason}" if error.reason else "execution reverted"
         return RpcFault(REVERTED, words, to_hex(error.data))
     if isinstance(error, TransactionRefused):
-        kind, _, detail = error.detail.partition(": ")
-        words = _WORDS.get(error.kind, kind)
-        return RpcFault(REFUSED, f"{words}: {detail}" if detail else words)
+        words = _WORDS.get(error.kind, error.kind.value)
+        return RpcFault(REFUSED, f"{words}: {error.said}" if error.said else words)
     if isinstance(error, BlockGone):
         return RpcFault(REFUSED, f"header for hash not found: {error.detail}")
     return RpcFault(REFUSED, error.detail)
@@ -73,7 +72,7 @@ def refusal_of(raw: bytes, error: TransactionRefused) -> RpcFault:
         gas = decode_transaction(raw).transaction.gas
         is_much = gas > limits.EMBEDDED_BLOCK_GAS
         words = "exceeds block gas limit" if is_much else "intrinsic gas too low"
-        return RpcFault(REFUSED, f"{words}: {error.detail.partition(': ')[2]}")
+        return RpcFault(REFUSED, f"{words}: {error.said}")
     return fault_of(error)
 
 

@@ -5,7 +5,15 @@ from typing import Any
 
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.engine.orders.order_units import DELTA, Intent, step
-from cambist.engine.store.rows import NEVER_S, ChainCursor, DeltaFill, DeltaOrderRow, Effect, amount32
+from cambist.engine.store.rows import (
+    NEVER_S,
+    ChainCursor,
+    DeltaFill,
+    DeltaOrderRow,
+    Effect,
+    EffectState,
+    amount32,
+)
 from cambist.engine.store.units import Fence, Unit
 
 ZERO = amount32(0)
@@ -51,7 +59,7 @@ def advanced(
 
 
 def an_effect(key: str) -> Effect:
-    return Effect(key, bytes(32), 0, "test", b"", 1, 1, "INTENDED", 0, 0, 1)
+    return Effect(key, bytes(32), 0, "test", b"", 1, 1, EffectState.INTENDED, 0, 0, 1)
 
 
 def a_cursor(version: int = 1, block_number: int = 1) -> ChainCursor:

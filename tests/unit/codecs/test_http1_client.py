@@ -3,7 +3,7 @@
 import pytest
 
 from cambist.codecs.http1 import ClientConnection, Http1Limits, Response, encode_chunk
-from cambist.config.errors import MakerError, TransitionError
+from cambist.config.errors import AnswerOverLimit, MakerError, TransitionError
 
 LIMITS = Http1Limits(header_bytes_max=200, header_count_max=5, body_bytes_max=10, chunk_count_max=3)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
@@ -219,6 +219,7 @@ def test_answers_that_are_the_makers_fault(name: str) -> None:
     with pytest.raises(MakerError) as caught:
         connection.receive_data(data)
     assert reason in caught.value.detail
+    assert isinstance(caught.value, AnswerOverLimit) == (reason == "BodyTooLarge")
     with pytest.raises(MakerError):
         feed_byte_by_byte(asked(), data)
 

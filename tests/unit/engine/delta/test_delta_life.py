@@ -1,22 +1,25 @@
 """The steps of a Delta order's life: who wins which race, and what the chain has the last word about."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType
 from cambist.engine.delta.orders import life
 from cambist.engine.delta.orders.life import DeltaFacts, DeltaStep
 from cambist.engine.orders.lifecycles import DELTA_LIFECYCLE
-from cambist.engine.orders.order_units import DELTA, DONE, FAILED, INTENDED, effect_key
-from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, Effect, UsedNonce, amount32
+from cambist.engine.orders.order_units import DELTA, effect_key
+from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, Effect, EffectState, UsedNonce, amount32
 from cambist.engine.store.units import Cas, Put
 from support.store.stores import NOW_MS, a_delta_order, hash_of
 
 _S = OrderStatus
 FAILURES_MAX = 3
+DONE, FAILED, INTENDED = EffectState.DONE, EffectState.FAILED, EffectState.INTENDED
 NOTHING = DeltaFacts((), None, is_pre_signed=False, settled_below=0)
 
 
@@ -24,7 +27,7 @@ def an_order(status: OrderStatus = _S.PENDING, **changed: Any) -> DeltaOrderRow:
     return a_delta_order(1, status=status, **changed)
 
 
-def an_effect(row: DeltaOrderRow, kind: str = life.SETTLE, state: str = INTENDED) -> Effect:
+def an_effect(row: DeltaOrderRow, kind: str = life.SETTLE, state: EffectState = INTENDED) -> Effect:
     key = effect_key(row.order_hash, row.version, kind)
     return Effect(key, row.order_hash, row.shard, kind, b"payload", NOW_MS, 1, state, 0, 0, NOW_MS)
 
@@ -46,6 +49,68 @@ def ended_effects(step: DeltaStep) -> list[tuple[Any, str]]:
 
 def told(row: DeltaOrderRow, facts: DeltaFacts, *effects: Effect) -> DeltaStep | None:
     return life.told_by_chain(row, facts, effects, FAILURES_MAX, NOW_MS)
+
+
+# --- From each state ------------------------------------------------------------------------------------
+
+NOT_ENDED = (_S.AWAITING_SIGNATURE, _S.PENDING, _S.ACTIVE, _S.SUSPENDED)
+NONCE_USED: dict[OrderStatus, OrderStatus] = {
+    _S.AWAITING_SIGNATURE: _S.CANCELLED,
+    _S.PENDING: _S.FAILED,
+    _S.ACTIVE: _S.FAILED,
+    _S.SUSPENDED: _S.FAILED,
+    _S.CANCELLING: _S.CANCELLED,
+    _S.COMPLETED: _S.FAILED,
+}
+Take = Callable[[DeltaOrderRow], DeltaStep | None]
+LEADS: dict[str, tuple[Take, dict[OrderStatus, OrderStatus]]] = {
+    "the deadline has passed": (
+        lambda row: life.expired(row, 0, row.expires_s + 1, NOW_MS),
+        dict.fromkeys(NOT_ENDED, _S.EXPIRED),
+    ),
+    "the last settlement has failed": (
+        lambda row: life.failed(row, an_effect(row), None, 1, NOW_MS),
+        {_S.PENDING: _S.FAILED, _S.ACTIVE: _S.FAILED, _S.CANCELLING: _S.CANCELLED},
+    ),
+    "a part is settled": (
+        lambda row: life.part_settled(row, an_effect(row), NOW_MS),
+        {_S.CANCELLING: _S.CANCELLED},
+    ),
+    "a fill closes it": (
+        lambda row: told(row, replace(NOTHING, fills=(a_fill(row),))),
+        dict.fromkeys((*NOT_ENDED, _S.CANCELLING, _S.EXPIRED, _S.FAILED, _S.CANCELLED), _S.COMPLETED),
+    ),
+    "its owner has used the nonce up": (
+        lambda row: told(row, replace(NOTHING, nonce_used=a_nonce(row, None))),
+        dict.fromkeys((*NOT_ENDED, _S.CANCELLING, _S.COMPLETED), _S.CANCELLED),
+    ),
+    "another order has used the nonce": (
+        lambda row: told(row, replace(NOTHING, nonce_used=a_nonce(row, hash_of(99)))),
+        NONCE_USED,
+    ),
+    "its owner has signed by a call": (
+        lambda row: told(row, replace(NOTHING, is_pre_signed=True)),
+        {_S.AWAITING_SIGNATURE: _S.PENDING}
+        | dict.fromkeys((_S.COMPLETED, _S.FAILED, _S.CANCELLED), _S.ACTIVE),
+    ),
+    "the chain has nothing of it": (
+        lambda row: told(row, NOTHING),
+        dict.fromkeys((_S.COMPLETED, _S.FAILED, _S.CANCELLED), _S.ACTIVE),
+    ),
+    "the chain has nothing of it, and its cancellation is signed": (
+        lambda row: told(row, NOTHING, an_effect(row, life.CANCEL)),
+        {_S.COMPLETED: _S.CANCELLING, _S.FAILED: _S.ACTIVE},
+    ),
+}
+"""What happens to an order -> the state after, of each state that it changes."""
+
+
+@pytest.mark.parametrize("what", LEADS)
+@pytest.mark.parametrize("status", sorted(set(_S) - {_S.BRIDGING, _S.REFUNDING, _S.REFUNDED}))
+def test_a_step_leads_from_each_state_where_the_spec_says(status: OrderStatus, what: str) -> None:
+    take, leads = LEADS[what]
+    step = take(an_order(status))
+    assert (status if step is None else step.after.status) is leads.get(status, status)
 
 
 # --- By those who run it --------------------------------------------------------------------------------
@@ -244,7 +309,7 @@ def test_whatever_the_chain_says_it_is_a_step_that_the_life_cycle_has(
     used: bytes | None,
     is_pre_signed: bool,
     failures: int,
-    kinds: list[tuple[str, str]],
+    kinds: list[tuple[str, EffectState]],
     settled_below: int,
 ) -> None:
     if status in (_S.BRIDGING, _S.REFUNDING, _S.REFUNDED):

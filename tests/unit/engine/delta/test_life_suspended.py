@@ -7,20 +7,21 @@ import pytest
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType
 from cambist.engine.delta.orders import life
 from cambist.engine.orders.lifecycles import DELTA_LIFECYCLE
-from cambist.engine.orders.order_units import FAILED, INTENDED, effect_key
-from cambist.engine.store.rows import DeltaOrderRow, Effect, amount32
+from cambist.engine.orders.order_units import effect_key
+from cambist.engine.store.rows import DeltaOrderRow, Effect, EffectState, amount32
 from cambist.engine.store.units import Cas
 from support.store.stores import NOW_MS, a_delta_order
 
 _S = OrderStatus
 OPEN = {_S.PENDING, _S.ACTIVE}
+FAILED, INTENDED = EffectState.FAILED, EffectState.INTENDED
 
 
 def an_order(status: OrderStatus, **changed: Any) -> DeltaOrderRow:
     return a_delta_order(1, status=status, **changed)
 
 
-def a_settlement(row: DeltaOrderRow, state: str = INTENDED) -> Effect:
+def a_settlement(row: DeltaOrderRow, state: EffectState = INTENDED) -> Effect:
     key = effect_key(row.order_hash, row.version, life.SETTLE)
     return Effect(key, row.order_hash, row.shard, life.SETTLE, b"payload", NOW_MS, 1, state, 0, 0, NOW_MS)
 

@@ -12,13 +12,14 @@ from cambist.engine.delta.orders import life as delta_life
 from cambist.engine.delta.orders.life import DeltaFacts
 from cambist.engine.lifecycle import Lifecycle
 from cambist.engine.orders.lifecycles import DELTA_LIFECYCLE, OTC_LIFECYCLE, DeltaReason, OtcReason
-from cambist.engine.orders.order_units import INTENDED, effect_key
+from cambist.engine.orders.order_units import effect_key
 from cambist.engine.otc import life as otc_life
 from cambist.engine.otc.balances import OrderBacking
 from cambist.engine.otc.life import OtcFacts
 from cambist.engine.store.rows import (
     DeltaFill,
     Effect,
+    EffectState,
     OtcCancel,
     OtcFill,
     UsedNonce,
@@ -57,7 +58,9 @@ def take_delta_steps() -> None:
     for status, of_type, failures in product(_D, (OrderType.MARKET, OrderType.LIMIT), (0, FAILURES_MAX)):
         row = a_delta_order(1, status=status, type=of_type, failures=failures)
         key = effect_key(row.order_hash, row.version, delta_life.SETTLE)
-        settle = Effect(key, row.order_hash, row.shard, delta_life.SETTLE, b"", 1, 1, INTENDED, 0, 0, 1)
+        settle = Effect(
+            key, row.order_hash, row.shard, delta_life.SETTLE, b"", 1, 1, EffectState.INTENDED, 0, 0, 1
+        )
         cancel = replace(settle, kind=delta_life.CANCEL)
         delta_life.rested(row, 1)
         delta_life.won(row, b"", (), 1)

@@ -19,7 +19,7 @@ from cambist.engine.orders.order_units import (
     step,
 )
 from cambist.engine.store.queries import IDS_MAX, Query, among, by, render
-from cambist.engine.store.rows import Effect, amount32, amount_of
+from cambist.engine.store.rows import Effect, EffectState, amount32, amount_of
 from cambist.engine.store.sqlite.sqlite import compare_and_set, delete, insert
 from cambist.engine.store.tables import DELTA_FILL, DELTA_ORDER, EFFECT, ORDER_EVENT, TABLES
 from cambist.engine.store.units import (
@@ -73,7 +73,9 @@ def test_a_step_decides_by_the_version_that_it_was_taken_from() -> None:
 
 def test_what_may_conflict_later_is_told_apart() -> None:
     order = a_delta_order()
-    effect = Effect("key", order.order_hash, order.shard, "kind", b"", NOW_MS, 1, "INTENDED", 0, 0, NOW_MS)
+    effect = Effect(
+        "key", order.order_hash, order.shard, "kind", b"", NOW_MS, 1, EffectState.INTENDED, 0, 0, NOW_MS
+    )
     assert not a_step(order, status=_D.ACTIVE, more=[finished(effect, NOW_MS)]).is_decided_first
     assert not Unit((put(DELTA_FILL, a_fill(order)), cas(DELTA_ORDER, order))).is_decided_first
     assert Unit((put(DELTA_FILL, a_fill(order)), drop(DELTA_FILL, a_fill(order)))).is_decided_first
