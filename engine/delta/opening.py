@@ -30,6 +30,7 @@ from ..routing.makers import request_signer
 from ..served.served_chain import ServedChain, ServedChains
 from ..store.leases import Leases
 from ..store.store import Store
+from .auction.agents import Agents, RoundBell
 from .auction.auctioneer import Auctioneer, AuctionIds
 from .auction.simulating import AuctionAt
 from .bids.agent_client import AgentClient
@@ -124,14 +125,12 @@ async def _chain(
     delta = opening.venue.delta
     followed = opening.footing.chains.of(place.chain_id)
     relayer = _relayer(opening, place)
-    auctioneer = Auctioneer(
-        AuctionAt(place, relayer.address, opening.settings.relayers[place.chain_id].gas_max),
+    bell = RoundBell()
+    agents = Agents(
         await _agents(owned, opening, place),
-        orders,
-        store,
-        scheduler,
-        ids=ids,
+        chain_id=place.chain_id,
         settings=delta,
+        bell=bell,
         wall_ms=wall_ms,
     )
     funds = FundsWatch(
@@ -148,14 +147,25 @@ async def _chain(
         orders,
         delta=place.delta,
         failures_max=delta.failures_max,
-        tell=auctioneer.tell,
+        tell=agents.tell,
         are_lacking=funds.are_lacking,
         runs_code=partial(_runs_code, place.chain),
         read_to=lambda: followed.indexer.statistics().block_number,
         wall_ms=wall_ms,
     )
-    auctioneer.settling = settling
-    auctioneer.claims = funds.claims
+    auctioneer = Auctioneer(
+        AuctionAt(place, relayer.address, opening.settings.relayers[place.chain_id].gas_max),
+        agents,
+        bell,
+        orders,
+        store,
+        scheduler,
+        settling=settling,
+        claims=funds.claims,
+        ids=ids,
+        settings=delta,
+        wall_ms=wall_ms,
+    )
     prices = PriceWatch(
         place.index,
         RestingPrices(place.pathfinder, place.usd, place.tokens, opening.venue.delta_gas),

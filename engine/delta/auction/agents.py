@@ -24,16 +24,33 @@ from .due_orders import AgentNames, AgentRoom
 _log = structlog.get_logger("cambist.venue")
 
 
+class RoundBell:
+    """Wakes the task that opens a chain's rounds: agents and due orders ring, the auctioneer waits."""
+
+    def __init__(self) -> None:
+        self._rung = trio.Event()
+
+    def ring(self) -> None:
+        """Note that an order is due, or that an agent may be asked about more orders than before."""
+        self._rung.set()
+
+    async def wait(self) -> None:
+        """Wait for the first ring since `reset`."""
+        await self._rung.wait()
+
+    def reset(self) -> None:
+        """Forget all rings so far."""
+        self._rung = trio.Event()
+
+
 class Agents:
     """See the module.
 
     Args:
         clients: by name.
         settings: how long they rest.
+        bell: rung when an agent may be asked about more orders than before.
         wall_ms: Unix milliseconds.
-
-    Attributes:
-        has_room: told when an agent may be asked about more orders than before.
     """
 
     def __init__(
@@ -42,13 +59,13 @@ class Agents:
         *,
         chain_id: int,
         settings: DeltaSettings,
+        bell: RoundBell,
         wall_ms: Callable[[], int],
-        has_room: Callable[[], None],
     ) -> None:
         self._clients = clients
         self._chain_id = chain_id
         self._wall_ms = wall_ms
-        self._has_room = has_room
+        self._bell = bell
         rest_ms, rest_ms_max = round(settings.rest_s * 1_000), round(settings.rest_s_max * 1_000)
         self._rests = {name: AgentRest(rest_ms, rest_ms_max) for name in clients}
         self._paces = {name: AgentPace(settings.round_s) for name in clients}
@@ -154,10 +171,10 @@ class Agents:
         else:
             not_reached = 0 if answer is None else len(answer.not_reached.intersection(hashes))
             pace.answered(question, trio.current_time(), not_reached)
-            self._has_room()
+            self._bell.ring()
             return answer
         pace.failed(question, trio.current_time(), is_late=failure.fault is AgentFault.LATE)
-        self._has_room()
+        self._bell.ring()
         raise failure
 
     # --- What follows -----------------------------------------------------------------------------------

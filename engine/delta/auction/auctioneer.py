@@ -48,7 +48,7 @@ from ...store.rows import DeltaOrderRow
 from ...store.store import Store
 from ...store.tables import AUCTION_ROUND
 from ...store.units import Change, Unit, put
-from ..bids.agent_client import AgentClient, AgentClientStatistics
+from ..bids.agent_client import AgentClientStatistics
 from ..bids.agent_pace import AgentQuestion
 from ..bids.agent_rest import AgentFault, AgentReport
 from ..bids.bid_merit import best_of, judged
@@ -64,7 +64,7 @@ from ..settlement.settling import (
     settlement_of,
     settlement_payload,
 )
-from .agents import Agents
+from .agents import Agents, RoundBell
 from .auction import AuctionVerdict, Decision, deciding, left_out, let_go, notices
 from .auction_record import Rejections, RoundTimes, round_rows
 from .due_orders import Assignment, DueOrders
@@ -130,29 +130,30 @@ class Auctioneer:
     """See the module. `run` is its task.
 
     Args:
-        agents: by name.
+        agents: of the chain.
+        bell: rung by the agents too.
         scheduler: of the engine.
+        settling: gets the runners-up of each settlement.
+        claims: of settlements on accounts.
         ids: of the engine.
         settings: how long things take.
         wall_ms: Unix milliseconds.
 
     Attributes:
-        settling: takes what was won; set by whoever opens both.
-        claims: that settlements have on accounts; set by whoever follows these.
         unsettled: told of an open order that no round found a settlement for; unless set, it is offered anew.
     """
-
-    settling: Settling
-    claims: Claims
 
     def __init__(
         self,
         at: AuctionAt,
-        agents: Mapping[str, AgentClient],
+        agents: Agents,
+        bell: RoundBell,
         orders: LiveOrders,
         store: Store,
         scheduler: Scheduler,
         *,
+        settling: Settling,
+        claims: Claims,
         ids: AuctionIds,
         settings: DeltaSettings,
         wall_ms: Callable[[], int],
@@ -162,6 +163,8 @@ class Auctioneer:
         self._orders = orders
         self._store = store
         self._scheduler = scheduler
+        self._settling = settling
+        self._claims = claims
         self._ids = ids
         self._settings = settings
         self._wall_ms = wall_ms
@@ -171,18 +174,16 @@ class Auctioneer:
         self._in_round: set[bytes] = set()
         self._closed_ms: dict[bytes, int] = {}
         self._silent: dict[bytes, _Silence] = {}  # why nobody bid in the last round of an order
-        self._changed = trio.Event()
+        self._bell = bell
         self._open = self._rounds = self._won = self._void = 0
         self._void_in_row = 0
         self._opens_at = -math.inf  # no round does before, in trio's time
         self._slices = Slices()
         self._sliced = SliceWatch(at.place.chain, lambda: at.place.pulse.head_time_s, self._offer_again)
         self.unsettled: Callable[[LiveOrder], None] = self.offer
-        self._agents = Agents(
-            agents, chain_id=at.place.chain_id, settings=settings, wall_ms=wall_ms, has_room=self._wake
-        )
+        self._agents = agents
         self._asking = RoundAsking(
-            self._agents, at.place, round_s=settings.round_s, slices=self._slices, wall_ms=wall_ms
+            agents, at.place, round_s=settings.round_s, slices=self._slices, wall_ms=wall_ms
         )
 
     def statistics(self) -> AuctioneerStatistics:
@@ -257,15 +258,7 @@ class Auctioneer:
         for order_hash in known:
             if order_hash[0] not in held:
                 self.withdraw(order_hash)
-        self.claims.leave(held)
-
-    def tell(self, agent: str, auction_id: int, entry: NoticeEntry, fault: AgentFault | None) -> None:
-        """Let an agent know what became of a settlement, and remember how it delivers.
-
-        Args:
-            fault: of the agent; None for no fault.
-        """
-        self._agents.tell(agent, auction_id, entry, fault)
+        self._claims.leave(held)
 
     def reports(self) -> dict[str, AgentReport]:
         """How the agents do, by name."""
@@ -295,11 +288,7 @@ class Auctioneer:
         is_new = order_hash not in self._tries if is_new is None else is_new
         agents = self._agents.admitted(live.document)
         self._ready.add(order_hash, agents, trio.current_time(), is_new=is_new)
-        self._wake()
-
-    def _wake(self) -> None:
-        """Orders are due, or agents have room, that were not or had not."""
-        self._changed.set()
+        self._bell.ring()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Open rounds for what is due, until cancelled."""
@@ -311,8 +300,8 @@ class Auctioneer:
             while True:
                 wakes_at = self._open_rounds()
                 with trio.move_on_at(wakes_at):
-                    await self._changed.wait()
-                self._changed = trio.Event()
+                    await self._bell.wait()
+                self._bell.reset()
                 await trio.sleep(self._settings.gather_s)
 
     def _open_rounds(self) -> float:
@@ -374,7 +363,7 @@ class Auctioneer:
             for order_hash in asked:
                 if order_hash in this.unsettled:
                     self._over(order_hash, is_counted=order_hash in this.considered and not is_void)
-            self._wake()
+            self._bell.ring()
 
     def _note_void(self, *, is_void: bool) -> None:
         """After a round that came to nothing the next one waits for the chain, or the store."""
@@ -540,11 +529,11 @@ class Auctioneer:
             settlement = self._settlement(this, winner, at, shared)
             return won(row, settlement_payload(settlement, row), (records[row.order_hash],), self._wall_ms())
 
-        if not self.claims.claim([live for key in hashes if (live := self._orders.get(key)) is not None]):
+        if not self._claims.claim([live for key in hashes if (live := self._orders.get(key)) is not None]):
             return _End.LET_GO
         for order_hash in hashes:
             runners_up = decision.verdicts[order_hash].runners_up
-            self.settling.line_up(order_hash, [self._settlement(this, one, 0, "") for one in runners_up])
+            self._settling.line_up(order_hash, [self._settlement(this, one, 0, "") for one in runners_up])
         try:
             await self._orders.step_all(hashes, decided)
         except (_NotOpen, OrderNotFound):
@@ -553,7 +542,7 @@ class Auctioneer:
             _log.warning("a settlement was not kept", chain_id=self._place.chain_id, detail=error.detail)
             return _End.UNKNOWN
         finally:
-            self.claims.release(hashes)
+            self._claims.release(hashes)
         return _End.KEPT
 
     def _settlement(self, this: Round, bid: Proven, at: int, key: str) -> Settlement:

@@ -28,12 +28,14 @@ from cambist.config.sections.venue import DeltaSettings
 from cambist.config.settings import parse_settings
 from cambist.engine.chain.holdings import Holding
 from cambist.engine.chain.port import EthCall, Upcoming
+from cambist.engine.delta.auction.agents import Agents, RoundBell
 from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
 from cambist.engine.delta.auction.simulating import AuctionAt
 from cambist.engine.delta.bids.agent_client import AgentClientStatistics
 from cambist.engine.delta.bids.bids import RoundOrder
 from cambist.engine.delta.orders.live_orders import LiveOrder, LiveOrders
 from cambist.engine.delta.settlement.claims import Claims
+from cambist.engine.delta.settlement.settling import Settling, TellAgent
 from cambist.engine.orders.scheduler import Scheduler
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.process.opening import open_store
@@ -139,6 +141,10 @@ def _returned(calldata: bytes) -> bytes:
     return b"".join(map(uint_word, (96, 96 + 32 * len(spent), 150_000, *spent, *received)))
 
 
+Settles = Callable[[Store, LiveOrders, TellAgent], Settling]
+"""Makes the settling of an auction."""
+
+
 class PlayedAuction:
     """One chain's.
 
@@ -174,6 +180,8 @@ def an_auctioneer(
     *,
     chain_id: int = 1,
     ids: AuctionIds | None = None,
+    settles: Settles | None = None,
+    claims: Claims | None = None,
     wall_ms: Callable[[], int] = now_ms,
     round_s: float = ROUND_S,
 ) -> Auctioneer:
@@ -189,23 +197,29 @@ def an_auctioneer(
         executor=b"\x0c" * 20,
         rfq=b"\x0b" * 20,
     )
-    auctioneer = Auctioneer(
+    settings = DeltaSettings(gather_s=0.001, round_s=round_s)
+    bell = RoundBell()
+    asked = Agents(cast("Any", agents), chain_id=chain_id, settings=settings, bell=bell, wall_ms=wall_ms)
+    idle: Any = SimpleNamespace(line_up=lambda *_: None)
+    return Auctioneer(
         AuctionAt(cast("Any", place), b"\x4e" * 20, 5_000_000),
-        cast("Any", agents),
+        asked,
+        bell,
         orders,
         store,
         Scheduler(wall_ms),
+        settling=idle if settles is None else settles(store, orders, asked.tell),
+        claims=Claims(lambda *_: Holding(PLENTY, PLENTY)) if claims is None else claims,
         ids=AuctionIds() if ids is None else ids,
-        settings=DeltaSettings(gather_s=0.001, round_s=round_s),
+        settings=settings,
         wall_ms=wall_ms,
     )
-    auctioneer.settling = cast("Any", SimpleNamespace(line_up=lambda *_: None))
-    auctioneer.claims = Claims(lambda *_: Holding(PLENTY, PLENTY))
-    return auctioneer
 
 
 @asynccontextmanager
-async def an_auction(folder: Path, **agents: PlayedAgent) -> AsyncIterator[PlayedAuction]:
+async def an_auction(
+    folder: Path, settles: Settles | None = None, claims: Claims | None = None, /, **agents: PlayedAgent
+) -> AsyncIterator[PlayedAuction]:
     """Everything, running."""
     settings = parse_settings('state_dir = "."', {}, folder)
     async with open_store(settings, {}, folder, now_ms, in_process=True) as store:
@@ -213,7 +227,7 @@ async def an_auction(folder: Path, **agents: PlayedAgent) -> AsyncIterator[Playe
         orders = LiveOrders(store, leases)
         async with trio.open_nursery() as nursery:
             await nursery.start(leases.run)
-            auctioneer = an_auctioneer(store, orders, agents)
+            auctioneer = an_auctioneer(store, orders, agents, settles=settles, claims=claims)
             await nursery.start(auctioneer.run)
             with trio.fail_after(PATIENCE_S):
                 yield PlayedAuction(store, orders, auctioneer)

@@ -9,6 +9,7 @@ import trio
 
 from cambist.config.sections.venue import DeltaSettings
 from cambist.engine.chain.port import Header, Upcoming
+from cambist.engine.delta.auction.agents import Agents, RoundBell
 from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
 from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.delta.settlement.settling import Settling
@@ -33,17 +34,24 @@ class Clock:
         place: Any = SimpleNamespace(place=SimpleNamespace(chain_id=1, chain=self, pulse=pulse))
         nothing: Any = None
         self.lives: dict[bytes, LiveOrder] = {}
+        bell, settings = RoundBell(), DeltaSettings()
+
+        def wall_ms() -> int:
+            return self.now_ms
+
         self.auctioneer = Auctioneer(
             place,
-            {},
+            Agents({}, chain_id=1, settings=settings, bell=bell, wall_ms=wall_ms),
+            bell,
             cast("Any", self.lives),
             nothing,
             self.scheduler,
+            settling=nothing,
+            claims=nothing,
             ids=AuctionIds(),
-            settings=DeltaSettings(),
-            wall_ms=lambda: self.now_ms,
+            settings=settings,
+            wall_ms=wall_ms,
         )
-        self.auctioneer.claims = cast("Any", SimpleNamespace(leave=lambda _: None))
 
     async def upcoming(self) -> Upcoming:
         """As `Chain`."""

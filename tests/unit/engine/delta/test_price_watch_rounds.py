@@ -10,6 +10,7 @@ import trio.testing
 
 from cambist.config.limits import AGENT_ORDERS_AT_FIRST
 from cambist.config.sections.venue import DeltaSettings
+from cambist.engine.delta.auction.agents import Agents, RoundBell
 from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
 from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.delta.resting.price_watch import PriceWatch
@@ -43,10 +44,12 @@ class InVain(Auctioneer):
 
     def __init__(self, orders: Any, scheduler: Scheduler, wall_ms: Any) -> None:
         at = cast("Any", SimpleNamespace(place=SimpleNamespace(chain_id=1, chain=None)))
-        agents = {"ann": cast("Any", Bidless())}
+        clients, nothing = {"ann": cast("Any", Bidless())}, cast("Any", None)
+        bell, settings = RoundBell(), DeltaSettings()
+        agents = Agents(clients, chain_id=1, settings=settings, bell=bell, wall_ms=wall_ms)
         super().__init__(
-            at, agents, orders, cast("Any", None), scheduler, ids=AuctionIds(), settings=DeltaSettings(),
-            wall_ms=wall_ms,
+            at, agents, bell, orders, nothing, scheduler, settling=nothing, claims=nothing, ids=AuctionIds(),
+            settings=settings, wall_ms=wall_ms,
         )  # fmt: skip
         self.seen: list[tuple[float, set[bytes]]] = []
         self.round_s = 1.0

@@ -15,10 +15,11 @@ from cambist.engine.chain.holdings import Holding
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.relay.relayer import IntentOutcome
 from cambist.engine.delta.bids.bids import RoundOrder
-from cambist.engine.delta.orders.live_orders import LiveOrder
+from cambist.engine.delta.orders.live_orders import LiveOrder, LiveOrders
 from cambist.engine.delta.settlement.claims import Claims
-from cambist.engine.delta.settlement.settling import Settling
+from cambist.engine.delta.settlement.settling import Settling, TellAgent
 from cambist.engine.store.rows import DeltaFill, IntentCause, IntentState, amount32
+from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELTA_FILL
 from cambist.engine.store.units import Unit, put
 from support.delta.auctioning import PlayedAgent, PlayedAuction, an_auction, on_all, on_each, runs_no_code
@@ -81,27 +82,30 @@ class Funds:
 
 @asynccontextmanager
 async def settled_by(
-    relayer: PlayedRelayer, funds: Funds, folder: Path, agent: PlayedAgent
+    relayer: PlayedRelayer, funds: Funds, folder: Path, agent: PlayedAgent, claims: Claims | None = None
 ) -> AsyncIterator[PlayedAuction]:
     """Auctions whose settlements a relayer gets."""
-    async with an_auction(folder, ann=agent) as auction, trio.open_nursery() as tasks:
-        settling = Settling(
+
+    def settles(store: Store, orders: LiveOrders, tell: TellAgent) -> Settling:
+        return Settling(
             cast("Any", relayer),
-            auction.store,
-            auction.orders,
+            store,
+            orders,
             delta=bytes(20),
             failures_max=10,
-            tell=auction.auctioneer.tell,
+            tell=tell,
             are_lacking=funds.are_lacking,
             runs_code=runs_no_code,
             read_to=lambda: 1,
             wall_ms=now_ms,
         )
+
+    async with an_auction(folder, settles, claims, ann=agent) as auction, trio.open_nursery() as tasks:
+        settling = auction.auctioneer._settling
         settling.start(tasks)
-        auction.auctioneer.settling = settling
 
         def tend(live: LiveOrder) -> None:
-            auction.auctioneer.claims.tend(live)
+            auction.auctioneer._claims.tend(live)
             settling.tend(live)
             if live.settling is not None or live.row.status is _S.SUSPENDED:
                 auction.auctioneer.withdraw(live.order_hash)
@@ -211,8 +215,8 @@ async def test_no_more_is_settled_at_once_than_an_account_has(
 ) -> None:
     relayer = PlayedRelayer()
     found = None if balance is None else Holding(balance, 10**30)
-    async with settled_by(relayer, Funds(), tmp_path, PlayedAgent(on_each)) as auction:
-        auction.auctioneer.claims = Claims(lambda *_: found)
+    claims = Claims(lambda *_: found)
+    async with settled_by(relayer, Funds(), tmp_path, PlayedAgent(on_each), claims) as auction:
         await auction.submitted(SALE, OTHER, BOBS)
         await until(lambda: auction.auctioneer.statistics().rounds == 1)
         await until(lambda: auction.auctioneer.statistics().open_rounds == 0)
@@ -223,14 +227,14 @@ async def test_no_more_is_settled_at_once_than_an_account_has(
         relayer.may_end.set()
         await until(lambda: not any(auction.live(one).settling for one in alices))
         (second,) = {SALE, OTHER} - set(alices) if most == 1 else (OTHER,)
-        assert auction.auctioneer.claims.claim([auction.live(second)])  # once the first has ended
+        assert auction.auctioneer._claims.claim([auction.live(second)])  # once the first has ended
 
 
 @pytest.mark.parametrize("allowance", [ONE, 2 * ONE])
 async def test_of_one_crossing_all_that_it_takes_of_an_account_counts(tmp_path: Path, allowance: int) -> None:
     relayer = PlayedRelayer()
-    async with settled_by(relayer, Funds(), tmp_path, PlayedAgent(on_all)) as auction:
-        auction.auctioneer.claims = Claims(lambda *_: Holding(10**30, allowance))
+    claims = Claims(lambda *_: Holding(10**30, allowance))
+    async with settled_by(relayer, Funds(), tmp_path, PlayedAgent(on_all), claims) as auction:
         await auction.submitted(SALE, OTHER)
         await until(lambda: auction.auctioneer.statistics().rounds == 1)
         await until(lambda: auction.auctioneer.statistics().open_rounds == 0)

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,10 +14,11 @@ from cambist.codecs.contracts.abi import selector
 from cambist.codecs.contracts.delta_calldata import Execution, agent_id, settle
 from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.chain.relay.relayer import IntentOutcome
-from cambist.engine.delta.orders.live_orders import LiveOrder
-from cambist.engine.delta.settlement.settling import Settling
+from cambist.engine.delta.orders.live_orders import LiveOrder, LiveOrders
+from cambist.engine.delta.settlement.settling import Settling, TellAgent
 from cambist.engine.store.rows import IntentCause, IntentState
-from support.delta.auctioning import FAIR, PlayedAgent, PlayedAuction, an_auction, on_each, runs_no_code
+from cambist.engine.store.store import Store
+from support.delta.auctioning import FAIR, PlayedAgent, an_auction, on_each, runs_no_code
 from support.delta.bidding import ONE, SIGNATURE, a_delta_order, a_round_order
 from support.patience import until
 from support.store.store_work import now_ms
@@ -68,10 +70,10 @@ async def handed_in(
     folder: Path, agent: PlayedAgent, relayer: FailingRelayer, read_to: Callable[[], int]
 ) -> AsyncIterator[LiveOrder]:
     """SALE, once the relayer has its first settlement."""
-    async with an_auction(folder, ann=agent) as auction, trio.open_nursery() as tasks:
-        settling = settling_of(auction, relayer, read_to)
+    settles = partial(settling_of, relayer, read_to)
+    async with an_auction(folder, settles, ann=agent) as auction, trio.open_nursery() as tasks:
+        settling = auction.auctioneer._settling
         settling.start(tasks)
-        auction.auctioneer.settling = settling
         auction.orders.changed = settling.tend
         await auction.submitted(SALE)
         await until(lambda: bool(relayer.handed))
@@ -79,12 +81,14 @@ async def handed_in(
         tasks.cancel_scope.cancel()
 
 
-def settling_of(auction: PlayedAuction, relayer: FailingRelayer, read_to: Callable[[], int]) -> Settling:
+def settling_of(
+    relayer: FailingRelayer, read_to: Callable[[], int], store: Store, orders: LiveOrders, _: TellAgent
+) -> Settling:
     """What settles what an auction wins."""
     return Settling(
         cast("Any", relayer),
-        auction.store,
-        auction.orders,
+        store,
+        orders,
         delta=bytes(20),
         failures_max=10,
         tell=lambda *_: None,
