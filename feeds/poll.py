@@ -10,7 +10,7 @@ Source: spec 3.7, 3.10, 3.1.18; interop.md 4.
 Choice: An answer to a poll that is not 2xx, redirects included, or not the documented body is a failure.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from random import Random
 from typing import Literal
 
@@ -129,7 +129,7 @@ class Poll:
             raise MakerError(f"answered {answer.status_code}: {shown(answer.content)}")
         return answer.content
 
-    def _apply(self, raw: bytes, asked_ms: int) -> Iterator[None]:
+    def _apply(self, raw: bytes, asked_ms: int) -> Generator[None, None, None]:
         """Decode and apply, in steps; raises InvalidInput."""
         cache, now_ms = self._cache, self._wall_ms()
         match self.resource:

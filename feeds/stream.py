@@ -14,7 +14,7 @@ Choice: A socket's first message without one of its four contents, and any messa
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from random import Random
 from ssl import SSLContext
 from urllib.parse import urlsplit
@@ -186,7 +186,7 @@ class Stream:
         await self._slices.work(self._apply(raw, is_first=is_first))
         self._messages += 1
 
-    def _apply(self, raw: bytes, *, is_first: bool) -> Iterator[None]:
+    def _apply(self, raw: bytes, *, is_first: bool) -> Generator[None, None, None]:
         """Decode and apply, in steps; raises InvalidInput."""
         told = yield from decode_stream_message.in_steps(raw)
         if is_first:

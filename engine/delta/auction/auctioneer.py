@@ -26,7 +26,7 @@ Source: ARCHITECTURE.md, "Auction"; choices.md#delta-orders.
 """
 
 import math
-from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import partial
 
@@ -401,29 +401,37 @@ class Auctioneer:
     async def _round(self, this: Round) -> None:
         answers, rejections = await self._asking.answers(this)
         closed_ms = self._wall_ms()
-        candidates: list[Candidate] = []
-        for answer in answers:
-            bids: list[Candidate] = []
-            await self._slices.work(sorted_out(read_answer(answer, this.orders), bids, rejections))
-            await self._slices.work(sorted_out(best_of(bids), candidates, rejections))
+        candidates = await self._candidates(this, answers, rejections)
         found = await simulated(candidates, self._at, partial(self._upcoming, this), self._slices)
         rejections += found.rejections
         this.considered.difference_update(found.unknown)
-        gas_price_wei = self._place.gas.gas_price_wei
-        costs = {key: cost for key, one in this.orders.items() if (cost := gas_cost(one, self._place))}
-        steps = deciding(tuple(this.orders.values()), found.proven, gas_price_wei, costs)
-        decided: list[Decision] = []
-        await self._slices.work(_ending_in(steps, decided))
-        (decision,) = decided
+        decision = await self._decision(this, found.proven)
         self._closed_ms |= dict.fromkeys(this.orders, closed_ms)
         stands = await self._conclude(this, closed_ms, decision, rejections)
         self._remember(this.auction_id, answers, rejections)
         for agent, owner, is_good in judged(found):
             self._agents.simulated(agent, this.auction_id, owner, is_good=is_good)
-        told: dict[str, list[NoticeEntry]] = {}
-        await self._slices.work(_by_agent(notices(stands, rejections), told))
+        told = await self._slices.work(_by_agent(notices(stands, rejections)))
         for agent, entries in told.items():
             self._agents.notify(agent, this.auction_id, entries)
+
+    async def _candidates(
+        self, this: Round, answers: Sequence[Answer], rejections: list[Rejection]
+    ) -> list[Candidate]:
+        """The bids to simulate, by agent in the order of the answers; `rejections` grows by the others."""
+        candidates: list[Candidate] = []
+        for answer in answers:
+            bids, unread = await self._slices.work(sorted_out(read_answer(answer, this.orders)))
+            best, surplus = await self._slices.work(sorted_out(best_of(bids)))
+            candidates += best
+            rejections += [*unread, *surplus]
+        return candidates
+
+    async def _decision(self, this: Round, bids: Sequence[Proven]) -> Decision:
+        """The winners of a round and the verdict on each order, at the present price of gas."""
+        gas_price_wei = self._place.gas.gas_price_wei
+        costs = {key: cost for key, one in this.orders.items() if (cost := gas_cost(one, self._place))}
+        return await self._slices.work(deciding(tuple(this.orders.values()), bids, gas_price_wei, costs))
 
     async def _upcoming(self, this: Round) -> Upcoming:
         """The block of a round's simulation, and the next block's time if the round has slices."""
@@ -490,15 +498,15 @@ class Auctioneer:
         self, times: RoundTimes, verdicts: Iterable[AuctionVerdict], refused: Rejections
     ) -> dict[bytes, Change]:
         """What is written of a round, by the hash of the order."""
-        records: dict[bytes, Change] = {}
 
-        def made() -> Iterator[None]:
+        def made() -> Generator[None, None, dict[bytes, Change]]:
+            records: dict[bytes, Change] = {}
             for row in round_rows(times, verdicts, refused):
                 records[row.order_hash] = put(AUCTION_ROUND, row)
                 yield
+            return records
 
-        await self._slices.work(made())
-        return records
+        return await self._slices.work(made())
 
     def _is_kept(self, verdict: AuctionVerdict, refused: Rejections) -> bool:
         """Whether a round without a settlement is kept."""
@@ -554,18 +562,14 @@ class _NotOpen(Exception):
     """An order of a settlement was cancelled, or ended, or has another, since the round began."""
 
 
-def _ending_in(
-    steps: Generator[None, None, Decision], decided: list[Decision]
-) -> Generator[None, None, None]:
-    decided.append((yield from steps))
-
-
 def _by_agent(
-    entries: Iterable[tuple[str, NoticeEntry]], told: dict[str, list[NoticeEntry]]
-) -> Iterator[None]:
+    entries: Iterable[tuple[str, NoticeEntry]],
+) -> Generator[None, None, dict[str, list[NoticeEntry]]]:
+    told: dict[str, list[NoticeEntry]] = {}
     for agent, entry in entries:
         told.setdefault(agent, []).append(entry)
         yield
+    return told
 
 
 def _due(order_hash: bytes) -> tuple[str, bytes]:

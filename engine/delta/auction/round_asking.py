@@ -4,7 +4,7 @@ Source: codecs/messages/agent_messages.py; ARCHITECTURE.md, "Auction".
 Choice: A round ends early once every agent has answered.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
 import structlog
 import trio
@@ -121,8 +121,7 @@ class RoundAsking:
         """What each agent is asked, and the hashes of its orders; agents that are shown the same orders share
         their bytes.
         """
-        as_shown: dict[bytes, AuctionOrder] = {}
-        await self._slices.work(_all_shown(this.orders.values(), as_shown))
+        as_shown = await self._slices.work(_all_shown(this.orders.values()))
         bodies: dict[Sequence[bytes], bytes] = {}
         questions: dict[str, tuple[bytes, Sequence[bytes]]] = {}
         for name in this.questions:
@@ -150,7 +149,9 @@ class RoundAsking:
         )
 
 
-def _all_shown(orders: Iterable[RoundOrder], as_shown: dict[bytes, AuctionOrder]) -> Iterator[None]:
+def _all_shown(orders: Iterable[RoundOrder]) -> Generator[None, None, dict[bytes, AuctionOrder]]:
+    as_shown: dict[bytes, AuctionOrder] = {}
     for one in orders:
         as_shown[one.order_hash] = shown(one)
         yield
+    return as_shown

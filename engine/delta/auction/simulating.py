@@ -21,8 +21,8 @@ from ....config.timeouts import AGENT_SIMULATION_S, SIMULATION_S
 from ....feeds.slices import Slices
 from ...chain.port import Upcoming
 from ...served.served_chain import ServedChain
-from ..bids.bids import Candidate, Rejection, RoundOrder, sorted_out
-from ..bids.simulation import Proven, Simulated, not_proven, proven, simulation_of
+from ..bids.bids import Candidate, RoundOrder, sorted_out
+from ..bids.simulation import Simulated, not_proven, proven, simulation_of
 from ..pricing.price import gas_in_token
 from .auction import GasCost
 
@@ -77,9 +77,7 @@ async def simulated(
                     calls = [simulation_of(one, at.place.delta, at.relayer, at.gas_max) for one in some]
                     answers = await at.place.chain.call_many(calls, where.head.hash, where.made_s)
                     judged = (proven(one, answer) for one, answer in zip(some, answers, strict=True))
-                    good: list[Proven] = []
-                    refused: list[Rejection] = []
-                    await slices.work(sorted_out(judged, good, refused))
+                    good, refused = await slices.work(sorted_out(judged))
                     found.proven += good
                     found.rejections += refused
                     done += len(some)

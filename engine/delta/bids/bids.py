@@ -16,7 +16,7 @@ Source: codecs/messages/agent_messages.py; ARCHITECTURE.md, "Auction"; contracts
 Choice: A refused bid costs an agent that bid alone; an unreadable answer costs all of its bids.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -285,15 +285,18 @@ def _read(
 
 
 def sorted_out(
-    found: Iterable[_Found | Rejection], good: list[_Found], refused: list[Rejection]
-) -> Iterator[None]:
-    """Put what is found, one by one, where it belongs: what was refused, and what was not."""
+    found: Iterable[_Found | Rejection],
+) -> Generator[None, None, tuple[list[_Found], list[Rejection]]]:
+    """Split findings into accepted ones and rejections, in steps of one finding each."""
+    good: list[_Found] = []
+    refused: list[Rejection] = []
     for one in found:
         if isinstance(one, Rejection):
             refused.append(one)
         else:
             good.append(one)
         yield
+    return good, refused
 
 
 def _candidate(answer: Answer, place: int, bid: SolverBid, orders: Mapping[bytes, RoundOrder]) -> Candidate:

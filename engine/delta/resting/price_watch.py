@@ -166,7 +166,7 @@ class PriceWatch:
         """Forget the orders of shards that this engine no longer holds, slice by slice."""
         await self._slices.work(self._leaving(held))
 
-    def _leaving(self, held: Container[int]) -> Iterator[None]:
+    def _leaving(self, held: Container[int]) -> Generator[None, None, None]:
         for ends in self._orders.leave(held):
             if ends is not None:
                 self._unwatch(ends)
@@ -250,7 +250,7 @@ class PriceWatch:
         if not self._sweep:
             self._sweep.extend(self._orders.pairs())
 
-    def look(self) -> Iterator[None]:
+    def look(self) -> Generator[None, None, None]:
         """A look, piece by piece, at the orders that may have become fillable."""
         try:
             gas_price_wei = self._gas_price_wei()

@@ -1,7 +1,7 @@
 """The small pieces that a feed is made of: pauses, remarks, slices of time."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from random import Random
 
 import pytest
@@ -34,13 +34,21 @@ def test_remarks_are_told_once_cut_and_not_too_fast() -> None:
     assert max(map(len, told)) <= 2 * limits.MAKER_REMARK_CHARS_MAX
 
 
-def busy(steps: int, log: list[str], name: str) -> Iterator[None]:
+def busy(steps: int, log: list[str], name: str) -> Generator[None, None, None]:
     for _ in range(steps):
         ends = time.perf_counter() + SLICE_S / 4
         while time.perf_counter() < ends:
             pass
         log.append(name)
         yield
+
+
+async def test_work_returns_the_value_of_its_generator() -> None:
+    def counting() -> Generator[None, None, int]:
+        yield
+        return 7
+
+    assert await Slices().work(counting()) == 7
 
 
 async def test_work_lets_others_run_after_each_slice() -> None:
@@ -72,7 +80,7 @@ async def test_work_that_fails_leaves_room_for_the_next() -> None:
     log: list[str] = []
     slices = Slices()
 
-    def fails() -> Iterator[None]:
+    def fails() -> Generator[None, None, None]:
         yield
         raise RuntimeError
 

@@ -60,11 +60,13 @@ def read(*bids: Any, agent: str = "alpha") -> tuple[tuple[Candidate, ...], tuple
 
 
 def sorted_answer(answer: Answer) -> tuple[tuple[Candidate, ...], tuple[Rejection, ...]]:
-    candidates: list[Candidate] = []
-    rejections: list[Rejection] = []
-    for _ in sorted_out(read_answer(answer, ROUND), candidates, rejections):
-        pass
-    return tuple(candidates), tuple(rejections)
+    steps = sorted_out(read_answer(answer, ROUND))
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            candidates, rejections = end.value
+            return tuple(candidates), tuple(rejections)
 
 
 def refusal(*parts: Any) -> Rejection:
