@@ -30,7 +30,7 @@ from ..orders.boot import TakenUp
 from ..orders.followed_chain import FollowedChain
 from ..orders.live_rows import LiveRowsStatistics
 from ..orders.order_acts import OrderActs
-from ..orders.order_engines import ExpiryTimer
+from ..orders.order_engines import OrderTimers
 from ..orders.order_units import DELTA
 from ..orders.scheduler import Scheduler
 from ..store.queries import among
@@ -106,6 +106,7 @@ class DeltaEngine:
         self.store = store
         self.scheduler = scheduler
         self._wall_ms = wall_ms
+        self._expiries = OrderTimers(scheduler, self.look_at_expiry)
         self._acts = OrderActs(self._tend_again)
         self.orders = orders
         self.chains = chains
@@ -172,7 +173,7 @@ class DeltaEngine:
         chain.settling.tend(live)
         chain.funds.tend(live)
         if row.status in ENDED or row.is_final:
-            self.scheduler.cancel(ExpiryTimer(self, row.order_hash))
+            self._expiries.cancel(row.order_hash)
             chain.prices.forget(row.order_hash)
             chain.auctioneer.withdraw(row.order_hash)
             return
@@ -190,9 +191,7 @@ class DeltaEngine:
 
     def _expire_at(self, row: DeltaOrderRow, at_ms: int) -> None:
         """Look then whether an order expires; where that time has passed, soon."""
-        at_ms = max(at_ms, self._wall_ms() + _LOOK_MS)
-        expiry = ExpiryTimer(self, row.order_hash)
-        self.scheduler.at(at_ms, expiry, expiry)
+        self._expiries.at(row.order_hash, max(at_ms, self._wall_ms() + _LOOK_MS))
 
     def look_at_expiry(self, order_hash: bytes) -> None:
         """See whether an order expires, soon."""

@@ -69,23 +69,36 @@ class OrderEngine(Protocol):
         ...
 
 
-class Expiring(Protocol):
-    """An engine whose orders expire."""
-
-    def look_at_expiry(self, order_hash: bytes) -> None:
-        """Start the check whether an order has expired."""
-        ...
-
-
-class ExpiryTimer(Struct, frozen=True, gc=False):
+class OrderTimer(Struct, frozen=True, gc=False):
     """An order's timer. The key and the callback are one object, as a venue has very many timers."""
 
-    engine: Expiring
+    timers: "OrderTimers"
     order_hash: bytes
 
     def __call__(self) -> None:
-        """Have the engine check the order."""
-        self.engine.look_at_expiry(self.order_hash)
+        """Have the order looked at."""
+        self.timers.look(self.order_hash)
+
+
+class OrderTimers:
+    """Timers of one purpose, at most one for each order.
+
+    Args:
+        look: gets the hash of an order whose time has come; short and without waiting.
+    """
+
+    def __init__(self, scheduler: Scheduler, look: Callable[[bytes], None]) -> None:
+        self._scheduler = scheduler
+        self.look = look
+
+    def at(self, order_hash: bytes, at_ms: int) -> None:
+        """Look at an order at a time, Unix milliseconds, in place of the time set before."""
+        timer = OrderTimer(self, order_hash)
+        self._scheduler.at(at_ms, timer, timer)
+
+    def cancel(self, order_hash: bytes) -> None:
+        """Forget the timer of an order, if it has one."""
+        self._scheduler.cancel(OrderTimer(self, order_hash))
 
 
 class Footing(Struct, frozen=True):

@@ -34,7 +34,7 @@ from ..orders.boot import TakenUp
 from ..orders.followed_chain import FollowedChain
 from ..orders.live_rows import LiveRowsStatistics
 from ..orders.order_acts import OrderActs
-from ..orders.order_engines import ExpiryTimer, Footing
+from ..orders.order_engines import Footing, OrderTimers
 from ..orders.order_units import OTC
 from ..orders.scheduler import Scheduler
 from ..orders.step import OrderStep
@@ -49,16 +49,6 @@ from .live_orders import LiveOtc, OtcOrders
 from .projection import OtcProjection
 
 _LOOK_MS = 1_000
-
-
-class _PermitEnd(Struct, frozen=True, gc=False):
-    """The timer of an order's permit."""
-
-    engine: "OtcEngine"
-    order_hash: bytes
-
-    def __call__(self) -> None:
-        self.engine.look_at_permit(self.order_hash)
 
 
 class OtcChain(Struct, frozen=True):
@@ -110,7 +100,8 @@ class OtcEngine:
         wall_ms: Callable[[], int],
     ) -> None:
         self._leases = leases
-        self._scheduler = scheduler
+        self._expiries = OrderTimers(scheduler, self.look_at_expiry)
+        self._permit_ends = OrderTimers(scheduler, self.look_at_permit)
         self._wall_ms = wall_ms
         self._acts = OrderActs(self._tend_again)
         self.orders = orders
@@ -167,8 +158,8 @@ class OtcEngine:
         chain.funds.tend(live)
         chain.drafts.tend(live)
         if row.status not in LIVE or row.is_final:
-            self._scheduler.cancel(ExpiryTimer(self, row.order_hash))
-            self._scheduler.cancel(_PermitEnd(self, row.order_hash))
+            self._expiries.cancel(row.order_hash)
+            self._permit_ends.cancel(row.order_hash)
         else:
             if row.expires_s != NEVER_S:
                 self._expire_at(row, (row.expires_s + EXPIRY_GRACE_S) * 1_000)
@@ -195,8 +186,7 @@ class OtcEngine:
         """Look then; not where it is over already, or never will be while anybody waits."""
         deadline = deadline_of(permit)
         if deadline is not None and self._wall_ms() // 1_000 <= deadline <= JSON_INT_MAX:
-            end = _PermitEnd(self, order_hash)
-            self._scheduler.at((deadline + 1) * 1_000, end, end)
+            self._permit_ends.at(order_hash, (deadline + 1) * 1_000)
 
     def _tend_again(self, order_hash: bytes) -> None:
         live = self.orders.get(order_hash)
@@ -205,9 +195,7 @@ class OtcEngine:
 
     def _expire_at(self, row: OtcOrderRow, at_ms: int) -> None:
         """Look then whether an order expires; where that time has passed, soon."""
-        at_ms = max(at_ms, self._wall_ms() + _LOOK_MS)
-        expiry = ExpiryTimer(self, row.order_hash)
-        self._scheduler.at(at_ms, expiry, expiry)
+        self._expiries.at(row.order_hash, max(at_ms, self._wall_ms() + _LOOK_MS))
 
     async def _expire(self, order_hash: bytes) -> None:
         """It is too late; nothing happens while the chain is unread."""

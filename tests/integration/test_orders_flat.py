@@ -13,9 +13,8 @@ from bench.loop_passes import Spread
 from bench.waiting_orders import KINDS, TIMER, WHOLE, Engine, an_order, waited
 
 from cambist.engine.delta.settlement.funds_watch import FundsWatch
-from cambist.engine.orders.order_engines import ExpiryTimer
+from cambist.engine.orders.order_engines import OrderTimer
 from cambist.engine.orders.scheduler import Scheduler
-from cambist.engine.otc import engine as otc_engine
 from cambist.engine.otc import funds_watch as otc_funds
 from cambist.engine.otc.live_orders import LiveOtc
 from support.examples import IS_LONG
@@ -82,7 +81,7 @@ def test_the_collector_walks_nothing_of_orders_that_wait() -> None:
     assert len(gc.get_objects()) - before < 100
 
 
-@pytest.mark.parametrize("kind", [LiveOtc, ExpiryTimer, otc_engine._PermitEnd, otc_funds._FollowedOtc])
+@pytest.mark.parametrize("kind", [LiveOtc, OrderTimer, otc_funds._FollowedOtc])
 def test_nor_of_otc_orders(kind: type[msgspec.Struct]) -> None:
     assert kind.__struct_config__.gc is False
 
