@@ -6,7 +6,6 @@ is not known what became of it.
 """
 
 import os
-import time
 from decimal import Decimal
 from functools import partial
 
@@ -24,11 +23,12 @@ from ..chain.artifacts import known_errors
 from ..chain.nodes.rpc import RpcChain
 from ..client.allowing import Allowing
 from ..client.client import VenueClient
-from ..client.swap import Offer, SwapOutcome, Swapper, SwapStatus
+from ..client.outcome import SentOutcome, TradeVerdict
+from ..client.swap.swap_view import offer_table, outcome_json, outcome_lines
+from ..client.swap.swapping import Offer, Swapper
 from ..client.terms import TradedToken, Wish
 from ..client.tokens import find_token
-from ..client.view import offer_table, outcome_json, outcome_lines
-from .order.order_options import UNKNOWN, UnderWay, new_console, run
+from .order.order_options import EXIT, UnderWay, new_console, new_trader, run
 from .parameters import (
     API_KEY_HELP,
     RPC_HELP,
@@ -41,14 +41,6 @@ from .parameters import (
     raw_units,
 )
 from .sources import KEY_HELP, PASSWORD_HELP, agree, read_key
-
-REVERTED = 3
-_EXIT = {
-    SwapStatus.SWAPPED: 0,
-    SwapStatus.REHEARSED: 0,
-    SwapStatus.REVERTED: REVERTED,
-    SwapStatus.UNKNOWN: UNKNOWN,
-}
 
 
 class _SwapOptions(Struct, frozen=True, kw_only=True):
@@ -174,12 +166,7 @@ async def _swap(under_way: UnderWay, asked: _SwapOptions) -> int:
         src = await find_token(chain, listed, asked.sell, "SELL_TOKEN")
         dest = await find_token(chain, listed, asked.buy, "BUY_TOKEN")
         swapper = Swapper(
-            chain,
-            venue,
-            asked.key,
-            wall_s=lambda: int(time.time()),
-            tell=partial(console.print, style="dim"),
-            allowing=asked.allowing,
+            new_trader(chain, asked.key, partial(console.print, style="dim"), asked.allowing), venue
         )
         offer = await swapper.offer(_wish(asked, src, dest), asked.router)
         symbols = {token.address.lower(): token.symbol for token in listed.tokens}
@@ -199,7 +186,7 @@ async def _swap(under_way: UnderWay, asked: _SwapOptions) -> int:
             )
             outcome = await swapper.perform(offer)
     _report(asked, offer, outcome)
-    return 0 if outcome is None else _EXIT[outcome.status]
+    return 0 if outcome is None else EXIT[outcome.verdict]
 
 
 def _wish(asked: _SwapOptions, src: TradedToken, dest: TradedToken) -> Wish:
@@ -221,10 +208,10 @@ def _wish(asked: _SwapOptions, src: TradedToken, dest: TradedToken) -> Wish:
     )
 
 
-def _report(asked: _SwapOptions, offer: Offer, outcome: SwapOutcome | None) -> None:
+def _report(asked: _SwapOptions, offer: Offer, outcome: SentOutcome | None) -> None:
     """The result, on standard output."""
     if outcome is None:
-        outcome = SwapOutcome(status=SwapStatus.REHEARSED, step="price")
+        outcome = SentOutcome(verdict=TradeVerdict.REHEARSED, step="price")
     if asked.is_json:
         click.echo(encode(outcome_json(outcome, offer)).decode())
         return

@@ -6,6 +6,8 @@ An insufficient allowance is set to zero first where the token insists on that.
 from collections.abc import Callable
 from enum import Enum
 
+from msgspec import Struct
+
 from ...codecs.contracts.calldata import approve
 from ...config import limits
 from ...config.errors import ChainError, Reverted
@@ -29,6 +31,21 @@ class Allowing(Enum):
     PERMIT = "sign a permit"
 
 
+class MissingAllowance(Struct, frozen=True):
+    """An allowance that a trade needs and a spender does not have.
+
+    Attributes:
+        token, spender: 20 bytes each.
+        amount: raw units that the trade takes.
+        allowed: raw units that the spender may take already.
+    """
+
+    token: bytes
+    spender: bytes
+    amount: int
+    allowed: int
+
+
 async def held(chain: Chain, token: TradedToken, owner: bytes, spender: bytes) -> tuple[int, int]:
     """(balance, allowance), in raw units; the native token needs no allowance.
 
@@ -46,49 +63,41 @@ async def held(chain: Chain, token: TradedToken, owner: bytes, spender: bytes) -
 async def approve_spender(
     chain: Chain,
     key: PolicedRelayKey,
-    token: bytes,
-    spender: bytes,
+    missing: MissingAllowance,
     *,
-    amount: int,
-    allowance: int,
     any_amount: bool,
     tell: Callable[[str], None],
 ) -> None:
-    """Let `spender` take `amount` of the key's tokens, or any amount.
-
-    Args:
-        allowance: what it may take already.
+    """Let the spender take the missing amount of the key's tokens, or any amount.
 
     Raises:
-        StepFailedError: the approval failed on chain, or it is not known what became of it.
-        ChainError: the token refuses it.
+        StepFailedError: the approval failed on chain, or its end is not known.
+        ChainError: the token refuses the approval.
     """
 
     def approval(value: int) -> EthCall:
-        return EthCall(token, approve(spender, value), key.address)
+        return EthCall(missing.token, approve(missing.spender, value), key.address)
 
-    wanted = approval(limits.UINT256_MAX if any_amount else amount)
+    wanted = approval(limits.UINT256_MAX if any_amount else missing.amount)
     try:
         await _accepted(chain, wanted)
     except Reverted:
-        if not allowance:
+        if not missing.allowed:
             raise
         await first_step(chain, key, "approval", approval(0), tell)
         await _accepted(chain, wanted)
     await first_step(chain, key, "approval", wanted, tell)
 
 
-async def signed_permit(
-    chain: Chain, key: SigningKey, token: bytes, spender: bytes, amount: int, deadline: int
-) -> bytes:
-    """224 bytes: `spender` may take `amount` of the key's tokens, once shown, until the deadline.
+async def signed_permit(chain: Chain, key: SigningKey, missing: MissingAllowance, deadline: int) -> bytes:
+    """224 bytes: the spender may take the missing amount, once it is shown them, until the deadline.
 
     Raises:
         ChainError: the token has no EIP-2612 permits, or of a domain that cannot be told.
     """
-    answers = await chain.call_many(permit_questions(token, key.address))
-    basis = permit_basis(answers, chain.chain_id, token)
-    return sign_permit(basis, key, spender, amount, deadline)
+    answers = await chain.call_many(permit_questions(missing.token, key.address))
+    basis = permit_basis(answers, chain.chain_id, missing.token)
+    return sign_permit(basis, key, missing.spender, missing.amount, deadline)
 
 
 async def _accepted(chain: Chain, approval: EthCall) -> None:

@@ -21,11 +21,10 @@ from ...codecs.amounts import parse_amount
 from ...codecs.contracts.router_calldata import RouterSwap
 from ...codecs.contracts.router_decoding import decode_swap
 from ...codecs.messages.market_messages import PriceRoute, TransactionEnvelope
-from ...codecs.messages.resource_messages import ContractsDocument
 from ...codecs.messages.vocabulary import Side
 from ...codecs.trading_token import parse_trading_token
 from ...config import limits
-from ...config.errors import InvalidInput, RequestError, UnsafeTransaction, VenueError
+from ...config.errors import InvalidInput, RequestError, UnsafeTransaction
 from ...crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
 from ...crypto.hexadecimal import parse_hex
 from .terms import Terms, Wish, quoted_of
@@ -34,33 +33,6 @@ _FEE_MASK = 0xFF  # of partnerAndFee
 _TAKES_SURPLUS = 1 << 8
 
 ComparedMember = tuple[str, object, object]  # member, expected, got
-
-
-def router_of(contracts: ContractsDocument, chain_id: int, pinned: bytes | None) -> bytes:
-    """The Router that the venue names for a chain; see `named_contract`."""
-    entry = contracts.chains.get(str(chain_id))
-    told = None if entry is None else entry.router
-    return named_contract(told, "augustusV6_2", f"Market router on chain {chain_id}", pinned)
-
-
-def named_contract(told: str | None, member: str, what: str, pinned: bytes | None) -> bytes:
-    """A contract that the venue names.
-
-    Args:
-        told: its address, as contracts.json has it in `member`.
-        what: for the error where there is none.
-        pinned: the one that the trader insists on.
-
-    Raises:
-        VenueError: it names none.
-        UnsafeTransaction: it is not the pinned one.
-    """
-    if told is None:
-        raise VenueError(f"the venue has no {what}")
-    address = told_address(told, f"contracts.json {member}")
-    if pinned is not None:
-        hold([(f"contracts.json {member}", to_checksum(pinned), to_checksum(address))])
-    return address
 
 
 def check_route(route: PriceRoute, wish: Wish, router: bytes) -> None:

@@ -104,17 +104,24 @@ async def send_and_follow(chain: Chain, transaction: SignedTransaction) -> Recei
 
 
 async def first_step(
-    chain: Chain, key: PolicedRelayKey, step: str, call: EthCall, tell: Callable[[str], None]
+    chain: Chain,
+    key: PolicedRelayKey,
+    step: str,
+    call: EthCall,
+    tell: Callable[[str], None],
+    *,
+    gas: int = 0,
 ) -> Receipt:
-    """A transaction that has to be mined before the trade can go on.
+    """A transaction of a trade, sent and mined.
 
     Args:
-        tell: is told the hash before anything is waited for.
+        tell: receives the hash before the wait begins.
+        gas: units that it may use; 0 estimates them.
 
     Raises:
-        StepFailedError: it reverted, or it is not known what became of it.
+        StepFailedError: the transaction reverted, or its end is not known.
     """
-    transaction = await signed(chain, key, call, await gas_needed(chain, call))
+    transaction = await signed(chain, key, call, gas or await gas_needed(chain, call))
     tell(f"sending the {step} 0x{transaction.tx_hash.hex()}")
     receipt = await send_and_follow(chain, transaction)
     if receipt is None:

@@ -20,6 +20,8 @@ from ...config import limits
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
 
+_PRICE_DIGITS_MAX = 90  # a price of less is none
+
 
 class TradedToken(Struct, frozen=True):
     """One token of a swap.
@@ -46,6 +48,18 @@ class TradedToken(Struct, frozen=True):
 def amount_text(amount: int, token: TradedToken) -> str:
     """In whole tokens, with the symbol."""
     return f"{format_units(amount, token.decimals)} {token.symbol}"
+
+
+def price_text(src: TradedToken, dest: TradedToken, src_amount: int, dest_amount: int) -> str:
+    """Of one source token, in destination tokens, rounded down: to eight digits after the point, or to eight
+    significant ones of a price below that."""
+    ones = src_amount * 10**dest.decimals
+    whole = dest_amount * 10**src.decimals
+    digits = 8
+    while digits < _PRICE_DIGITS_MAX and 0 < whole * 10**digits < ones * 10**7:
+        digits += 1
+    scaled = whole * 10**digits // ones
+    return f"1 {src.symbol} = {format_units(scaled, digits)} {dest.symbol}"
 
 
 class Wish(Struct, frozen=True, kw_only=True):

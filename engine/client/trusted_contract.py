@@ -1,43 +1,118 @@
-"""What has to be so before anything is signed for a contract: its code is this release's, and it tells its
-signing domain.
+"""The contract that a venue names, believed only once its code is this release's and it tells its signing
+domain.
 
-A venue names contracts and is not believed. Whoever pins an address by an option vouches for its code.
+An option that pins an address vouches for the code there.
 
 Source: EIP-712; contracts/lib/Eip712.sol.
 """
 
+from msgspec import Struct
+
 from ...codecs.contracts.abi import WORD_BYTES, selector
-from ...config.errors import ChainError, Reverted, VenueError
+from ...config.errors import ChainError, ConfigError, Reverted, VenueError
 from ...crypto.addresses import to_checksum
+from ...crypto.eip712 import signing_digest
 from ..chain.deploy.verification import is_code_of
 from ..chain.port import Chain, EthCall
+from .client import VenueClient
+from .safety import hold, told_address
 
 _DOMAIN_SEPARATOR = selector("DOMAIN_SEPARATOR()")
 
 
-async def trusted_separator(
-    chain: Chain, artifact: str, contract: bytes, option: str, *, is_pinned: bool
+class TradingContract(Struct, frozen=True):
+    """A contract of this release that a trade calls or is signed for.
+
+    Attributes:
+        artifact: whose code the contract has.
+        entry: its field of a chain's entry in contracts.json; member: the same as the wire spells it.
+        option: the option that pins its address.
+        name: for errors.
+    """
+
+    artifact: str
+    entry: str
+    member: str
+    option: str
+    name: str
+
+
+ROUTER = TradingContract("Router", "router", "augustusV6_2", "--router", "Market router")
+DELTA = TradingContract("Delta", "delta", "delta", "--delta", "Delta contract")
+RFQ = TradingContract("Rfq", "rfq", "augustusRFQ", "--rfq", "RFQ contract")
+
+
+class SigningContract(Struct, frozen=True):
+    """The contract that orders are signed for.
+
+    Attributes:
+        address: 20 bytes.
+        separator: 32 bytes: of its signing domain, as the contract tells it.
+    """
+
+    chain_id: int
+    address: bytes
+    separator: bytes
+
+    def digest(self, struct_hash: bytes) -> bytes:
+        """The 32 bytes that are signed for a struct of this hash."""
+        return signing_digest(self.separator, struct_hash)
+
+
+async def trusted_address(
+    chain: Chain, venue: VenueClient | None, contract: TradingContract, pinned: bytes | None
 ) -> bytes:
-    """The separator of a contract's signing domain, as it tells it, once the contract is trusted: 32 bytes.
+    """The contract's address, 20 bytes, once its code is this release's.
 
     Args:
-        artifact: whose code it has to have.
-        option: pins an address, for the error.
-        is_pinned: it was; then its code is not looked at.
+        venue: names the contract; without a venue the address has to be pinned.
+        pinned: the address that the trader insists on, whatever its code.
 
     Raises:
-        VenueError: other code stands there.
-        ChainError: it does not tell its domain.
+        VenueError: the venue names no such contract, or one of other code.
+        UnsafeTransaction: the venue names another contract than the pinned one.
+        ConfigError: neither the venue nor an option names the contract.
     """
-    if not is_pinned and not is_code_of(artifact, await chain.code(contract)):
+    if venue is not None:
+        address = await _named(chain, venue, contract, pinned)
+    elif pinned is not None:
+        address = pinned
+    else:
+        raise ConfigError(contract.option, "is needed where there is no --venue")
+    if pinned is None and not is_code_of(contract.artifact, await chain.code(address)):
         raise VenueError(
-            f"the code at {to_checksum(contract)} on chain {chain.chain_id} is not that of this release's "
-            f"{artifact}: {option} pins an address that you trust"
+            f"the code at {to_checksum(address)} on chain {chain.chain_id} is not that of this release's "
+            f"{contract.artifact}: {contract.option} pins an address that you trust"
         )
+    return address
+
+
+async def signing_contract(
+    chain: Chain, venue: VenueClient | None, contract: TradingContract, pinned: bytes | None
+) -> SigningContract:
+    """The contract as `trusted_address` finds it, with its signing domain.
+
+    Raises:
+        VenueError, UnsafeTransaction, ConfigError: as `trusted_address`.
+        ChainError: the contract does not tell its domain.
+    """
+    address = await trusted_address(chain, venue, contract, pinned)
     try:
-        separator = await chain.call(EthCall(contract, _DOMAIN_SEPARATOR))
+        separator = await chain.call(EthCall(address, _DOMAIN_SEPARATOR))
     except Reverted:
         separator = b""
     if len(separator) != WORD_BYTES:
-        raise ChainError(f"{to_checksum(contract)} does not tell its signing domain: DOMAIN_SEPARATOR()")
-    return separator
+        raise ChainError(f"{to_checksum(address)} does not tell its signing domain: DOMAIN_SEPARATOR()")
+    return SigningContract(chain.chain_id, address, separator)
+
+
+async def _named(chain: Chain, venue: VenueClient, contract: TradingContract, pinned: bytes | None) -> bytes:
+    entry = (await venue.contracts()).chains.get(str(chain.chain_id))
+    text: str | None = None if entry is None else getattr(entry, contract.entry)
+    if text is None:
+        raise VenueError(f"the venue has no {contract.name} on chain {chain.chain_id}")
+    member = f"contracts.json {contract.member}"
+    address = told_address(text, member)
+    if pinned is not None:
+        hold([(member, to_checksum(pinned), to_checksum(address))])
+    return address

@@ -20,8 +20,8 @@ from cambist.engine.client.events import EventsWanted, OrderEvents
 from cambist.engine.client.order.order_cancelling import cancel, follow_all
 from cambist.engine.client.order.order_following import SettledOnChain
 from cambist.engine.client.order.order_listing import OrdersWanted, pages
-from cambist.engine.client.order.order_placing import delta_contract
 from cambist.engine.client.schedule import Schedule
+from cambist.engine.client.trusted_contract import DELTA, signing_contract
 from cambist.feeds.books.book import build_book
 from cambist.feeds.books.pair_index import LiveBook
 from support.chain.world import ONE, USDC, World
@@ -85,7 +85,7 @@ async def test_a_resting_limit_order_is_cancelled_and_its_nonce_is_not_used(trad
     assert placed.record is not None, placed.fault
     await trading.story.becomes({"id": placed.record.id}, "ACTIVE")
     world = trader.world
-    contract = await delta_contract(world.chain, trader.client, CHAIN_ID, None)
+    contract = await signing_contract(world.chain, trader.client, DELTA, None)
     followers = await cancel(trader.client, world.user, contract, [placed.record.id], trader.told.append)
     await follow_all(followers, 20)
     assert [follower.record.status for follower in followers if follower.record] == [OrderStatus.CANCELLED]

@@ -10,7 +10,7 @@ from cambist.config.errors import UnsafeTransaction, VenueError
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.client.order.order_cancelling import cancel, follow_all
 from cambist.engine.client.order.order_following import OrderFollower
-from cambist.engine.client.order.order_placing import delta_contract
+from cambist.engine.client.trusted_contract import DELTA, signing_contract
 from support.chain.world import USDC, World
 from support.client.order_trader import PAUSES, OrderTrader, an_order_trader
 from support.client.scripted_orders import OrderLies
@@ -42,7 +42,7 @@ async def two_orders(trader: OrderTrader) -> list[str]:
 
 async def cancelled(trader: OrderTrader, names: list[str]) -> list[OrderFollower]:
     world = trader.world
-    contract = await delta_contract(world.chain, trader.client, world.chain.chain_id, None)
+    contract = await signing_contract(world.chain, trader.client, DELTA, None)
     followers = await cancel(trader.client, world.user, contract, names, trader.told.append)
     await follow_all(followers, 30)
     return followers
@@ -62,7 +62,7 @@ async def test_a_fill_in_flight_that_wins_is_told(trader: OrderTrader) -> None:
     _, placed = await trader.place()
     assert placed.record is not None
     world = trader.world
-    contract = await delta_contract(world.chain, trader.client, world.chain.chain_id, None)
+    contract = await signing_contract(world.chain, trader.client, DELTA, None)
     (follower,) = await cancel(
         trader.client, world.user, contract, [f"0x{placed.order_hash.hex()}"], trader.told.append
     )
@@ -75,7 +75,7 @@ async def test_a_fill_in_flight_that_wins_is_told(trader: OrderTrader) -> None:
 async def test_nobody_elses_order_is_cancelled(trader: OrderTrader) -> None:
     ids = await two_orders(trader)
     world = trader.world
-    contract = await delta_contract(world.chain, trader.client, world.chain.chain_id, None)
+    contract = await signing_contract(world.chain, trader.client, DELTA, None)
     with pytest.raises(VenueError, match=f"order {ids[0]} is {to_checksum(world.user.address)}'s"):
         await cancel(trader.client, world.stranger, contract, ids[:1], trader.told.append)
     assert trader.venue.cancellations == []

@@ -85,14 +85,14 @@ async def test_any_amount_is_approved_only_when_asked_for_and_then_once(trader: 
     await trader.settled(allowing=Allowing.MOST)
     assert await trader.venue.allowed(trader.world.weth, trader.world.user.address) >= MOST - ONE
     offer, _ = await trader.place()
-    assert not offer.must_allow
+    assert not offer.missing
     assert len([line for line in trader.told if "approval" in line]) == 1
 
 
 async def test_native_tokens_are_deposited_for_the_order_that_was_checked(trader: OrderTrader) -> None:
     offer, placed = await trader.place(trader.wish(src=ETH))
     assert offer.must_deposit
-    assert not offer.must_allow
+    assert not offer.missing
     assert await trader.deposited() == ONE
     assert placed.record is not None
     follower = OrderFollower(trader.client, placed.record.id, trader.told.append)
@@ -206,11 +206,12 @@ async def test_a_refused_submission_leaves_a_deposit_that_comes_back(
     assert "`cambist order withdraw` takes it back" in caught.value.detail
     assert await trader.deposited() == ONE
     everything = Withdrawal(None, world.user.address)
-    receipt, amount = await take_back(world.chain, world.user, offer.contract, everything, trader.told.append)
+    account = trader.account()
+    receipt, amount = await take_back(account, offer.contract, everything)
     assert (receipt.succeeded, amount) == (True, ONE)
     assert await trader.deposited() == 0
     with pytest.raises(ChainError, match="has deposited 0 wei"):
-        await take_back(world.chain, world.user, offer.contract, everything, trader.told.append)
+        await take_back(account, offer.contract, everything)
 
 
 @pytest.mark.one_chain

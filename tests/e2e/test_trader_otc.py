@@ -23,21 +23,23 @@ from cambist.engine.client.allowing import Allowing
 from cambist.engine.client.client import VenueClient
 from cambist.engine.client.events import OrderEvents, OtcEventsWanted
 from cambist.engine.client.otc.otc_cancelling import Ending, cancel_otc
-from cambist.engine.client.otc.otc_filling import FillOutcome, FillVerdict, OtcFiller
+from cambist.engine.client.otc.otc_filling import OtcFiller
 from cambist.engine.client.otc.otc_following import OtcFollower, disproof
 from cambist.engine.client.otc.otc_listing import OtcWanted, otc_pages
-from cambist.engine.client.otc.otc_posting import OtcPoster, Posted, rfq_contract
+from cambist.engine.client.otc.otc_posting import OtcPoster, Posted
 from cambist.engine.client.otc.otc_safety import check_asked
 from cambist.engine.client.otc.otc_terms import (
     OtcWish,
-    RfqContract,
     SignedOtc,
     body_of,
     part_given,
     part_received,
     rest_of,
 )
+from cambist.engine.client.outcome import SentOutcome, TradeVerdict
 from cambist.engine.client.terms import TradedToken
+from cambist.engine.client.trader import Trader
+from cambist.engine.client.trusted_contract import RFQ, SigningContract, signing_contract
 from support.chain.world import HOUR_S, NOBODY, ONE, USDC, World
 from support.contracts.rfq_stories import a_wallet
 from support.delta.delta_stories import DeltaStory, a_delta_story
@@ -51,7 +53,7 @@ class Bilateral(Struct):
 
     story: DeltaStory
     client: VenueClient
-    contract: RfqContract
+    contract: SigningContract
     told: list[str]
     nonces: list[int]
 
@@ -90,13 +92,15 @@ class Bilateral(Struct):
         """An order that the venue has."""
         self.nonces.append(len(self.nonces))
         poster = OtcPoster(
-            self.world.chain,
+            Trader(
+                chain=self.world.chain,
+                key=maker or self.world.maker,
+                wall_s=lambda: 0,
+                random32=partial(keccak256, bytes([self.nonces[-1]])),
+                tell=self.told.append,
+                allowing=allowing,
+            ),
             self.client,
-            maker or self.world.maker,
-            wall_s=lambda: 0,
-            random32=partial(keccak256, bytes([self.nonces[-1]])),
-            tell=self.told.append,
-            allowing=allowing,
         )
         posted: Posted = await poster.post(await poster.offer(wish or self.wish(maker)))
         assert posted.stored is not None, posted.fault
@@ -104,17 +108,19 @@ class Bilateral(Struct):
 
     def filler(self, taker: SigningKey | None = None, allowing: Allowing = Allowing.EXACT) -> OtcFiller:
         return OtcFiller(
-            self.world.chain,
-            taker or self.world.user,
+            Trader(
+                chain=self.world.chain,
+                key=taker or self.world.user,
+                wall_s=lambda: 0,
+                tell=self.told.append,
+                allowing=allowing,
+            ),
             self.contract,
-            wall_s=lambda: 0,
-            tell=self.told.append,
-            allowing=allowing,
         )
 
     async def fill(
         self, signed: SignedOtc, *, amount: int = 0, receive: int = 0, taker: SigningKey | None = None
-    ) -> FillOutcome:
+    ) -> SentOutcome:
         """All that is left, or a part."""
         filler = self.filler(taker)
         standing = await filler.standing(signed)
@@ -150,7 +156,7 @@ async def bilateral(world: World, tmp_path: Path) -> AsyncIterator[Bilateral]:
         a_delta_story(world, tmp_path) as story,
         VenueClient.open(story.web.url) as client,
     ):
-        contract = await rfq_contract(world.chain, client, world.chain.chain_id, None)
+        contract = await signing_contract(world.chain, client, RFQ, None)
         assert contract.address == world.at.rfq
         yield Bilateral(story, client, contract, [], [])
 
@@ -163,11 +169,11 @@ async def test_a_named_taker_fills_in_parts_to_the_end(bilateral: Bilateral) -> 
     assert stored.swappable_balance == str(2_500 * USDC)
     before = await world.balance(world.usdc, world.user)
     first = await bilateral.fill(signed, amount=ONE // 4)
-    assert (first.verdict, first.received, first.remarks) == (FillVerdict.FILLED, 625 * USDC, ())
+    assert (first.verdict, first.received, first.remarks) == (TradeVerdict.FILLED, 625 * USDC, ())
     stored = await bilateral.becomes(signed, OtcState.PENDING, 1_875 * USDC)
     assert stored.transaction_hash == to_hex(first.tx_hash)
     second = await bilateral.fill(signed, receive=1_000 * USDC)
-    assert (second.given, second.received) == (4 * ONE // 10, 1_000 * USDC)
+    assert (second.spent, second.received) == (4 * ONE // 10, 1_000 * USDC)
     await bilateral.becomes(signed, OtcState.PENDING, 875 * USDC)
     last = await bilateral.fill(signed)
     assert last.received == 875 * USDC
@@ -190,7 +196,7 @@ async def test_a_stranger_is_refused_and_an_open_order_is_anyones(bilateral: Bil
     anyones, stored = await bilateral.post(bilateral.wish(taker=NOBODY, life_s=0))
     assert (stored.type, stored.expiry) == (OtcType.LIMIT, 0)
     filled = await bilateral.fill(anyones, taker=world.stranger)
-    assert (filled.verdict, filled.received) == (FillVerdict.FILLED, 2_500 * USDC)
+    assert (filled.verdict, filled.received) == (TradeVerdict.FILLED, 2_500 * USDC)
     await bilateral.becomes(anyones, OtcState.FULFILLED)
 
 
@@ -209,7 +215,8 @@ async def test_an_order_expires_at_the_venue_and_on_chain(bilateral: Bilateral) 
 async def test_one_and_many_are_cancelled_by_their_maker(bilateral: Bilateral) -> None:
     world = bilateral.world
     orders = [(await bilateral.post())[0] for _ in range(4)]
-    cancel = partial(cancel_otc, world.chain, world.maker, bilateral.contract, tell=bilateral.told.append)
+    maker = Trader(chain=world.chain, key=world.maker, wall_s=lambda: 0, tell=bilateral.told.append)
+    cancel = partial(cancel_otc, maker, bilateral.contract)
     one = await cancel({orders[0].order_hash: orders[0].order})
     assert one.receipt is not None
     stored = await bilateral.becomes(orders[0], OtcState.CANCELLED)
@@ -232,7 +239,7 @@ async def test_what_the_balance_does_not_cover_is_suspended_and_back(bilateral: 
     await world.mint(world.usdc, world.partner, 1_500 * USDC)
     stored = await bilateral.becomes(signed, OtcState.PENDING)
     assert stored.swappable_balance == str(2_500 * USDC)
-    assert (await bilateral.fill(signed)).verdict is FillVerdict.FILLED
+    assert (await bilateral.fill(signed)).verdict is TradeVerdict.FILLED
 
 
 async def test_a_permit_of_the_makers_stands_for_its_approval(bilateral: Bilateral) -> None:

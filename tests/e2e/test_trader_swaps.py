@@ -16,9 +16,11 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import Chain, EthCall
 from cambist.engine.client.allowing import Allowing
 from cambist.engine.client.client import VenueClient
-from cambist.engine.client.swap import Offer, SwapOutcome, Swapper, SwapStatus, swapped_outcome
+from cambist.engine.client.outcome import SentOutcome, TradeVerdict
+from cambist.engine.client.swap.swap_view import offer_table
+from cambist.engine.client.swap.swapping import Offer, Swapper, swapped_outcome
 from cambist.engine.client.terms import TradedToken, Wish
-from cambist.engine.client.view import offer_table
+from cambist.engine.client.trader import Trader as Account
 from support.chain.world import MOST, NATIVE, ONE, USDC, World, person
 from support.client.scripted_venue import Lies, ScriptedVenue, scripted_venue
 
@@ -50,12 +52,14 @@ class Trader:
 
     def swapper(self, allowing: Allowing = Allowing.EXACT, key: SigningKey | None = None) -> Swapper:
         return Swapper(
-            self.chain,
+            Account(
+                chain=self.chain,
+                key=key or self.world.user,
+                wall_s=lambda: 0,
+                tell=self.told.append,
+                allowing=allowing,
+            ),
             self.client,
-            key or self.world.user,
-            wall_s=lambda: 0,
-            tell=self.told.append,
-            allowing=allowing,
         )
 
     def wish(self, **changed: Any) -> Wish:
@@ -75,7 +79,7 @@ class Trader:
 
     async def swap(
         self, wish: Wish | None = None, allowing: Allowing = Allowing.EXACT, pinned: bytes | None = None
-    ) -> tuple[Offer, SwapOutcome]:
+    ) -> tuple[Offer, SentOutcome]:
         swapper = self.swapper(allowing)
         offer = await swapper.offer(wish or self.wish(), pinned)
         return offer, await swapper.perform(offer)
@@ -98,7 +102,7 @@ async def trader(venue: ScriptedVenue) -> AsyncIterator[Trader]:
 
 async def test_a_sale_approves_exactly_what_is_sold_and_brings_what_was_quoted(trader: Trader) -> None:
     offer, outcome = await trader.swap()
-    assert outcome.status is SwapStatus.SWAPPED
+    assert outcome.verdict is TradeVerdict.SWAPPED
     assert (outcome.spent, outcome.received) == (ONE, 2_500 * USDC)
     assert offer.limit == 2_500 * USDC * 9_950 // 10_000
     assert await trader.has(trader.world.usdc) == 12_500 * USDC
@@ -121,7 +125,7 @@ async def test_a_purchase_spends_what_was_quoted_and_no_allowance_is_left(trader
 async def test_native_tokens_are_sold_without_an_approval(trader: Trader) -> None:
     before = await trader.has(NATIVE)
     offer, outcome = await trader.swap(trader.wish(src=ETH))
-    assert not offer.must_allow
+    assert not offer.missing
     assert outcome.received == 2_500 * USDC
     assert await trader.has(NATIVE) == before - ONE - outcome.gas * outcome.gas_price_wei
     assert not [line for line in trader.told if "approval" in line]
@@ -138,7 +142,7 @@ async def test_native_tokens_are_bought(trader: Trader) -> None:
 async def test_a_permit_takes_the_place_of_an_approval(trader: Trader) -> None:
     wish = trader.wish(src=trader.usdc, dest=trader.weth, amount=2_500 * USDC)
     _, outcome = await trader.swap(wish, Allowing.PERMIT)
-    assert outcome.status is SwapStatus.SWAPPED
+    assert outcome.verdict is TradeVerdict.SWAPPED
     assert outcome.received == ONE
     assert not [line for line in trader.told if "approval" in line]
     assert await trader.allowed(trader.world.usdc) == 0
@@ -155,7 +159,7 @@ async def test_any_amount_is_approved_only_when_asked_for_and_then_once(trader: 
     assert await trader.allowed(trader.world.weth) >= MOST - ONE
     trader.told.clear()
     offer, _ = await trader.swap()
-    assert not offer.must_allow
+    assert not offer.missing
     assert not [line for line in trader.told if "approval" in line]
 
 
@@ -199,7 +203,7 @@ async def test_what_reverts_in_its_block_is_told_with_the_reason(trader: Trader)
     meddling: Any = Meddling(world, maker_pays_out)
     trader = Trader(trader.venue, trader.client, meddling)
     _, outcome = await trader.swap()
-    assert outcome.status is SwapStatus.REVERTED
+    assert outcome.verdict is TradeVerdict.REVERTED
     assert outcome.step == "swap"
     assert "StepFailed" in outcome.reason
     assert await trader.has(world.weth) == 10 * ONE
@@ -235,7 +239,7 @@ async def test_a_token_that_insists_on_zero_first_gets_two_approvals(trader: Tra
     insisting: Any = Insisting(world)
     trader = Trader(trader.venue, trader.client, insisting)
     _, outcome = await trader.swap()
-    assert outcome.status is SwapStatus.SWAPPED
+    assert outcome.verdict is TradeVerdict.SWAPPED
     assert len([line for line in trader.told if line.startswith("sending the approval")]) == 2
 
 
@@ -262,7 +266,7 @@ async def test_what_was_mined_without_the_routers_event_is_not_called_a_swap(tra
     world = trader.world
     receipt = await world.send(world.user, world.weth, approve(THIEF, 0))
     outcome = swapped_outcome(receipt, world.at.router, world.user.address)
-    assert (outcome.status, outcome.tx_hash) == (SwapStatus.UNKNOWN, receipt.tx_hash)
+    assert (outcome.verdict, outcome.tx_hash) == (TradeVerdict.UNKNOWN, receipt.tx_hash)
     assert "without the Router's event" in outcome.reason
 
 
@@ -275,7 +279,7 @@ async def test_too_little_to_sell_is_said_before_anything_is_sent(trader: Trader
 async def test_a_price_that_moves_beyond_the_slippage_is_not_signed(
     trader: Trader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.client.swap.ROUTE_AGED_S", 0)
+    monkeypatch.setattr("cambist.engine.client.swap.swapping.ROUTE_AGED_S", 0)
     swapper = trader.swapper()
     offer = await swapper.offer(trader.wish())
     trader.venue.price = 2_400 * USDC
@@ -301,7 +305,7 @@ async def test_a_rehearsal_sends_nothing(trader: Trader) -> None:
     assert await swapper.rehearse(await swapper.offer(trader.wish())) is None
     outcome = await swapper.rehearse(await swapper.offer(trader.wish(src=ETH)))
     assert outcome is not None
-    assert (outcome.status, outcome.received) == (SwapStatus.REHEARSED, 2_500 * USDC)
+    assert (outcome.verdict, outcome.received) == (TradeVerdict.REHEARSED, 2_500 * USDC)
     assert await trader.world.chain.nonce(trader.world.user.address) == before
 
 
@@ -320,7 +324,7 @@ async def test_a_router_of_other_code_is_used_only_when_it_is_pinned(trader: Tra
         await trader.swap(pinned=trader.world.at.router)
     trader.venue.lies = Lies()
     _, outcome = await trader.swap(pinned=trader.world.at.router)
-    assert outcome.status is SwapStatus.SWAPPED
+    assert outcome.verdict is TradeVerdict.SWAPPED
 
 
 # --- A malicious venue ------------------------------------------------------------------------------------

@@ -144,7 +144,7 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/client/otc/otc_following.py",
         "engine/client/sending.py",
         "engine/client/submitting.py",
-        "engine/client/swap.py",
+        "engine/client/swap/swapping.py",
         "engine/market/transaction.py",
         "engine/routing/gas_watch.py",
         "engine/routing/makers.py",

@@ -32,9 +32,10 @@ from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...client.order.order_cancelling import cancel, follow_all
 from ...client.order.order_following import MEANS, TERMINAL
-from ...client.order.order_placing import Withdrawal, delta_contract, take_back
+from ...client.order.order_placing import Withdrawal, take_back
 from ...client.sending import StepFailedError
 from ...client.tokens import NATIVE_DECIMALS
+from ...client.trusted_contract import DELTA, signing_contract
 from ..parameters import (
     checked_node,
 )
@@ -49,6 +50,7 @@ from .order_options import (
     VenueOptions,
     is_native,
     new_console,
+    new_trader,
     order_name,
     run,
     signing_options,
@@ -138,7 +140,7 @@ async def _cancel(
 ) -> int:
     tell = partial(new_console().print, style="dim")
     async with RpcChain.open(chain_id, node, known_errors()) as chain, place.open() as venue:
-        contract = await delta_contract(chain, venue, chain_id, delta)
+        contract = await signing_contract(chain, venue, DELTA, delta)
         under_way.hint = f"`cambist order watch ID --venue {place.url}` says whether it is cancelled"
         followers = await cancel(venue, key, contract, names, tell)
         try:
@@ -160,10 +162,10 @@ async def _withdraw(
 ) -> int:
     tell = partial(new_console().print, style="dim")
     async with RpcChain.open(chain_id, node, known_errors()) as chain, place.open() as venue:
-        contract = await delta_contract(chain, venue, chain_id, delta)
+        contract = await signing_contract(chain, venue, DELTA, delta)
         under_way.hint = "a withdrawal that was sent may be mined all the same; ask again for what is left"
         try:
-            receipt, amount = await take_back(chain, key, contract, withdrawal, tell)
+            receipt, amount = await take_back(new_trader(chain, key, tell), contract, withdrawal)
         except StepFailedError as failed:
             click.echo(f"Error: {failed}", err=True)
             return ENDED if failed.receipt else UNKNOWN

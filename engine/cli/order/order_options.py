@@ -3,6 +3,7 @@
 import math
 import os
 import sys
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import wraps
@@ -21,18 +22,22 @@ from ....config.errors import ConfigError, InvalidInput, VenueError
 from ....config.secret import Secret, read_secret
 from ....config.timeouts import TRADER_WATCH_S
 from ....crypto.hexadecimal import parse_hex, to_hex
+from ....crypto.secp256k1 import SigningKey
 from ...chain.nodes.rpc import RpcChain
+from ...chain.port import Chain
+from ...client.allowing import Allowing
 from ...client.client import VenueClient
 from ...client.order.order_following import TERMINAL, SettledOnChain, Subject, proven
 from ...client.order.order_placing import OrderOffer
 from ...client.order.order_view import (
+    DeltaOutcome,
     OfferTokens,
-    OrderOutcome,
-    OrderVerdict,
     order_json,
     order_lines,
     outcome_of,
 )
+from ...client.outcome import TradeVerdict
+from ...client.trader import Trader
 from ...process.interrupts import until_interrupted
 from ..parameters import (
     API_KEY_HELP,
@@ -47,14 +52,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 ENDED, UNKNOWN = 3, 4
-_EXIT = {
-    OrderVerdict.SETTLED: 0,
-    OrderVerdict.PLACED: 0,
-    OrderVerdict.REHEARSED: 0,
-    OrderVerdict.ENDED: ENDED,
-    OrderVerdict.REVERTED: ENDED,
-    OrderVerdict.UNKNOWN: UNKNOWN,
+EXIT = dict.fromkeys(TradeVerdict, 0) | {
+    TradeVerdict.ENDED: ENDED,
+    TradeVerdict.REVERTED: ENDED,
+    TradeVerdict.UNKNOWN: UNKNOWN,
 }
+"""Exit status of a trading command."""
 _ARGUMENTS = frozenset(
     ("SELL_TOKEN", "BUY_TOKEN", "AMOUNT", "HASH|FILE", "--taker", "--venue", "--rfq")
 ) | frozenset(
@@ -196,6 +199,13 @@ def run(do: Callable[..., Any], *what: object) -> NoReturn:
     sys.exit(status)
 
 
+def new_trader(
+    chain: Chain, key: SigningKey, tell: Callable[[str], None], allowing: Allowing = Allowing.EXACT
+) -> Trader:
+    """The key's account, by the wall clock."""
+    return Trader(chain=chain, key=key, wall_s=lambda: int(time.time()), tell=tell, allowing=allowing)
+
+
 def new_console() -> "Console":
     """Progress and the offer go to standard error."""
     from rich.console import Console
@@ -203,7 +213,7 @@ def new_console() -> "Console":
     return Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
-async def ended(record: OrderRecord, chain: RpcChain | None, subject: Subject | None) -> OrderOutcome:
+async def ended(record: OrderRecord, chain: RpcChain | None, subject: Subject | None) -> DeltaOutcome:
     """What became of it; the chain is asked where there is one and something was settled."""
     settled: SettledOnChain | None = None
     if chain is not None and subject is not None and record.status in TERMINAL:
@@ -236,7 +246,7 @@ def order_name(text: str, field: str) -> str:
 
 
 def report(
-    place: VenueOptions, outcome: OrderOutcome, tokens: OfferTokens, offer: OrderOffer | None = None
+    place: VenueOptions, outcome: DeltaOutcome, tokens: OfferTokens, offer: OrderOffer | None = None
 ) -> int:
     """The result, on standard output; the exit status."""
     if place.is_json:
@@ -247,13 +257,13 @@ def report(
     record = outcome.record
     if record is not None and record.status not in TERMINAL:
         click.echo(f"the order goes on: {place.hint(record.id)}", err=True)
-    elif outcome.tx_hash and outcome.verdict is OrderVerdict.UNKNOWN and outcome.order_hash:
+    elif outcome.tx_hash and outcome.verdict is TradeVerdict.UNKNOWN and outcome.order_hash:
         click.echo(f"no order was signed; {place.withdrawal()} if it is mined", err=True)
-    elif record is None and outcome.verdict is OrderVerdict.UNKNOWN and outcome.order_hash:
+    elif record is None and outcome.verdict is TradeVerdict.UNKNOWN and outcome.order_hash:
         click.echo(place.hint(to_hex(outcome.order_hash)), err=True)
     elif record is not None and record.status is not OrderStatus.COMPLETED and is_native(record):
         click.echo("`cambist order withdraw` takes back what was deposited for it", err=True)
-    return _EXIT[outcome.verdict]
+    return EXIT[outcome.verdict]
 
 
 def is_native(record: OrderRecord) -> bool:

@@ -5,8 +5,6 @@
 Each command says which order it is: its options of its own, and the wish that they come to.
 """
 
-import secrets
-import time
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
@@ -27,7 +25,8 @@ from ...client.order.order_following import OrderFollower, Subject
 from ...client.order.order_placing import OrderOffer, OrderPlacer
 from ...client.order.order_safety import signed_order
 from ...client.order.order_terms import OrderWish
-from ...client.order.order_view import OfferTokens, OrderOutcome, OrderVerdict, order_table
+from ...client.order.order_view import DeltaOutcome, OfferTokens, order_table
+from ...client.outcome import TradeVerdict
 from ...client.schedule import Schedule
 from ...client.sending import StepFailedError
 from ...client.terms import TradedToken
@@ -35,11 +34,11 @@ from ...client.tokens import find_token
 from ..parameters import AddressParam, check_partner, checked_node, raw_units
 from ..sources import agree, read_key
 from .order_options import (
-    HASH_BYTES,
     UnderWay,
     VenueOptions,
     ended,
     new_console,
+    new_trader,
     report,
     signing_options,
     tell_why,
@@ -217,32 +216,24 @@ async def place_order(
         listed = await venue.tokens(placing.chain_id)
         src = await find_token(chain, listed, placing.sell, "SELL_TOKEN")
         dest = await find_token(chain, listed, placing.buy, "BUY_TOKEN")
-        placer = OrderPlacer(
-            chain,
-            venue,
-            placing.key,
-            wall_s=lambda: int(time.time()),
-            random32=partial(secrets.token_bytes, HASH_BYTES),
-            tell=tell,
-            allowing=placing.allowing,
-        )
+        placer = OrderPlacer(new_trader(chain, placing.key, tell, placing.allowing), venue)
         offer = await placer.offer(wish_of(src, dest), placing.delta)
         console.print(order_table(offer, placing.allowing))
         if placing.is_rehearsal:
             checked = await placer.rehearse(offer)
-            outcome = OrderOutcome(verdict=OrderVerdict.REHEARSED, order_hash=checked.order_hash)
+            outcome = DeltaOutcome(verdict=TradeVerdict.REHEARSED, order_hash=checked.order_hash)
         else:
             if not placing.is_sure:
                 agree("Place it?")
             outcome = await _placed(under_way, placing, placer, offer)
-            if follows and outcome.verdict is OrderVerdict.PLACED:
+            if follows and outcome.verdict is TradeVerdict.PLACED:
                 outcome = await _followed(outcome, placing, offer, chain, venue, tell)
     return report(placing.venue, outcome, OfferTokens(src, dest), offer)
 
 
 async def _placed(
     under_way: UnderWay, placing: Placing, placer: OrderPlacer, offer: OrderOffer
-) -> OrderOutcome:
+) -> DeltaOutcome:
     """Handed in; what an interrupt is answered with says how far it has come."""
     known_hash = b""
 
@@ -253,13 +244,13 @@ async def _placed(
         if offer.must_deposit:
             under_way.hint += f", {placing.venue.withdrawal()}"
 
-    if offer.must_allow and placing.allowing is not Allowing.PERMIT:
+    if offer.missing and placing.allowing is not Allowing.PERMIT:
         under_way.hint = "no order was placed; an approval that was sent may be mined all the same"
     try:
         placed = await placer.place(offer, about_to)
     except StepFailedError as failed:
-        verdict = OrderVerdict.REVERTED if failed.receipt else OrderVerdict.UNKNOWN
-        return OrderOutcome(
+        verdict = TradeVerdict.REVERTED if failed.receipt else TradeVerdict.UNKNOWN
+        return DeltaOutcome(
             verdict=verdict,
             order_hash=known_hash,
             step=failed.step,
@@ -268,19 +259,19 @@ async def _placed(
         )
     order_hash, record = placed.order_hash, placed.record
     if record is None:
-        return OrderOutcome(verdict=OrderVerdict.UNKNOWN, order_hash=order_hash, reason=placed.fault)
+        return DeltaOutcome(verdict=TradeVerdict.UNKNOWN, order_hash=order_hash, reason=placed.fault)
     under_way.hint = f"the order goes on: {placing.venue.hint(record.id)}"
-    return OrderOutcome(verdict=OrderVerdict.PLACED, order_hash=order_hash, record=record)
+    return DeltaOutcome(verdict=TradeVerdict.PLACED, order_hash=order_hash, record=record)
 
 
 async def _followed(
-    placed: OrderOutcome,
+    placed: DeltaOutcome,
     placing: Placing,
     offer: OrderOffer,
     chain: RpcChain,
     venue: VenueClient,
     tell: Callable[[str], None],
-) -> OrderOutcome:
+) -> DeltaOutcome:
     """What became of an order that the venue has taken."""
     record = placed.record
     if record is None:
@@ -294,8 +285,8 @@ async def _followed(
         await tell_why(venue, record, tell)
         return await ended(record, chain, subject)
     except (VenueError, ChainError) as fault:
-        return OrderOutcome(
-            verdict=OrderVerdict.UNKNOWN,
+        return DeltaOutcome(
+            verdict=TradeVerdict.UNKNOWN,
             order_hash=placed.order_hash,
             record=follower.record,
             reason=fault.detail,

@@ -24,10 +24,11 @@ from ...client.client import VenueClient
 from ...client.events import EventSelection, EventsWanted, OrderEvents
 from ...client.order.order_following import OrderFollower, Subject
 from ...client.order.order_listing import event_line
-from ...client.order.order_placing import delta_contract
 from ...client.order.order_safety import signed_order
-from ...client.order.order_view import OfferTokens, OrderOutcome, OrderVerdict
+from ...client.order.order_view import DeltaOutcome, OfferTokens
+from ...client.outcome import TradeVerdict
 from ...client.tokens import find_token
+from ...client.trusted_contract import DELTA, signing_contract
 from ..parameters import RPC_HELP, AddressParam, checked_node
 from .order_options import (
     HELP,
@@ -111,7 +112,7 @@ async def _watch(
         await follower.follow(place.timeout_s)
         record = follower.record
         if record is None:
-            outcome = OrderOutcome(verdict=OrderVerdict.UNKNOWN, reason="the venue does not answer")
+            outcome = DeltaOutcome(verdict=TradeVerdict.UNKNOWN, reason="the venue does not answer")
             return report(place, outcome, OfferTokens())
         await tell_why(venue, record, tell)
         if node is None:
@@ -156,7 +157,7 @@ async def listen(
 
 async def _checked_end(
     record: OrderRecord, venue: VenueClient, node: NodeSettings, delta: bytes | None
-) -> tuple[OrderOutcome, OfferTokens]:
+) -> tuple[DeltaOutcome, OfferTokens]:
     """What became of it, as the chain says.
 
     Raises:
@@ -164,7 +165,7 @@ async def _checked_end(
     """
     chain_id = record.input.chain_id
     async with RpcChain.open(chain_id, node, known_errors()) as chain:
-        contract = await delta_contract(chain, venue, chain_id, delta)
+        contract = await signing_contract(chain, venue, DELTA, delta)
         subject = Subject(contract.address, signed_order(record, contract))
         listed = await venue.tokens(chain_id)
         src = await find_token(chain, listed, record.input.token, "input.token")
@@ -172,6 +173,6 @@ async def _checked_end(
         return await ended(record, chain, subject), OfferTokens(src, dest)
 
 
-def _not_known(record: OrderRecord, reason: str) -> OrderOutcome:
+def _not_known(record: OrderRecord, reason: str) -> DeltaOutcome:
     order_hash = parse_hex(record.order_hash, "orderHash")
-    return OrderOutcome(verdict=OrderVerdict.UNKNOWN, order_hash=order_hash, record=record, reason=reason)
+    return DeltaOutcome(verdict=TradeVerdict.UNKNOWN, order_hash=order_hash, record=record, reason=reason)

@@ -19,9 +19,9 @@ from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...client.otc.otc_cancelling import Cancelled, Ending, cancel_otc, cancel_until
 from ...client.otc.otc_following import disproofs
-from ...client.otc.otc_posting import rfq_contract
 from ...client.otc.otc_terms import SignedOtc
 from ...client.sending import StepFailedError
+from ...client.trusted_contract import RFQ, signing_contract
 from ..order.order_options import (
     ENDED,
     HELP,
@@ -29,6 +29,7 @@ from ..order.order_options import (
     UnderWay,
     VenueOptions,
     new_console,
+    new_trader,
     run,
     venue_options_if_any,
 )
@@ -88,7 +89,7 @@ async def _cancel(
 ) -> int:
     tell = partial(new_console().print, style="dim")
     async with RpcChain.open(chain_id, node, known_errors()) as chain, open_venue(place) as venue:
-        contract = await rfq_contract(chain, venue, chain_id, rfq)
+        contract = await signing_contract(chain, venue, RFQ, rfq)
         orders: dict[bytes, RfqOrder | None] = {}
         told: dict[bytes, tuple[SignedOtc, StoredOrder]] = {}
         for each in named:
@@ -103,7 +104,7 @@ async def _cancel(
             tell(f"what only its hash is known of is closed for {to_checksum(key.address)} and nobody else")
         under_way.hint = "a cancellation that was sent may be mined all the same: ask again"
         try:
-            cancelled = await cancel_otc(chain, key, contract, orders, tell)
+            cancelled = await cancel_otc(new_trader(chain, key, tell), contract, orders)
         except StepFailedError as failed:
             return _report_failed(place, failed, orders)
         if cancelled.receipt is not None:
@@ -129,10 +130,10 @@ async def _cancel_all(
 ) -> int:
     tell = partial(new_console().print, style="dim")
     async with RpcChain.open(chain_id, node, known_errors()) as chain, open_venue(place) as venue:
-        contract = await rfq_contract(chain, venue, chain_id, rfq)
+        contract = await signing_contract(chain, venue, RFQ, rfq)
         under_way.hint = "a cancellation that was sent may be mined all the same: ask again"
         try:
-            expiry, receipt = await cancel_until(chain, key, contract, life_s, tell)
+            expiry, receipt = await cancel_until(new_trader(chain, key, tell), contract, life_s)
         except StepFailedError as failed:
             return _report_failed(place, failed, ())
     told = {"txHash": to_hex(receipt.tx_hash), "until": expiry}

@@ -1,6 +1,5 @@
 """`cambist otc fill`: an OTC order filled by its taker, whole or in part."""
 
-import time
 from contextlib import suppress
 from functools import partial
 
@@ -22,20 +21,21 @@ from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
 from ...client.allowing import Allowing
 from ...client.client import VenueClient
-from ...client.otc.otc_filling import FillOffer, FillOutcome, FillVerdict, OtcFiller
-from ...client.otc.otc_posting import rfq_contract
+from ...client.otc.otc_filling import FillOffer, OtcFiller
 from ...client.otc.otc_safety import OtcOnChain
 from ...client.otc.otc_terms import OtcPart, SignedOtc, part_given, part_received, rest_of
 from ...client.otc.otc_view import fill_json, fill_lines, fill_table
+from ...client.outcome import SentOutcome
 from ...client.terms import TradedToken
 from ...client.tokens import find_token
+from ...client.trusted_contract import RFQ, signing_contract
 from ..order.order_options import (
-    ENDED,
+    EXIT,
     HELP,
-    UNKNOWN,
     UnderWay,
     VenueOptions,
     new_console,
+    new_trader,
     run,
     venue_options_if_any,
 )
@@ -53,12 +53,6 @@ from .otc_options import (
 )
 
 _AMOUNT, _RECEIVE = "--amount", "--receive"
-_EXIT = {
-    FillVerdict.FILLED: 0,
-    FillVerdict.REHEARSED: 0,
-    FillVerdict.REVERTED: ENDED,
-    FillVerdict.UNKNOWN: UNKNOWN,
-}
 
 
 class _FillOptions(Struct, frozen=True, kw_only=True):
@@ -163,16 +157,9 @@ async def _fill(under_way: UnderWay, asked: _FillOptions) -> int:
         open_venue(asked.venue) as venue,
     ):
         tell("looking at the RFQ contract")
-        contract = await rfq_contract(chain, venue, asked.chain_id, asked.rfq)
+        contract = await signing_contract(chain, venue, RFQ, asked.rfq)
         signed, stored = await find_order(asked.named, venue, contract)
-        filler = OtcFiller(
-            chain,
-            asked.key,
-            contract,
-            wall_s=lambda: int(time.time()),
-            tell=tell,
-            allowing=asked.allowing,
-        )
+        filler = OtcFiller(new_trader(chain, asked.key, tell, asked.allowing), contract)
         standing = await filler.standing(signed, _closed(stored))
         order, by_address = signed.order, TokenList(())
         gives = await find_token(chain, by_address, to_checksum(order.taker_asset), "takerAsset")
@@ -209,11 +196,11 @@ def _closed(stored: StoredOrder | None) -> str:
     return f"the venue says that it was {means}{by}"
 
 
-def _report(place: VenueOptions, outcome: FillOutcome, offer: FillOffer) -> int:
+def _report(place: VenueOptions, outcome: SentOutcome, offer: FillOffer) -> int:
     """The result, on standard output; the exit status."""
     if place.is_json:
         click.echo(encode(fill_json(outcome, offer)).decode())
     else:
         for line in fill_lines(outcome, offer):
             click.echo(line)
-    return _EXIT[outcome.verdict]
+    return EXIT[outcome.verdict]

@@ -19,7 +19,8 @@ from ....crypto.hexadecimal import parse_hex, to_hex
 from ...client.allowing import Allowing
 from ...client.client import VenueClient
 from ...client.otc.otc_safety import check_asked, check_handed_over
-from ...client.otc.otc_terms import OtcHandOver, RfqContract, SignedOtc, decode_hand_over
+from ...client.otc.otc_terms import OtcHandOver, SignedOtc, decode_hand_over
+from ...client.trusted_contract import SigningContract
 from ..order.order_options import HASH_BYTES, VenueOptions, chain_options
 from ..parameters import AddressParam
 from ..sources import read_bounded
@@ -113,7 +114,7 @@ def named_order(text: str, field: str = SOURCE) -> Named:
 
 
 async def find_order(
-    named: Named, venue: VenueClient | None, contract: RfqContract
+    named: Named, venue: VenueClient | None, contract: SigningContract
 ) -> tuple[SignedOtc, StoredOrder | None]:
     """The order, and what the venue has of it where it was asked.
 

@@ -1,7 +1,6 @@
 """`cambist otc post`: a signed order for a counterparty, or for anyone."""
 
 import os
-import secrets
 import time
 from functools import partial
 from pathlib import Path
@@ -24,20 +23,21 @@ from ...client.allowing import Allowing
 from ...client.limit_price import LimitPrice
 from ...client.otc.otc_following import OtcFollower, disproof
 from ...client.otc.otc_posting import OtcOffer, OtcPoster
-from ...client.otc.otc_terms import OTC_TERMINAL, OtcWish, RfqContract, SignedOtc, hand_over_of
-from ...client.otc.otc_view import OtcOutcome, OtcVerdict, followed, otc_json, otc_lines, post_table
+from ...client.otc.otc_terms import OTC_TERMINAL, OtcWish, SignedOtc, hand_over_of
+from ...client.otc.otc_view import OtcOutcome, followed, otc_json, otc_lines, post_table
+from ...client.outcome import TradeVerdict
 from ...client.schedule import duration_text
 from ...client.sending import StepFailedError
 from ...client.terms import TradedToken, amount_text
 from ...client.tokens import find_token
+from ...client.trusted_contract import SigningContract
 from ..order.order_options import (
-    ENDED,
-    HASH_BYTES,
+    EXIT,
     HELP,
-    UNKNOWN,
     UnderWay,
     VenueOptions,
     new_console,
+    new_trader,
     run,
     timed,
     timeout,
@@ -48,14 +48,6 @@ from ..sources import agree, read_key
 from .otc_options import allowing_options, how_to_go_on, rfq_options, write_order
 
 _PRICE, _RECEIVE = "--price", "--receive"
-EXIT = {
-    OtcVerdict.POSTED: 0,
-    OtcVerdict.REHEARSED: 0,
-    OtcVerdict.FULFILLED: 0,
-    OtcVerdict.ENDED: ENDED,
-    OtcVerdict.REVERTED: ENDED,
-    OtcVerdict.UNKNOWN: UNKNOWN,
-}
 
 
 class _PostOptions(Struct, frozen=True, kw_only=True):
@@ -209,7 +201,7 @@ def report(place: VenueOptions, outcome: OtcOutcome, chain_id: int | None = None
             click.echo(line)
     stored = outcome.stored
     is_over = stored is not None and stored.state in OTC_TERMINAL
-    if outcome.order_hash and (not is_over or outcome.verdict is OtcVerdict.UNKNOWN):
+    if outcome.order_hash and (not is_over or outcome.verdict is TradeVerdict.UNKNOWN):
         order_hash = to_hex(outcome.order_hash)
         may_be = "the order may be live" if stored is None or is_over else "the order goes on"
         click.echo(f"{may_be}: {how_to_go_on(place, order_hash)}", err=True)
@@ -230,19 +222,11 @@ async def _post(under_way: UnderWay, asked: _PostOptions) -> int:
         listed = await venue.tokens(asked.chain_id)
         src = await find_token(chain, listed, asked.sell, "SELL_TOKEN")
         dest = await find_token(chain, listed, asked.buy, "BUY_TOKEN")
-        poster = OtcPoster(
-            chain,
-            venue,
-            asked.key,
-            wall_s=lambda: int(time.time()),
-            random32=partial(secrets.token_bytes, HASH_BYTES),
-            tell=tell,
-            allowing=asked.allowing,
-        )
+        poster = OtcPoster(new_trader(chain, asked.key, tell, asked.allowing), venue)
         offer = await poster.offer(asked.wish(src, dest), asked.rfq)
         console.print(post_table(offer, asked.allowing))
         if asked.is_rehearsal:
-            return report(asked.venue, OtcOutcome(verdict=OtcVerdict.REHEARSED))
+            return report(asked.venue, OtcOutcome(verdict=TradeVerdict.REHEARSED))
         _agreed(asked, offer)
         outcome = await _posted(under_way, asked, poster, offer)
         if outcome.stored is not None and (asked.follows or outcome.stored.state in OTC_TERMINAL):
@@ -282,12 +266,12 @@ async def _posted(under_way: UnderWay, asked: _PostOptions, poster: OtcPoster, o
         name = to_hex(signed.order_hash)
         under_way.hint = f"the order {name} may be live: {how_to_go_on(asked.venue, name)}"
 
-    if offer.must_allow and asked.allowing is not Allowing.PERMIT:
+    if offer.missing and asked.allowing is not Allowing.PERMIT:
         under_way.hint = "no order was posted; an approval that was sent may be mined all the same"
     try:
         posted = await poster.post(offer, about_to)
     except StepFailedError as failed:
-        verdict = OtcVerdict.REVERTED if failed.receipt else OtcVerdict.UNKNOWN
+        verdict = TradeVerdict.REVERTED if failed.receipt else TradeVerdict.UNKNOWN
         return OtcOutcome(verdict=verdict, step=failed.step, tx_hash=failed.tx_hash, reason=failed.reason)
     except VenueError as refusal:
         if not name:
@@ -299,14 +283,14 @@ async def _posted(under_way: UnderWay, asked: _PostOptions, poster: OtcPoster, o
     signed, stored = posted.signed, posted.stored
     if stored is not None:
         under_way.hint = f"the order goes on: {how_to_go_on(asked.venue, name)}"
-    verdict = OtcVerdict.UNKNOWN if stored is None else OtcVerdict.POSTED
+    verdict = TradeVerdict.UNKNOWN if stored is None else TradeVerdict.POSTED
     return OtcOutcome(
         verdict=verdict, order_hash=signed.order_hash, signed=signed, stored=stored, reason=posted.fault
     )
 
 
 async def _followed(
-    posted: OtcOutcome, asked: _PostOptions, follower: OtcFollower, chain: RpcChain, contract: RfqContract
+    posted: OtcOutcome, asked: _PostOptions, follower: OtcFollower, chain: RpcChain, contract: SigningContract
 ) -> OtcOutcome:
     """What became of an order that the venue has taken, as the chain bears it out."""
     if posted.stored is None or posted.signed is None:

@@ -17,9 +17,10 @@ from ...client.client import VenueClient
 from ...client.events import OtcEventsWanted
 from ...client.otc.otc_following import OtcFollower, disproof
 from ...client.otc.otc_listing import otc_event_line
-from ...client.otc.otc_posting import rfq_contract
 from ...client.otc.otc_safety import check_asked
-from ...client.otc.otc_view import OtcOutcome, OtcVerdict, followed
+from ...client.otc.otc_view import OtcOutcome, followed
+from ...client.outcome import TradeVerdict
+from ...client.trusted_contract import RFQ, signing_contract
 from ..order.order_options import (
     HELP,
     SecondsParam,
@@ -110,7 +111,7 @@ async def _watch(
         stored = follower.stored
         if stored is None:
             outcome = OtcOutcome(
-                verdict=OtcVerdict.UNKNOWN, order_hash=raw, reason="the venue does not answer"
+                verdict=TradeVerdict.UNKNOWN, order_hash=raw, reason="the venue does not answer"
             )
         elif node is None:
             outcome = followed(stored, raw)
@@ -132,6 +133,6 @@ async def _fault(
         ChainError, VenueError: that is not to be had, or the order is another one.
     """
     async with RpcChain.open(stored.chain_id, node, known_errors()) as chain:
-        contract = await rfq_contract(chain, venue, stored.chain_id, rfq)
+        contract = await signing_contract(chain, venue, RFQ, rfq)
         signed = check_asked(stored, order_hash, contract)
         return await disproof(chain, contract, signed, stored, int(time.time()))

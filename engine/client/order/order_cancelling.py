@@ -21,14 +21,15 @@ from ....crypto.signatures import to_compact64
 from ..client import VenueClient
 from ..safety import one_spelling
 from ..submitting import was_refused
+from ..trusted_contract import SigningContract
 from .order_following import TERMINAL, OrderFollower, may_pass
-from .order_safety import DeltaContract, check_cancellation
+from .order_safety import check_cancellation
 
 
 async def cancel(
     venue: VenueClient,
     key: SigningKey,
-    contract: DeltaContract,
+    contract: SigningContract,
     names: Sequence[str],
     tell: Callable[[str], None],
 ) -> list[OrderFollower]:
@@ -92,7 +93,7 @@ async def _look_once(follower: OrderFollower) -> None:
                 raise
 
 
-def _check_own(record: OrderRecord, key: SigningKey, contract: DeltaContract) -> None:
+def _check_own(record: OrderRecord, key: SigningKey, contract: SigningContract) -> None:
     owner = to_checksum(key.address)
     if one_spelling(record.owner) != owner:
         raise VenueError(f"order {record.id} is {record.owner}'s, the key is of {owner}")

@@ -22,20 +22,17 @@ from msgspec import Struct
 
 from ....codecs.contracts.delta_calldata import deposit_native_and_pre_sign, deposits, withdraw_to
 from ....codecs.messages.delta_messages import BuildResponse, OrderRecord, SubmitBody
-from ....config import limits
 from ....config.errors import ChainError, VenueError
 from ....crypto.addresses import to_checksum
-from ....crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from ....crypto.hexadecimal import to_hex
-from ....crypto.secp256k1 import SigningKey
 from ....crypto.signatures import to_compact64
-from ...chain.port import Chain, EthCall, Receipt
-from ..allowing import Allowing, approve_spender, held, signed_permit
+from ...chain.port import EthCall, Receipt
+from ..allowing import MissingAllowance, held
 from ..client import VenueClient
-from ..sending import first_step
 from ..submitting import submitted
-from ..trusted_contract import trusted_separator
-from .order_safety import CheckedOrder, DeltaContract, check_build, check_price, check_record, delta_of
+from ..trader import Trader
+from ..trusted_contract import DELTA, SigningContract, signing_contract
+from .order_safety import CheckedOrder, check_build, check_price, check_record
 from .order_terms import OrderWish, QuotedDelta, SignableTerms, SigningInputs, build_body, terms_of
 
 
@@ -49,7 +46,7 @@ class OrderOffer(Struct, frozen=True, kw_only=True):
 
     terms: SignableTerms
     quoted: QuotedDelta
-    contract: DeltaContract
+    contract: SigningContract
     balance: int
     allowance: int
 
@@ -59,9 +56,12 @@ class OrderOffer(Struct, frozen=True, kw_only=True):
         return self.terms.wish.src.is_native
 
     @property
-    def must_allow(self) -> bool:
-        """Whether the Delta contract may not take the source yet."""
-        return not self.must_deposit and self.allowance < self.terms.src_amount_max
+    def missing(self) -> MissingAllowance | None:
+        """The allowance that the Delta contract lacks."""
+        amount = self.terms.src_amount_max
+        if self.must_deposit or self.allowance >= amount:
+            return None
+        return MissingAllowance(self.terms.wish.src.address, self.contract.address, amount, self.allowance)
 
 
 class Withdrawal(Struct, frozen=True):
@@ -89,52 +89,18 @@ class Placed(Struct, frozen=True):
     fault: str = ""
 
 
-async def delta_contract(
-    chain: Chain, venue: VenueClient, chain_id: int, pinned: bytes | None
-) -> DeltaContract:
-    """The contract that the venue names, once it is proven to be one of ours.
-
-    Args:
-        pinned: the one that the trader insists on, whatever its code.
-
-    Raises:
-        VenueError: none, or of other code.
-        UnsafeTransaction: it is not the pinned one.
-        ChainError: it does not tell its signing domain.
-    """
-    delta = delta_of(await venue.contracts(), chain_id, pinned)
-    separator = await trusted_separator(chain, "Delta", delta, "--delta", is_pinned=pinned is not None)
-    return DeltaContract(chain_id, delta, separator)
-
-
 class OrderPlacer:
     """Places orders of one key on one chain through one venue.
 
     Args:
-        wall_s: the wall clock, Unix seconds.
-        random32: 32 random bytes, others each time.
-        tell: one line of progress.
-        allowing: how the Delta contract is allowed to take the source where it may not yet.
+        trader: its `allowing` is about the Delta contract.
     """
 
-    def __init__(
-        self,
-        chain: Chain,
-        venue: VenueClient,
-        key: SigningKey,
-        *,
-        wall_s: Callable[[], int],
-        random32: Callable[[], bytes],
-        tell: Callable[[str], None],
-        allowing: Allowing = Allowing.EXACT,
-    ) -> None:
-        self._chain = chain
+    def __init__(self, trader: Trader, venue: VenueClient) -> None:
+        self._trader = trader
+        self._chain = trader.chain
         self._venue = venue
-        self._key = key
-        self._wall_s = wall_s
-        self._random32 = random32
-        self._tell = tell
-        self._allowing = allowing
+        self._tell = trader.tell
 
     async def offer(self, wish: OrderWish, pinned: bytes | None = None) -> OrderOffer:
         """A price, and whether it can be paid.
@@ -144,7 +110,7 @@ class OrderPlacer:
             ChainError: the source does not suffice, or the chain does not answer.
         """
         self._tell("looking at the Delta contract")
-        contract = await delta_contract(self._chain, self._venue, wish.chain_id, pinned)
+        contract = await signing_contract(self._chain, self._venue, DELTA, pinned)
         self._tell("asking for a price")
         quoted = await self._venue.delta_quote(
             chain_id=wish.chain_id,
@@ -190,23 +156,10 @@ class OrderPlacer:
             VenueError: what it wants to be signed is not what was agreed, or it refuses.
             ChainError: a transaction would be refused, or the chain does not answer.
         """
-        if offer.must_allow and self._allowing is not Allowing.PERMIT:
-            await approve_spender(
-                self._chain,
-                self._policed(offer),
-                offer.terms.wish.src.address,
-                offer.contract.address,
-                amount=offer.terms.src_amount_max,
-                allowance=offer.allowance,
-                any_amount=self._allowing is Allowing.MOST,
-                tell=self._tell,
-            )
+        await self._trader.approve(offer.missing)
         signing = await self._signing(offer)
-        if offer.must_allow and self._allowing is Allowing.PERMIT:
-            signing = SigningInputs(
-                signing.deadline, signing.nonce, await self._permit(offer, signing.deadline)
-            )
-        checked, built = await self._built(offer, signing)
+        permit = await self._trader.permit(offer.missing, signing.deadline)
+        checked, built = await self._built(offer, SigningInputs(signing.deadline, signing.nonce, permit))
         if about_to is not None:
             about_to(checked.order_hash)
         if offer.must_deposit:
@@ -215,7 +168,7 @@ class OrderPlacer:
         body = SubmitBody(
             chain_id=offer.contract.chain_id,
             order=built.to_sign.value,
-            signature=to_hex(to_compact64(*self._key.sign(checked.order_hash))),
+            signature=to_hex(to_compact64(*self._trader.key.sign(checked.order_hash))),
             partner=offer.terms.wish.partner or offer.terms.partner,
             type=offer.terms.wish.type,
             partially_fillable=offer.terms.wish.is_partial,
@@ -235,15 +188,9 @@ class OrderPlacer:
     # --- Parts ------------------------------------------------------------------------------------
 
     async def _signing(self, offer: OrderOffer) -> SigningInputs:
-        """The deadline is counted from the later of two clocks, ours and the chain's."""
-        header = await self._chain.block()
-        now_s = max(self._wall_s(), header.time_s if header else 0)
-        return SigningInputs(now_s + offer.terms.wish.life_s, int.from_bytes(self._random32(), "big"))
-
-    async def _permit(self, offer: OrderOffer, deadline: int) -> bytes:
-        self._tell("signing a permit")
-        token, amount = offer.terms.wish.src.address, offer.terms.src_amount_max
-        return await signed_permit(self._chain, self._key, token, offer.contract.address, amount, deadline)
+        """A deadline that counts from the later of the trader's clock and the chain's, and a new nonce."""
+        deadline = await self._trader.clock_s() + offer.terms.wish.life_s
+        return SigningInputs(deadline, int.from_bytes(self._trader.random32(), "big"))
 
     async def _built(self, offer: OrderOffer, signing: SigningInputs) -> tuple[CheckedOrder, BuildResponse]:
         self._tell("having the order built")
@@ -253,39 +200,12 @@ class OrderPlacer:
     async def _deposit(self, offer: OrderOffer, order_hash: bytes) -> None:
         amount = offer.terms.src_amount_max
         data = deposit_native_and_pre_sign(order_hash)
-        call = EthCall(offer.contract.address, data, self._key.address, amount)
-        await first_step(self._chain, self._policed(offer), "deposit", call, self._tell)
-
-    def _policed(self, offer: OrderOffer) -> PolicedRelayKey:
-        """The key, for what this order needs and nothing else."""
-        target = offer.contract.address if offer.must_deposit else offer.terms.wish.src.address
-        return policed(
-            self._key,
-            offer.contract.chain_id,
-            target,
-            offer.terms.src_amount_max if offer.must_deposit else 0,
-        )
+        call = EthCall(offer.contract.address, data, self._trader.key.address, amount)
+        await self._trader.send("deposit", call, value_max_wei=amount)
 
 
-def policed(key: SigningKey, chain_id: int, target: bytes, value_wei: int) -> PolicedRelayKey:
-    """A key that signs transactions to one contract, which carry at most `value_wei`."""
-    policy = TransactionPolicy(
-        contracts=frozenset(((chain_id, target),)),
-        fee_max_wei=limits.RELAY_FEE_CAP_WEI,
-        gas_max=limits.RELAY_GAS_MAX,
-        value_max_wei=value_wei,
-    )
-    return PolicedRelayKey(key, policy)
-
-
-async def take_back(
-    chain: Chain,
-    key: SigningKey,
-    contract: DeltaContract,
-    withdrawal: Withdrawal,
-    tell: Callable[[str], None],
-) -> tuple[Receipt, int]:
-    """Take back native tokens of the key's deposit.
+async def take_back(trader: Trader, contract: SigningContract, withdrawal: Withdrawal) -> tuple[Receipt, int]:
+    """Take back native tokens of the trader's deposit.
 
     Returns:
         The receipt, and how much it was, in wei.
@@ -294,14 +214,14 @@ async def take_back(
         ChainError: there is none, or the chain does not answer.
         StepFailedError: the transaction came to nothing.
     """
-    answer = await chain.call(EthCall(contract.address, deposits(key.address)))
+    account = trader.key.address
+    answer = await trader.chain.call(EthCall(contract.address, deposits(account)))
     there = int.from_bytes(answer, "big")
     amount = there if withdrawal.amount_wei is None else withdrawal.amount_wei
     if amount > there or not amount:
-        raise ChainError(f"{to_checksum(key.address)} has deposited {there} wei")
-    call = EthCall(contract.address, withdraw_to(amount, withdrawal.receiver), key.address)
-    relay_key = policed(key, contract.chain_id, contract.address, 0)
-    return await first_step(chain, relay_key, "withdrawal", call, tell), amount
+        raise ChainError(f"{trader.account} has deposited {there} wei")
+    call = EthCall(contract.address, withdraw_to(amount, withdrawal.receiver), account)
+    return await trader.send("withdrawal", call), amount
 
 
 def _check_bounds(terms: SignableTerms) -> None:

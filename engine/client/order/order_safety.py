@@ -42,27 +42,13 @@ from ....codecs.messages.delta_messages import (
     TypedDomain,
     TypedMember,
 )
-from ....codecs.messages.resource_messages import ContractsDocument
 from ....codecs.messages.vocabulary import Side
 from ....config.errors import InvalidInput, UnsafeTransaction, VenueError
 from ....crypto.addresses import to_checksum
-from ....crypto.eip712 import signing_digest
 from ....crypto.hexadecimal import to_hex
-from ..safety import ComparedMember, bps_of_percent, hold, named_contract, one_spelling, token_spelling
+from ..safety import ComparedMember, bps_of_percent, hold, one_spelling, token_spelling
+from ..trusted_contract import SigningContract
 from .order_terms import OrderWish, SignableOrder, SignableTerms, SigningInputs, order_of
-
-
-class DeltaContract(Struct, frozen=True):
-    """The contract that orders are signed for.
-
-    Attributes:
-        address: 20 bytes.
-        separator: 32 bytes: of its signing domain, as the contract tells it.
-    """
-
-    chain_id: int
-    address: bytes
-    separator: bytes
 
 
 class CheckedOrder(Struct, frozen=True):
@@ -70,13 +56,6 @@ class CheckedOrder(Struct, frozen=True):
 
     order: SignableOrder
     order_hash: bytes
-
-
-def delta_of(contracts: ContractsDocument, chain_id: int, pinned: bytes | None) -> bytes:
-    """The Delta contract that the venue names for a chain; see `named_contract`."""
-    entry = contracts.chains.get(str(chain_id))
-    told = None if entry is None else entry.delta
-    return named_contract(told, "delta", f"Delta contract on chain {chain_id}", pinned)
 
 
 def check_price(block: DeltaBlock, wish: OrderWish, delta: bytes) -> int:
@@ -104,7 +83,7 @@ def check_price(block: DeltaBlock, wish: OrderWish, delta: bytes) -> int:
 
 
 def check_build(
-    response: BuildResponse, terms: SignableTerms, signing: SigningInputs, contract: DeltaContract
+    response: BuildResponse, terms: SignableTerms, signing: SigningInputs, contract: SigningContract
 ) -> CheckedOrder:
     """An order does what was agreed and nothing else.
 
@@ -130,13 +109,13 @@ def check_build(
     if fee.fee_bps > terms.fee_bps:
         raise UnsafeTransaction("partner fee in basis points", f"at most {terms.fee_bps}", fee.fee_bps)
     hold([("share of surplus for others", False, fee.partner_takes_surplus)])
-    order_hash = signing_digest(contract.separator, struct_type.compiled.hash_struct(expected))
+    order_hash = contract.digest(struct_type.compiled.hash_struct(expected))
     hold([("orderHash", to_hex(order_hash), response.order_hash.lower())])
     return CheckedOrder(expected, order_hash)
 
 
 def check_cancellation(
-    response: CancellationBuildResponse, ids: Sequence[str], contract: DeltaContract
+    response: CancellationBuildResponse, ids: Sequence[str], contract: SigningContract
 ) -> bytes:
     """A cancellation is of these orders and of no other.
 
@@ -151,12 +130,12 @@ def check_cancellation(
     _check_types(to_sign.types, ORDER_CANCELLATIONS)
     hold([("toSign.value.orderIds", list(ids), list(to_sign.value.order_ids))])
     struct_hash = ORDER_CANCELLATIONS.compiled.hash_struct(OrderCancellations(tuple(ids)))
-    digest = signing_digest(contract.separator, struct_hash)
+    digest = contract.digest(struct_hash)
     hold([("hash", to_hex(digest), response.hash.lower())])
     return digest
 
 
-def signed_order(record: OrderRecord, contract: DeltaContract) -> CheckedOrder:
+def signed_order(record: OrderRecord, contract: SigningContract) -> CheckedOrder:
     """The order that a record tells of, whose hash is the record's.
 
     Raises:
@@ -168,7 +147,7 @@ def signed_order(record: OrderRecord, contract: DeltaContract) -> CheckedOrder:
         order: SignableOrder = struct_type.from_wire(wire, "order")
     except (InvalidInput, msgspec.DecodeError) as fault:
         raise VenueError(f"the record of order {record.id}: {fault}") from None
-    order_hash = signing_digest(contract.separator, struct_type.compiled.hash_struct(order))
+    order_hash = contract.digest(struct_type.compiled.hash_struct(order))
     if to_hex(order_hash) != record.order_hash.lower():
         raise VenueError(f"the record of order {record.id}: `order` has the hash {to_hex(order_hash)}")
     return CheckedOrder(order, order_hash)
@@ -223,7 +202,7 @@ def _member_checks(
     yield "toSign.value.bridge", structs.asdict(expected.bridge), structs.asdict(order.bridge)
 
 
-def _check_domain(domain: TypedDomain, contract: DeltaContract) -> None:
+def _check_domain(domain: TypedDomain, contract: SigningContract) -> None:
     hold(
         [
             ("toSign.domain.chainId", contract.chain_id, domain.chain_id),

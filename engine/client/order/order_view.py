@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from decimal import Decimal
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -15,9 +14,9 @@ from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ..allowing import Allowing
 from ..limit_price import percent_away
+from ..outcome import OrderOutcome, TradeVerdict, new_table
 from ..schedule import duration_text
-from ..terms import TradedToken, amount_text, impact_percent
-from ..view import price_text
+from ..terms import TradedToken, amount_text, impact_percent, price_text
 from .order_following import TERMINAL, SettledOnChain, executed_of
 from .order_placing import OrderOffer
 from .order_terms import SignableTerms
@@ -26,36 +25,17 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-class OrderVerdict(Enum):
-    """How it ended."""
-
-    SETTLED = "settled"
-    PLACED = "placed"
-    REHEARSED = "rehearsed"
-    ENDED = "ended"
-    REVERTED = "reverted"
-    UNKNOWN = "unknown"
-
-
-class OrderOutcome(Struct, frozen=True, kw_only=True):
+class DeltaOutcome(OrderOutcome, frozen=True, kw_only=True):
     """What became of an order.
 
     Attributes:
-        order_hash: 32 bytes; empty where none was built. With a `tx_hash`, whose deposit that is.
         record: as the venue told it last.
         settled: as the chain tells; None where it was not asked.
-        step: `order`, or the transaction before it that came to nothing: `approval`, `deposit`.
-        tx_hash: of that one.
         is_alive: its time to be followed is up, and the venue says that it has not ended.
     """
 
-    verdict: OrderVerdict
-    order_hash: bytes = b""
     record: OrderRecord | None = None
     settled: SettledOnChain | None = None
-    step: str = "order"
-    tx_hash: bytes = b""
-    reason: str = ""
     is_alive: bool = False
 
 
@@ -66,7 +46,7 @@ class OfferTokens(Struct, frozen=True):
     dest: TradedToken | None = None
 
 
-def outcome_of(record: OrderRecord, order_hash: bytes, settled: SettledOnChain | None) -> OrderOutcome:
+def outcome_of(record: OrderRecord, order_hash: bytes, settled: SettledOnChain | None) -> DeltaOutcome:
     """What a record comes to.
 
     Args:
@@ -74,14 +54,14 @@ def outcome_of(record: OrderRecord, order_hash: bytes, settled: SettledOnChain |
     """
     reason, is_alive = "", False
     if settled is not None and settled.fault:
-        verdict, reason = OrderVerdict.UNKNOWN, settled.fault
+        verdict, reason = TradeVerdict.UNKNOWN, settled.fault
     elif record.status is OrderStatus.COMPLETED:
-        verdict = OrderVerdict.SETTLED
+        verdict = TradeVerdict.SETTLED
     elif record.status in TERMINAL:
-        verdict = OrderVerdict.ENDED
+        verdict = TradeVerdict.ENDED
     else:
-        verdict, reason, is_alive = OrderVerdict.UNKNOWN, "time is up, and it has not ended", True
-    return OrderOutcome(
+        verdict, reason, is_alive = TradeVerdict.UNKNOWN, "time is up, and it has not ended", True
+    return DeltaOutcome(
         verdict=verdict,
         order_hash=order_hash,
         record=record,
@@ -93,13 +73,9 @@ def outcome_of(record: OrderRecord, order_hash: bytes, settled: SettledOnChain |
 
 def order_table(offer: OrderOffer, allowing: Allowing) -> "Table":
     """What is agreed to."""
-    from rich.table import Table
-
     terms = offer.terms
     wish, src = terms.wish, terms.wish.src
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    table = new_table()
     for name, line in _price_rows(terms):
         table.add_row(name, line)
     route = offer.quoted.block.route
@@ -115,7 +91,7 @@ def order_table(offer: OrderOffer, allowing: Allowing) -> "Table":
         table.add_row("receiver", to_checksum(wish.beneficiary))
     table.add_row("valid for", duration_text(wish.life_s))
     table.add_row("spender", f"{to_checksum(terms.delta)} (Delta)")
-    if offer.must_allow:
+    if offer.missing:
         table.add_row("first", f"{allowing.value} of {src.symbol} to the spender")
     if offer.balance < terms.src_amount_max:
         has = amount_text(offer.balance, src)
@@ -165,7 +141,7 @@ def _bound_row(terms: SignableTerms) -> tuple[str, str]:
     return ("at least received" if is_sale else "at most spent"), f"{bound}{whole}  ({basis})"
 
 
-def order_lines(outcome: OrderOutcome, tokens: OfferTokens) -> Iterator[str]:
+def order_lines(outcome: DeltaOutcome, tokens: OfferTokens) -> Iterator[str]:
     """What became of it, for people."""
     record, settled = outcome.record, outcome.settled
     if record is not None:
@@ -192,7 +168,7 @@ def order_lines(outcome: OrderOutcome, tokens: OfferTokens) -> Iterator[str]:
         yield f"note         {remark}"
 
 
-def order_json(outcome: OrderOutcome, offer: OrderOffer | None = None) -> dict[str, Any]:
+def order_json(outcome: DeltaOutcome, offer: OrderOffer | None = None) -> dict[str, Any]:
     """What became of it, for programs; amounts are raw units."""
     record, settled = outcome.record, outcome.settled
     executed = None if record is None else _executed(record)
@@ -241,8 +217,8 @@ def order_json(outcome: OrderOutcome, offer: OrderOffer | None = None) -> dict[s
     return told
 
 
-def _unsent(outcome: OrderOutcome) -> str:
-    return ", nothing was signed" if outcome.verdict is OrderVerdict.REHEARSED else ""
+def _unsent(outcome: DeltaOutcome) -> str:
+    return ", nothing was signed" if outcome.verdict is TradeVerdict.REHEARSED else ""
 
 
 def _executed(record: OrderRecord) -> int | None:

@@ -10,7 +10,7 @@ Choice: An order known by its hash alone is cancelled unseen: the contract close
     only.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import Enum
 
 from msgspec import Struct
@@ -20,13 +20,11 @@ from ....codecs.eip712_orders.rfq import RfqOrder
 from ....config.errors import ChainError
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
-from ....crypto.secp256k1 import SigningKey
 from ...chain.port import Chain, EthCall, Receipt
-from ..order.order_placing import policed
-from ..sending import first_step
+from ..trader import Trader
+from ..trusted_contract import SigningContract
 from .otc_reading import kept_of, latest
 from .otc_safety import CLOSED, cancelled_in
-from .otc_terms import RfqContract
 
 
 class Ending(Enum):
@@ -50,47 +48,37 @@ class Cancelled(Struct, frozen=True):
 
 
 async def cancel_otc(
-    chain: Chain,
-    key: SigningKey,
-    contract: RfqContract,
-    orders: Mapping[bytes, RfqOrder | None],
-    tell: Callable[[str], None],
+    trader: Trader, contract: SigningContract, orders: Mapping[bytes, RfqOrder | None]
 ) -> Cancelled:
     """Cancel all of them in one transaction.
 
     Args:
         orders: by hash; None where nothing else is known.
-        tell: one line of progress; the hash is told before anything is waited for.
 
     Raises:
         ChainError: one is another maker's, nothing was sent; or the chain refuses or does not answer.
         StepFailedError: the transaction came to nothing, or it is not known what became of it.
     """
     for order_hash, order in orders.items():
-        if order is not None and order.maker != key.address:
+        if order is not None and order.maker != trader.key.address:
             raise ChainError(
                 f"order {to_hex(order_hash)} is {to_checksum(order.maker)}'s, "
-                f"the key is of {to_checksum(key.address)}: nothing was cancelled"
+                f"the key is of {trader.account}: nothing was cancelled"
             )
-    endings = await _ended(chain, contract, key.address, orders)
+    endings = await _ended(trader.chain, contract, trader.key.address, orders)
     due = [order_hash for order_hash, ending in endings.items() if ending is Ending.CANCELLED]
     if not due:
         return Cancelled(endings, None)
     data = calldata.cancel_order(due[0]) if len(due) == 1 else calldata.cancel_orders(due)
-    call = EthCall(contract.address, data, key.address)
-    tell(f"simulating the cancellation of {len(due)} order{'s' if len(due) > 1 else ''}")
-    await chain.call(call)
-    relay_key = policed(key, contract.chain_id, contract.address, 0)
-    receipt = await first_step(chain, relay_key, "cancellation", call, tell)
-    done = cancelled_in(receipt, contract, key.address)
+    what = f"{len(due)} order{'s' if len(due) > 1 else ''}"
+    receipt = await _cancelled(trader, contract, data, what)
+    done = cancelled_in(receipt, contract, trader.key.address)
     closed = {order_hash: Ending.CLOSED for order_hash in due if order_hash not in done}
     return Cancelled(endings | closed, receipt)
 
 
-async def cancel_until(
-    chain: Chain, key: SigningKey, contract: RfqContract, life_s: int, tell: Callable[[str], None]
-) -> tuple[int, Receipt]:
-    """Cancel all orders of the key's account that expire within a time from now, and those that never do.
+async def cancel_until(trader: Trader, contract: SigningContract, life_s: int) -> tuple[int, Receipt]:
+    """Cancel all orders of the trader's that expire within a time from now, and those that never do.
 
     Args:
         life_s: seconds from the chain's time.
@@ -102,16 +90,21 @@ async def cancel_until(
         ChainError: that was done before for that time or a later one; or the chain does not answer.
         StepFailedError: the transaction came to nothing, or it is not known what became of it.
     """
-    expiry = (await latest(chain)).time_s + life_s
-    call = EthCall(contract.address, calldata.cancel_orders_until(expiry), key.address)
-    tell(f"simulating the cancellation of all that expire until {expiry}")
-    await chain.call(call)
-    relay_key = policed(key, contract.chain_id, contract.address, 0)
-    return expiry, await first_step(chain, relay_key, "cancellation", call, tell)
+    expiry = (await latest(trader.chain)).time_s + life_s
+    data = calldata.cancel_orders_until(expiry)
+    return expiry, await _cancelled(trader, contract, data, f"all that expire until {expiry}")
+
+
+async def _cancelled(trader: Trader, contract: SigningContract, data: bytes, what: str) -> Receipt:
+    """The receipt of a cancellation, simulated before it is sent."""
+    call = EthCall(contract.address, data, trader.key.address)
+    trader.tell(f"simulating the cancellation of {what}")
+    await trader.chain.call(call)
+    return await trader.send("cancellation", call)
 
 
 async def _ended(
-    chain: Chain, contract: RfqContract, maker: bytes, orders: Mapping[bytes, RfqOrder | None]
+    chain: Chain, contract: SigningContract, maker: bytes, orders: Mapping[bytes, RfqOrder | None]
 ) -> dict[bytes, Ending]:
     """Which have ended already; CANCELLED for those that are to be."""
     header = await latest(chain)

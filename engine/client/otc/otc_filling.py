@@ -17,9 +17,6 @@ Choice: A fill is simulated before its approval, so that an approval is never pa
     anyway.
 """
 
-from collections.abc import Callable
-from enum import Enum
-
 from msgspec import Struct
 
 from ....codecs.contracts import calldata
@@ -28,17 +25,17 @@ from ....codecs.contracts.permit import rfq_permit_amount
 from ....codecs.eip712_orders.rfq import RfqOrder
 from ....config.errors import ChainError, Reverted
 from ....config.timeouts import TRADER_DEADLINE_S
-from ....crypto.addresses import to_checksum
-from ....crypto.secp256k1 import SigningKey
-from ...chain.port import Chain, EthCall, Receipt
-from ..allowing import Allowing, approve_spender, held, signed_permit
+from ...chain.port import EthCall, Receipt
+from ..allowing import MissingAllowance, held
 from ..order.order_following import balance_remarks
-from ..order.order_placing import policed
-from ..sending import StepFailedError, first_step, gas_needed
+from ..outcome import SentOutcome, TradeVerdict, failed_outcome, mined_outcome
+from ..sending import StepFailedError, gas_needed
 from ..terms import TradedToken, amount_text
-from .otc_reading import check_signed, latest, standing_of
+from ..trader import Trader
+from ..trusted_contract import SigningContract
+from .otc_reading import check_signed, standing_of
 from .otc_safety import OtcOnChain, check_fillable, check_funded, fill_in
-from .otc_terms import OtcPart, RfqContract, SignedOtc
+from .otc_terms import OtcPart, SignedOtc
 
 _FINAL = frozenset(
     (
@@ -66,7 +63,7 @@ class FillOffer(Struct, frozen=True, kw_only=True):
     """
 
     signed: SignedOtc
-    contract: RfqContract
+    contract: SigningContract
     gives: TradedToken
     gets: TradedToken
     part: OtcPart
@@ -82,68 +79,27 @@ class FillOffer(Struct, frozen=True, kw_only=True):
         return self.signed.order
 
     @property
-    def must_allow(self) -> bool:
-        """Whether the RFQ contract may not take what is given yet."""
-        return self.allowance < self.part.taker_amount
-
-
-class FillVerdict(Enum):
-    """How it ended."""
-
-    FILLED = "filled"
-    REHEARSED = "rehearsed"
-    REVERTED = "reverted"
-    UNKNOWN = "unknown"
-
-
-class FillOutcome(Struct, frozen=True, kw_only=True):
-    """What became of it.
-
-    Attributes:
-        step: the transaction that it is about: `fill`, or the `approval` that came to nothing.
-        tx_hash: 32 bytes; empty for a rehearsal.
-        given, received: raw units, as the contract's event says; of a rehearsal, as agreed.
-        reason: of a revert, or why it is not known.
-        remarks: what else is to be known.
-    """
-
-    verdict: FillVerdict
-    step: str = "fill"
-    tx_hash: bytes = b""
-    block_number: int = 0
-    given: int = 0
-    received: int = 0
-    gas: int = 0
-    gas_price_wei: int = 0
-    reason: str = ""
-    remarks: tuple[str, ...] = ()
+    def missing(self) -> MissingAllowance | None:
+        """The allowance that the RFQ contract lacks."""
+        amount = self.part.taker_amount
+        if self.allowance >= amount:
+            return None
+        return MissingAllowance(self.order.taker_asset, self.contract.address, amount, self.allowance)
 
 
 class OtcFiller:
     """Fills orders for one key on one chain.
 
     Args:
-        wall_s: the wall clock, Unix seconds.
-        tell: one line of progress; a hash is told before anything is waited for.
-        allowing: how the RFQ contract is allowed to take what is given where it may not yet.
+        trader: its `allowing` is about the RFQ contract.
     """
 
-    def __init__(
-        self,
-        chain: Chain,
-        key: SigningKey,
-        contract: RfqContract,
-        *,
-        wall_s: Callable[[], int],
-        tell: Callable[[str], None],
-        allowing: Allowing = Allowing.EXACT,
-    ) -> None:
-        self._chain = chain
-        self._key = key
+    def __init__(self, trader: Trader, contract: SigningContract) -> None:
+        self._trader = trader
+        self._chain = trader.chain
+        self._account = trader.key.address
         self._contract = contract
-        self._wall_s = wall_s
-        self._tell = tell
-        self._allowing = allowing
+        self._tell = trader.tell
 
     async def standing(self, signed: SignedOtc, closed: str = "") -> OtcOnChain:
         """What the chain says of an order that this key may fill.
@@ -156,7 +112,7 @@ class OtcFiller:
         """
         self._tell("looking at the order on chain")
         standing = await standing_of(self._chain, self._contract, signed)
-        check_fillable(signed.order, standing, self._key.address, closed)
+        check_fillable(signed.order, standing, self._account, closed)
         if not standing.kept:
             await check_signed(self._chain, self._contract, signed)
         return standing
@@ -176,10 +132,10 @@ class OtcFiller:
         order, contract = signed.order, self._contract
         permitted = rfq_permit_amount(signed.permit, order.maker, contract.address)
         shows_permit = check_funded(order, standing, part, permitted, gets)
-        balance, allowance = await held(self._chain, gives, self._key.address, contract.address)
+        balance, allowance = await held(self._chain, gives, self._account, contract.address)
         if balance < part.taker_amount:
             raise ChainError(
-                f"{to_checksum(self._key.address)} has {amount_text(balance, gives)}, "
+                f"{self._trader.account} has {amount_text(balance, gives)}, "
                 f"and {amount_text(part.taker_amount, gives)} is needed"
             )
         offer = FillOffer(
@@ -197,52 +153,44 @@ class OtcFiller:
         try:
             await self._chain.call(self._call(offer))
         except Reverted as refusal:
-            if not offer.must_allow or refusal.reason in _FINAL:
+            if offer.missing is None or refusal.reason in _FINAL:
                 raise
         return offer
 
-    async def rehearse(self, offer: FillOffer) -> FillOutcome:
+    async def rehearse(self, offer: FillOffer) -> SentOutcome:
         """Everything but approving and sending; gas is known where nothing has to be approved.
 
         Raises:
             ChainError: as `fill`.
         """
         gas = 0
-        if not offer.must_allow or self._allowing is Allowing.PERMIT:
+        if not self._trader.approves(offer.missing):
             call = self._call(offer, await self._permit(offer))
             await self._chain.call(call)
             gas = await gas_needed(self._chain, call)
         part = offer.part
-        return FillOutcome(
-            verdict=FillVerdict.REHEARSED, given=part.taker_amount, received=part.maker_amount, gas=gas
+        return SentOutcome(
+            verdict=TradeVerdict.REHEARSED,
+            step="fill",
+            spent=part.taker_amount,
+            received=part.maker_amount,
+            gas=gas,
         )
 
-    async def fill(self, offer: FillOffer) -> FillOutcome:
+    async def fill(self, offer: FillOffer) -> SentOutcome:
         """Do it.
 
         Raises:
             ChainError: it would be refused, was not taken, or the chain does not answer; no fill was sent.
         """
-        token, rfq = offer.order.taker_asset, offer.contract.address
         try:
-            if offer.must_allow and self._allowing is not Allowing.PERMIT:
-                await approve_spender(
-                    self._chain,
-                    policed(self._key, offer.contract.chain_id, token, 0),
-                    token,
-                    rfq,
-                    amount=offer.part.taker_amount,
-                    allowance=offer.allowance,
-                    any_amount=self._allowing is Allowing.MOST,
-                    tell=self._tell,
-                )
+            await self._trader.approve(offer.missing)
             call = self._call(offer, await self._permit(offer))
             self._tell("simulating the fill")
             await self._chain.call(call)
-            key = policed(self._key, offer.contract.chain_id, rfq, 0)
-            receipt = await first_step(self._chain, key, "fill", call, self._tell)
+            receipt = await self._trader.send("fill", call)
         except StepFailedError as failed:
-            return _failed(failed)
+            return failed_outcome(failed, "it was not mined in time, and may still be")
         return await self._proven(offer, receipt)
 
     # --- Parts ------------------------------------------------------------------------------------
@@ -253,7 +201,7 @@ class OtcFiller:
         Args:
             permit: the taker's.
         """
-        signed, part, taker = offer.signed, offer.part, self._key.address
+        signed, part, taker = offer.signed, offer.part, self._account
         order = signed.order
         if permit or offer.shows_permit:
             info = OrderInfo(
@@ -271,67 +219,33 @@ class OtcFiller:
         return EthCall(offer.contract.address, data, taker)
 
     async def _permit(self, offer: FillOffer) -> bytes:
-        if not offer.must_allow or self._allowing is not Allowing.PERMIT:
-            return b""
-        self._tell("signing a permit")
-        now_s = max(self._wall_s(), (await latest(self._chain)).time_s)
-        token, amount = offer.order.taker_asset, offer.part.taker_amount
-        return await signed_permit(
-            self._chain, self._key, token, offer.contract.address, amount, now_s + TRADER_DEADLINE_S
-        )
+        deadline = await self._trader.clock_s() + TRADER_DEADLINE_S
+        return await self._trader.permit(offer.missing, deadline)
 
-    async def _proven(self, offer: FillOffer, receipt: Receipt) -> FillOutcome:
+    async def _proven(self, offer: FillOffer, receipt: Receipt) -> SentOutcome:
         """What a transaction that succeeded moved; UNKNOWN without the event of this very fill."""
-        event = fill_in(receipt, offer.contract, offer.signed.order_hash, self._key.address)
+        event = fill_in(receipt, offer.contract, offer.signed.order_hash, self._account)
         if event is None:
             reason = "it was mined, without the RFQ contract's event of the fill"
-            return _mined(receipt, FillVerdict.UNKNOWN, reason=reason)
-        moved = OtcPart(event.taker_amount, event.maker_amount)
-        verdict, reason = FillVerdict.FILLED, ""
-        if moved != offer.part:
-            verdict = FillVerdict.UNKNOWN
+            return mined_outcome(receipt, TradeVerdict.UNKNOWN, "fill", reason=reason)
+        verdict, reason = TradeVerdict.FILLED, ""
+        if (event.taker_amount, event.maker_amount) != (offer.part.taker_amount, offer.part.maker_amount):
+            verdict = TradeVerdict.UNKNOWN
             reason = (
-                f"{offer.part.maker_amount} raw units were agreed, the contract tells of {moved.maker_amount}"
+                f"{offer.part.maker_amount} raw units were agreed, the contract tells of {event.maker_amount}"
             )
         shown = balance_remarks(
             self._chain,
             offer.order.maker_asset,
-            self._key.address,
-            {receipt.block_number: moved.maker_amount},
+            self._account,
+            {receipt.block_number: event.maker_amount},
         )
-        return _mined(
-            receipt, verdict, moved=moved, reason=reason, remarks=tuple([remark async for remark in shown])
+        return mined_outcome(
+            receipt,
+            verdict,
+            "fill",
+            spent=event.taker_amount,
+            received=event.maker_amount,
+            reason=reason,
+            remarks=tuple([remark async for remark in shown]),
         )
-
-
-def _failed(failed: StepFailedError) -> FillOutcome:
-    """It ended before it was done."""
-    if failed.receipt is None:
-        reason = "it was not mined in time, and may still be"
-        return FillOutcome(
-            verdict=FillVerdict.UNKNOWN, step=failed.step, tx_hash=failed.tx_hash, reason=reason
-        )
-    return _mined(failed.receipt, FillVerdict.REVERTED, step=failed.step, reason=failed.reason)
-
-
-def _mined(
-    receipt: Receipt,
-    verdict: FillVerdict,
-    *,
-    step: str = "fill",
-    moved: OtcPart = OtcPart(0, 0),  # noqa: B008  it is frozen
-    reason: str = "",
-    remarks: tuple[str, ...] = (),
-) -> FillOutcome:
-    return FillOutcome(
-        verdict=verdict,
-        step=step,
-        tx_hash=receipt.tx_hash,
-        block_number=receipt.block_number,
-        given=moved.taker_amount,
-        received=moved.maker_amount,
-        gas=receipt.gas_used,
-        gas_price_wei=receipt.gas_price_wei,
-        reason=reason,
-        remarks=remarks,
-    )

@@ -26,9 +26,10 @@ from ...chain.port import Chain
 from ..client import VenueClient
 from ..events import OtcEventsWanted, pushed
 from ..order.order_following import look_until_ended, receipt_of
+from ..trusted_contract import SigningContract
 from .otc_reading import kept_of, standing_of
 from .otc_safety import CLOSED, OtcOnChain, cancelled_in, fill_in
-from .otc_terms import OTC_MEANS, OTC_TERMINAL, RfqContract, SignedOtc
+from .otc_terms import OTC_MEANS, OTC_TERMINAL, SignedOtc
 
 _ANSWERED = 200  # that will not pass
 _BY_TRANSACTION = frozenset({OtcState.FULFILLED, OtcState.CANCELLED})
@@ -92,7 +93,7 @@ class OtcFollower:
 
 
 async def disproof(
-    chain: Chain, contract: RfqContract, signed: SignedOtc, stored: StoredOrder, wall_s: int
+    chain: Chain, contract: SigningContract, signed: SignedOtc, stored: StoredOrder, wall_s: int
 ) -> str:
     """Where the chain does not bear the venue out; empty if it does.
 
@@ -130,7 +131,7 @@ async def disproof(
 
 
 async def disproofs(
-    chain: Chain, contract: RfqContract, told: Sequence[tuple[SignedOtc, StoredOrder]], wall_s: int
+    chain: Chain, contract: SigningContract, told: Sequence[tuple[SignedOtc, StoredOrder]], wall_s: int
 ) -> list[str]:
     """`disproof` of each order, all at once; where the chain does not tell, why."""
     faults = [""] * len(told)

@@ -21,19 +21,17 @@ from msgspec import Struct
 from ....codecs.amounts import parse_amount
 from ....codecs.messages.otc_messages import StoredOrder
 from ....config import limits
-from ....config.errors import ConfigError, InvalidInput, VenueError
+from ....config.errors import InvalidInput, VenueError
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
-from ....crypto.secp256k1 import SigningKey
 from ....crypto.signatures import to_65
-from ...chain.port import Chain
-from ..allowing import Allowing, approve_spender, held, signed_permit
+from ..allowing import Allowing, MissingAllowance, held
 from ..client import VenueClient
-from ..order.order_placing import policed
 from ..submitting import submitted
-from ..trusted_contract import trusted_separator
-from .otc_safety import check_stored, rfq_of
-from .otc_terms import OtcWish, RfqContract, SignedOtc, body_of, order_of
+from ..trader import Trader
+from ..trusted_contract import RFQ, SigningContract, signing_contract
+from .otc_safety import check_stored
+from .otc_terms import OtcWish, SignedOtc, body_of, order_of, otc_order_hash
 
 
 class OtcOffer(Struct, frozen=True, kw_only=True):
@@ -46,18 +44,20 @@ class OtcOffer(Struct, frozen=True, kw_only=True):
     """
 
     wish: OtcWish
-    contract: RfqContract
+    contract: SigningContract
     balance: int
     allowance: int
     fillable: int
     allowing: Allowing = Allowing.EXACT
 
     @property
-    def must_allow(self) -> bool:
-        """Whether the RFQ contract may not take what is sold yet; where any amount is approved, what
-        older orders sell besides."""
+    def missing(self) -> MissingAllowance | None:
+        """The allowance that the RFQ contract lacks; an approval of any amount covers older orders too."""
+        wish = self.wish
         is_for_more = self.allowing is Allowing.MOST and self.is_held_back
-        return self.allowance < self.wish.src_amount or is_for_more
+        if self.allowance >= wish.src_amount and not is_for_more:
+            return None
+        return MissingAllowance(wish.src.address, self.contract.address, wish.src_amount, self.allowance)
 
     @property
     def is_held_back(self) -> bool:
@@ -82,68 +82,27 @@ class Posted(Struct, frozen=True):
     fault: str = ""
 
 
-async def rfq_contract(
-    chain: Chain, venue: VenueClient | None, chain_id: int, pinned: bytes | None
-) -> RfqContract:
-    """The contract that the venue names, once it is proven to be one of ours.
-
-    Args:
-        venue: None for none: then it has to be pinned.
-        pinned: the one that is insisted on, whatever its code.
-
-    Raises:
-        VenueError: none, or of other code.
-        UnsafeTransaction: it is not the pinned one.
-        ChainError: it does not tell its signing domain.
-        ConfigError: nobody names it.
-    """
-    if venue is not None:
-        rfq = rfq_of(await venue.contracts(), chain_id, pinned)
-    elif pinned is not None:
-        rfq = pinned
-    else:
-        raise ConfigError("--rfq", "is needed where there is no --venue")
-    separator = await trusted_separator(chain, "Rfq", rfq, "--rfq", is_pinned=pinned is not None)
-    return RfqContract(chain_id, rfq, separator)
-
-
 class OtcPoster:
     """Posts orders of one key on one chain at one venue.
 
     Args:
-        wall_s: the wall clock, Unix seconds.
-        random32: 32 random bytes, others each time.
-        tell: one line of progress.
-        allowing: how the RFQ contract is allowed to take what is sold where it may not yet.
+        trader: its `allowing` is about the RFQ contract.
     """
 
-    def __init__(
-        self,
-        chain: Chain,
-        venue: VenueClient,
-        key: SigningKey,
-        *,
-        wall_s: Callable[[], int],
-        random32: Callable[[], bytes],
-        tell: Callable[[str], None],
-        allowing: Allowing = Allowing.EXACT,
-    ) -> None:
-        self._chain = chain
+    def __init__(self, trader: Trader, venue: VenueClient) -> None:
+        self._trader = trader
+        self._chain = trader.chain
         self._venue = venue
-        self._key = key
-        self._wall_s = wall_s
-        self._random32 = random32
-        self._tell = tell
-        self._allowing = allowing
+        self._tell = trader.tell
 
     async def offer(self, wish: OtcWish, pinned: bytes | None = None) -> OtcOffer:
         """What it takes, and what of it is there.
 
         Raises:
-            VenueError, ChainError, UnsafeTransaction: as `rfq_contract`; or what is sold is no token.
+            VenueError, ChainError, UnsafeTransaction: as `signing_contract`; or what is sold is no token.
         """
         self._tell("looking at the RFQ contract")
-        contract = await rfq_contract(self._chain, self._venue, wish.chain_id, pinned)
+        contract = await signing_contract(self._chain, self._venue, RFQ, pinned)
         self._tell("looking at balance and allowance")
         balance, allowance = await held(self._chain, wish.src, wish.maker, contract.address)
         fillable = await self._fillable(wish)
@@ -153,7 +112,7 @@ class OtcPoster:
             balance=balance,
             allowance=allowance,
             fillable=fillable,
-            allowing=self._allowing,
+            allowing=self._trader.allowing,
         )
 
     async def post(self, offer: OtcOffer, about_to: Callable[[SignedOtc], None] | None = None) -> Posted:
@@ -168,17 +127,7 @@ class OtcPoster:
             ChainError: the approval would be refused, or the chain does not answer.
         """
         wish = offer.wish
-        if offer.must_allow and self._allowing is not Allowing.PERMIT:
-            await approve_spender(
-                self._chain,
-                policed(self._key, wish.chain_id, wish.src.address, 0),
-                wish.src.address,
-                offer.contract.address,
-                amount=wish.src_amount,
-                allowance=offer.allowance,
-                any_amount=self._allowing is Allowing.MOST,
-                tell=self._tell,
-            )
+        await self._trader.approve(offer.missing)
         signed = await self._signed(offer)
         if about_to is not None:
             about_to(signed)
@@ -200,24 +149,12 @@ class OtcPoster:
     # --- Parts ------------------------------------------------------------------------------------
 
     async def _signed(self, offer: OtcOffer) -> SignedOtc:
-        """Its life is counted from the later of two clocks, ours and the chain's."""
-        header = await self._chain.block()
-        now_s = max(self._wall_s(), header.time_s if header else 0)
-        order = order_of(offer.wish, now_s, self._random32())
-        permit = b""
-        if offer.must_allow and self._allowing is Allowing.PERMIT:
-            self._tell("signing a permit")
-            permit = await signed_permit(
-                self._chain,
-                self._key,
-                order.maker_asset,
-                offer.contract.address,
-                order.maker_amount,
-                order.expiry or limits.UINT256_MAX,
-            )
-        order_hash = offer.contract.order_hash(order)
+        """The signed order, whose life counts from the later of the trader's clock and the chain's."""
+        order = order_of(offer.wish, await self._trader.clock_s(), self._trader.random32())
+        permit = await self._trader.permit(offer.missing, order.expiry or limits.UINT256_MAX)
+        order_hash = otc_order_hash(offer.contract, order)
         self._tell(f"signing the order {to_hex(order_hash)}")
-        return SignedOtc(order, order_hash, to_65(*self._key.sign(order_hash)), permit)
+        return SignedOtc(order, order_hash, to_65(*self._trader.key.sign(order_hash)), permit)
 
     async def _fillable(self, wish: OtcWish) -> int:
         """What the venue says that older orders leave.

@@ -13,8 +13,9 @@ from ....crypto.addresses import to_checksum
 from ....crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
 from ....crypto.signatures import signer
 from ...chain.port import Chain, EthCall, Header
+from ..trusted_contract import SigningContract
 from .otc_safety import OtcOnChain
-from .otc_terms import RfqContract, SignedOtc
+from .otc_terms import SignedOtc
 
 
 async def latest(chain: Chain) -> Header:
@@ -29,7 +30,7 @@ async def latest(chain: Chain) -> Header:
     return header
 
 
-async def standing_of(chain: Chain, contract: RfqContract, signed: SignedOtc) -> OtcOnChain:
+async def standing_of(chain: Chain, contract: SigningContract, signed: SignedOtc) -> OtcOnChain:
     """What is left of an order, and what its maker has of what it gives.
 
     Raises:
@@ -55,7 +56,7 @@ async def standing_of(chain: Chain, contract: RfqContract, signed: SignedOtc) ->
 
 
 async def kept_of(
-    chain: Chain, contract: RfqContract, maker: bytes, order_hashes: Sequence[bytes], block_hash: bytes
+    chain: Chain, contract: SigningContract, maker: bytes, order_hashes: Sequence[bytes], block_hash: bytes
 ) -> list[int]:
     """What the contract keeps of a maker's orders: 0 never seen, 1 closed, else what is left and one.
 
@@ -71,7 +72,7 @@ async def kept_of(
     return [int.from_bytes(word, "big") for word in words[2:]]
 
 
-async def check_signed(chain: Chain, contract: RfqContract, signed: SignedOtc) -> None:
+async def check_signed(chain: Chain, contract: SigningContract, signed: SignedOtc) -> None:
     """Pass if the maker signed: its key, or what its contract accepts (EIP-1271).
 
     Raises:

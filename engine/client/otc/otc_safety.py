@@ -21,15 +21,14 @@ from msgspec import UNSET, Struct
 from ....codecs.contracts.contract_events import ContractEvent, OrderCancelled, OrderFilled, decode_event
 from ....codecs.eip712_orders.rfq import RfqOrder
 from ....codecs.messages.otc_messages import StoredOrder
-from ....codecs.messages.resource_messages import ContractsDocument
 from ....codecs.trading_token import NATIVE_TOKEN
 from ....config.errors import ChainError, InvalidInput, UnsafeTransaction, VenueError
 from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import Receipt
-from ..safety import named_contract
 from ..terms import TradedToken, amount_text
-from .otc_terms import OtcHandOver, OtcPart, RfqContract, SignedOtc, party, rest_of, signed_of
+from ..trusted_contract import SigningContract
+from .otc_terms import OtcHandOver, OtcPart, SignedOtc, party, rest_of, signed_of
 
 CLOSED = 1
 """What the contract keeps of an order that is filled or cancelled: contracts/Rfq.sol, `remaining`."""
@@ -63,14 +62,7 @@ class OtcOnChain(Struct, frozen=True):
         return bool(order.expiry) and self.time_s > order.expiry
 
 
-def rfq_of(contracts: ContractsDocument, chain_id: int, pinned: bytes | None) -> bytes:
-    """The RFQ contract that the venue names for a chain; see `named_contract`."""
-    entry = contracts.chains.get(str(chain_id))
-    told = None if entry is None else entry.rfq
-    return named_contract(told, "augustusRFQ", f"RFQ contract on chain {chain_id}", pinned)
-
-
-def check_stored(stored: StoredOrder, signed: SignedOtc, contract: RfqContract) -> None:
+def check_stored(stored: StoredOrder, signed: SignedOtc, contract: SigningContract) -> None:
     """What a venue keeps is the order that was signed.
 
     Raises:
@@ -88,7 +80,7 @@ def check_stored(stored: StoredOrder, signed: SignedOtc, contract: RfqContract) 
     _same("permitMakerAsset", signed.permit, kept.permit)
 
 
-def check_asked(stored: StoredOrder, order_hash: bytes, contract: RfqContract) -> SignedOtc:
+def check_asked(stored: StoredOrder, order_hash: bytes, contract: SigningContract) -> SignedOtc:
     """The order that was asked for by its hash.
 
     Raises:
@@ -109,7 +101,7 @@ def check_asked(stored: StoredOrder, order_hash: bytes, contract: RfqContract) -
     return signed
 
 
-def check_handed_over(body: OtcHandOver, contract: RfqContract, name: str) -> SignedOtc:
+def check_handed_over(body: OtcHandOver, contract: SigningContract, name: str) -> SignedOtc:
     """The order of a file.
 
     Args:
@@ -198,7 +190,7 @@ def check_listed(stored: StoredOrder, chain_id: int, role: str, account: bytes) 
 
 
 def fill_in(
-    receipt: Receipt, contract: RfqContract, order_hash: bytes, taker: bytes | None = None
+    receipt: Receipt, contract: SigningContract, order_hash: bytes, taker: bytes | None = None
 ) -> OrderFilled | None:
     """The fill of an order that a transaction made; None where it made none.
 
@@ -211,7 +203,7 @@ def fill_in(
     return None
 
 
-def cancelled_in(receipt: Receipt, contract: RfqContract, maker: bytes) -> frozenset[bytes]:
+def cancelled_in(receipt: Receipt, contract: SigningContract, maker: bytes) -> frozenset[bytes]:
     """Hashes of a maker's orders that a transaction cancelled."""
     return frozenset(
         event.order_hash
@@ -220,7 +212,7 @@ def cancelled_in(receipt: Receipt, contract: RfqContract, maker: bytes) -> froze
     )
 
 
-def _events(receipt: Receipt, contract: RfqContract) -> Iterator[ContractEvent | None]:
+def _events(receipt: Receipt, contract: SigningContract) -> Iterator[ContractEvent | None]:
     for log in receipt.logs if receipt.succeeded else ():
         if log.address != contract.address:
             continue

@@ -26,9 +26,9 @@ from ....codecs.rounding import mul_div_down, mul_div_up
 from ....config import limits
 from ....config.errors import ChainError, InvalidInput
 from ....crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
-from ....crypto.eip712 import signing_digest
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ..terms import TradedToken, amount_text
+from ..trusted_contract import SigningContract
 
 _NONCE_BYTES = limits.OTC_NONCE_BITS // 8
 
@@ -45,21 +45,9 @@ OTC_MEANS: Mapping[OtcState, str] = {
 }
 
 
-class RfqContract(Struct, frozen=True):
-    """The contract that orders are signed for and filled by.
-
-    Attributes:
-        address: 20 bytes.
-        separator: 32 bytes: of its signing domain, as the contract tells it.
-    """
-
-    chain_id: int
-    address: bytes
-    separator: bytes
-
-    def order_hash(self, order: RfqOrder) -> bytes:
-        """What the maker signs: 32 bytes."""
-        return signing_digest(self.separator, RFQ_ORDER.compiled.hash_struct(order))
+def otc_order_hash(contract: SigningContract, order: RfqOrder) -> bytes:
+    """The 32 bytes that the maker of an order signs for the RFQ contract."""
+    return contract.digest(RFQ_ORDER.compiled.hash_struct(order))
 
 
 class OtcWish(Struct, frozen=True, kw_only=True):
@@ -158,7 +146,7 @@ def body_of(signed: SignedOtc) -> OtcOrderBody:
     )
 
 
-def signed_of(body: OtcOrderBody, contract: RfqContract) -> SignedOtc:
+def signed_of(body: OtcOrderBody, contract: SigningContract) -> SignedOtc:
     """The order of a body; its hash is reckoned here.
 
     Raises:
@@ -168,7 +156,7 @@ def signed_of(body: OtcOrderBody, contract: RfqContract) -> SignedOtc:
     order = RFQ_ORDER.from_wire({name: told[name] for name in RFQ_ORDER.member_names})
     return SignedOtc(
         order,
-        contract.order_hash(order),
+        otc_order_hash(contract, order),
         parse_hex(body.signature, "signature"),
         parse_hex(body.permit_maker_asset or "0x", "permitMakerAsset"),
     )

@@ -1,13 +1,10 @@
 """What a trader is shown of an OTC order: the terms before the question, and what became of it. Pure."""
 
 from collections.abc import Iterator
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
 
-from ....codecs.amounts import format_units
 from ....codecs.messages.otc_messages import StoredOrder
 from ....codecs.messages.resource_messages import TokenList
 from ....codecs.messages.vocabulary import OtcState
@@ -15,10 +12,10 @@ from ....config.error_text import one_line
 from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ....crypto.hexadecimal import to_hex
 from ..allowing import Allowing
+from ..outcome import OrderOutcome, SentOutcome, TradeVerdict, gas_lines, new_table, sent_line
 from ..schedule import duration_text
-from ..terms import TradedToken, amount_text
-from ..view import price_text
-from .otc_filling import FillOffer, FillOutcome
+from ..terms import TradedToken, amount_text, price_text
+from .otc_filling import FillOffer
 from .otc_listing import taker_text, time_text
 from .otc_posting import OtcOffer
 from .otc_terms import OTC_TERMINAL, SignedOtc, hand_over_of, party
@@ -27,36 +24,17 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-class OtcVerdict(Enum):
-    """How it ended."""
-
-    POSTED = "posted"
-    REHEARSED = "rehearsed"
-    FULFILLED = "fulfilled"
-    ENDED = "ended"
-    REVERTED = "reverted"
-    UNKNOWN = "unknown"
-
-
-class OtcOutcome(Struct, frozen=True, kw_only=True):
+class OtcOutcome(OrderOutcome, frozen=True, kw_only=True):
     """What became of an order.
 
     Attributes:
-        order_hash: 32 bytes; empty where none was signed.
         signed: as it was posted; None of one that is only followed.
         stored: as the venue told it last.
-        step: `order`, or the transaction before it that came to nothing: `approval`.
-        tx_hash: of that one.
         is_proven: the chain bears the venue out.
     """
 
-    verdict: OtcVerdict
-    order_hash: bytes = b""
     signed: SignedOtc | None = None
     stored: StoredOrder | None = None
-    step: str = "order"
-    tx_hash: bytes = b""
-    reason: str = ""
     is_proven: bool = False
 
 
@@ -76,13 +54,13 @@ def followed(
         is_proven: it was asked, and does.
     """
     if fault:
-        verdict, reason = OtcVerdict.UNKNOWN, fault
+        verdict, reason = TradeVerdict.UNKNOWN, fault
     elif stored.state is OtcState.FULFILLED:
-        verdict, reason = OtcVerdict.FULFILLED, ""
+        verdict, reason = TradeVerdict.FULFILLED, ""
     elif stored.state in OTC_TERMINAL:
-        verdict, reason = OtcVerdict.ENDED, ""
+        verdict, reason = TradeVerdict.ENDED, ""
     else:
-        verdict, reason = OtcVerdict.UNKNOWN, "time is up, and it has not ended"
+        verdict, reason = TradeVerdict.UNKNOWN, "time is up, and it has not ended"
     return OtcOutcome(
         verdict=verdict,
         order_hash=order_hash,
@@ -96,7 +74,7 @@ def followed(
 def post_table(offer: OtcOffer, allowing: Allowing) -> "Table":
     """What the maker agrees to."""
     wish, src, dest = offer.wish, offer.wish.src, offer.wish.dest
-    table = _table()
+    table = new_table()
     table.add_row("sell", f"{amount_text(wish.src_amount, src)}  {src.text}")
     table.add_row("for", f"{amount_text(wish.dest_amount, dest)}  {dest.text}")
     table.add_row("price", _price_text(src, dest, wish.src_amount, wish.dest_amount))
@@ -107,7 +85,7 @@ def post_table(offer: OtcOffer, allowing: Allowing) -> "Table":
     table.add_row("gas", "none of yours, but for an approval or a cancellation")
     table.add_row("spender", f"{to_checksum(offer.contract.address)} (RFQ)")
     table.add_row("you have", amount_text(offer.balance, src))
-    if offer.must_allow:
+    if offer.missing:
         table.add_row("first", f"{allowing.value} of {src.symbol} to the spender")
         if allowing is not Allowing.MOST and offer.fillable < min(offer.balance, offer.allowance):
             table.add_row(
@@ -130,7 +108,7 @@ def fill_table(offer: FillOffer, allowing: Allowing, listed: TokenList) -> "Tabl
         listed: tokens that the venue knows: what any other is called is nobody's word but its own.
     """
     order, part = offer.order, offer.part
-    table = _table()
+    table = new_table()
     table.add_row("give", f"{amount_text(part.taker_amount, offer.gives)}  {offer.gives.text}")
     table.add_row("receive", f"{amount_text(part.maker_amount, offer.gets)}  {offer.gets.text}")
     table.add_row("price", _price_text(offer.gives, offer.gets, part.taker_amount, part.maker_amount))
@@ -140,7 +118,7 @@ def fill_table(offer: FillOffer, allowing: Allowing, listed: TokenList) -> "Tabl
     table.add_row("of the order", whole)
     table.add_row("expires", time_text(order.expiry) + " UTC" if order.expiry else "never")
     table.add_row("spender", f"{to_checksum(offer.contract.address)} (RFQ)")
-    if offer.must_allow:
+    if offer.missing:
         table.add_row("first", f"{allowing.value} of {offer.gives.symbol} to the spender")
     if offer.shows_permit:
         table.add_row("permit", "the maker's goes with it, in place of an approval")
@@ -157,12 +135,12 @@ def otc_lines(outcome: OtcOutcome) -> Iterator[str]:
     """What became of it, for people."""
     stored = outcome.stored
     if stored is not None:
-        going_on = outcome.verdict is OtcVerdict.UNKNOWN and stored.state not in OTC_TERMINAL
+        going_on = outcome.verdict is TradeVerdict.UNKNOWN and stored.state not in OTC_TERMINAL
         yield f"order {'not ended' if going_on else outcome.verdict.value}: {stored.state.value}"
     elif outcome.tx_hash:
         yield f"{outcome.step} {outcome.verdict.value}: {to_hex(outcome.tx_hash)}"
     else:
-        unsent = ", nothing was signed" if outcome.verdict is OtcVerdict.REHEARSED else ""
+        unsent = ", nothing was signed" if outcome.verdict is TradeVerdict.REHEARSED else ""
         yield f"order {outcome.verdict.value}{unsent}"
     if outcome.order_hash:
         yield f"hash         {to_hex(outcome.order_hash)}"
@@ -189,26 +167,21 @@ def otc_json(outcome: OtcOutcome, chain_id: int | None = None) -> dict[str, Any]
     }
 
 
-def fill_lines(outcome: FillOutcome, offer: FillOffer) -> Iterator[str]:
+def fill_lines(outcome: SentOutcome, offer: FillOffer) -> Iterator[str]:
     """What became of a fill, for people."""
-    if outcome.tx_hash:
-        yield f"{outcome.step} {outcome.verdict.value}: {to_hex(outcome.tx_hash)}"
-    else:
-        yield f"{outcome.step} {outcome.verdict.value}, nothing was sent"
+    yield sent_line(outcome)
     yield f"order        {to_hex(offer.signed.order_hash)}"
     if outcome.reason:
         yield f"reason       {one_line(outcome.reason)}"
     if outcome.received:
-        yield f"given        {amount_text(outcome.given, offer.gives)}"
+        yield f"given        {amount_text(outcome.spent, offer.gives)}"
         yield f"received     {amount_text(outcome.received, offer.gets)}"
-    if outcome.gas_price_wei:
-        fee = format_units(outcome.gas * outcome.gas_price_wei, 18)
-        yield f"gas          {outcome.gas} units, {fee} of the native token"
+    yield from gas_lines(outcome)
     for remark in outcome.remarks:
         yield f"note         {remark}"
 
 
-def fill_json(outcome: FillOutcome, offer: FillOffer) -> dict[str, Any]:
+def fill_json(outcome: SentOutcome, offer: FillOffer) -> dict[str, Any]:
     """What became of a fill, for programs; amounts are raw units."""
     order = offer.order
     return {
@@ -221,7 +194,7 @@ def fill_json(outcome: FillOutcome, offer: FillOffer) -> dict[str, Any]:
         "maker": to_checksum(order.maker),
         "makerAsset": to_checksum(order.maker_asset),
         "takerAsset": to_checksum(order.taker_asset),
-        "given": str(outcome.given),
+        "given": str(outcome.spent),
         "received": str(outcome.received),
         "leftBefore": str(offer.left),
         "rfq": to_checksum(offer.contract.address),
@@ -230,15 +203,6 @@ def fill_json(outcome: FillOutcome, offer: FillOffer) -> dict[str, Any]:
         "reason": outcome.reason or None,
         "remarks": list(outcome.remarks),
     }
-
-
-def _table() -> "Table":
-    from rich.table import Table
-
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    return table
 
 
 def _price_text(src: TradedToken, dest: TradedToken, src_amount: int, dest_amount: int) -> str:

@@ -4,11 +4,9 @@ The user goes the way of `cambist order`: quote, build, checks of one's own, sig
 of it, and have the chain prove it.
 """
 
-import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import partial
 
 import trio
 from msgspec import Struct
@@ -32,6 +30,7 @@ from ...client.order.order_safety import signed_order
 from ...client.order.order_terms import OrderWish
 from ...client.schedule import Schedule
 from ...client.terms import TradedToken
+from ...client.trader import Trader
 from .balances import Balances, balances, moved, moves_table
 from .place_settings import TOKENS
 from .settlement import CHAIN_ID, DemoChain
@@ -40,7 +39,6 @@ from .venue import MarketPlace
 USER = 6
 """Account of the devnet."""
 _SLIPPAGE_BPS = 50
-_HASH_BYTES = 32
 WAIT_S = 20.0
 """For anything to happen."""
 LOOK_S = 0.05
@@ -101,13 +99,14 @@ class OrderScene(Struct, frozen=True):
     def placer(self, tell: Tell, allowing: Allowing) -> OrderPlacer:
         """What places the user's orders."""
         return OrderPlacer(
-            self.chain,
+            Trader(
+                chain=self.chain,
+                key=self.user,
+                wall_s=lambda: self.place.clock.now_ms() // 1_000,
+                tell=tell,
+                allowing=allowing,
+            ),
             self.venue,
-            self.user,
-            wall_s=lambda: self.place.clock.now_ms() // 1_000,
-            random32=partial(secrets.token_bytes, _HASH_BYTES),
-            tell=tell,
-            allowing=allowing,
         )
 
     def notices(self) -> dict[str, Counter[str]]:
@@ -219,11 +218,9 @@ def show_moves(
     wish = offer.terms.wish
     scene.console.print(moves_table(before, after, TOKENS, also=(("user", "ETH"),)))
     gas = sum(receipt.gas_used for receipt in receipts)
-    scene.show(
-        f"the relayer paid for {gas} gas, the user for {'its approval' if offer.must_allow else 'none'}"
-    )
+    scene.show(f"the relayer paid for {gas} gas, the user for {'its approval' if offer.missing else 'none'}")
     found = moved(before, after)
-    if offer.must_allow:
+    if offer.missing:
         found.pop(("user", "ETH"), None)
     users = {symbol: amount for (who, symbol), amount in found.items() if who == "user"}
     if users != {wish.src.symbol: -wish.amount, wish.dest.symbol: settled.received}:

@@ -4,10 +4,8 @@ Both go the way of `cambist otc`: the maker posts, and the taker believes nothin
 what the venue tells and pushes is held.
 """
 
-import secrets
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from random import SystemRandom
 
 import trio
@@ -32,15 +30,18 @@ from ...client.allowing import Allowing
 from ...client.client import VenueClient
 from ...client.events import OrderEvents, OtcEventsWanted
 from ...client.otc.otc_cancelling import Ending, cancel_otc
-from ...client.otc.otc_filling import FillVerdict, OtcFiller
+from ...client.otc.otc_filling import OtcFiller
 from ...client.otc.otc_following import disproof
 from ...client.otc.otc_listing import OtcWanted, otc_event_line, otc_pages
 from ...client.otc.otc_posting import OtcPoster
 from ...client.otc.otc_reading import standing_of
 from ...client.otc.otc_safety import check_asked
-from ...client.otc.otc_terms import OtcPart, OtcWish, RfqContract, SignedOtc, part_given
+from ...client.otc.otc_terms import OtcPart, OtcWish, SignedOtc, part_given
 from ...client.otc.otc_view import fill_lines, fill_table, post_table
+from ...client.outcome import TradeVerdict
 from ...client.terms import TradedToken
+from ...client.trader import Trader
+from ...client.trusted_contract import SigningContract
 from .balances import Balances, balances, moved, moves_table
 from .order_scene import NATIVE, WAIT_S, Tell, timed
 from .place_settings import TOKENS
@@ -106,12 +107,15 @@ class _Bilateral(Struct, frozen=True):
 
     def poster(self, tell: Tell) -> OtcPoster:
         """What posts the maker's orders."""
-        random32 = partial(secrets.token_bytes, _HASH_BYTES)
-        return OtcPoster(self.chain, self.venue, self.maker, wall_s=self.now_s, random32=random32, tell=tell)
+        return OtcPoster(self.trader(self.maker, tell), self.venue)
 
-    def filler(self, key: SigningKey, contract: RfqContract, tell: Tell) -> OtcFiller:
+    def filler(self, key: SigningKey, contract: SigningContract, tell: Tell) -> OtcFiller:
         """What fills orders for an account."""
-        return OtcFiller(self.chain, key, contract, wall_s=self.now_s, tell=tell)
+        return OtcFiller(self.trader(key, tell), contract)
+
+    def trader(self, key: SigningKey, tell: Tell) -> Trader:
+        """The account of a key."""
+        return Trader(chain=self.chain, key=key, wall_s=self.now_s, tell=tell)
 
     def now_s(self) -> int:
         """Everybody's clock."""
@@ -125,7 +129,7 @@ class _Bilateral(Struct, frozen=True):
 class _Posted(Struct, frozen=True):
     """An order that the venue has taken, and the contract that it is for."""
 
-    contract: RfqContract
+    contract: SigningContract
     signed: SignedOtc
 
 
@@ -231,7 +235,7 @@ async def _show_fill(scene: _Bilateral, posted: _Posted) -> int:
     offer = await filler.offer(signed, standing, part, gives, scene.token(_GIVES))
     scene.console.print(fill_table(offer, Allowing.EXACT, await scene.venue.tokens(posted.contract.chain_id)))
     outcome = await filler.fill(offer)
-    if outcome.verdict is not FillVerdict.FILLED or outcome.remarks:
+    if outcome.verdict is not TradeVerdict.FILLED or outcome.remarks:
         raise AssertionError(f"it is not filled as agreed: {outcome}")
     for line in fill_lines(outcome, offer):
         tell(line)
@@ -265,7 +269,7 @@ async def _show_cancellation(scene: _Bilateral, posted: _Posted, left: int) -> N
     tell = timed(scene.console)
     signed, before = posted.signed, await scene.balances()
     orders = {signed.order_hash: signed.order}
-    cancelled = await cancel_otc(scene.chain, scene.maker, posted.contract, orders, tell)
+    cancelled = await cancel_otc(scene.trader(scene.maker, tell), posted.contract, orders)
     receipt = cancelled.receipt
     if receipt is None or cancelled.endings != {signed.order_hash: Ending.CANCELLED}:
         raise AssertionError(f"it is not cancelled: {cancelled}")

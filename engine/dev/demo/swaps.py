@@ -30,10 +30,12 @@ from ...chain.proceeds import of_sale
 from ...chain.transact import transact
 from ...client.allowing import Allowing
 from ...client.client import VenueClient
+from ...client.outcome import SentOutcome, TradeVerdict
 from ...client.safety import fee_bps_of
-from ...client.swap import Offer, SwapOutcome, Swapper, SwapStatus
+from ...client.swap.swap_view import offer_table
+from ...client.swap.swapping import Offer, Swapper
 from ...client.terms import Terms, TradedToken, Wish, transaction_body
-from ...client.view import offer_table
+from ...client.trader import Trader
 from .balances import Balances, balances, moved, moves_table
 from .place_settings import TOKENS
 from .settlement import CHAIN_ID, DemoChain, calldata_of
@@ -86,7 +88,8 @@ async def run_swaps(console: Console, stage: DemoChain, place: MarketPlace) -> N
         def tell(line: str) -> None:
             console.print(f"  {line}", style="dim", highlight=False, soft_wrap=True)
 
-        swapper = Swapper(chain, venue, trader, wall_s=lambda: int(time.time()), tell=tell)
+        account = Trader(chain=chain, key=trader, wall_s=lambda: int(time.time()), tell=tell)
+        swapper = Swapper(account, venue)
         scene = _Scene(console, stage, place, venue, swapper, trader)
         console.rule(f"7. A venue on {place.url}: a swap through two makers, over two hops")
         offer, data = await _show_swap(scene)
@@ -163,12 +166,12 @@ async def _show_stand_in(scene: _Scene) -> None:
     )
 
 
-async def _perform(scene: _Scene, offer: Offer) -> tuple[SwapOutcome, bytes]:
+async def _perform(scene: _Scene, offer: Offer) -> tuple[SentOutcome, bytes]:
     """Swap, and hold all balances against what the makers signed; also returns the calldata."""
     before = await _balances(scene)
     outcome = await scene.swapper.perform(offer)
-    if outcome.status is not SwapStatus.SWAPPED:
-        raise AssertionError(f"{outcome.step} {outcome.status.value}: {outcome.reason}")
+    if outcome.verdict is not TradeVerdict.SWAPPED:
+        raise AssertionError(f"{outcome.step} {outcome.verdict.value}: {outcome.reason}")
     after = await _balances(scene)
     data = await calldata_of(scene.stage, outcome.tx_hash)
     scene.console.print(moves_table(before, after, TOKENS))

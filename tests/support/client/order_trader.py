@@ -24,6 +24,7 @@ from cambist.engine.client.order.order_placing import OrderOffer, OrderPlacer, P
 from cambist.engine.client.order.order_safety import signed_order
 from cambist.engine.client.order.order_terms import OrderWish
 from cambist.engine.client.terms import TradedToken
+from cambist.engine.client.trader import Trader
 from support.chain.world import HOUR_S, NATIVE, ONE, USDC, World
 from support.client.scripted_orders import OrderVenue, scripted_orders
 
@@ -51,16 +52,18 @@ class TraderAtVenue:
         self.weth = TradedToken(self.world.weth, "WETH", 18)
         self.usdc = TradedToken(self.world.usdc, "USDC", 6)
 
-    def placer(self, allowing: Allowing = Allowing.EXACT) -> OrderPlacer:
-        return OrderPlacer(
-            self.world.chain,
-            self.client,
-            self.world.user,
+    def account(self, allowing: Allowing = Allowing.EXACT) -> Trader:
+        return Trader(
+            chain=self.world.chain,
+            key=self.world.user,
             wall_s=lambda: 0,
             random32=self.random32,
             tell=self.told.append,
             allowing=allowing,
         )
+
+    def placer(self, allowing: Allowing = Allowing.EXACT) -> OrderPlacer:
+        return OrderPlacer(self.account(allowing), self.client)
 
     def random32(self) -> bytes:
         self.nonces += 1

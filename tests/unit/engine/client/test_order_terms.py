@@ -14,7 +14,7 @@ from cambist.config.errors import UnsafeTransaction
 from cambist.config.sections.partners import RegisteredPartner
 from cambist.config.tokens import TokenSettings
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.client.order.order_safety import DeltaContract, check_build, check_price
+from cambist.engine.client.order.order_safety import check_build, check_price
 from cambist.engine.client.order.order_terms import (
     OrderWish,
     SignableTerms,
@@ -24,6 +24,7 @@ from cambist.engine.client.order.order_terms import (
 )
 from cambist.engine.client.schedule import Schedule
 from cambist.engine.client.terms import TradedToken
+from cambist.engine.client.trusted_contract import SigningContract
 from cambist.engine.delta.orders.terms import next_part
 from cambist.engine.delta.orders.terms import terms_of as venue_terms_of
 from cambist.engine.delta.pricing.build import BuildTerms, built, delta_domain_of
@@ -35,7 +36,7 @@ SRC, DEST = TradedToken(b"\x51" * 20, "SRC", 18), TradedToken(b"\xd5" * 20, "DES
 CHAIN_ID, NOW_S = 31_337, 1_700_000_000
 DOMAIN = delta_domain_of(CHAIN_ID, DELTA, ChainSettings(name="test"))
 NO_PARTNERS = FeeRules({}, {})
-CONTRACT = DeltaContract(CHAIN_ID, DELTA, DOMAIN.separator)
+CONTRACT = SigningContract(CHAIN_ID, DELTA, DOMAIN.separator)
 
 
 def a_wish(side: Side, **changed: object) -> OrderWish:

@@ -14,22 +14,23 @@ from cambist.engine.client.otc.otc_terms import (
     OtcHandOver,
     OtcPart,
     OtcWish,
-    RfqContract,
     SignedOtc,
     body_of,
     decode_hand_over,
     hand_over_of,
     order_of,
+    otc_order_hash,
     part_given,
     part_received,
     rest_of,
     signed_of,
 )
 from cambist.engine.client.terms import TradedToken
+from cambist.engine.client.trusted_contract import SigningContract
 
 MAKER, TAKER, RFQ = b"\x11" * 20, b"\x22" * 20, b"\x33" * 20
 USDC, WETH = TradedToken(b"\x44" * 20, "USDC", 6), TradedToken(b"\x55" * 20, "WETH", 18)
-CONTRACT = RfqContract(5, RFQ, rfq_domain_separator("AUGUSTUS RFQ", 5, RFQ))
+CONTRACT = SigningContract(5, RFQ, rfq_domain_separator("AUGUSTUS RFQ", 5, RFQ))
 AMOUNTS = st.integers(1, 40) | st.integers(1, 2**128)
 
 
@@ -140,7 +141,7 @@ def test_an_order_packs_its_maker_and_a_nonce_and_may_live_for_ever() -> None:
 @pytest.mark.parametrize("permit", [b"", b"\x01" * 224])
 def test_a_signed_order_is_the_same_after_it_was_handed_over(permit: bytes) -> None:
     order = order_of(a_wish(), 1_000, b"\x01" * 32)
-    signed = SignedOtc(order, CONTRACT.order_hash(order), b"\x07" * 65, permit)
+    signed = SignedOtc(order, otc_order_hash(CONTRACT, order), b"\x07" * 65, permit)
     handed = decode_hand_over(encode(hand_over_of(signed, 5)))
     assert signed_of(handed, CONTRACT) == signed
     assert (handed.chain_id, handed.order_hash) == (5, "0x" + signed.order_hash.hex())
@@ -162,7 +163,7 @@ def test_a_signed_order_is_the_same_after_it_was_handed_over(permit: bytes) -> N
 )
 def test_an_order_that_makes_no_sense_names_the_member(member: str, text: str) -> None:
     order = order_of(a_wish(), 1_000, b"\x01" * 32)
-    body: OtcHandOver = hand_over_of(SignedOtc(order, CONTRACT.order_hash(order), b"\x07" * 65), 5)
+    body: OtcHandOver = hand_over_of(SignedOtc(order, otc_order_hash(CONTRACT, order), b"\x07" * 65), 5)
     camel = "".join(word.title() if at else word for at, word in enumerate(member.split("_")))
     with pytest.raises(InvalidInput, match=camel):
         signed_of(structs.replace(body, **{member: text}), CONTRACT)

@@ -26,14 +26,15 @@ from cambist.engine.client.otc.otc_safety import (
     check_stored,
     fill_in,
 )
-from cambist.engine.client.otc.otc_terms import OtcPart, RfqContract, SignedOtc, body_of, hand_over_of
+from cambist.engine.client.otc.otc_terms import OtcPart, SignedOtc, body_of, hand_over_of, otc_order_hash
 from cambist.engine.client.terms import TradedToken
+from cambist.engine.client.trusted_contract import SigningContract
 
 MAKER, TAKER, OTHER, RFQ, NOBODY = b"\x11" * 20, b"\x22" * 20, b"\x66" * 20, b"\x33" * 20, bytes(20)
 USDC, WETH = b"\x44" * 20, b"\x55" * 20
-CONTRACT = RfqContract(5, RFQ, rfq_domain_separator("AUGUSTUS RFQ", 5, RFQ))
+CONTRACT = SigningContract(5, RFQ, rfq_domain_separator("AUGUSTUS RFQ", 5, RFQ))
 ORDER = RfqOrder(7, 2_000, USDC, WETH, MAKER, TAKER, 1_000, 10)
-SIGNED = SignedOtc(ORDER, CONTRACT.order_hash(ORDER), b"\x07" * 65)
+SIGNED = SignedOtc(ORDER, otc_order_hash(CONTRACT, ORDER), b"\x07" * 65)
 HASH = f"0x{SIGNED.order_hash.hex()}"
 OPEN = OtcOnChain(1_000, 0, 5_000, 5_000)
 
@@ -94,7 +95,7 @@ def test_every_member_that_is_signed_is_held(changed: dict[str, Any]) -> None:
 
 
 def test_another_domain_makes_another_hash() -> None:
-    other = RfqContract(5, OTHER, rfq_domain_separator("AUGUSTUS RFQ", 5, OTHER))
+    other = SigningContract(5, OTHER, rfq_domain_separator("AUGUSTUS RFQ", 5, OTHER))
     with pytest.raises(ChainError, match="is of another contract"):
         check_handed_over(hand_over_of(SIGNED, 5), other, "order.json")
     with pytest.raises(UnsafeTransaction):

@@ -2,8 +2,7 @@
 
 import pytest
 
-from cambist.engine.client.terms import TradedToken
-from cambist.engine.client.view import price_text
+from cambist.engine.client.terms import TradedToken, price_text
 
 USDC, WETH, WBTC = (
     TradedToken(b"\x01" * 20, "USDC", 6),

@@ -6,20 +6,19 @@ A venue's own words are shown as one printable line: they could draw another off
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...codecs.amounts import format_units
-from ...codecs.messages.market_messages import PriceRoute, Swap
-from ...codecs.messages.vocabulary import Side
-from ...config.error_text import one_line
-from ...crypto.addresses import to_checksum
-from ...crypto.hexadecimal import to_hex
-from .allowing import Allowing
-from .swap import Offer, SwapOutcome
-from .terms import TradedToken, amount_text, impact_percent, quoted_of
+from ....codecs.amounts import format_units
+from ....codecs.messages.market_messages import PriceRoute, Swap
+from ....codecs.messages.vocabulary import Side
+from ....config.error_text import one_line
+from ....crypto.addresses import to_checksum
+from ....crypto.hexadecimal import to_hex
+from ..allowing import Allowing
+from ..outcome import SentOutcome, gas_lines, new_table, sent_line
+from ..terms import amount_text, impact_percent, price_text, quoted_of
+from .swapping import Offer
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-_PRICE_DIGITS_MAX = 90  # a price of less is none
 
 
 def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) -> "Table":
@@ -28,13 +27,9 @@ def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) ->
     Args:
         symbols: lower-case address -> symbol, of the tokens in between.
     """
-    from rich.table import Table
-
     wish, route = offer.wish, offer.route
     is_sale = wish.side is Side.SELL
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    table = new_table()
     table.add_row("sell", f"{amount_text(int(route.src_amount), wish.src)}  {wish.src.text}")
     table.add_row("buy", f"{amount_text(int(route.dest_amount), wish.dest)}  {wish.dest.text}")
     table.add_row("price", price_text(wish.src, wish.dest, int(route.src_amount), int(route.dest_amount)))
@@ -50,34 +45,29 @@ def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) ->
     if wish.receiver != wish.user:
         table.add_row("receiver", to_checksum(wish.receiver))
     table.add_row("router", to_checksum(offer.router))
-    if offer.must_allow:
+    if offer.missing:
         table.add_row("first", f"{allowing.value} of {wish.src.symbol} to the router")
     return table
 
 
-def outcome_lines(outcome: SwapOutcome, offer: Offer) -> Iterator[str]:
+def outcome_lines(outcome: SentOutcome, offer: Offer) -> Iterator[str]:
     """What became of it, for people."""
     wish = offer.wish
-    if outcome.tx_hash:
-        yield f"{outcome.step} {outcome.status.value}: {to_hex(outcome.tx_hash)}"
-    else:
-        yield f"{outcome.step} {outcome.status.value}, nothing was sent"
+    yield sent_line(outcome)
     if outcome.reason:
         yield f"reason       {outcome.reason}"
     if outcome.spent or outcome.received:
         yield f"spent        {amount_text(outcome.spent, wish.src)}"
         yield f"received     {amount_text(outcome.received, wish.dest)}"
         yield f"against      {_against(outcome, offer)}"
-    if outcome.gas_price_wei:
-        fee = format_units(outcome.gas * outcome.gas_price_wei, 18)
-        yield f"gas          {outcome.gas} units, {fee} of the native token"
+    yield from gas_lines(outcome)
 
 
-def outcome_json(outcome: SwapOutcome, offer: Offer) -> dict[str, Any]:
+def outcome_json(outcome: SentOutcome, offer: Offer) -> dict[str, Any]:
     """What became of it, for programs; amounts are raw units."""
     wish = offer.wish
     return {
-        "status": outcome.status.value,
+        "status": outcome.verdict.value,
         "step": outcome.step,
         "txHash": to_hex(outcome.tx_hash) if outcome.tx_hash else None,
         "blockNumber": outcome.block_number or None,
@@ -97,19 +87,7 @@ def outcome_json(outcome: SwapOutcome, offer: Offer) -> dict[str, Any]:
     }
 
 
-def price_text(src: TradedToken, dest: TradedToken, src_amount: int, dest_amount: int) -> str:
-    """Of one source token, in destination tokens, rounded down: to eight digits after the point, or to eight
-    significant ones of a price below that."""
-    ones = src_amount * 10**dest.decimals
-    whole = dest_amount * 10**src.decimals
-    digits = 8
-    while digits < _PRICE_DIGITS_MAX and 0 < whole * 10**digits < ones * 10**7:
-        digits += 1
-    scaled = whole * 10**digits // ones
-    return f"1 {src.symbol} = {format_units(scaled, digits)} {dest.symbol}"
-
-
-def _against(outcome: SwapOutcome, offer: Offer) -> str:
+def _against(outcome: SentOutcome, offer: Offer) -> str:
     """How much better or worse than quoted, in hundredths of a percent."""
     wish = offer.wish
     quoted = quoted_of(offer.route, wish.side)

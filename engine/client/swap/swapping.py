@@ -12,29 +12,26 @@ Router, unless the trader pins the address. Approvals are of the exact amount un
 Source: spec 1.1.8 to 1.1.11, 1.3.2; choices.md#quotes-and-routes (a route lives for 30 s).
 """
 
-from collections.abc import Callable
-from enum import Enum
-
 import trio
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from ...codecs.contracts.abi import decode_uint
-from ...codecs.contracts.contract_events import Swapped, decode_event
-from ...codecs.messages.market_messages import PriceRoute
-from ...codecs.messages.vocabulary import Side
-from ...config import limits
-from ...config.errors import ChainError, InvalidInput, UnsafeTransaction, VenueError
-from ...config.timeouts import TRADER_DEADLINE_S
-from ...crypto.addresses import to_checksum
-from ...crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
-from ...crypto.secp256k1 import SigningKey
-from ..chain.deploy.verification import is_code_of
-from ..chain.port import Chain, EthCall, Receipt
-from .allowing import Allowing, approve_spender, held, signed_permit
-from .client import ReceivedRoute, VenueClient
-from .safety import check_envelope, check_route, fee_bps_of, router_of
-from .sending import StepFailedError, gas_needed, send_and_follow, signed, why_reverted
-from .terms import Terms, Wish, limit_of, quoted_of, transaction_body
+from ....codecs.contracts.abi import decode_uint
+from ....codecs.contracts.contract_events import Swapped, decode_event
+from ....codecs.messages.market_messages import PriceRoute
+from ....codecs.messages.vocabulary import Side
+from ....config import limits
+from ....config.errors import ChainError, InvalidInput, UnsafeTransaction, VenueError
+from ....config.timeouts import TRADER_DEADLINE_S
+from ....crypto.addresses import to_checksum
+from ...chain.port import EthCall, Receipt
+from ..allowing import MissingAllowance, held
+from ..client import ReceivedRoute, VenueClient
+from ..outcome import SentOutcome, TradeVerdict, failed_outcome, mined_outcome
+from ..safety import check_envelope, check_route, fee_bps_of
+from ..sending import StepFailedError, gas_needed
+from ..terms import Terms, Wish, limit_of, quoted_of, transaction_body
+from ..trader import Trader
+from ..trusted_contract import ROUTER, trusted_address
 
 ROUTE_AGED_S = limits.ROUTE_FRESH_MS / 1_000 / 2
 
@@ -62,41 +59,11 @@ class Offer(Struct, frozen=True, kw_only=True):
         return self.wish.amount if self.wish.side is Side.SELL else self.limit
 
     @property
-    def must_allow(self) -> bool:
-        """Whether the Router may not take that yet."""
-        return not self.wish.src.is_native and self.allowance < self.src_amount_max
-
-
-class SwapStatus(Enum):
-    """How it ended."""
-
-    SWAPPED = "swapped"
-    REHEARSED = "rehearsed"
-    REVERTED = "reverted"
-    UNKNOWN = "unknown"
-
-
-class SwapOutcome(Struct, frozen=True, kw_only=True):
-    """What became of it.
-
-    Attributes:
-        step: the transaction that it is about: `swap`, or the `approval` that came to nothing.
-        tx_hash: 32 bytes; empty for a rehearsal.
-        spent, received: raw units, as the Router's event says; of a rehearsal, as simulated: the fixed side
-            is what was asked for.
-        gas: units that were used; of a rehearsal, that it may use.
-        reason: of a revert.
-    """
-
-    status: SwapStatus
-    step: str = "swap"
-    tx_hash: bytes = b""
-    block_number: int = 0
-    spent: int = 0
-    received: int = 0
-    gas: int = 0
-    gas_price_wei: int = 0
-    reason: str = ""
+    def missing(self) -> MissingAllowance | None:
+        """The allowance that the Router lacks."""
+        if self.wish.src.is_native or self.allowance >= self.src_amount_max:
+            return None
+        return MissingAllowance(self.wish.src.address, self.router, self.src_amount_max, self.allowance)
 
 
 class _CheckedSwap(Struct, frozen=True):
@@ -111,27 +78,14 @@ class Swapper:
     """Trades for one key on one chain through one venue.
 
     Args:
-        wall_s: the wall clock, Unix seconds.
-        tell: one line of progress; a hash is told before anything is waited for.
-        allowing: how the Router is allowed to take the source where it may not yet.
+        trader: its `allowing` is about the Router.
     """
 
-    def __init__(
-        self,
-        chain: Chain,
-        venue: VenueClient,
-        key: SigningKey,
-        *,
-        wall_s: Callable[[], int],
-        tell: Callable[[str], None],
-        allowing: Allowing = Allowing.EXACT,
-    ) -> None:
-        self._chain = chain
+    def __init__(self, trader: Trader, venue: VenueClient) -> None:
+        self._trader = trader
+        self._chain = trader.chain
         self._venue = venue
-        self._key = key
-        self._wall_s = wall_s
-        self._tell = tell
-        self._allowing = allowing
+        self._tell = trader.tell
 
     async def offer(self, wish: Wish, pinned: bytes | None = None) -> Offer:
         """A price, and whether it can be paid.
@@ -144,12 +98,7 @@ class Swapper:
             ChainError: the source does not suffice, or the chain does not answer.
         """
         self._tell("looking at the router")
-        router = router_of(await self._venue.contracts(), wish.chain_id, pinned)
-        if pinned is None and not is_code_of("Router", await self._chain.code(router)):
-            raise VenueError(
-                f"the code at {to_checksum(router)} on chain {wish.chain_id} is not that of this release's "
-                "Router: --router pins an address that you trust"
-            )
+        router = await trusted_address(self._chain, self._venue, ROUTER, pinned)
         self._tell("asking for a price")
         priced = await self._priced(wish, router)
         limit = limit_of(priced.route, wish.side, wish.slippage_bps)
@@ -173,41 +122,35 @@ class Swapper:
             )
         return offer
 
-    async def rehearse(self, offer: Offer) -> SwapOutcome | None:
+    async def rehearse(self, offer: Offer) -> SentOutcome | None:
         """Everything but approving and sending; None where it cannot be simulated before an approval.
 
         Raises:
             VenueError, ChainError: as `perform`.
         """
-        if offer.must_allow and self._allowing is not Allowing.PERMIT:
+        if self._trader.approves(offer.missing):
             return None
         built = await self._built(offer)
         spent, received = self._sides(offer.wish, built.moved)
-        return SwapOutcome(status=SwapStatus.REHEARSED, spent=spent, received=received, gas=built.gas)
+        return SentOutcome(
+            verdict=TradeVerdict.REHEARSED, step="swap", spent=spent, received=received, gas=built.gas
+        )
 
-    async def perform(self, offer: Offer) -> SwapOutcome:
+    async def perform(self, offer: Offer) -> SentOutcome:
         """Do it, at the offer's bound or better.
 
         Raises:
             VenueError: no route at that bound any more, or an unsafe transaction; no swap was signed.
             ChainError: it would be refused, was not taken, or the chain does not answer; no swap was sent.
         """
-        key = self._policed(offer)
+        value_max_wei = offer.src_amount_max if offer.wish.src.is_native else 0
         try:
-            if offer.must_allow and self._allowing is not Allowing.PERMIT:
-                await self._approve(offer, key)
+            await self._trader.approve(offer.missing)
+            built = await self._built(offer)
+            self._tell("signing the swap")
+            receipt = await self._trader.send("swap", built.call, value_max_wei=value_max_wei, gas=built.gas)
         except StepFailedError as failed:
-            return _ended(failed)
-        built = await self._built(offer)
-        self._tell("signing the swap")
-        transaction = await signed(self._chain, key, built.call, built.gas)
-        self._tell(f"sending the swap 0x{transaction.tx_hash.hex()}")
-        receipt = await send_and_follow(self._chain, transaction)
-        if receipt is None:
-            return SwapOutcome(status=SwapStatus.UNKNOWN, tx_hash=transaction.tx_hash)
-        if not receipt.succeeded:
-            reason = await why_reverted(self._chain, built.call, receipt)
-            return _mined(receipt, SwapStatus.REVERTED, reason=reason)
+            return failed_outcome(failed)
         return swapped_outcome(receipt, offer.router, offer.wish.user)
 
     # --- Parts ------------------------------------------------------------------------------------
@@ -248,15 +191,15 @@ class Swapper:
     async def _built(self, offer: Offer) -> _CheckedSwap:
         """The swap as it would be signed now: checked, then simulated."""
         priced = await self._fresh(offer)
+        deadline = await self._trader.clock_s() + TRADER_DEADLINE_S
         terms = Terms(
             wish=offer.wish,
             limit=offer.limit,
             fee_bps=fee_bps_of(priced.route),
             router=offer.router,
-            deadline=await self._deadline(),
+            deadline=deadline,
+            permit=await self._trader.permit(offer.missing, deadline),
         )
-        if offer.must_allow and self._allowing is Allowing.PERMIT:
-            terms = structs.replace(terms, permit=await self._permit(offer, terms.deadline))
         self._tell("asking the makers for firm quotes")
         body = transaction_body(terms, priced.raw)
         envelope = await self._venue.transaction(offer.wish.chain_id, body)
@@ -270,46 +213,12 @@ class Swapper:
             raise UnsafeTransaction("what is spent in a simulation", f"at most {offer.limit}", moved)
         return _CheckedSwap(call, await gas_needed(self._chain, call), moved)
 
-    async def _deadline(self) -> int:
-        """Counted from the later of two clocks, ours and the chain's."""
-        header = await self._chain.block()
-        return max(self._wall_s(), header.time_s if header else 0) + TRADER_DEADLINE_S
-
-    async def _permit(self, offer: Offer, deadline: int) -> bytes:
-        self._tell("signing a permit")
-        token, amount = offer.wish.src.address, offer.src_amount_max
-        return await signed_permit(self._chain, self._key, token, offer.router, amount, deadline)
-
-    async def _approve(self, offer: Offer, key: PolicedRelayKey) -> None:
-        await approve_spender(
-            self._chain,
-            key,
-            offer.wish.src.address,
-            offer.router,
-            amount=offer.src_amount_max,
-            allowance=offer.allowance,
-            any_amount=self._allowing is Allowing.MOST,
-            tell=self._tell,
-        )
-
-    def _policed(self, offer: Offer) -> PolicedRelayKey:
-        """The key, for what this swap needs and nothing else."""
-        wish = offer.wish
-        targets = {offer.router} if wish.src.is_native else {offer.router, wish.src.address}
-        policy = TransactionPolicy(
-            contracts=frozenset((wish.chain_id, target) for target in targets),
-            fee_max_wei=limits.RELAY_FEE_CAP_WEI,
-            gas_max=limits.RELAY_GAS_MAX,
-            value_max_wei=offer.src_amount_max if wish.src.is_native else 0,
-        )
-        return PolicedRelayKey(self._key, policy)
-
     @staticmethod
     def _sides(wish: Wish, moved: int) -> tuple[int, int]:
         return (wish.amount, moved) if wish.side is Side.SELL else (moved, wish.amount)
 
 
-def swapped_outcome(receipt: Receipt, router: bytes, user: bytes) -> SwapOutcome:
+def swapped_outcome(receipt: Receipt, router: bytes, user: bytes) -> SentOutcome:
     """What a transaction that succeeded moved; UNKNOWN without an event of this user's swap."""
     for log in receipt.logs:
         if log.address != router:
@@ -319,37 +228,11 @@ def swapped_outcome(receipt: Receipt, router: bytes, user: bytes) -> SwapOutcome
         except InvalidInput:
             continue
         if isinstance(event, Swapped) and event.sender == user:
-            return _mined(receipt, SwapStatus.SWAPPED, spent=event.spent, received=event.received)
-    return _mined(receipt, SwapStatus.UNKNOWN, reason="it was mined, without the Router's event of a swap")
-
-
-def _ended(failed: StepFailedError) -> SwapOutcome:
-    """The swap ended before it began."""
-    if failed.receipt is None:
-        return SwapOutcome(status=SwapStatus.UNKNOWN, step=failed.step, tx_hash=failed.tx_hash)
-    return _mined(failed.receipt, SwapStatus.REVERTED, step=failed.step, reason=failed.reason)
-
-
-def _mined(
-    receipt: Receipt,
-    status: SwapStatus,
-    *,
-    step: str = "swap",
-    spent: int = 0,
-    received: int = 0,
-    reason: str = "",
-) -> SwapOutcome:
-    return SwapOutcome(
-        status=status,
-        step=step,
-        tx_hash=receipt.tx_hash,
-        block_number=receipt.block_number,
-        spent=spent,
-        received=received,
-        gas=receipt.gas_used,
-        gas_price_wei=receipt.gas_price_wei,
-        reason=reason,
-    )
+            return mined_outcome(
+                receipt, TradeVerdict.SWAPPED, "swap", spent=event.spent, received=event.received
+            )
+    reason = "it was mined, without the Router's event of a swap"
+    return mined_outcome(receipt, TradeVerdict.UNKNOWN, "swap", reason=reason)
 
 
 def _number(returned: bytes) -> int:

@@ -1,0 +1,130 @@
+"""Outcomes of a trade, a sent transaction or an order that a venue was given, and their texts. Pure."""
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ...codecs.amounts import format_units
+from ...crypto.hexadecimal import to_hex
+from ..chain.port import Receipt
+from .sending import StepFailedError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+class TradeVerdict(Enum):
+    """How a trade ended."""
+
+    SWAPPED = "swapped"
+    FILLED = "filled"
+    SETTLED = "settled"
+    FULFILLED = "fulfilled"
+    PLACED = "placed"
+    POSTED = "posted"
+    REHEARSED = "rehearsed"
+    ENDED = "ended"
+    REVERTED = "reverted"
+    UNKNOWN = "unknown"
+
+
+class SentOutcome(Struct, frozen=True, kw_only=True):
+    """The end of a trade that is a transaction of the trader's own: a Market swap or an OTC fill.
+
+    Attributes:
+        step: the transaction that it is about: `swap`, `fill`, or the `approval` that failed.
+        tx_hash: 32 bytes; empty for a rehearsal.
+        spent, received: raw units, as the contract's event says; of a rehearsal, as simulated or agreed.
+        gas: units that were used; of a rehearsal, that it may use.
+        reason: of a revert, or why the end is not known.
+        remarks: notes for the trader.
+    """
+
+    verdict: TradeVerdict
+    step: str
+    tx_hash: bytes = b""
+    block_number: int = 0
+    spent: int = 0
+    received: int = 0
+    gas: int = 0
+    gas_price_wei: int = 0
+    reason: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+class OrderOutcome(Struct, frozen=True, kw_only=True):
+    """The end of an order that a venue was given: what Delta and OTC orders share.
+
+    Attributes:
+        order_hash: 32 bytes; empty where no order was built or signed.
+        step: `order`, or the transaction before it that failed: `approval`, `deposit`.
+        tx_hash: of that transaction.
+    """
+
+    verdict: TradeVerdict
+    order_hash: bytes = b""
+    step: str = "order"
+    tx_hash: bytes = b""
+    reason: str = ""
+
+
+def mined_outcome(
+    receipt: Receipt,
+    verdict: TradeVerdict,
+    step: str,
+    *,
+    spent: int = 0,
+    received: int = 0,
+    reason: str = "",
+    remarks: tuple[str, ...] = (),
+) -> SentOutcome:
+    """The outcome of a transaction that was mined."""
+    return SentOutcome(
+        verdict=verdict,
+        step=step,
+        tx_hash=receipt.tx_hash,
+        block_number=receipt.block_number,
+        spent=spent,
+        received=received,
+        gas=receipt.gas_used,
+        gas_price_wei=receipt.gas_price_wei,
+        reason=reason,
+        remarks=remarks,
+    )
+
+
+def failed_outcome(failed: StepFailedError, unmined: str = "") -> SentOutcome:
+    """The outcome of a transaction that reverted, or was not mined in time.
+
+    Args:
+        unmined: the reason of the latter.
+    """
+    if failed.receipt is not None:
+        return mined_outcome(failed.receipt, TradeVerdict.REVERTED, failed.step, reason=failed.reason)
+    return SentOutcome(verdict=TradeVerdict.UNKNOWN, step=failed.step, tx_hash=failed.tx_hash, reason=unmined)
+
+
+def new_table() -> "Table":
+    """An empty table of an offer: a column of names, a column of terms."""
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def sent_line(outcome: SentOutcome) -> str:
+    """How the transaction ended, for people."""
+    if outcome.tx_hash:
+        return f"{outcome.step} {outcome.verdict.value}: {to_hex(outcome.tx_hash)}"
+    return f"{outcome.step} {outcome.verdict.value}, nothing was sent"
+
+
+def gas_lines(outcome: SentOutcome) -> Iterator[str]:
+    """The gas of a mined transaction, for people."""
+    if outcome.gas_price_wei:
+        fee = format_units(outcome.gas * outcome.gas_price_wei, 18)
+        yield f"gas          {outcome.gas} units, {fee} of the native token"

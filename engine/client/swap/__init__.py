@@ -1,0 +1,5 @@
+"""Market swaps of a trader: priced, signed, sent.
+
+In: a wish and a route. Out: a mined transaction and what it moved.
+Read: `swapping`, `swap_view`.
+"""
