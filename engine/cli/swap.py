@@ -27,8 +27,7 @@ from ..client.outcome import SentOutcome, TradeVerdict
 from ..client.swap.swap_view import offer_table, outcome_json, outcome_lines
 from ..client.swap.swapping import Offer, Swapper
 from ..client.terms import TradedToken, Wish
-from ..client.tokens import find_token
-from .order.order_options import EXIT, UnderWay, new_console, new_trader, run
+from .order.order_options import EXIT, UnderWay, allowing_of, find_pair, new_console, new_trader, run
 from .parameters import (
     API_KEY_HELP,
     RPC_HELP,
@@ -127,8 +126,7 @@ def swap(
     swapped, 1 refused or failed before it was sent, 2 wrong usage, 3 mined and reverted, 4 sent and not
     known.
     """
-    if permit and approve_max:
-        raise click.UsageError("--permit and --approve-max exclude each other")
+    allowing = allowing_of(permit=permit, approve_max=approve_max)
     check_partner(partner)
     check_venue(venue)
     node = checked_node(rpc, AMOUNT=amount)
@@ -147,7 +145,7 @@ def swap(
         partner=partner,
         max_impact=max_impact,
         router=router,
-        allowing=Allowing.PERMIT if permit else Allowing.MOST if approve_max else Allowing.EXACT,
+        allowing=allowing,
         is_sure=yes,
         is_json=is_json,
         is_rehearsal=dry_run,
@@ -161,13 +159,9 @@ async def _swap(under_way: UnderWay, asked: _SwapOptions) -> int:
         RpcChain.open(asked.chain_id, asked.node, known_errors()) as chain,
         VenueClient.open(asked.venue, asked.api_key) as venue,
     ):
-        console.print("asking the venue for its tokens", style="dim")
-        listed = await venue.tokens(asked.chain_id)
-        src = await find_token(chain, listed, asked.sell, "SELL_TOKEN")
-        dest = await find_token(chain, listed, asked.buy, "BUY_TOKEN")
-        swapper = Swapper(
-            new_trader(chain, asked.key, partial(console.print, style="dim"), asked.allowing), venue
-        )
+        tell = partial(console.print, style="dim")
+        listed, src, dest = await find_pair(chain, venue, asked.sell, asked.buy, tell)
+        swapper = Swapper(new_trader(chain, asked.key, tell, asked.allowing), venue)
         offer = await swapper.offer(_wish(asked, src, dest), asked.router)
         symbols = {token.address.lower(): token.symbol for token in listed.tokens}
         console.print(offer_table(offer, symbols, asked.allowing))

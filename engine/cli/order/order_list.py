@@ -1,7 +1,11 @@
 """`cambist order list`: the orders that a venue has, newest first."""
 
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TypeVar
+
 import click
 
+from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.resource_messages import TokenEntry
 from ....codecs.messages.vocabulary import OrderStatus
 from ....codecs.messages.wire import encode
@@ -11,6 +15,7 @@ from ...client.client import VenueClient
 from ...client.order.order_listing import (
     HEADERS,
     OrdersWanted,
+    TokenOf,
     aligned,
     order_row,
     pages,
@@ -19,6 +24,8 @@ from ...client.order.order_listing import (
 )
 from ..parameters import AddressParam
 from .order_options import HELP, UnderWay, VenueOptions, run, venue_options
+
+T = TypeVar("T")
 
 
 @click.command("list", context_settings=HELP)
@@ -52,26 +59,47 @@ def list_orders(
 
 
 async def _list(under_way: UnderWay, place: VenueOptions, wanted: OrdersWanted) -> int:
+    def chains_of(records: Sequence[OrderRecord]) -> set[int]:
+        return {end.chain_id for record in records for end in (record.input, record.output)}
+
+    return await show_pages(
+        under_way, place, lambda venue: pages(venue, wanted), HEADERS, order_row, chains_of
+    )
+
+
+async def show_pages(
+    under_way: UnderWay,
+    place: VenueOptions,
+    pages_of: Callable[[VenueClient], AsyncIterator[list[T]]],
+    headers: tuple[str, ...],
+    row_of: Callable[[T, TokenOf], tuple[str, ...]],
+    chains_of: Callable[[Sequence[T]], set[int]],
+) -> int:
+    """Show all pages of a listing: a table, or with --json an order a line; the exit status.
+
+    Args:
+        row_of: the cells of an order, as in `headers`.
+        chains_of: the chains of a page, whose tokens the venue is asked for.
+    """
     under_way.hint = "there are more orders"
+    count, widths = 0, [len(header) for header in headers]
     async with place.open() as venue:
-        if place.is_json:
-            async for records in pages(venue, wanted):
-                for record in records:
-                    click.echo(encode(record))
-            return 0
         tokens = ListedTokens(venue)
-        widths, count = [len(header) for header in HEADERS], 0
-        async for records in pages(venue, wanted):
-            if not records:
+        async for page in pages_of(venue):
+            if place.is_json:
+                for each in page:
+                    click.echo(encode(each))
                 continue
-            await tokens.learn({end.chain_id for record in records for end in (record.input, record.output)})
-            rows = [order_row(record, tokens.find) for record in records]
+            if not page:
+                continue
+            await tokens.learn(chains_of(page))
+            rows = [row_of(each, tokens.find) for each in page]
             widths = widths_of(rows, widths)
-            shown = rows if count else [HEADERS, *rows]
-            for line in aligned(shown, widths):
+            for line in aligned(rows if count else [headers, *rows], widths):
                 click.echo(line)
             count += len(rows)
-    click.echo(f"{count} order{'' if count == 1 else 's'}", err=True)
+    if not place.is_json:
+        click.echo(f"{count} order{'' if count == 1 else 's'}", err=True)
     return 0
 
 

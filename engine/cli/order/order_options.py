@@ -14,6 +14,7 @@ import trio
 from msgspec import Struct, structs
 
 from ....codecs.messages.delta_messages import OrderRecord
+from ....codecs.messages.resource_messages import TokenList
 from ....codecs.messages.vocabulary import OrderStatus
 from ....codecs.messages.wire import encode
 from ....config import limits
@@ -37,6 +38,8 @@ from ...client.order.order_view import (
     outcome_of,
 )
 from ...client.outcome import TradeVerdict
+from ...client.terms import TradedToken
+from ...client.tokens import find_token
 from ...client.trader import Trader
 from ...process.interrupts import until_interrupted
 from ..parameters import (
@@ -197,6 +200,46 @@ def run(do: Callable[..., Any], *what: object) -> NoReturn:
         click.echo(f"\n{under_way.hint}", err=True)
         status = under_way.status
     sys.exit(status)
+
+
+def allowing_of(*, permit: bool, approve_max: bool) -> Allowing:
+    """How a spender is allowed to take what is given.
+
+    Raises:
+        click.UsageError: both options are set.
+    """
+    if permit and approve_max:
+        raise click.UsageError("--permit and --approve-max exclude each other")
+    return Allowing.PERMIT if permit else Allowing.MOST if approve_max else Allowing.EXACT
+
+
+async def find_pair(
+    chain: Chain, venue: VenueClient, sell: str, buy: str, tell: Callable[[str], None]
+) -> tuple[TokenList, TradedToken, TradedToken]:
+    """The venue's list of tokens, and the two tokens that SELL_TOKEN and BUY_TOKEN name.
+
+    Raises:
+        ConfigError: an argument names no token.
+    """
+    tell("asking the venue for its tokens")
+    listed = await venue.tokens(chain.chain_id)
+    src = await find_token(chain, listed, sell, "SELL_TOKEN")
+    return listed, src, await find_token(chain, listed, buy, "BUY_TOKEN")
+
+
+def refuse_mixed(name: str | None, noun: str, *, many: dict[str, Any], one: dict[str, Any]) -> None:
+    """Refuse options about many orders beside the name of one, and options about one without a name.
+
+    Args:
+        noun: the name's kind with its article, for the error.
+        many, one: option -> its value.
+
+    Raises:
+        click.UsageError: names the option.
+    """
+    for option, value in (many if name is not None else one).items():
+        if value:
+            raise click.UsageError(f"{option}: {'not with' if name is not None else 'only with'} {noun}")
 
 
 def new_trader(

@@ -30,13 +30,14 @@ from ...client.outcome import TradeVerdict
 from ...client.schedule import Schedule
 from ...client.sending import StepFailedError
 from ...client.terms import TradedToken
-from ...client.tokens import find_token
 from ..parameters import AddressParam, check_partner, checked_node, raw_units
 from ..sources import agree, read_key
 from .order_options import (
     UnderWay,
     VenueOptions,
+    allowing_of,
     ended,
+    find_pair,
     new_console,
     new_trader,
     report,
@@ -145,8 +146,7 @@ def placing_options(command: Callable[..., None]) -> Callable[..., None]:
         delta: bytes | None,
         **rest: Any,
     ) -> None:
-        if permit and approve_max:
-            raise click.UsageError("--permit and --approve-max exclude each other")
+        allowing = allowing_of(permit=permit, approve_max=approve_max)
         check_partner(partner)
         placing = Placing(
             sell=sell,
@@ -160,7 +160,7 @@ def placing_options(command: Callable[..., None]) -> Callable[..., None]:
             receiver=receiver,
             partner=partner,
             delta=delta,
-            allowing=Allowing.PERMIT if permit else Allowing.MOST if approve_max else Allowing.EXACT,
+            allowing=allowing,
             is_sure=yes,
             is_rehearsal=dry_run,
         )
@@ -212,10 +212,7 @@ async def place_order(
         RpcChain.open(placing.chain_id, placing.node, known_errors()) as chain,
         placing.venue.open() as venue,
     ):
-        tell("asking the venue for its tokens")
-        listed = await venue.tokens(placing.chain_id)
-        src = await find_token(chain, listed, placing.sell, "SELL_TOKEN")
-        dest = await find_token(chain, listed, placing.buy, "BUY_TOKEN")
+        _, src, dest = await find_pair(chain, venue, placing.sell, placing.buy, tell)
         placer = OrderPlacer(new_trader(chain, placing.key, tell, placing.allowing), venue)
         offer = await placer.offer(wish_of(src, dest), placing.delta)
         console.print(order_table(offer, placing.allowing))

@@ -38,6 +38,7 @@ from .order_options import (
     ended,
     new_console,
     order_name,
+    refuse_mixed,
     report,
     run,
     tell_why,
@@ -88,9 +89,7 @@ def watch(
     """
     many = {"--owner": owner, "--chain": chain_ids, "--partner": partner, "--after": after}
     one = {"--rpc": rpc, "--delta": delta}
-    for option, value in (many if name is not None else one).items():
-        if value:
-            raise click.UsageError(f"{option}: {'not with' if name is not None else 'only with'} an ID")
+    refuse_mixed(name, "an ID", many=many, one=one)
     if name is None:
         wanted = EventsWanted(
             owner="" if owner is None else to_checksum(owner),

@@ -3,11 +3,9 @@
 import click
 
 from ....codecs.messages.vocabulary import OtcOrderBy, OtcType
-from ....codecs.messages.wire import encode
 from ....config.limits import UINT256_MAX
-from ...client.order.order_listing import aligned, widths_of
 from ...client.otc.otc_listing import OTC_HEADERS, OtcWanted, otc_pages, otc_row
-from ..order.order_list import ListedTokens
+from ..order.order_list import show_pages
 from ..order.order_options import HELP, UnderWay, VenueOptions, run, venue_options
 from ..parameters import AddressParam
 from ..sources import KEY_HELP, PASSWORD_HELP, read_key
@@ -79,24 +77,9 @@ def list_otc(
 
 
 async def _list(under_way: UnderWay, place: VenueOptions, wanted: OtcWanted) -> int:
-    under_way.hint = "there are more orders"
-    count = 0
-    async with place.open() as venue:
-        tokens = ListedTokens(venue)
-        widths = [len(header) for header in OTC_HEADERS]
-        async for page in otc_pages(venue, wanted):
-            if place.is_json:
-                for stored in page:
-                    click.echo(encode(stored))
-                continue
-            if not page:
-                continue
-            await tokens.learn({wanted.chain_id})
-            rows = [otc_row(stored, tokens.find) for stored in page]
-            widths = widths_of(rows if count else [OTC_HEADERS, *rows], widths)
-            for line in aligned(rows if count else [OTC_HEADERS, *rows], widths):
-                click.echo(line)
-            count += len(rows)
-    if not place.is_json:
-        click.echo(f"{count} order{'' if count == 1 else 's'}", err=True)
-    return 0
+    def chains_of(_: object) -> set[int]:
+        return {wanted.chain_id}
+
+    return await show_pages(
+        under_way, place, lambda venue: otc_pages(venue, wanted), OTC_HEADERS, otc_row, chains_of
+    )

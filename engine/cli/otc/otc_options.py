@@ -16,12 +16,11 @@ from ....codecs.messages.wire import decoder, encode
 from ....config import limits
 from ....config.errors import ConfigError, InvalidInput
 from ....crypto.hexadecimal import parse_hex, to_hex
-from ...client.allowing import Allowing
 from ...client.client import VenueClient
 from ...client.otc.otc_safety import check_asked, check_handed_over
 from ...client.otc.otc_terms import OtcHandOver, SignedOtc, decode_hand_over
 from ...client.trusted_contract import SigningContract
-from ..order.order_options import HASH_BYTES, VenueOptions, chain_options
+from ..order.order_options import HASH_BYTES, VenueOptions, allowing_of, chain_options
 from ..parameters import AddressParam
 from ..sources import read_bounded
 
@@ -61,10 +60,7 @@ def allowing_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_allowing(*, permit: bool, approve_max: bool, **rest: Any) -> None:
-        if permit and approve_max:
-            raise click.UsageError("--permit and --approve-max exclude each other")
-        allowing = Allowing.PERMIT if permit else Allowing.MOST if approve_max else Allowing.EXACT
-        command(allowing=allowing, **rest)
+        command(allowing=allowing_of(permit=permit, approve_max=approve_max), **rest)
 
     decorated: Callable[..., None] = with_allowing
     for option in (

@@ -29,13 +29,13 @@ from ...client.outcome import TradeVerdict
 from ...client.schedule import duration_text
 from ...client.sending import StepFailedError
 from ...client.terms import TradedToken, amount_text
-from ...client.tokens import find_token
 from ...client.trusted_contract import SigningContract
 from ..order.order_options import (
     EXIT,
     HELP,
     UnderWay,
     VenueOptions,
+    find_pair,
     new_console,
     new_trader,
     run,
@@ -218,10 +218,7 @@ async def _post(under_way: UnderWay, asked: _PostOptions) -> int:
         RpcChain.open(asked.chain_id, asked.node, known_errors()) as chain,
         asked.venue.open() as venue,
     ):
-        tell("asking the venue for its tokens")
-        listed = await venue.tokens(asked.chain_id)
-        src = await find_token(chain, listed, asked.sell, "SELL_TOKEN")
-        dest = await find_token(chain, listed, asked.buy, "BUY_TOKEN")
+        _, src, dest = await find_pair(chain, venue, asked.sell, asked.buy, tell)
         poster = OtcPoster(new_trader(chain, asked.key, tell, asked.allowing), venue)
         offer = await poster.offer(asked.wish(src, dest), asked.rfq)
         console.print(post_table(offer, asked.allowing))

@@ -27,6 +27,7 @@ from ..order.order_options import (
     UnderWay,
     VenueOptions,
     new_console,
+    refuse_mixed,
     run,
     timed,
     venue_options,
@@ -83,9 +84,7 @@ def watch(
     """
     many = {"--maker": maker, "--taker": taker, "--chain": chain_ids, "--after": after}
     one = {"--rpc": rpc, "--rfq": rfq}
-    for option, value in (many if name is not None else one).items():
-        if value:
-            raise click.UsageError(f"{option}: {'not with' if name is not None else 'only with'} a HASH")
+    refuse_mixed(name, "a HASH", many=many, one=one)
     if rfq is not None and rpc is None:
         raise click.UsageError("--rfq: only with --rpc: the chain is not asked without it")
     if name is None:
