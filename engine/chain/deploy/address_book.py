@@ -1,9 +1,9 @@
-"""contracts.json of the state directory: which contracts and tokens stand where, chain by chain.
+"""contracts.json of the state directory: addresses of contracts and tokens, chain by chain.
 
-Commands that deploy write it; who trades reads it. Its keys are those that clients know
-(choices.md#requests-and-errors), and what a devnet has besides.
+Commands that deploy write the file; traders' commands read it. The keys are the names that clients know
+(choices.md#requests-and-errors), and more for a devnet's extra contracts.
 
-Not guaranteed: that of two commands which write at the same moment both entries last.
+Not guaranteed: that both entries last when two commands write at the same moment.
 """
 
 from pathlib import Path
@@ -23,14 +23,14 @@ FILE_NAME = "contracts.json"
 
 
 class DeployedToken(msgspec.Struct, frozen=True):
-    """A token that was put there."""
+    """A token that a deployment created."""
 
     address: str
     decimals: int
 
 
 class DeployedChain(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One chain. None stands for what it does not have."""
+    """Addresses of a chain's contracts; None for a contract that the chain does not have."""
 
     name: str
     router: str | None = msgspec.field(name="augustusV6_2")
@@ -56,10 +56,10 @@ _decode = decoder(AddressBook, bytes_max=limits.JSON_BYTES_MAX)
 
 
 def chain_entry(name: str, at: DeployedContracts, **more: object) -> DeployedChain:
-    """An entry of contracts that were deployed.
+    """The entry of a chain's deployed contracts.
 
     Args:
-        more: other members, as the entry has them.
+        more: other members, by the entry's names.
     """
     told = {
         "augustusV6_2": to_checksum(at.router),
@@ -72,10 +72,10 @@ def chain_entry(name: str, at: DeployedContracts, **more: object) -> DeployedCha
 
 
 def read_book(path: Path) -> AddressBook:
-    """The file; without any chain where there is none yet.
+    """Read the file; an absent file gives a book without chains.
 
     Raises:
-        ConfigError: it is there and cannot be read.
+        ConfigError: the file exists and cannot be read.
     """
     try:
         return _decode(path.read_bytes())
@@ -88,13 +88,13 @@ def read_book(path: Path) -> AddressBook:
 
 
 def write_entries(folder: Path, entries: dict[int, DeployedChain]) -> Path:
-    """Put chains into the file of a state directory, which is made if it is not there; others stay.
+    """Put chains into the file of a state directory, created if absent; other chains' entries stay.
 
     Returns:
-        the file. It is complete at every moment.
+        Path of the file, which is complete at every moment.
 
     Raises:
-        ConfigError: what is there cannot be read, or nothing can be written.
+        ConfigError: the present file cannot be read, or the new one cannot be written.
     """
     path = folder / FILE_NAME
     chains = read_book(path).chains | {str(chain_id): entry for chain_id, entry in entries.items()}

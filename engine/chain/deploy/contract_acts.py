@@ -1,9 +1,9 @@
-"""Acts of owners, pausers and receivers of fees on contracts that stand, as calls. Pure.
+"""Acts of owners, pausers and receivers of fees on deployed contracts, as calls. Pure.
 
-    wish (pause, revoke, cap, ...) + roles as the chain tells them -> Act, ...
+    wish (pause, revoke, cap, ...) + roles as the chain has them -> Act, ...
 
-An act is a call of one contract, and says in words what it is and who may make it. `engine.cli.contract_acts`
-sends acts, or prints them for a multisig.
+An act is a call of one contract, with its description in words and the role that may make it.
+`engine.cli.contract_acts` sends acts, or prints them for a multisig.
 
 Source: contracts/lib/{Guardrails,Owned,ProtocolFees}.sol, contracts/{Delta,RfqExecutor,FeeVault}.sol.
 """
@@ -21,7 +21,7 @@ from ....crypto.addresses import to_checksum
 from ..port import EthCall, Log
 
 OWNER, PAUSER, PROPOSED, ACCOUNT = "owner", "pauser", "proposed owner", "account"
-"""Who may make an act."""
+"""Roles that may make an act."""
 
 RELAYER_CHANGED = topic("RelayerChanged(address,bool)")
 CALLER_CHANGED = topic("CallerChanged(address,bool)")
@@ -43,15 +43,15 @@ class OwnedContracts(Struct, frozen=True):
         return dict(zip(names, (self.delta, self.router, self.executor, self.fee_vault), strict=True))
 
     def railed(self) -> dict[str, bytes]:
-        """Those that can be paused, and have caps."""
+        """Name -> address of the contracts that can be paused and have caps."""
         return {"Delta": self.delta, "Router": self.router}
 
 
 class Act(Struct, frozen=True):
-    """One call.
+    """A call of one contract.
 
     Attributes:
-        contract: its name.
+        contract: name of the contract.
         words: the function, with its arguments.
         by: the role that may make it: OWNER, PAUSER (or the owner), PROPOSED or ACCOUNT.
     """
@@ -64,10 +64,12 @@ class Act(Struct, frozen=True):
 
 
 class Powers(Struct, frozen=True):
-    """Who holds what of one contract.
+    """Holders of a contract's roles, and whether it is paused.
 
     Attributes:
-        pauser, protocol, is_paused: None where a contract has none.
+        proposed: the proposed next owner.
+        protocol: receiver of the protocol's share of surplus.
+        pauser, protocol, is_paused: None for a contract without them.
     """
 
     owner: bytes
@@ -78,19 +80,19 @@ class Powers(Struct, frozen=True):
 
 
 class Bound(Struct, frozen=True):
-    """The cap of a token, and what is given of it in this hour (Delta alone counts), in raw units."""
+    """A token's cap, and the amount given in this hour (counted by Delta alone), in raw units."""
 
     cap: int
     given: int
 
 
 class Roles(Struct, frozen=True):
-    """Who holds what.
+    """Holders of all roles of a chain's contracts, and the caps.
 
     Attributes:
-        powers: contract -> its owner and the like.
-        relayers, callers, collectors: of Delta, the executor and the vault.
-        bounds: contract -> token -> its cap, of those that are not zero.
+        powers: contract -> its owner, pauser and the like.
+        relayers, callers, collectors: accounts named at Delta, the executor and the vault.
+        bounds: contract -> token -> its cap, without caps of zero.
     """
 
     powers: Mapping[str, Powers]
@@ -100,13 +102,13 @@ class Roles(Struct, frozen=True):
     bounds: Mapping[str, Mapping[bytes, Bound]]
 
 
-# --- What the chain is asked ----------------------------------------------------------------------------
+# --- Questions to the chain -----------------------------------------------------------------------------
 
 _RAILED = (owner.PAUSER, owner.PROTOCOL, owner.IS_PAUSED)
 
 
 def powers_calls(at: OwnedContracts) -> list[EthCall]:
-    """What `read_powers` takes the answers of."""
+    """The calls whose answers `read_powers` takes, in its order."""
     calls = []
     for name, contract in at.named().items():
         questions = (owner.OWNER, owner.PROPOSED_OWNER, *(_RAILED if name in at.railed() else ()))
@@ -115,10 +117,10 @@ def powers_calls(at: OwnedContracts) -> list[EthCall]:
 
 
 def read_powers(at: OwnedContracts, answers: Iterable[bytes]) -> dict[str, Powers]:
-    """Contract -> who holds what.
+    """Contract -> holders of its roles, from the answers to `powers_calls`.
 
     Raises:
-        InvalidInput: an answer is not what our contracts give.
+        InvalidInput: an answer has another form than our contracts' answers.
     """
     told = iter(answers)
     found = {}
@@ -133,18 +135,18 @@ def read_powers(at: OwnedContracts, answers: Iterable[bytes]) -> dict[str, Power
 
 
 def role_topics() -> tuple[bytes, ...]:
-    """First topics of the logs that name all accounts and tokens which ever had a role or a cap."""
+    """First topics of the logs that name every account that ever had a role and every token with a cap."""
     return RELAYER_CHANGED, CALLER_CHANGED, COLLECTOR_CHANGED, CAP_CHANGED
 
 
 def named_in(logs: Iterable[Log], first_topic: bytes, contract: bytes) -> list[bytes]:
-    """Accounts or tokens that logs of one kind name, each once, oldest first."""
+    """Accounts or tokens named by a contract's logs of one kind, each once, oldest first."""
     named = (log.topics[1][12:] for log in logs if log.address == contract and log.topics[0] == first_topic)
     return list(dict.fromkeys(named))
 
 
 def credited_tokens(logs: Iterable[Log], vault: bytes, account: bytes) -> list[bytes]:
-    """Tokens of which fees were ever kept for an account."""
+    """Tokens in which the vault ever credited fees to an account."""
     found = (
         log.topics[2][12:]
         for log in logs
@@ -154,7 +156,7 @@ def credited_tokens(logs: Iterable[Log], vault: bytes, account: bytes) -> list[b
 
 
 def owed_call(at: OwnedContracts, account: bytes, token: bytes) -> EthCall:
-    """What the vault keeps of a token for an account."""
+    """The call for the amount of a token that the vault keeps for an account."""
     return EthCall(at.fee_vault, owed(account, token))
 
 
@@ -162,18 +164,18 @@ def owed_call(at: OwnedContracts, account: bytes, token: bytes) -> EthCall:
 
 
 def pause_acts(contracts: Mapping[str, bytes]) -> list[Act]:
-    """Stop every settlement and swap."""
+    """Acts that stop every settlement and swap."""
     return [Act(name, to, "pause()", owner.PAUSE, PAUSER) for name, to in contracts.items()]
 
 
 def unpause_acts(contracts: Mapping[str, bytes]) -> list[Act]:
-    """Let them go on."""
+    """Acts that resume settlements and swaps."""
     data = owner.set_paused(paused=False)
     return [Act(name, to, "setPaused(false)", data) for name, to in contracts.items()]
 
 
 def cap_acts(at: OwnedContracts, caps: Mapping[bytes, int]) -> list[Act]:
-    """Token -> most raw units, on Delta for an hour and on the Router for a call."""
+    """Acts that set caps (token -> most raw units): on Delta for an hour, on the Router for a call."""
     return [
         Act(name, to, f"setCap({to_checksum(token)}, {cap})", owner.set_cap(token, cap))
         for name, to in at.railed().items()
@@ -182,10 +184,10 @@ def cap_acts(at: OwnedContracts, caps: Mapping[bytes, int]) -> list[Act]:
 
 
 def revoke_acts(at: OwnedContracts, roles: Roles, account: bytes) -> list[Act]:
-    """Take all that an account may, but for what owners may.
+    """Acts that revoke every role of an account that owns no contract.
 
     Raises:
-        InvalidInput: it owns a contract: ownership is handed over.
+        InvalidInput: the account owns a contract; ownership is handed over, not revoked.
     """
     owned = [name for name, powers in roles.powers.items() if powers.owner == account]
     if owned:
@@ -212,7 +214,7 @@ def _revoked(at: OwnedContracts, roles: Roles, account: bytes) -> Iterator[Act]:
 
 
 def handover_acts(at: OwnedContracts, powers: Mapping[str, Powers], new: bytes) -> list[Act]:
-    """Propose an owner for every contract that has another and no such proposal."""
+    """Acts that propose an owner for every contract that neither has that owner nor this proposal yet."""
     return [
         Act(name, to, f"proposeOwner({to_checksum(new)})", owner.propose_owner(new))
         for name, to in at.named().items()
@@ -221,7 +223,7 @@ def handover_acts(at: OwnedContracts, powers: Mapping[str, Powers], new: bytes) 
 
 
 def acceptance_acts(at: OwnedContracts, powers: Mapping[str, Powers], new: bytes) -> list[Act]:
-    """Accept what is proposed to an account."""
+    """Acts by which an account accepts the ownership proposed to it."""
     return [
         Act(name, to, "acceptOwner()", owner.ACCEPT_OWNER, PROPOSED)
         for name, to in at.named().items()
@@ -230,13 +232,13 @@ def acceptance_acts(at: OwnedContracts, powers: Mapping[str, Powers], new: bytes
 
 
 def claim_acts(at: OwnedContracts, tokens: Sequence[bytes], receiver: bytes) -> list[Act]:
-    """Have the vault send fees of the caller's."""
+    """The act by which the vault sends the caller's fees to a receiver; none without tokens."""
     words = f"claim([{', '.join(map(to_checksum, tokens))}], {to_checksum(receiver)})"
     return [Act("FeeVault", at.fee_vault, words, claim(tokens, receiver), ACCOUNT)] if tokens else []
 
 
 def holders(act: Act, powers: Mapping[str, Powers]) -> tuple[bytes, ...]:
-    """The accounts that may make an act; none where that is whoever is owed something."""
+    """The accounts that may make an act; empty for ACCOUNT: any account that the vault owes fees."""
     held = powers[act.contract]
     match act.by:
         case "owner":

@@ -1,4 +1,4 @@
-"""Reads who holds what of the contracts on a chain: getters, for the accounts and tokens that logs name.
+"""Read the roles and caps of a chain's contracts: getters, for the accounts and tokens that logs name.
 
 Source: contracts/lib/{Guardrails,Owned}.sol, contracts/{Delta,RfqExecutor,FeeVault}.sol.
 """
@@ -28,14 +28,14 @@ from .contract_acts import (
 )
 
 _RANGE_BLOCKS = 10_000
-"""Blocks of one question; half as many where a node refuses that."""
+"""Blocks per log query; halved each time a node refuses the range."""
 
 
 async def powers_of(chain: Chain, at: OwnedContracts) -> dict[str, Powers]:
-    """Contract -> its owner and the like.
+    """Contract -> its owner, pauser and the like.
 
     Raises:
-        ChainError: the chain does not tell, or other contracts stand there.
+        ChainError: the chain does not answer, or other contracts are at the addresses.
     """
     answers = await _answers(chain, powers_calls(at))
     try:
@@ -45,13 +45,13 @@ async def powers_of(chain: Chain, at: OwnedContracts) -> dict[str, Powers]:
 
 
 async def roles_of(chain: Chain, at: OwnedContracts, since: int) -> Roles:
-    """Who holds what.
+    """Holders of all roles, and the caps.
 
     Args:
-        since: the block from which on logs are read: that of the deployment, or earlier.
+        since: first block whose logs are read: the deployment's block, or an earlier one.
 
     Raises:
-        ChainError: as `powers_of`; the node refuses to look for logs.
+        ChainError: as `powers_of`; or the node refuses the log query.
     """
     powers = await powers_of(chain, at)
     logs = await _logs(chain, LogFilter(tuple(at.named().values()), (role_topics(),)), since)
@@ -78,7 +78,7 @@ async def roles_of(chain: Chain, at: OwnedContracts, since: int) -> Roles:
 
 
 async def held_by(chain: Chain, at: OwnedContracts, account: bytes) -> Roles:
-    """The same of one account, without logs and caps."""
+    """Roles of one account, read without logs; no caps."""
     powers = await powers_of(chain, at)
     calls = [
         EthCall(at.delta, owner.is_relayer(account)),
@@ -92,7 +92,7 @@ async def held_by(chain: Chain, at: OwnedContracts, account: bytes) -> Roles:
 async def owed_to(
     chain: Chain, at: OwnedContracts, account: bytes, tokens: Sequence[bytes], since: int
 ) -> dict[bytes, int]:
-    """Token -> raw units that the vault keeps for an account, of tokens that are named, or of all."""
+    """Token -> raw units that the vault keeps for an account: of `tokens`, or of all tokens if empty."""
     if not tokens:
         word = account.rjust(32, b"\0")
         logs = await _logs(chain, LogFilter((at.fee_vault,), ((CREDITED,), (word,))), since)
@@ -111,7 +111,7 @@ async def _answers(chain: Chain, calls: Sequence[EthCall]) -> list[bytes]:
 
 
 async def _logs(chain: Chain, wanted: LogFilter, since: int) -> list[Log]:
-    """Oldest first."""
+    """The chain's logs from a block on, oldest first."""
     head = await chain.block()
     if head is None:
         raise ChainError("the chain has no block")

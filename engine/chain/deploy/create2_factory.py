@@ -1,6 +1,6 @@
-"""The contract by which almost every chain creates others at addresses that follow from their code alone.
+"""The CREATE2 factory of almost every chain: a created contract's address follows from its code and salt.
 
-Calldata is 32 bytes of salt, then what creates the contract.
+Calldata is 32 bytes of salt, then the creation code.
 
 Source: Arachnid's deterministic deployment proxy; EIP-1014.
 """

@@ -1,10 +1,10 @@
-"""Puts the contracts on a chain and sets them up; done twice it changes nothing.
+"""Create the contracts on a chain and set them up; a second run changes nothing.
 
-    creations   what is created, in order, with the address that each will have
-    provisions  what is set up then: who may call whom, relayers, caps, whether trading is open
+    creations   the contracts to create, in order, with the address that each will have
+    provisions  the settings that follow: callers, relayers, caps, whether trading is open
 
-Where the chain has the CREATE2 factory that most have, addresses follow from the code and its arguments
-alone; elsewhere from the deployer's nonce, and then a second run would deploy anew.
+With the CREATE2 factory that most chains have, addresses follow from the code and its arguments alone;
+without it, from the deployer's nonce, and a second run would deploy anew.
 
 Source: ARCHITECTURE.md, "Contracts"; EIP-1014.
 """
@@ -27,18 +27,18 @@ from .create2_factory import FACTORY
 
 
 class DeploymentPlan(Struct, frozen=True, kw_only=True):
-    """What is wanted.
+    """Parameters of a deployment.
 
     Attributes:
         owner: may pause, cap and name relayers; it sends the transactions of a deployment.
         protocol: gets the protocol's share of surplus, and fees without a partner, until the owner names
             another.
         relayers: may settle Delta orders.
-        pauser: may stop Delta and the Router, and nothing else; empty leaves who may.
+        pauser: may stop Delta and the Router, and do nothing else; empty keeps the present pauser.
         caps: token -> most raw units that a call of the Router, or all calls of Delta in an hour, may give; a
             token without one cannot be given.
         is_open: trading is allowed.
-        salt32: another one, other addresses.
+        salt32: salt of the CREATE2 addresses; another salt gives other addresses.
     """
 
     owner: bytes
@@ -68,7 +68,7 @@ class DeployedContracts(Struct, frozen=True):
 
 
 class Creation(Struct, frozen=True):
-    """One contract that is created."""
+    """A contract to create, and its address."""
 
     name: str
     init_code: bytes
@@ -76,7 +76,7 @@ class Creation(Struct, frozen=True):
 
 
 class Provision(Struct, frozen=True):
-    """One setting: `question` answers with `wanted` once `change` was sent."""
+    """A setting of a contract: `question` answers with `wanted` once `change` was sent."""
 
     contract: bytes
     question: bytes
@@ -88,7 +88,7 @@ def creations(plan: DeploymentPlan, address_of: Callable[[int, bytes], bytes]) -
     """The contracts, in the order in which they are created.
 
     Args:
-        address_of: (number in that order, what creates it) -> the address that it will have.
+        address_of: (number in that order, creation code with arguments) -> the contract's address.
     """
     made: list[Creation] = []
 
@@ -112,12 +112,12 @@ def creations(plan: DeploymentPlan, address_of: Callable[[int, bytes], bytes]) -
 
 
 def contracts_of(made: list[Creation]) -> DeployedContracts:
-    """The addresses of all of them."""
+    """The addresses of all created contracts."""
     return DeployedContracts(*(creation.address for creation in made))
 
 
 def provisions(plan: DeploymentPlan, at: DeployedContracts) -> Iterator[Provision]:
-    """What is set up, in an order in which nothing is open before it is bounded."""
+    """The settings, in an order that opens trading on a contract only after its caps are set."""
     for user in (at.delta, at.router):
         yield Provision(at.executor, owner.is_caller(user), 1, owner.set_caller(user, allowed=True))
         yield Provision(at.fee_vault, owner.is_collector(user), 1, owner.set_collector(user, allowed=True))
@@ -134,7 +134,7 @@ def provisions(plan: DeploymentPlan, at: DeployedContracts) -> Iterator[Provisio
 
 
 async def planned(chain: Chain, plan: DeploymentPlan) -> list[Creation]:
-    """The contracts and the addresses that they have, or will have if they are created now."""
+    """The contracts and their addresses: present ones, or those of a creation now."""
     has_factory = bool(await chain.code(FACTORY))
     nonce = await chain.nonce(plan.owner)
 
@@ -154,12 +154,12 @@ async def deploy(
     *,
     gas: int = 0,
 ) -> DeployedContracts:
-    """Create what is not there yet, and set up what is not as planned.
+    """Create the missing contracts, and change the settings that differ from the plan.
 
     Args:
-        key: the owner's; it pays.
-        say: told of each step, for people.
-        gas: of each transaction, as `transact`.
+        key: the owner's key; its account pays.
+        say: called with a line about each step, for people.
+        gas: gas limit of each transaction, as `transact` takes it.
 
     Raises:
         ChainError: a step failed; running it again goes on from there.
@@ -195,7 +195,7 @@ async def create(
     *,
     gas: int = 0,
 ) -> bytes:
-    """Create one contract by the factory, unless it is there; returns its address. `gas`: as `transact`."""
+    """Create a contract by the factory, unless it exists; returns its address. `gas`: as for `transact`."""
     address = factory_address(name, arguments, salt32)
     if not await chain.code(address):
         await transact(chain, key, FACTORY, salt32 + artifact(name).init_code(arguments), gas=gas)
@@ -205,5 +205,5 @@ async def create(
 
 
 def factory_address(name: str, arguments: bytes = b"", salt32: bytes = bytes(32)) -> bytes:
-    """Where `create` puts a contract, on whatever chain."""
+    """Address at which `create` puts a contract, the same on every chain."""
     return create2_address(FACTORY, salt32, artifact(name).init_code(arguments))

@@ -1,4 +1,4 @@
-"""A deployment as people decide on it: what is there, what will be done, whether what came of it is right.
+"""A deployment for people to decide on: present contracts, steps left to do, and a check of the result.
 
 Source: ARCHITECTURE.md, "Contracts"; EIP-1014.
 """
@@ -27,11 +27,11 @@ from .verification import is_code_of
 
 
 class Rollout(Struct, frozen=True):
-    """What a deployment finds.
+    """State of a deployment on a chain.
 
     Attributes:
-        made: the contracts, and whether each is there.
-        changes: settings that are not as planned, or cannot be yet.
+        made: the contracts, and whether each exists on the chain.
+        changes: settings that differ from the plan, or whose contract does not exist yet.
     """
 
     made: list[tuple[Creation, bool]]
@@ -39,26 +39,26 @@ class Rollout(Struct, frozen=True):
 
     @property
     def is_done(self) -> bool:
-        """Nothing is left to be done."""
+        """Whether every contract exists and every setting is as planned."""
         return not self.changes and all(is_there for _, is_there in self.made)
 
     @property
     def contracts(self) -> DeployedContracts:
-        """Where they are, or will be."""
+        """The contracts' present or future addresses."""
         return contracts_of([creation for creation, _ in self.made])
 
 
 def predicted(plan: DeploymentPlan) -> list[Creation]:
-    """The contracts where the factory puts them, on whatever chain."""
+    """The contracts with the addresses that the factory gives them, the same on every chain."""
     return creations(plan, lambda _, init_code: create2_address(FACTORY, plan.salt32, init_code))
 
 
 async def look(chain: Chain, plan: DeploymentPlan) -> Rollout:
-    """What is there, and what is left to be done. Changes nothing.
+    """Compare a chain with the plan; changes nothing.
 
     Raises:
-        ConfigError: the chain lacks what addresses depend on.
-        ChainError: another contract stands where one belongs.
+        ConfigError: the chain lacks the CREATE2 factory, WETH or Permit2, on which addresses depend.
+        ChainError: another contract's code is at a planned address.
     """
     for name, address in (("CREATE2 factory", FACTORY), ("WETH", plan.weth), ("Permit2", plan.permit2)):
         if not await chain.code(address):
@@ -77,7 +77,7 @@ async def look(chain: Chain, plan: DeploymentPlan) -> Rollout:
 
 
 def policed(key: SigningKey, chain_id: int, plan: DeploymentPlan) -> PolicedRelayKey:
-    """The key, for what this deployment sends and nothing else."""
+    """The key, restricted to the transactions of this deployment."""
     targets = {FACTORY, *(creation.address for creation in predicted(plan))}
     policy = TransactionPolicy(
         contracts=frozenset((chain_id, target) for target in targets),

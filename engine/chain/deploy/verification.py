@@ -1,8 +1,8 @@
-"""Whether the code on a chain is what an artifact makes.
+"""Compare the code on a chain with an artifact's runtime code.
 
-The compiler leaves zeros where the constructor puts the values of immutables: behind a PUSH32 each. So the
-two may differ there and nowhere else. The values follow from the constructor's arguments, to which the
-address of a CREATE2 contract is bound.
+The compiler leaves zeros for the values of immutables, each behind a PUSH32; the constructor fills them in.
+The two codes may differ in these words only. The values follow from the constructor's arguments, to which
+the address of a CREATE2 contract is bound.
 
 Source: Solidity documentation, "Constant and Immutable State Variables"; EIP-1014.
 """
@@ -28,7 +28,7 @@ def is_code_of(name: str, code: bytes) -> bool:
 
 
 def _pushes(code: bytes) -> Iterator[tuple[int, int]]:
-    """Where each instruction's own bytes are, and how many."""
+    """(offset, count) of each instruction's immediate bytes."""
     at = 0
     while at < len(code):
         width = _width(code[at])
