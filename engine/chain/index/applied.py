@@ -1,4 +1,4 @@
-"""What the logs of our contracts mean: the rows of the store that they make. Pure.
+"""Convert the logs of our contracts to rows of the store. Pure.
 
     Rfq    OrderFilled        otc_fill
            OrderCancelled     otc_cancel
@@ -8,8 +8,8 @@
            OrderPreSigned     pre_signature
            FeeAccrued         no row: an event for projections
 
-A row stands for a log, or for the first log that used a nonce. What blocks meant is undone by deleting the
-rows above a height: what is left is what a fresh scan up to there makes.
+A row stands for a log, or for the first log that used a nonce. Deleting the rows above a height undoes the
+blocks above it: the rows left are those of a fresh scan up to that height.
 
 Source: ARCHITECTURE.md, "Indexer", "Transitions".
 """
@@ -45,17 +45,17 @@ DELTA_TOPICS = (
 ChainRow = OtcFill | OtcCancel | OtcCancelUntil | DeltaFill | UsedNonce | PreSignature
 
 KeptRow = tuple[Table, ChainRow]
-"""A row and where it is kept."""
+"""A row and its table."""
 
 
 class IndexedContracts(Struct, frozen=True):
-    """Whose events are kept; None where a chain has no such contract."""
+    """The contracts whose events are kept; None for a contract that the chain does not have."""
 
     rfq: bytes | None = None
     delta: bytes | None = None
 
     def filter(self) -> LogFilter:
-        """What finds their events. Wider than what is kept where both are there."""
+        """The filter that finds their events; with both contracts it also matches other events."""
         addresses = tuple(address for address in (self.rfq, self.delta) if address is not None)
         topics = (RFQ_TOPICS if self.rfq is not None else ()) + (
             DELTA_TOPICS if self.delta is not None else ()
@@ -64,7 +64,7 @@ class IndexedContracts(Struct, frozen=True):
 
 
 class LoggedEvent(Struct, frozen=True):
-    """An event, and the log that it was read from."""
+    """An event, and the log that holds it."""
 
     log: Log
     event: events.ContractEvent
@@ -74,7 +74,7 @@ def read_events(contracts: IndexedContracts, logs: Iterable[Log]) -> list[Logged
     """The events of the contracts among logs, in order.
 
     Raises:
-        NodeContradiction: a log of ours has not the form of its event.
+        NodeContradiction: a log of our contracts does not have the form of its event.
     """
     found = []
     for log in logs:
@@ -114,7 +114,7 @@ def rows_of(chain_id: int, found: Iterable[LoggedEvent], times: Mapping[int, int
 
 
 def _used_nonce(event: events.ContractEvent) -> tuple[bytes, int] | None:
-    """(owner, nonce) that an event says may not be used again."""
+    """(owner, nonce) that an event marks as used for good; None for other events."""
     match event:
         case events.NonceInvalidated() | events.OrderSettled(is_closed=True):
             return event.owner, event.nonce

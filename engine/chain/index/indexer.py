@@ -1,19 +1,19 @@
-"""Follows one chain: what our contracts' logs say becomes rows, and what a re-organisation takes back goes.
+"""Follow one chain: write rows from our contracts' logs, and delete the rows that a re-organisation undoes.
 
     step:  cursor -> last common block -> forward to the head -> one unit: undo, rows, projections, cursor
 
-A head only wakes it; a look every INDEX_LOOK_S goes on without one. Blocks deeper than the ring are history:
-their logs are read in ranges. Everything above is read block by block, logs by the block's hash. Of either,
-fewer blocks are read at once after it failed or was refused, and more after it went well. The cursor is read
-anew for each step and moved by compare-and-set, so that of two indexers of a chain one wins each step and the
-other goes on from there: of the blocks that it did not read itself it reads who was touched.
+A new head only wakes the indexer; without one it looks every INDEX_LOOK_S. Blocks deeper than the ring are
+history: their logs are read in ranges. Later blocks are read block by block, logs by the block's hash. The
+number of blocks read at once shrinks after a failure or a refusal, and grows after a success. Each step reads
+the cursor anew and moves it by compare-and-set, so that of two indexers of a chain one wins each step and the
+other goes on from there: for blocks read by the other indexer it reads only the touched accounts.
 
-A step that fails (the node lags, contradicts itself, or is away; the store is away) has written nothing; it
-is tried again. A chain that shares no block of the ring was re-organised deeper than the ring: it is halted,
-until the node shows one of the ring's blocks again, or `rescan` says from which height to read anew.
+A failed step (the node lags, contradicts itself, or is away; the store is away) has written nothing and is
+tried again. A chain that shares no block of the ring was re-organised deeper than the ring: its indexer halts
+until the node shows one of the ring's blocks again, or `rescan` names a height from which to read anew.
 
 After a re-organisation every followed account is read again, since the lost blocks' movements are not kept;
-so also when another indexer is further ahead than one step reads.
+likewise when another indexer is further ahead than one step reads.
 
 Source: ARCHITECTURE.md, "Indexer", "Transitions".
 """
@@ -60,13 +60,13 @@ _log = structlog.get_logger("cambist.chain")
 
 
 class Advance(Struct, frozen=True):
-    """What one step changes, for projections.
+    """The changes of one step, for projections.
 
     Attributes:
-        top: how far the chain is read with it.
+        top: the last block read, with this step.
         undone: rows that are not true any more.
-        events: what the blocks say that were read, in order.
-        rows: what is kept of them.
+        events: events of the blocks that the step read, in order.
+        rows: the rows kept of these events.
     """
 
     chain_id: int
@@ -77,16 +77,16 @@ class Advance(Struct, frozen=True):
 
 
 class Projection(Protocol):
-    """Whatever follows from the chain and is kept in the same transaction: the life cycles of orders."""
+    """Rows derived from a step and written in its transaction: the life cycles of orders."""
 
     async def changes(self, advance: Advance) -> Sequence[Change]:
-        """What else is written. Asked again, for the same step, if somebody changed one of its rows
-        meanwhile: it reads the store anew each time. The step's own rows are not in the store yet."""
+        """Further changes to write with the step. After a conflict on one of the changed rows the indexer
+        calls again for the same step: each call reads the store anew, which lacks the step's own rows."""
         ...
 
 
 class IndexerState(Enum):
-    """How it goes."""
+    """State of an indexer."""
 
     STARTING = "starting"
     CATCHING_UP = "catching up"
@@ -96,21 +96,21 @@ class IndexerState(Enum):
 
 
 class IndexerStatistics(Struct, frozen=True):
-    """One moment of an indexer.
+    """State and counters of an indexer at one moment.
 
     Attributes:
-        state, reason: how it goes; the reason is empty while it goes well.
-        block_number, block_hash: how far the chain is read.
-        head_number: of the node, when it was last asked.
-        steps, blocks, rows: that were written.
-        reorganisations, undone_rows, deepest: how often blocks were taken back, with how many rows, and the
-            most blocks at once.
-        lost: steps that another indexer of the chain took first.
+        state, reason: the state, and the reason of a failure or halt; else empty.
+        block_number, block_hash: the last block read.
+        head_number: height of the node's latest block, when last asked.
+        steps, blocks, rows: numbers written.
+        reorganisations, undone_rows, deepest: number of re-organisations, of rows deleted by them, and the
+            most blocks undone at once.
+        lost: steps that another indexer of the chain wrote first.
         conflicts: tries that began anew because an order had changed meanwhile.
         refused: ranges of logs that were too wide, for the node or for one step.
-        range_blocks: how wide the next one is.
-        faults: kind -> steps that it ended: those of NodeFault, and `unavailable`, `block gone`, `slow`,
-            `store`, `error`.
+        range_blocks: width of the next range.
+        faults: kind -> failed steps; the kinds are those of NodeFault, and `unavailable`, `block gone`,
+            `slow`, `store`, `error`.
     """
 
     state: IndexerState
@@ -132,16 +132,16 @@ class IndexerStatistics(Struct, frozen=True):
 
 
 class Indexer:
-    """One chain's. `run` is its task.
+    """The indexer of one chain. `run` is its task.
 
     Args:
         watch: owners to follow.
-        touched: told after a step is durable, with the chain id and the followed (token, owner) whose
-            balances or allowances may have changed. It may be told too much.
+        touched: called after a step is durable, with the chain id and the followed (token, owner) whose
+            balances or allowances may have changed; the set may be too large.
         now_ms: wall clock, Unix milliseconds.
-        first_block: where reading begins if the store knows nothing of the chain, as the height that the
-            contracts were deployed at; None for the head.
-        confirmations: blocks after which nothing is expected to be undone.
+        first_block: first height to read if the store has no cursor of the chain, as the height of the
+            contracts' deployment; None for the head.
+        confirmations: blocks after which no re-organisation is expected.
     """
 
     def __init__(
@@ -171,8 +171,8 @@ class Indexer:
         self._count_max = INDEX_STEP_BLOCKS_MAX  # blocks that are read one by one in the next step
         self._version = 0  # of the cursor, as this indexer wrote it last
         self._top = Mark(NOTHING_READ, b"")
-        self._noted = self._top  # up to there the watch knows whose funds moved
-        self._lost: tuple[Mark, ...] = ()  # were read for the last step, which another indexer took first
+        self._noted = self._top  # the watch knows whose funds moved up to here
+        self._lost: tuple[Mark, ...] = ()  # read for the last step, which another indexer won
         self._head: Header | None = None
         self._state = IndexerState.STARTING
         self._reason = ""
@@ -203,7 +203,7 @@ class Indexer:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Step after step, until cancelled. What fails is tried again."""
+        """Take step after step until cancelled; a failed step is tried again."""
         task_status.started()
         while True:
             try:
@@ -221,14 +221,14 @@ class Indexer:
             await trio.sleep(INDEX_PAUSE_S)
 
     async def step(self) -> bool:
-        """Undo what is not in the chain any more and read on, as far as one step goes.
+        """Undo the blocks that left the chain and read on, as far as one step goes.
 
         Returns:
-            Whether there may be more to do at once.
+            Whether another step may have work at once.
 
         Raises:
-            ChainError, StoreUnavailable: nothing was written, or, if the store was lost meanwhile, all or
-                nothing.
+            ChainError, StoreUnavailable: the step was not written; if the store was lost during the write,
+                it was written wholly or not at all.
         """
         cursor = await self._cursor()
         self._head = head = await self._latest()
@@ -262,16 +262,16 @@ class Indexer:
     # --- One step -------------------------------------------------------------------------------------
 
     async def _cursor(self) -> ChainCursor | None:
-        """How far the chain was read."""
+        """The stored cursor; None before the first."""
         (rows,) = await self._store.read(by(CHAIN_CURSOR, self._chain.chain_id))
         cursor: ChainCursor | None = row_of(CHAIN_CURSOR, rows[0]) if rows else None
         return cursor
 
     async def _passed(self, ring: Ring, common: Mark) -> frozenset[WatchedAccount] | None:
-        """Whose funds the blocks may have moved that somebody else read since; None where nobody can say.
+        """Followed accounts whose funds may have moved in blocks that another indexer read; None if unknown.
 
         Raises:
-            NodeUnavailable: it is to be tried again.
+            NodeUnavailable: no node answers; try again.
         """
         passed = ring.since(self._noted)
         if passed is None or common != ring.top or len(passed) > self._count_max:
@@ -304,10 +304,10 @@ class Indexer:
         return True
 
     async def _last_common(self, ring: Ring, head: Header) -> Mark | None:
-        """The highest mark that the node has; None where it has none of them.
+        """The highest mark that the node has; None if it has no mark.
 
         Raises:
-            NodeContradiction: the node is behind, and nothing that it has speaks against what was read.
+            NodeContradiction: the node is behind, and its blocks agree with the blocks read.
         """
         if ring.top == Mark(head.number, head.hash) or (
             ring.top.number + 1 == head.number and ring.top.hash == head.parent_hash
@@ -333,8 +333,8 @@ class Indexer:
         return mark.number == NOTHING_READ or (await header_at(self._chain, mark.number)).hash == mark.hash
 
     async def _undone(self, ring: Ring, common: Mark) -> tuple[Mark, list[KeptRow]]:
-        """(how far back this step goes, the rows above): to the last common block, or to a height between
-        where that is too much for one step."""
+        """(mark to which this step goes back, the rows above it): the last common block, or a mark in between
+        if all rows above the common block are too many for one step."""
         if common == ring.top:
             return common, []
         rows, floor = await self._rows_above(common.number, ring.top.number - 1)
@@ -342,9 +342,9 @@ class Indexer:
         return target, [(table, row) for table, row in rows if row.block_number > floor]
 
     async def _rows_above(self, number: int, floor_max: int) -> tuple[list[KeptRow], int]:
-        """(rows of the chain, the height above which these are all): the given one, or where
-        INDEX_STEP_ROWS_MAX of them end; more of them where they do not end above `floor_max`, so that a
-        block with that many can be taken back."""
+        """(rows, floor): the rows include all the chain's rows above the floor. The floor is `number`, or a
+        greater height if more than INDEX_STEP_ROWS_MAX rows are above that; the bound doubles until the floor
+        is at most `floor_max`, so that a block with many rows can be undone."""
         chain_id, count = self._chain.chain_id, INDEX_STEP_ROWS_MAX
         while True:
             read = await self._store.read(
@@ -363,7 +363,8 @@ class Indexer:
             count *= 2
 
     async def _read(self, after: Mark, head: Header) -> Reading:
-        """The blocks after one: a range of history, or block by block. As much at once as goes well."""
+        """Read the blocks after `after`: a range of history, or block by block. A failure halves the number
+        of blocks read at once."""
         history = head.number - self._depth
         try:
             if after.number < history:
@@ -400,12 +401,12 @@ class Indexer:
                 return reading
             self._count_max = (count + 1) // 2
 
-    # --- What is written ------------------------------------------------------------------------------
+    # --- Writing a step -------------------------------------------------------------------------------
 
     async def _write(
         self, cursor: ChainCursor, ring: Ring, target: Mark, undone: list[KeptRow], reading: Reading
     ) -> bool:
-        """Write a step, in one unit. Returns whether it was: nothing is where another indexer was first."""
+        """Write a step in one unit; False, with nothing written, if another indexer was first."""
         found = read_events(self._contracts, reading.logs)
         rows = rows_of(self._chain.chain_id, found, reading.times)
         after = ring.cut(target).pushed(reading.marks, self._depth)
@@ -435,7 +436,7 @@ class Indexer:
         raise StoreUnavailable(f"what blocks change was changed by others {INDEX_TRIES_MAX} times meanwhile")
 
     def _written(self, before: Ring, step: Advance, target: Mark, reading: Reading) -> None:
-        """A step is durable: count it, and note whom it is about."""
+        """Count a step that is durable, and mark the accounts that it touches."""
         self._version += 1
         self._top = self._noted = step.top
         self._counts["steps"] += 1
@@ -447,7 +448,7 @@ class Indexer:
             self._counts["reorganisations"] += 1
             self._counts["undone_rows"] += len(step.undone)
             self._deepest = max(self._deepest, gone)
-            self._watch.refresh()  # what was taken back moved funds too
+            self._watch.refresh()  # the undone blocks moved funds too
             _log.info("blocks were taken back", chain_id=step.chain_id, blocks=gone, rows=len(step.undone))
 
     def _report_touched(self) -> None:
@@ -455,7 +456,7 @@ class Indexer:
         if pairs:
             self._touched(self._chain.chain_id, pairs)
 
-    # --- How it goes ----------------------------------------------------------------------------------
+    # --- State and waiting ----------------------------------------------------------------------------
 
     def _go(self, state: IndexerState) -> None:
         if self._reason:
@@ -479,7 +480,7 @@ class Indexer:
             _log.error("the indexer is halted", chain_id=self._chain.chain_id, reason=self._reason)
 
     async def _wait(self) -> None:
-        """Until there may be another head, or it is time to look."""
+        """Wait until the head may be another, or for INDEX_LOOK_S."""
         with trio.move_on_after(INDEX_LOOK_S):
             try:
                 await self._chain.wait_head(self._head.hash if self._head else b"")
@@ -488,18 +489,18 @@ class Indexer:
 
 
 def cursor_row(chain_id: int, version: int, ring: Ring, now_ms: int) -> ChainCursor:
-    """How far a chain is read, as the store keeps it."""
+    """The cursor's row: the last block read, and the ring."""
     return ChainCursor(chain_id, version, ring.top.number, ring.top.hash, encode_ring(ring), now_ms)
 
 
 async def rescan(chain: Chain, store: Store, first_block: int, now_ms: int) -> None:
-    """Have a chain read anew from a height on, by its indexer: that takes back what is kept from there, step
-    by step, and reads on. It may run meanwhile. This is the way on from a re-organisation deeper than the
-    ring: choose a block below it.
+    """Reset a chain's cursor, so that its indexer deletes the rows from `first_block` on, step by step, and
+    reads anew. The indexer may run meanwhile. A re-organisation deeper than the ring needs this call, with a
+    block below the re-organisation.
 
     Raises:
-        ValueError: the chain was not read up to there.
-        ChainError, StoreUnavailable: nothing was changed. Try again.
+        ValueError: the chain was not read up to the block before `first_block`.
+        ChainError, StoreUnavailable: nothing was changed; try again.
     """
     (rows,) = await store.read(by(CHAIN_CURSOR, chain.chain_id))
     cursor: ChainCursor | None = row_of(CHAIN_CURSOR, rows[0]) if rows else None
@@ -515,7 +516,7 @@ async def rescan(chain: Chain, store: Store, first_block: int, now_ms: int) -> N
 
 
 def _kind(error: ChainError | StoreUnavailable) -> str:
-    """What a step that failed is counted as."""
+    """The kind under which a failed step is counted."""
     match error:
         case NodeContradiction():
             return error.fault.value

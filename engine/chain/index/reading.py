@@ -1,18 +1,18 @@
-"""Reads blocks and their logs from a node, and believes it nothing that can be checked.
+"""Read blocks and their logs from a node, with every check that is possible.
 
     read_blocks    block after block: headers whose parents fit, logs by block hash
     read_range     history: logs by heights, in as many blocks as the node answers
-    read_touched   of blocks that another indexer read: whose funds they move
+    read_touched   blocks read by another indexer: the accounts whose funds they move
 
-Checked: each block has the number that was asked for, and its parent is the block before; a log is of that
-block and is what was asked for; the contracts' logs are those of the receipts of their transactions; those of
-a range are the same when asked for twice, and those of its first block are what that block has. What does not
-fit raises NodeContradiction, and nothing is returned: the caller tries again later. That a block has logs
-which a node hides is for the transport to find out, from the block's bloom.
+Checks: each block has the requested number, and its parent is the block before; each log is of the requested
+block and passes the filter; the contracts' logs equal those of their transactions' receipts; a range's logs
+are the same when asked for twice, and the logs of its first block equal those of that block by its hash. A
+failed check raises NodeContradiction without a result: the caller tries again later. The transport finds logs
+that a node hides, from the block's bloom.
 
-History is read twice, since one of a node's machines may lack a part and leave a hole that nothing finds
-later. The first block of a range is also read by its hash: a node with pruned logs answers the range with
-none, and refuses the block.
+History is read twice, since one of a node's machines may lack a part and leave a hole that no later check
+finds. The first block of a range is also read by its hash: a node with pruned logs answers the range with
+no logs, and refuses the block.
 
 Source: ARCHITECTURE.md, "Indexer".
 """
@@ -36,13 +36,13 @@ T = TypeVar("T")
 
 
 class Reading(Struct, frozen=True):
-    """What was read.
+    """Blocks and logs read from a node.
 
     Attributes:
-        marks: of blocks one after the other, or of a range's end alone; lowest first.
-        logs: of the contracts, in the order of the chain.
-        times: height -> Unix seconds, of each block with such logs.
-        touched: the followed (token, owner) whose funds may have moved; None, of a range: nobody asked.
+        marks: each block read, lowest first; of a range its last block alone.
+        logs: the contracts' logs, in the order of the chain.
+        times: height -> Unix seconds, for each block with these logs.
+        touched: the followed (token, owner) whose funds may have moved; None for a range, where it is unread.
     """
 
     marks: tuple[Mark, ...] = ()
@@ -52,10 +52,10 @@ class Reading(Struct, frozen=True):
 
 
 async def header_at(chain: Chain, number: int) -> Header:
-    """The block of a height that the node should have.
+    """Header of the block of a height that the node should have.
 
     Raises:
-        NodeContradiction: it has none, or shows another's.
+        NodeContradiction: the node has no such block, or shows a block of another height.
     """
     header = await chain.block(number)
     if header is None:
@@ -66,7 +66,7 @@ async def header_at(chain: Chain, number: int) -> Header:
 
 
 async def mark_at(chain: Chain, number: int) -> Mark:
-    """The block of a height, as what was read last; NOTHING_READ for none."""
+    """The mark of a height's block; the height NOTHING_READ gives the mark below the first block."""
     if number == NOTHING_READ:
         return Mark(NOTHING_READ, bytes(32))
     return Mark(number, (await header_at(chain, number)).hash)
@@ -75,10 +75,10 @@ async def mark_at(chain: Chain, number: int) -> Mark:
 async def read_blocks(
     chain: Chain, contracts: LogFilter, watch: Watch, after: Mark, last: int, head: Header
 ) -> Reading:
-    """The blocks that follow `after`, up to a height.
+    """Read the blocks that follow `after`, up to height `last`.
 
     Args:
-        head: of the node; it is not asked for again.
+        head: the node's latest block, which is not asked for again.
 
     Raises:
         ChainError: an answer is missing or wrong; NodeContradiction says how.
@@ -103,7 +103,7 @@ async def read_touched(chain: Chain, watch: Watch, blocks: Sequence[Mark]) -> fr
     """The followed (token, owner) whose funds some blocks may have moved.
 
     Raises:
-        ChainError: an answer is missing or wrong; BlockGone, the node does not have one of the blocks.
+        ChainError: an answer is missing or wrong; BlockGone: the node lacks a block.
     """
     moves = watch.filter()
 
@@ -114,7 +114,7 @@ async def read_touched(chain: Chain, watch: Watch, blocks: Sequence[Mark]) -> fr
 
 
 async def read_range(chain: Chain, contracts: LogFilter, after: Mark, last: int) -> Reading:
-    """The logs of the blocks that follow `after`, up to a height, by one question.
+    """Read the logs of the blocks that follow `after`, up to height `last`, as one range.
 
     Raises:
         LogsRefused: the range is too wide for the node, or holds too much for one step.
@@ -171,7 +171,7 @@ async def _logs_of(chain: Chain, wanted: LogFilter, block: Mark) -> list[Log]:
 
 
 async def _check_receipts(chain: Chain, wanted: LogFilter, logs: Sequence[Log]) -> None:
-    """Pass if the receipt of each transaction has exactly these of the wanted logs."""
+    """Check that each transaction's receipt has exactly these of the wanted logs; else NodeContradiction."""
     by_transaction: dict[bytes, list[Log]] = {}
     for log in logs:
         by_transaction.setdefault(log.tx_hash, []).append(log)
@@ -216,7 +216,7 @@ def _check_order(logs: Sequence[Log]) -> None:
 
 
 async def _all(ask: Callable[[A], Awaitable[T]], about: Sequence[A]) -> list[T]:
-    """What is answered about each, in order; INDEX_QUESTIONS_MAX at the same time. An error ends all."""
+    """The answers to `ask`, in order, with INDEX_QUESTIONS_MAX questions at a time; an error ends all."""
     answers: dict[int, T] = {}
     errors: list[ChainError] = []
     numbered = iter(enumerate(about))

@@ -1,11 +1,11 @@
-"""The blocks of a chain that were read last, by which a re-organisation is found. Pure.
+"""The ring: the blocks of a chain read last, by which the indexer finds a re-organisation. Pure.
 
-    ... -- 97 -- 98 -- 99 -- 100     what was read: (height, hash), lowest first
-              \\- 99'- 100'- 101'    what the node has now: 98 is the last common block
+    ... -- 97 -- 98 -- 99 -- 100     blocks read: (height, hash), lowest first
+              \\- 99'- 100'- 101'    the node's blocks now: 98 is the last common block
 
-A block is named by its hash, which names its whole past: if the node has a mark, it has those below it too.
-So the last common block is found by halving. Marks need not be adjacent: where history is read in ranges,
-their ends are marked. A chain that shares none of them was re-organised deeper than the ring.
+A block is named by its hash, which fixes its whole past: a node that has a mark also has the marks below it,
+and halving finds the last common block. Marks need not be adjacent: of history, which is read in ranges, the
+ranges' ends are marked. A chain that shares no mark was re-organised deeper than the ring.
 
 Source: ARCHITECTURE.md, "Indexer".
 """
@@ -18,10 +18,10 @@ from msgspec import Struct
 from ....config.errors import StoreError
 
 NOTHING_READ = -1
-"""The height of the mark below the first block: its hash is the parent hash of that one, 32 zero bytes."""
+"""Height of the mark below the first block; its hash is the first block's parent hash, 32 zero bytes."""
 
 UNKNOWN = bytes(32)
-"""In place of the hash of a height: no node has it, so that what is above the mark before is taken back."""
+"""Hash that no node has: a mark with it is never common, so the blocks above the mark before are undone."""
 
 
 class Mark(Struct, frozen=True, array_like=True, gc=False):
@@ -32,21 +32,21 @@ class Mark(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Ring(Struct, frozen=True):
-    """The marks, lowest first; there is at least one.
+    """The marks of a chain; at least one.
 
     Attributes:
-        marks: in ascending heights; the last is how far the chain was read.
+        marks: in ascending heights; the last is the block read last.
     """
 
     marks: tuple[Mark, ...]
 
     @property
     def top(self) -> Mark:
-        """The block that was read last."""
+        """The block read last."""
         return self.marks[-1]
 
     def pushed(self, marks: Sequence[Mark], depth: int) -> "Ring":
-        """With blocks that were read since; those `depth` or more below the last of these are dropped."""
+        """The ring with newly read blocks appended; marks `depth` or more below the last one are dropped."""
         if not marks:
             return self
         together = (*self.marks, *marks)
@@ -54,14 +54,14 @@ class Ring(Struct, frozen=True):
         return Ring(tuple(mark for mark in together if mark.number > lowest))
 
     def since(self, mark: Mark) -> tuple[Mark, ...] | None:
-        """Each block that was read after one; None where not each of them is marked."""
+        """Every block after `mark`; None unless the ring has `mark` and every block after it."""
         if mark not in self.marks:
             return None
         later = self.marks[self.marks.index(mark) + 1 :]
         return later if len(later) == self.top.number - mark.number else None
 
     def cut(self, top: Mark) -> "Ring":
-        """With what is below a mark, and the mark as the last."""
+        """The ring with the marks below `top`, and `top` as the last."""
         return Ring((*(mark for mark in self.marks if mark.number < top.number), top))
 
 
@@ -72,7 +72,8 @@ def last_common(marks: Sequence[Mark]) -> Generator[Mark, bool, Mark | None]:
         A mark; send whether the node has a block of that height and hash.
 
     Returns:
-        The highest one; None if it has not even the lowest. Few questions where it has the highest, or none.
+        The highest mark that the node has; None if it lacks even the lowest. A node with the highest mark, or
+        without any, gets at most two questions.
     """
     if not marks:
         return None
@@ -96,7 +97,7 @@ _decode = msgspec.msgpack.Decoder(tuple[Mark, ...]).decode
 
 
 def encode_ring(ring: Ring) -> bytes:
-    """As the cursor's row keeps it."""
+    """The ring as bytes of the cursor's row."""
     return _encode(ring.marks)
 
 
@@ -104,7 +105,7 @@ def decode_ring(kept: bytes) -> Ring:
     """The ring of a cursor's row.
 
     Raises:
-        StoreError: it is none.
+        StoreError: the bytes hold no ring, or an empty one.
     """
     try:
         marks = _decode(kept)
