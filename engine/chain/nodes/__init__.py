@@ -1,5 +1,5 @@
-"""Nodes behind JSON-RPC: one, several, their new heads, and the checks on what they answer.
+"""Nodes behind JSON-RPC: questions to a node, failover between nodes, new heads, and checks of answers.
 
-In: questions of the port. Out: checked answers; a node at fault rests and the next one is asked.
+In: questions of the port. Out: checked answers; a node at fault rests and the next node gets the question.
 Read: `rpc`, `failover`, `json_rpc`, `heads`, `rpc_values`, `rpc_wording`, `rpc_fees`, `logs_bloom`.
 """

@@ -1,11 +1,11 @@
-"""The nodes of one chain: the first that is well is asked; one that fails rests, and says why.
+"""The nodes of one chain: a question goes to the first healthy node; a node that fails rests.
 
     unchecked --right chain id--> well --failure--> resting --its rest is over--> unchecked
         \\--another chain's id--> resting
 
-A rest doubles with each failure in a row and is jittered, so that a node that comes back is not met by
-everybody at once. A node that is over its rate rests for as long as it asks. While all nodes rest, each that
-is not over its rate is asked one question every NODE_PROBE_S.
+A rest doubles with each failure in a row and is jittered, so that not all clients return to a recovered node
+at once. A rate-limited node rests for as long as it asks. While all nodes rest, each that is not
+rate-limited gets one question every NODE_PROBE_S.
 
 Nodes are named by their place in the settings; their URLs are shown nowhere.
 
@@ -42,14 +42,14 @@ _CHAIN_ID: RpcCall = ("eth_chainId", [])
 
 
 class NodeStatistics(Struct, frozen=True):
-    """One moment of a node.
+    """State and counters of a node at one moment.
 
     Attributes:
-        requests: that were answered in a way that counts.
-        failures: that were not.
-        rest_s: for how long it will not be asked.
-        batch_max: how many calls it is asked at once.
-        said: its last failure; empty before the first.
+        requests: number of conversations with a valid answer.
+        failures: number of failed conversations.
+        rest_s: seconds left of the node's rest.
+        batch_max: most calls in a batch to the node.
+        said: the last failure; empty before the first.
     """
 
     name: str
@@ -61,7 +61,7 @@ class NodeStatistics(Struct, frozen=True):
 
 
 class NotDone(ChainError):
-    """A node answers with an error that says nothing about the chain.
+    """A node answered with an error that says nothing about the chain.
 
     Attributes:
         fault: the error.
@@ -73,11 +73,11 @@ class NotDone(ChainError):
 
 
 class WrongChain(ChainError):
-    """A node is of another chain."""
+    """A node belongs to another chain."""
 
 
 class _Health:
-    """A node and how it has been."""
+    """A node and the record of its failures and rests."""
 
     def __init__(self, node: RpcNode) -> None:
         self.node = node
@@ -92,21 +92,21 @@ class _Health:
 
 
 class Talk:
-    """Questions to one node, one after the other."""
+    """A conversation with one node: questions one after the other."""
 
     def __init__(self, node: RpcNode) -> None:
         self._node = node
 
     @property
     def name(self) -> str:
-        """Of the node."""
+        """Name of the node."""
         return self._node.name
 
     async def outcomes(self, calls: Sequence[RpcCall]) -> list[RpcOutcome]:
-        """As `RpcNode.outcomes`.
+        """Outcomes of calls, as `RpcNode.outcomes`.
 
         Raises:
-            NodeUnavailable: also where the node is over its rate for one of them.
+            NodeUnavailable: also where the node is over its rate for a call.
         """
         outcomes = await self._node.outcomes(calls)
         for outcome in outcomes:
@@ -115,20 +115,20 @@ class Talk:
         return outcomes
 
     async def result(self, method: str, *parameters: object) -> bytes:
-        """The JSON of one result.
+        """The JSON of a call's result.
 
         Raises:
-            ChainError: as `outcomes`; NotDone where it is an error.
+            ChainError: as `outcomes`; NotDone where the node answers with an error.
         """
         (outcome,) = await self.outcomes([(method, list(parameters))])
         return result_of(outcome, method)
 
 
 def result_of(outcome: RpcOutcome, method: str) -> bytes:
-    """The JSON of a result.
+    """The JSON of an outcome that is a result.
 
     Raises:
-        NotDone: it is an error.
+        NotDone: the outcome is an error.
     """
     if isinstance(outcome, RpcError):
         raise NotDone(outcome, method)
@@ -139,9 +139,9 @@ class Nodes:
     """All nodes of one chain.
 
     Args:
-        chain_id: what each of them has to be of.
-        nodes: the first is preferred.
-        jitter: 0 to 1, another each time.
+        chain_id: the chain to which each node has to belong.
+        nodes: in order of preference.
+        jitter: returns a random number from 0 to 1.
     """
 
     def __init__(self, chain_id: int, nodes: Sequence[RpcNode], jitter: Callable[[], float]) -> None:
@@ -150,7 +150,7 @@ class Nodes:
         self._jitter = jitter
 
     def statistics(self) -> tuple[NodeStatistics, ...]:
-        """Of each node, in their order."""
+        """State and counters of each node, in the order of the nodes."""
         now = trio.current_time()
         return tuple(
             NodeStatistics(
@@ -165,10 +165,10 @@ class Nodes:
         )
 
     async def check(self) -> None:
-        """Look at the chain id of every node; one that cannot be reached is looked at before it is used.
+        """Check the chain id of every node; an unreachable node is checked before its first use instead.
 
         Raises:
-            WrongChain: a node is of another chain.
+            WrongChain: a node belongs to another chain.
         """
         for health in self._healths:
             try:
@@ -179,17 +179,17 @@ class Nodes:
                 self._rest(health, error)
 
     async def ask(self, converse: Callable[[Talk], Awaitable[T]]) -> T:
-        """What the first node that is well and makes sense answers.
+        """The answer of the first healthy node that makes sense.
 
         Args:
-            converse: from questions to one node to the answer. It raises InvalidInput or ChainError where
-                the node makes no sense, BlockGone where it has no such block, and Reverted,
-                TransactionRefused or LogsRefused where the call itself is at fault, which is not asked of
-                another node.
+            converse: asks one node and returns the answer. The function raises InvalidInput or ChainError
+                for answers that make no sense, BlockGone where the node has no such block, and Reverted,
+                TransactionRefused or LogsRefused where the call itself is at fault: then no other node is
+                asked.
 
         Raises:
             NodeUnavailable: no node answers.
-            ChainError: what `converse` raises, with the name of the node.
+            ChainError: raised by `converse`; carries the node's name.
         """
         failures: list[ChainError] = []
         gone: BlockGone | None = None
@@ -215,7 +215,7 @@ class Nodes:
         raise (NodeUnavailable if is_away else ChainError)("; ".join(error.detail for error in failures))
 
     async def ask_others(self, name: str, converse: Callable[[Talk], Awaitable[T]]) -> list[T]:
-        """Answers of all nodes that are well and make sense, without the node of that name.
+        """Answers of all healthy nodes that make sense, except the node `name`.
 
         Args:
             converse: as in `ask`.
@@ -234,7 +234,7 @@ class Nodes:
         return answers
 
     def _able(self) -> list[_Health]:
-        """Nodes that are well; where none is, nodes whose probe is due."""
+        """The healthy nodes; without a healthy node, those whose probe is due."""
         now = trio.current_time()
         well = [health for health in self._healths if health.rests_until <= now]
         if well:
@@ -254,7 +254,7 @@ class Nodes:
         return await converse(Talk(health.node))
 
     async def _check(self, health: _Health) -> None:
-        """Before its first use, and after each rest: what is behind a URL may change."""
+        """Check a node's chain id, before its first use and after each rest: a URL may change its node."""
         (outcome,) = await health.node.outcomes([_CHAIN_ID])
         name = health.node.name
         if isinstance(outcome, RpcError):
@@ -274,7 +274,7 @@ class Nodes:
         health.rests_until = health.refuses_until
 
     def _failed(self, health: _Health, error: ChainError | InvalidInput) -> ChainError:
-        """Let it rest, unless it understood the question and is well; returns the error with its name."""
+        """Let a node rest unless it understood the question and is healthy; return the error, named."""
         name = f"{health.node.name}: "
         named = error if isinstance(error, ChainError) else ChainError(error.detail)
         if not error.detail.startswith(name):
@@ -286,7 +286,7 @@ class Nodes:
         return named
 
     def _rest(self, health: _Health, error: ChainError) -> None:
-        """Let it rest. What was asked at the same time and fails too makes it rest no longer."""
+        """Let a node rest. Further failures of questions asked at the same time do not prolong the rest."""
         self._note(health, error)
         node = health.node
         health.is_checked = False
@@ -306,10 +306,10 @@ class Nodes:
 
 
 def rest_s(failures: int, jitter: float) -> float:
-    """How long a node rests.
+    """Length of a node's rest, in seconds.
 
     Args:
-        failures: in a row, before this one.
+        failures: failures in a row before this one.
         jitter: 0 to 1.
     """
     longest_s: float = min(NODE_REST_S_MAX, NODE_REST_S * 2 ** min(failures, 16))

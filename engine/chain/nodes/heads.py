@@ -1,9 +1,9 @@
-"""New heads as nodes announce them over WebSocket: they wake, and are never believed further than that.
+"""New heads that nodes announce over WebSocket: an announcement only wakes a waiting task.
 
     connecting --subscribed--> listening --closed, silent for NODE_SUBSCRIPTION_S, nonsense--> resting
         \\--refused--> resting --jittered, doubling--> connecting, to the next URL
 
-Without a WebSocket, or while none is up, nothing wakes: who waits looks by itself from time to time.
+Without a connected WebSocket no task is woken: a waiting task looks by itself from time to time.
 
 Source: eth_subscribe("newHeads") of the execution API.
 """
@@ -31,13 +31,13 @@ _SUBSCRIBE = encode({"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "para
 
 
 class HeadStatistics(msgspec.Struct, frozen=True):
-    """One moment of the subscriptions.
+    """State and counters of the subscriptions at one moment.
 
     Attributes:
-        is_listening: one is up.
-        connections: that came up so far.
-        heads: that were announced.
-        failures: connections that were refused or ended.
+        is_listening: a subscription is up.
+        connections: number of subscriptions that came up.
+        heads: number of announced heads.
+        failures: number of connections that were refused or ended.
         said: the last failure; empty before the first.
     """
 
@@ -57,7 +57,7 @@ class _Announcement(msgspec.Struct):
 
 
 class _Message(msgspec.Struct):
-    """An answer to the subscription, or what it brings."""
+    """An answer to the subscription, or an announcement of it."""
 
     id: int | None = None
     result: str | None = None
@@ -72,7 +72,7 @@ class Heads:
 
     Args:
         urls: ws or wss; may be empty.
-        jitter: 0 to 1, another each time.
+        jitter: returns a random number from 0 to 1.
     """
 
     def __init__(self, chain_id: int, urls: Sequence[str], jitter: Callable[[], float]) -> None:
@@ -86,15 +86,15 @@ class Heads:
         self._said = ""
 
     def statistics(self) -> HeadStatistics:
-        """What happened so far."""
+        """State and counters."""
         return HeadStatistics(self._is_listening, self._connections, self._heads, self._failures, self._said)
 
     def is_past(self, known: bytes) -> bool:
-        """Whether a head was announced after the one of that hash."""
+        """Whether another head was announced after the head of hash `known`."""
         return known in self._announced and self._announced[-1] != known
 
     async def other_than(self, known: bytes) -> None:
-        """Return once another head than the one of that hash is announced."""
+        """Return once another head than that of hash `known` is announced."""
         while True:
             await self._arrived.wait()
             if self._announced[-1] != known:
@@ -102,7 +102,7 @@ class Heads:
 
     @asynccontextmanager
     async def followed(self) -> AsyncGenerator[None]:
-        """Subscribed until the context is left."""
+        """Stay subscribed until the context is left."""
         failure: Exception | None = None
         async with trio.open_nursery() as nursery:
             if self._urls:
@@ -132,7 +132,7 @@ class Heads:
             await trio.sleep(rest_s(in_a_row, self._jitter()))
 
     async def _listen(self, url: SplitResult) -> None:
-        """Subscribe and take heads until it fails."""
+        """Subscribe and take heads until the connection fails."""
         is_secure = url.scheme == "wss"
         path = f"{url.path or '/'}{f'?{url.query}' if url.query else ''}"
         async with connect_websocket(
@@ -184,5 +184,5 @@ def _credentials(url: SplitResult) -> dict[str, str]:
 
 
 def _reason(error: ChainError | MakerError | WebSocketClosed) -> str:
-    """What went wrong, without the host, which a MakerError may name."""
+    """The failure's text without the host, which a MakerError may name."""
     return error.detail if not isinstance(error, MakerError) else "no connection"

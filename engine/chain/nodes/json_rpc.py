@@ -1,11 +1,11 @@
 """JSON-RPC 2.0 to one EVM node, in batches.
 
-The node's URL often holds a key: it is in no error, log or repr.
+The node's URL often holds a key: no error, log or repr shows it.
 
-Answers may come in any order; what a node leaves out of a batch is asked once more. Where a node refuses a
-batch, or one so large, it is asked in smaller ones from then on, down to single calls.
+Answers may come in any order; calls missing from a batch's answer are sent once more. After a node refuses
+batches, or a batch's size, later batches are smaller, down to single calls.
 
-An unasked or repeated answer spoils the whole batch.
+An unrequested or repeated answer invalidates the whole batch.
 
 Source: JSON-RPC 2.0; the Ethereum execution API (eth_call, eth_getBlockByNumber).
 """
@@ -40,8 +40,8 @@ class Head(msgspec.Struct, frozen=True):
     """The latest block.
 
     Attributes:
-        number: its height.
-        time_s: its timestamp, Unix seconds.
+        number: height of the block.
+        time_s: timestamp of the block, Unix seconds.
     """
 
     number: int
@@ -60,11 +60,11 @@ class _Answer(msgspec.Struct):
 
 
 class AnswerTooLarge(ChainError):
-    """The answer is above CHAIN_ANSWER_BYTES_MAX, or above the node's own bound: ask for less."""
+    """The answer exceeds CHAIN_ANSWER_BYTES_MAX, or the node's own bound: the caller should ask for less."""
 
 
 class _BatchRefused(ChainError):
-    """The node wants fewer calls at once."""
+    """The node refuses the batch, or its size."""
 
 
 _decode_answers = decoder(list[_Answer] | _Answer, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)  # type: ignore[arg-type]
@@ -73,17 +73,18 @@ _decode_block = decoder(_LatestBlock, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
 
 
 class RpcNode:
-    """One node.
+    """A node behind JSON-RPC.
 
     Args:
-        transport: its owner opens and closes it, and bounds the size of answers. httpx is not between:
-            redirects and cookies are not for nodes, and its objects take longer than the request itself.
-        url: http or https; a user and a password in it become basic authentication.
+        transport: opened and closed by its owner, who also bounds the size of answers. Requests bypass
+            httpx's client: nodes need no redirects and cookies, and httpx's objects take longer than the
+            request itself.
+        url: http or https; a user and a password in the URL become basic authentication.
         name: shown in errors instead of the URL.
-        call_s: for one request.
+        call_s: time limit of one request, in seconds.
 
     Raises:
-        ConfigError: nothing can be sent to the URL.
+        ConfigError: the URL is invalid.
     """
 
     def __init__(self, transport: DialTransport, url: str, name: str, call_s: float = NODE_CALL_S) -> None:
@@ -102,18 +103,18 @@ class RpcNode:
         self._next_id = 1
         self.name = name
         self.batch_max = limits.CHAIN_BATCH_CALLS_MAX
-        self.rest_s = 0.0  # what it asks for, when it is over its rate
+        self.rest_s = 0.0  # the node's Retry-After, when over its rate
 
     async def outcomes(self, calls: Sequence[RpcCall]) -> list[RpcOutcome]:
-        """What became of calls, in order: the JSON of each result, or the node's error.
+        """Outcomes of calls, in order: the JSON of each result, or the node's error.
 
         Raises:
-            NodeUnavailable: it cannot be reached, is late, out of order or over its rate.
-            ChainError: it answers something else.
+            NodeUnavailable: the node cannot be reached, is late, out of order or over its rate.
+            ChainError: the answer is no valid JSON-RPC answer to the calls.
         """
         outcomes: list[RpcOutcome] = []
         size = self.batch_max
-        is_rule = False  # of the node, and not only that these answers are large
+        is_rule = False  # the node limits its batches; False: only these answers are too large
         while len(outcomes) < len(calls):
             chunk = calls[len(outcomes) : len(outcomes) + size]
             try:
@@ -131,7 +132,7 @@ class RpcNode:
         return outcomes
 
     async def batch(self, calls: Sequence[RpcCall]) -> list[bytes]:
-        """The results of calls, as the JSON they came in, in order.
+        """The JSON of the calls' results, in order.
 
         Raises:
             ChainError: as `outcomes`, or the node refuses a call.
@@ -157,10 +158,10 @@ class RpcNode:
             raise ChainError(f"{self.name}: not a block: {answer[:80]!a}") from None
 
     async def call_all(self, calls: Sequence[tuple[bytes, bytes]], block: int) -> list[bytes]:
-        """`eth_call` for each (contract of 20 bytes, calldata) at one block.
+        """Results of `eth_call` for each (contract of 20 bytes, calldata), all at one block.
 
         Raises:
-            ChainError: as `batch`; a revert too.
+            ChainError: as `batch`; a call reverts.
         """
         answers = await self.batch(
             [("eth_call", [{"to": to_hex(to), "data": to_hex(data)}, hex(block)]) for to, data in calls]
@@ -171,7 +172,7 @@ class RpcNode:
             raise ChainError(f"{self.name}: {error.detail}") from None
 
     async def _chunk(self, calls: Sequence[RpcCall]) -> list[RpcOutcome]:
-        """One batch; what is missing from its answer is asked once more."""
+        """Send one batch; calls missing from its answer are sent once more."""
         found = await self._post(calls)
         if 0 < len(found) < len(calls):
             missing = [at for at in range(len(calls)) if at not in found]
@@ -182,7 +183,7 @@ class RpcNode:
         return [found[at] for at in range(len(calls))]
 
     async def _post(self, calls: Sequence[RpcCall]) -> dict[int, RpcOutcome]:
-        """What became of calls, by their places."""
+        """Outcomes of calls by their places; a missing answer has no entry."""
         first = self._next_id
         self._next_id += len(calls)
         requests = [
@@ -229,7 +230,7 @@ class RpcNode:
 
     def _sorted(self, answers: list[_Answer] | _Answer, first: int, count: int) -> dict[int, RpcOutcome]:
         if isinstance(answers, _Answer):
-            if count > 1:  # one error for all of them
+            if count > 1:  # one error for the whole batch
                 if answers.error is None:
                     raise ChainError(f"{self.name}: one answer to a batch of {count}")
                 raise _BatchRefused(f"{self.name}: {answers.error}")
@@ -239,7 +240,7 @@ class RpcNode:
             error = answer.error
             if answer.id is None and error is not None:
                 if count == 1:
-                    answer.id = first  # it could not even read the id
+                    answer.id = first  # the node could not even read the id
                 elif is_batch_refusal(error):
                     raise _BatchRefused(f"{self.name}: {error}")
             at = -1 if answer.id is None else answer.id - first

@@ -1,6 +1,6 @@
 """The bloom of a header: 2,048 bits, of which each address and topic of the block's logs sets three.
 
-A bit that is not set proves that something is not there; bits that are set prove nothing.
+An unset bit proves that an item is absent from the logs; set bits prove nothing.
 
 Source: the yellow paper, 4.4.3 (M3:2048).
 """
@@ -14,7 +14,7 @@ BLOOM_BYTES = 256
 
 
 def bloom_of(logs: Iterable[Log]) -> bytes:
-    """What a header over these logs holds."""
+    """The bloom of a header over these logs, 256 bytes."""
     bits = 0
     for item in {item for log in logs for item in (log.address, *log.topics)}:
         bits |= _bits(item)
@@ -28,7 +28,7 @@ def covers(bloom: bytes, part: bytes) -> bool:
 
 
 def may_match(bloom: bytes, wanted: LogFilter) -> bool:
-    """Whether the block may hold a wanted log; False is certain. A bloom of zeros holds none."""
+    """Whether the block may hold a wanted log; False is certain, also for a bloom of zeros."""
     bits = int.from_bytes(bloom, "big")
     return bits != 0 and all(_may_hold(bits, any_of) for any_of in (wanted.addresses, *wanted.topics))
 

@@ -1,11 +1,11 @@
 """A chain behind JSON-RPC nodes.
 
-What a node says is held against what was asked: another block than the one that was named, logs of other
-blocks or that nobody wanted, a head that cannot be had or has gone far back, an empty answer for blocks that
-it does not have. Such a node is named, and the next one asked (see `failover`).
+Each answer is checked against its question. Faults are: another block than the named one, logs of other
+blocks or outside the filter, a head that cannot be read by its hash or that is far behind, an empty answer
+for blocks that the node does not have. The error names the node, and the next node is asked (see `failover`).
 
-Logs of one block are held against the bloom of its header too. A bloom that says "perhaps" proves nothing, so
-where it does and no log came all logs of the block are read: they must account for every bit of it.
+The logs of one block are also checked against the bloom of its header. A bloom with a possible match proves
+nothing: if the node returns no log then, all logs of the block are read, and must account for every set bit.
 
 A node's head over `lag_blocks_max` below the highest seen counts once it stays for NODE_BACK_S, as the chain
 itself then went back. A node's head over `lag_blocks_max` above the others, and not their child, counts once
@@ -68,13 +68,13 @@ _TIP_PERCENTILE = 50
 
 
 class RpcStatistics(Struct, frozen=True):
-    """One moment of a chain's transport.
+    """State and counters of a chain's transport at one moment.
 
     Attributes:
-        height: of the highest head that was believed; 0 before the first.
-        cross_checks: blocks whose logs were all read because of the bloom.
-        nodes: each node.
-        heads: the subscriptions.
+        height: height of the last accepted head; 0 before the first.
+        cross_checks: number of blocks whose logs were all read because of the bloom.
+        nodes: statistics of each node.
+        heads: statistics of the subscriptions.
     """
 
     height: int
@@ -84,7 +84,7 @@ class RpcStatistics(Struct, frozen=True):
 
 
 class RpcChain:
-    """`Chain` over JSON-RPC. Made by `open`."""
+    """The `Chain` port over JSON-RPC; `open` creates it."""
 
     def __init__(
         self, chain_id: int, nodes: Nodes, heads: Heads, settings: NodeSettings, errors: CustomErrors
@@ -96,8 +96,8 @@ class RpcChain:
         self._reason = partial(revert_reason, errors=errors)
         self._height = 0
         self._height_at = -math.inf
-        self._head = b""  # the last one whose block was had
-        self._doubted: dict[str, tuple[float, int]] = {}  # node -> since when, and the height of the others
+        self._head = b""  # hash of the last head that was also read by its hash
+        self._doubted: dict[str, tuple[float, int]] = {}  # node -> (since, height of the others)
         self._cross_checks = 0
         self._timeless: set[str] = set()  # nodes that execute calls at no other time than the block's
 
@@ -106,15 +106,15 @@ class RpcChain:
     async def open(
         cls, chain_id: int, settings: NodeSettings, errors: CustomErrors = NO_ERRORS
     ) -> AsyncGenerator[Self]:
-        """The chain, until the context is left.
+        """Open the chain until the context is left.
 
         Args:
-            chain_id: what every node has to be of. One that cannot be reached is looked at before it is used.
+            chain_id: the chain to which every node has to belong; an unreachable node is checked later.
             settings: with URLs, not references to them.
-            errors: of contracts, to name their refusals by.
+            errors: errors of contracts, for the words of their reverts.
 
         Raises:
-            ConfigError: a node is of another chain.
+            ConfigError: a node belongs to another chain.
         """
         field = f"chains.{chain_id}.node"
         jitter = random.SystemRandom().random
@@ -146,7 +146,7 @@ class RpcChain:
         return self._chain_id
 
     def statistics(self) -> RpcStatistics:
-        """What happened so far."""
+        """State and counters."""
         return RpcStatistics(
             self._height, self._cross_checks, self._nodes.statistics(), self._heads.statistics()
         )
@@ -194,11 +194,11 @@ class RpcChain:
         return await self._nodes.ask(converse)
 
     def _returned(self, outcome: RpcOutcome, at: At) -> bytes | Reverted:
-        """What a contract returned, or its refusal.
+        """The data that a contract returned, or its revert.
 
         Raises:
-            BlockGone: there is no such block.
-            ChainError: it is another error.
+            BlockGone: the node has no such block.
+            ChainError: the outcome is another error.
         """
         if not isinstance(outcome, RpcError):
             return values.read_bytes(outcome)
@@ -212,7 +212,7 @@ class RpcChain:
     # --- Transactions -----------------------------------------------------------------------------
 
     async def send_raw(self, raw: bytes) -> bytes:
-        """As `Chain`. A nonce that is too low is no refusal where the transaction itself has used it."""
+        """As `Chain`. "Nonce too low" is no refusal if the transaction itself has used the nonce."""
         tx_hash = keccak256(raw)
 
         async def converse(talk: Talk) -> bytes:
@@ -254,7 +254,7 @@ class RpcChain:
         return await self._nodes.ask(lambda talk: _knows(talk, tx_hash))
 
     async def fees(self) -> GasFees:
-        """As `Chain`. The tip is what the node suggests, else what was paid in the latest block."""
+        """As `Chain`. The tip is the node's suggestion, or else the median tip paid in the latest block."""
 
         async def converse(talk: Talk) -> GasFees:
             history, suggested, latest, price = await talk.outcomes(
@@ -299,7 +299,7 @@ class RpcChain:
 
         async def converse(talk: Talk) -> Header:
             block = await self._latest(talk) if at is None else await _block_at(talk, at)
-            if block is None:  # to this node; perhaps another has it
+            if block is None:  # this node lacks the block; another may have it
                 raise _gone(at)
             return block.header
 
@@ -323,10 +323,10 @@ class RpcChain:
         return await self._nodes.ask(converse)
 
     async def logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:
-        """As `Chain`. The node has to have the last block, which is asked for in the same breath.
+        """As `Chain`. The node has to have the last block of the range, requested in the same batch.
 
         Raises:
-            BlockGone: no node has it.
+            BlockGone: no node has that block.
         """
 
         async def converse(talk: Talk) -> list[Log]:
@@ -388,16 +388,16 @@ class RpcChain:
         return logs
 
     async def _cross_check(self, talk: Talk, wanted: LogFilter, block: values.FullHeader) -> None:
-        """No log came though the bloom says perhaps: all logs of the block have to account for the bloom.
+        """Check that all logs of a block account for its bloom, after an empty answer despite a match.
 
         Raises:
-            ChainError: they do not, or one of them was wanted.
+            ChainError: the logs do not account for the bloom, or one of them passes the filter.
         """
         self._cross_checks += 1
         named = to_hex(block.header.hash)
         (outcome,) = await talk.outcomes([("eth_getLogs", [{"blockHash": named}])])
         if isinstance(outcome, RpcError) and is_logs_refusal(outcome):
-            return  # too many to be had: nothing is proven
+            return  # too many logs to read: the check proves nothing
         logs = values.read_logs(result_of(outcome, "eth_getLogs"))
         if any(wanted.matches(log) for log in logs) or not covers(bloom_of(logs), block.bloom):
             raise ChainError(f"eth_getLogs: only a part of the logs of block {named}")
@@ -405,11 +405,11 @@ class RpcChain:
     # --- The head ---------------------------------------------------------------------------------
 
     async def wait_head(self, known: bytes) -> None:
-        """As `Chain`: woken by a subscription, and by a look every `poll_s` whatever that says.
+        """As `Chain`: a subscription ends the wait, or a look at the head every `poll_s`.
 
-        Where another head was announced before, it is looked for at once and, as the node that is asked may
-        not have it yet, again after NODE_LOOK_S, which doubles. A failure to look ends the wait: the next
-        question says what is wrong.
+        If another head was announced already, the first look is at once and, as the asked node may not have
+        that head yet, the next after NODE_LOOK_S, which doubles. A failed look ends the wait: the caller's
+        next question raises the error.
         """
         pause_s = 0.0 if self._heads.is_past(known) else self._settings.poll_s
         while True:
@@ -425,12 +425,12 @@ class RpcChain:
             pause_s = min(max(2 * pause_s, NODE_LOOK_S), self._settings.poll_s)
 
     async def _latest(self, talk: Talk) -> values.FullHeader:
-        """The latest block: not far behind what was seen before, and to be had by its hash too.
+        """The latest block: not far behind the last accepted head, and readable by its hash too.
 
-        A re-organisation may take it away between the two questions: they are asked twice.
+        A re-organisation may remove the block between the two questions, so both are tried twice.
 
         Raises:
-            ChainError: it is not.
+            ChainError: the block is too far behind, too far ahead, or not readable by its hash.
         """
         missed = b""
         for _ in range(2):
@@ -455,10 +455,10 @@ class RpcChain:
         raise ChainError(f"names {to_hex(missed)} as its latest block, and does not have it")
 
     async def _confirm(self, talk: Talk, number: int, ahead: int) -> None:
-        """Hold a head that is far above the highest seen against those of the other nodes.
+        """Compare a head far above the highest seen with the heads of the other nodes.
 
         Raises:
-            ChainError: no other node is as high, and one of them goes on.
+            ChainError: no other node is as high, and the others have not stood still for NODE_BACK_S.
         """
         highest = max(await self._nodes.ask_others(talk.name, _latest_number), default=number)
         if number - highest <= self._settings.lag_blocks_max:
@@ -483,7 +483,7 @@ async def _block_at(talk: Talk, at: bytes | int) -> values.FullHeader | None:
     """A block; None where the node does not have it.
 
     Raises:
-        ChainError: it is another one.
+        ChainError: the node answers with another block.
     """
     is_height = isinstance(at, int)
     named = hex(at) if isinstance(at, int) else to_hex(at)
@@ -507,7 +507,7 @@ async def _knows(talk: Talk, tx_hash: bytes) -> bool:
 def _eth_call(call: EthCall, at: At, time_s: int | None = None) -> RpcCall:
     asked: list[object] = [values.call_parameter(call), values.block_parameter(at)]
     if time_s is not None:
-        asked += [{}, {"time": hex(time_s)}]  # no override of the state, one of the block
+        asked += [{}, {"time": hex(time_s)}]  # no state override, one block override
     return "eth_call", asked
 
 

@@ -1,4 +1,4 @@
-"""What a unit of gas costs, from what nodes say of it in their different ways.
+"""The price of a unit of gas, from the answers of nodes that support different methods.
 
 Source: EIP-1559; eth_feeHistory, eth_maxPriorityFeePerGas and eth_gasPrice of the execution API.
 """
@@ -18,13 +18,13 @@ def fees_of(history: RpcOutcome, suggested: RpcOutcome, latest: RpcOutcome, pric
     """The next base fee, and the tip to pay on top.
 
     Args:
-        history: of eth_feeHistory over the latest block, with one percentile of what was paid.
-        suggested: of eth_maxPriorityFeePerGas.
-        latest: of eth_getBlockByNumber; needed where there is no history.
-        price: of eth_gasPrice; needed where nothing else tells the tip.
+        history: outcome of eth_feeHistory over the latest block, with one percentile of the paid tips.
+        suggested: outcome of eth_maxPriorityFeePerGas.
+        latest: outcome of eth_getBlockByNumber; needed where `history` is an error.
+        price: outcome of eth_gasPrice; needed where no other outcome gives the tip.
 
     Raises:
-        InvalidInput, ChainError: the node makes no sense, or has none of these.
+        InvalidInput, ChainError: an answer makes no sense, or the node supports none of these methods.
     """
     tip: int | None = None
     if isinstance(history, RpcError):
@@ -43,7 +43,7 @@ def fees_of(history: RpcOutcome, suggested: RpcOutcome, latest: RpcOutcome, pric
 
 
 def next_base_fee(block: FullHeader) -> int:
-    """Of the block after this one, in wei; 0 where the chain has none."""
+    """Base fee of the block after this one, in wei; 0 for a chain without base fees."""
     base_fee_wei = block.header.base_fee_wei
     target = block.gas_limit // _ELASTICITY
     if target == 0 or base_fee_wei == 0:

@@ -1,9 +1,9 @@
-"""What a node answers, as values of the port; and the port's values as a node wants to be asked.
+"""Convert a node's answers to values of the port, and the port's values to parameters of JSON-RPC.
 
-Nothing that a node says is taken on trust: sizes, hexadecimal, ranges and shapes are checked here, so that
-what gets past is of the right type and within the bounds of config/limits.py.
+The readers check sizes, hexadecimal, ranges and shapes of each answer: a value that passes has the right type
+and is within the bounds of config/limits.py.
 
-Every reader takes the JSON of one result and raises InvalidInput at most, whatever the bytes are.
+Every reader takes the JSON of one result and raises no error but InvalidInput, for any bytes.
 
 A quantity may have leading zeros, as some nodes write them.
 
@@ -31,11 +31,11 @@ T = TypeVar("T")
 
 
 class FullHeader(Struct, frozen=True):
-    """A header with what is only needed to judge it.
+    """A header, and the fields needed for checks and the next base fee.
 
     Attributes:
-        bloom: 256 bytes, over the addresses and topics of all its logs.
-        gas_used, gas_limit: what the next base fee follows from.
+        bloom: 256 bytes, over the addresses and topics of the block's logs.
+        gas_used, gas_limit: units of gas that determine the next base fee.
     """
 
     header: Header
@@ -45,7 +45,7 @@ class FullHeader(Struct, frozen=True):
 
 
 class FeeHistory(Struct, frozen=True):
-    """What the next block's gas costs, and what was paid on top in the latest one; None where it says not."""
+    """The next block's base fee, and the tip paid in the latest block; None if the node reports no tip."""
 
     base_fee_wei: int
     tip_wei: int | None
@@ -63,7 +63,7 @@ class _RpcBlock(Struct, rename="camel"):
 
 
 class _Pending(Struct):
-    """The block that a node would make now: its hash and more of it may be null."""
+    """The block that a node would make now; its hash and other fields may be null."""
 
     number: str
     timestamp: str
@@ -119,7 +119,7 @@ def quantity(text: str, field: str, most: int = limits.UINT256_MAX) -> int:
     """A number of at most 64 hexadecimal digits.
 
     Raises:
-        InvalidInput: it is none, or above `most`.
+        InvalidInput: the text is no such number, or the number is above `most`.
     """
     if not _QUANTITY.match(text):
         raise InvalidInput(field=field, expected="0x and 1 to 64 hexadecimal digits", got=text)
@@ -130,22 +130,22 @@ def quantity(text: str, field: str, most: int = limits.UINT256_MAX) -> int:
 
 
 def read_quantity(raw: bytes) -> int:
-    """A result that is a number, up to 2^256 - 1."""
+    """The number, up to 2^256 - 1, in a result."""
     return quantity(_decode_text(raw), "result")
 
 
 def read_bytes(raw: bytes) -> bytes:
-    """A result that is bytes."""
+    """The bytes in a result."""
     return parse_hex(_decode_text(raw), "result")
 
 
 def read_hash(raw: bytes) -> bytes:
-    """A result that is 32 bytes."""
+    """The 32 bytes in a result."""
     return _fixed(_decode_text(raw), "result", 32)
 
 
 def read_block(raw: bytes) -> FullHeader | None:
-    """A block; None where there is no such block."""
+    """The block in a result; None if the node has no such block."""
     block = _decode_block(raw)
     if block is None:
         return None
@@ -165,10 +165,10 @@ def read_block(raw: bytes) -> FullHeader | None:
 
 
 def read_pending_time(raw: bytes, head: Header) -> int | None:
-    """The time of a node's pending block, Unix seconds; None unless it is above the head and not before it.
+    """The time of a node's pending block, Unix seconds; None unless the block is above the head and its time
+    not before the head's.
 
-    Raises:
-        nothing: many nodes have no pending block, and are well.
+    An invalid answer gives None too: many healthy nodes have no pending block.
     """
     try:
         pending = _decode_pending(raw)
@@ -181,9 +181,9 @@ def read_pending_time(raw: bytes, head: Header) -> int | None:
 
 
 def read_logs(raw: bytes) -> list[Log]:
-    """Logs in the order of their blocks and of their place in them.
+    """The logs in a result, ordered by block and by index within the block.
 
-    A log that is marked as removed is refused: what was asked for is not on the chain.
+    A log marked as removed is refused, since it is not on the chain.
     """
     logs = [_log(log) for log in _decode_logs(raw)]
     logs.sort(key=lambda log: (log.block_number, log.log_index))
@@ -195,7 +195,7 @@ def read_logs(raw: bytes) -> list[Log]:
 
 
 def read_receipt(raw: bytes) -> Receipt | None:
-    """A receipt, every log of which is of its own transaction; None where the node has none."""
+    """The receipt in a result, with logs of its own transaction only; None if the node has no receipt."""
     receipt = _decode_receipt(raw)
     if receipt is None:
         return None
@@ -220,13 +220,13 @@ def read_receipt(raw: bytes) -> Receipt | None:
 
 
 def read_transaction_hash(raw: bytes) -> bytes | None:
-    """The hash of a transaction that waits or is mined; None where the node knows none."""
+    """The hash of a waiting or mined transaction; None if the node does not know the transaction."""
     transaction = _decode_transaction(raw)
     return None if transaction is None else _fixed(transaction.hash, "hash", 32)
 
 
 def read_fee_history(raw: bytes) -> FeeHistory:
-    """Of `eth_feeHistory` over one block: the last base fee is the next block's."""
+    """The result of `eth_feeHistory` over one block, whose last base fee is the next block's."""
     history = _decode_fee_history(raw)
     if not history.base_fee_per_gas:
         raise InvalidInput("baseFeePerGas is empty")
@@ -238,7 +238,7 @@ def read_fee_history(raw: bytes) -> FeeHistory:
 
 
 def block_parameter(at: At) -> object:
-    """Which block, for methods that read state (EIP-1898)."""
+    """The block parameter of methods that read state (EIP-1898)."""
     if at is None:
         return "latest"
     if isinstance(at, int):
@@ -247,7 +247,7 @@ def block_parameter(at: At) -> object:
 
 
 def call_parameter(call: EthCall) -> dict[str, str]:
-    """A message to a contract."""
+    """The call parameter of `eth_call` and `eth_estimateGas`."""
     asked = {"data": to_hex(call.data)}
     if call.to:
         asked["to"] = to_hex(call.to)
@@ -261,7 +261,7 @@ def call_parameter(call: EthCall) -> dict[str, str]:
 
 
 def filter_parameter(wanted: LogFilter) -> dict[str, object]:
-    """Which logs; the blocks are still to be named."""
+    """The filter parameter of `eth_getLogs`, without the blocks, which the caller adds."""
     asked: dict[str, object] = {}
     if wanted.addresses:
         asked["address"] = [to_hex(address) for address in wanted.addresses]
@@ -288,7 +288,7 @@ def _log(log: _Log) -> Log:
 
 
 def _height(text: str, field: str) -> int:
-    """A number of the kind that counts: blocks, seconds, gas, places."""
+    """A count of blocks, seconds, gas or places, up to CHAIN_COUNT_MAX."""
     return quantity(text, field, limits.CHAIN_COUNT_MAX)
 
 

@@ -1,15 +1,15 @@
-"""What nodes mean by their errors: the codes are few and shared by many meanings, so the words decide.
+"""Classify the errors of nodes by their words, since a few codes are shared by many meanings.
 
-A table each for what is told apart. The words are compared in lower case, anywhere in the message; the first
-row that fits counts. What a contract reverted with is no word of the node. They are those of geth, erigon,
-nethermind, besu, reth and anvil, of the chains' own forks of geth, and of the large providers.
+Each kind of error has a table of words, compared in lower case, anywhere in the message; the first matching
+row counts. Words of a contract's revert do not count. The tables hold the words of geth, erigon, nethermind,
+besu, reth and anvil, of the chains' own forks of geth, and of the large providers.
 
-    whose fault                 what becomes of the call
-    the node is over its rate   another node; this one rests
+    fault                       consequence for the call
+    the node is over its rate   another node; this node rests
     the call is refused         Reverted, TransactionRefused, LogsRefused: no other node is asked
-    no such block               BlockGone, once all say so: one that lags does not have the block yet
-    the node's own              (-32603) another node; this one rests
-    anything else               another node
+    no such block               BlockGone, once all nodes agree: a lagging node lacks the block
+    internal error (-32603)     another node; this node rests
+    another error               another node
 
 Source: EIP-1474 (codes); the nodes' own sources.
 """
@@ -27,12 +27,12 @@ DETAIL_CHARS_MAX = 200
 
 
 class RpcError(msgspec.Struct, frozen=True):
-    """An error that a node answers a call with.
+    """A node's error in answer to a call.
 
     Attributes:
-        code: of JSON-RPC, of EIP-1474, or the node's own.
-        message: what it says.
-        data: JSON, or nothing.
+        code: a code of JSON-RPC, of EIP-1474, or the node's own.
+        message: the node's words.
+        data: JSON; may be empty.
     """
 
     code: int
@@ -149,7 +149,7 @@ _decode_data = decoder(object, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
 
 
 def is_over_rate(fault: RpcError) -> bool:
-    """Whether the node wants to be asked less often. -32005 is also said of logs, of batches, and by besu of
+    """Whether the node is over its rate. Code -32005 also marks refused logs and batches, and with besu
     transactions."""
     if is_logs_refusal(fault) or is_batch_refusal(fault) or refusal_kind(fault) is not None:
         return False
@@ -157,50 +157,50 @@ def is_over_rate(fault: RpcError) -> bool:
 
 
 def is_batch_refusal(fault: RpcError) -> bool:
-    """Whether it takes no batches, or none so large."""
+    """Whether the node refuses batches, or the size of this batch."""
     return _node_says(fault, _BATCH_WORDS)
 
 
 def is_too_large(fault: RpcError) -> bool:
-    """Whether what it has to say is more than it wants to send."""
+    """Whether the answer is larger than the node sends."""
     return _node_says(fault, _LARGE_WORDS)
 
 
 def is_logs_refusal(fault: RpcError) -> bool:
-    """Whether a range of logs is too wide for it."""
+    """Whether a range of logs is too wide for the node."""
     return _node_says(fault, _LOGS_WORDS + _LARGE_WORDS) and not _node_says(fault, _AHEAD_WORDS)
 
 
 def is_block_unknown(fault: RpcError) -> bool:
-    """Whether it does not have the block that was named, or not on its chain."""
+    """Whether the node does not have the named block on its chain."""
     return _node_says(fault, _GONE_WORDS) or _node_says(fault, _AHEAD_WORDS)
 
 
 def is_internal(fault: RpcError) -> bool:
-    """Whether it says of itself that something is wrong with it."""
+    """Whether the node reports a fault of its own."""
     return fault.code == _INTERNAL
 
 
 def is_parameter_refusal(outcome: object) -> bool:
-    """Whether an answer is a refusal of the parameters themselves: of one more than the node knows."""
+    """Whether an outcome refuses the parameters themselves, as a parameter that the node does not know."""
     if not isinstance(outcome, RpcError) or is_block_unknown(outcome):
         return False
     return outcome.code == _PARAMETERS or _node_says(outcome, ("too many arguments",))
 
 
 def is_known_already(fault: RpcError) -> bool:
-    """Whether the transaction that was sent is there."""
+    """Whether the node already has the sent transaction."""
     return _says(fault, _KNOWN_WORDS) and not _says(fault, ("unknown",))
 
 
 def refusal_kind(fault: RpcError) -> RefusalKind | None:
-    """Why a transaction was not taken; None where that is not what the node says."""
+    """Kind of a transaction's refusal; None where the error is another."""
     said = fault.message.lower()
     return next((kind for words, kind in _REFUSALS if words in said), None)
 
 
 def revert_data(fault: RpcError) -> bytes | None:
-    """What a contract returned as it refused; None where the error is no revert.
+    """The return data of a contract's revert; None where the error is no revert.
 
     Nodes put it into `data`, into `data.data`, behind a word in `data` ("Reverted 0x..."), or leave it out.
     """
@@ -218,10 +218,10 @@ def revert_data(fault: RpcError) -> bytes | None:
 
 
 def as_revert(fault: RpcError, decode: Callable[[bytes], str]) -> Reverted | None:
-    """The refusal of a contract; None where the error is another.
+    """The revert of a contract; None where the error is another.
 
     Args:
-        decode: the words of what a contract returned; empty where there are none.
+        decode: return data of the revert -> its words; empty without words.
     """
     data = revert_data(fault)
     if data is None:
@@ -231,7 +231,7 @@ def as_revert(fault: RpcError, decode: Callable[[bytes], str]) -> Reverted | Non
 
 
 def _after_colon(message: str) -> str:
-    """ "execution reverted: too late" says "too late"; an error of the machine is its own reason."""
+    """Reason in a message: "too late" of "execution reverted: too late"; an EVM error is its own reason."""
     head, _, tail = message.partition("revert")
     if not tail and head == message:
         return message[:DETAIL_CHARS_MAX]
@@ -246,7 +246,7 @@ def _decoded(data: msgspec.Raw) -> object:
 
 
 def _node_says(fault: RpcError, words: tuple[str, ...]) -> bool:
-    """Whether these are words of the node itself: a contract may revert with any of them."""
+    """Whether the node itself says any of the words; in a revert they would be the contract's."""
     quotes = fault.code == _REVERT_CODE or fault.message.lower().startswith(_QUOTING)
     return not quotes and _says(fault, words)
 
