@@ -1,10 +1,10 @@
-"""What a unit of gas may cost: the first price of a transaction, and the price of what replaces it. Pure.
+"""Gas prices: the first price of a transaction, and the price of its replacement. Pure.
 
-    first        tip: what the chain suggests, within bounds; most: twice the base fee and the tip
-    replacement  both at least `bump_bps` above those of the transaction before, and at least a first price
+    first        tip: the chain's suggestion, within bounds; maximum fee: twice the base fee, and the tip
+    replacement  both fees at least `bump_bps` above the replaced transaction's, and at least a first price
 
-Neither is ever above the cap: where it would have to be, there is no price, and the transaction waits. Twice
-the base fee holds for six full blocks in a row.
+No price is above the cap: where a higher price would be needed the result is None, and the transaction waits.
+A maximum of twice the base fee suffices for six full blocks in a row.
 
 Source: EIP-1559; the replacement rule of nodes' mempools (10 % on both fees).
 """
@@ -16,7 +16,7 @@ from ..port import GasFees
 
 
 class GasPrice(Struct, frozen=True):
-    """The most that is offered for a unit of gas, and what of it goes to the block's maker."""
+    """The maximum fee offered for a unit of gas, and the tip to the block's maker in it."""
 
     fee_max_wei: int
     tip_wei: int
@@ -26,8 +26,8 @@ class FeePolicy(Struct, frozen=True):
     """Bounds of prices.
 
     Attributes:
-        cap_wei: of `fee_max_wei`.
-        tip_min_wei, tip_max_wei: of a first price's tip; replacements may go beyond.
+        cap_wei: upper bound of `fee_max_wei`.
+        tip_min_wei, tip_max_wei: bounds of a first price's tip; replacements may exceed the upper bound.
         bump_bps: least rise of both fees in a replacement, basis points.
     """
 
@@ -38,9 +38,9 @@ class FeePolicy(Struct, frozen=True):
 
 
 def first_price(fees: GasFees, policy: FeePolicy) -> GasPrice | None:
-    """The price to begin with; None while not even the base fee is within the cap.
+    """A transaction's first price; None while base fee and least tip exceed the cap.
 
-    Head-room over the base fee shrinks first under the cap, the tip only after it.
+    Near the cap the head-room over the base fee shrinks first, and the tip only after it.
     """
     if fees.base_fee_wei + policy.tip_min_wei > policy.cap_wei:
         return None
@@ -50,7 +50,7 @@ def first_price(fees: GasFees, policy: FeePolicy) -> GasPrice | None:
 
 
 def replacement_price(before: GasPrice, fees: GasFees, policy: FeePolicy) -> GasPrice | None:
-    """The price of what replaces a transaction; None where it would be above the cap."""
+    """The price of a replacement of a transaction with price `before`; None if it would exceed the cap."""
     least = GasPrice(_raised(before.fee_max_wei, policy), _raised(before.tip_wei, policy))
     now = first_price(fees, policy)
     if now is None or least.fee_max_wei > policy.cap_wei:

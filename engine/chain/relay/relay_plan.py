@@ -1,16 +1,17 @@
-"""What a relayer does next, from what the store has and what the chain shows. Pure.
+"""Plan a relayer's next actions from the store's rows and the state of the chain. Pure.
 
 `RELAY_INTENT_LIFECYCLE` and `RELAY_TRANSACTION_LIFECYCLE` (docs/lifecycles.md) have the states; a plan names
 reasons, and takes the states from the tables.
 
-All that must survive is in the rows: each plan is made from them anew, as after a crash. The transactions of
-one nonce stand for one another: the chain takes at most one, and whichever it takes decides. So an intent
-gets another nonce only after its own was used by none of them, as deep as the chain's confirmations.
+The rows hold all state that must survive: each plan is made from them anew, as after a crash. The
+transactions of one nonce are alternatives: the chain takes at most one of them, and its choice decides. An
+intent gets another nonce only after a foreign transaction used its own, as deep as the chain's confirmations.
 
-What was signed may be anywhere, whatever the nodes say that were asked. So what is late, or refused for good,
-is given up by filling its nonce, and has ended only once something else was mined there for good.
+A signed transaction may still be in any node's pool, even if the asked nodes do not have it. A late intent,
+or one refused for good, is therefore given up by filling its nonce, and has ended only once another
+transaction of that nonce is mined for good.
 
-`RelayMemory` holds the rest of a run: when it handed what in, and what it was told. Its loss costs time.
+`RelayMemory` holds the rest of a run's state: times of broadcasts, and refusals. Its loss costs only time.
 
 Source: ARCHITECTURE.md, "Relayer"; EIP-1559.
 """
@@ -44,9 +45,10 @@ class RelayPolicy(Struct, frozen=True):
     """Bounds of one relayer.
 
     Attributes:
-        confirmations: blocks, its own included, after which a transaction is final.
-        in_flight_max: transactions that may wait to be mined.
-        gas_floor_wei: nothing new is signed with less on the account.
+        confirmations: blocks, the transaction's own included, after which a transaction is final.
+        stuck_ms: time without progress after which a transaction is replaced, or a refused intent given up.
+        in_flight_max: most nonces waiting to be mined.
+        gas_floor_wei: balance below which no new intent is signed.
     """
 
     fees: FeePolicy
@@ -57,20 +59,20 @@ class RelayPolicy(Struct, frozen=True):
 
 
 def relay_policy(settings: RelayerSettings, confirmations: int) -> RelayPolicy:
-    """The bounds that settings mean."""
+    """The policy of a relayer's settings and a chain's confirmations."""
     fees = FeePolicy(settings.fee_cap_wei, settings.tip_min_wei, settings.tip_max_wei, settings.bump_bps)
     stuck_ms = round(settings.stuck_s * 1_000)
     return RelayPolicy(fees, confirmations, stuck_ms, settings.in_flight_max, settings.gas_floor_wei)
 
 
 class Facts(Struct, frozen=True):
-    """What the chain shows, all as of one block.
+    """State of the chain and of the relayer's account, as of one block.
 
     Attributes:
         head: the block.
-        nonce: of the account: how many of its transactions are mined.
-        receipts: transaction hash -> receipt, of those asked that are mined on this chain.
-        on_chain: hashes of blocks that are on this chain, of those asked.
+        nonce: number of the account's mined transactions.
+        receipts: transaction hash -> receipt, for the requested transactions mined on this chain.
+        on_chain: hashes of the requested blocks that are on this chain.
     """
 
     head: Header
@@ -82,14 +84,14 @@ class Facts(Struct, frozen=True):
 
 
 class TakenNonce(Struct, frozen=True):
-    """A nonce was seen to be used by none of ours: in which block at the latest, and since when."""
+    """A nonce used by a foreign transaction: the head when this was first seen, and the time since."""
 
     block: Header
     since_ms: int
 
 
 class Refusal(Struct, frozen=True):
-    """Why a transaction was not taken, and since when the nodes say so."""
+    """A node's refusal of a transaction, and the time since which nodes give it."""
 
     kind: RefusalKind
     detail: str
@@ -97,7 +99,7 @@ class Refusal(Struct, frozen=True):
 
 
 class Reason(Struct, frozen=True):
-    """Why an intent came to nothing.
+    """The reason for which an intent failed or is given up.
 
     Attributes:
         words: for people.
@@ -113,11 +115,11 @@ TOO_LATE = Reason(IntentCause.DEADLINE, "its deadline passed before it was mined
 GIVEN_UP = Reason(IntentCause.GIVEN_UP, "it was given up before it was mined")
 OUT_OF_GAS = Reason(IntentCause.OUT_OF_GAS, "out of gas")
 UNEXPLAINED = Reason(IntentCause.UNEXPLAINED, "reverted; the block before it would have taken it")
-"""Of a call that behaves differently when it is mined."""
+"""Reason of a call that reverts when mined and not on the block before."""
 
 
 class Front(Struct, frozen=True):
-    """What the chain wants next: since when, and since which block."""
+    """The best transaction of the account's next nonce, and the time and block since which it is next."""
 
     tx_hash: bytes
     since_ms: int
@@ -125,13 +127,13 @@ class Front(Struct, frozen=True):
 
 
 class RelayMemory(Struct):
-    """What one run of a relayer remembers; see the module.
+    """State of one run of a relayer that no row keeps.
 
     Attributes:
-        front: the best transaction of the next nonce, if there is one.
-        handed_ms: transaction hash -> when it was last handed in.
-        refused: transaction hash -> why it was not taken then.
-        taken: nonces that somebody else used.
+        front: the best transaction of the next nonce; None without one.
+        handed_ms: transaction hash -> time of its last broadcast.
+        refused: transaction hash -> refusal of the last broadcast.
+        taken: nonce -> sighting of its use by a foreign transaction.
     """
 
     front: Front | None = None
@@ -141,10 +143,10 @@ class RelayMemory(Struct):
 
 
 class NonceSlot(Struct, frozen=True):
-    """A nonce and the transactions that were signed with it, the one that is wanted now last.
+    """A nonce and the transactions signed with it, the wanted transaction last.
 
     Attributes:
-        intent: what it is for; None where it is only filled.
+        intent: the intent that the nonce is for; None for a nonce that is only filled.
     """
 
     nonce: int
@@ -153,22 +155,23 @@ class NonceSlot(Struct, frozen=True):
 
     @property
     def best(self) -> ChainTx:
-        """The one that is wanted now: the dearest, of those that only fill the nonce if there are any."""
+        """The wanted transaction: the dearest filler of the nonce, or without fillers the dearest of all."""
         return self.transactions[-1]
 
     @property
     def mined(self) -> ChainTx | None:
-        """The one that was seen to be mined."""
+        """The transaction that is stored as mined, not yet final; None without one."""
         return next((tx for tx in self.transactions if tx.status is TxStatus.MINED), None)
 
     @property
     def is_settled(self) -> bool:
-        """Whether one was mined for good: seen here only when the chain went back further than that."""
+        """Whether a transaction was mined for good; a plan sees such a slot only after a re-organisation
+        deeper than the confirmations."""
         return any(tx.status in (TxStatus.FINAL, TxStatus.FAILED) for tx in self.transactions)
 
 
 def slots_of(transactions: Sequence[ChainTx], intents: Sequence[ChainIntent]) -> dict[int, NonceSlot]:
-    """nonce -> slot, in their order."""
+    """nonce -> slot, in ascending order."""
     by_key = {intent.effect_key: intent for intent in intents}
     by_nonce: dict[int, list[ChainTx]] = {}
     for tx in sorted(transactions, key=_place):
@@ -185,15 +188,15 @@ def _place(tx: ChainTx) -> tuple[int, bool, bytes, int]:
     return tx.nonce, not tx.effect_key, tx.fee_max_wei, tx.created_ms
 
 
-# --- What is to be done -----------------------------------------------------------------------------------
+# --- Actions ----------------------------------------------------------------------------------------------
 
 
 class Sign(Struct, frozen=True):
-    """Sign a transaction and keep it.
+    """Sign a transaction and store it.
 
     Attributes:
-        intent: what it does; None only fills the nonce.
-        replaces: hash of the one of the same nonce that it is to replace.
+        intent: the intent whose call is signed; None for a filler of the nonce.
+        replaces: hash of the transaction of the same nonce to replace.
     """
 
     nonce: int
@@ -203,13 +206,13 @@ class Sign(Struct, frozen=True):
 
 
 class Send(Struct, frozen=True):
-    """Hand a signed transaction in."""
+    """Broadcast a signed transaction."""
 
     transaction: ChainTx
 
 
 class Seen(Struct, frozen=True):
-    """A transaction of a slot is mined, and `is_final` if it is deep enough already."""
+    """A slot's transaction is mined; `is_final`: with the confirmations already."""
 
     slot: NonceSlot
     transaction: ChainTx
@@ -218,7 +221,7 @@ class Seen(Struct, frozen=True):
 
 
 class Write(Struct, frozen=True):
-    """Keep what changed. `what` counts it."""
+    """Store changes. `what` is the counter's name."""
 
     what: str
     effect_key: str
@@ -229,14 +232,14 @@ Action = Sign | Send | Seen | Write
 
 
 class RelayPlan(Struct, frozen=True):
-    """What is to be done, in order, and how things stand.
+    """Actions in order, and a summary of the relayer's state.
 
     Attributes:
-        pending: nonces that wait to be mined.
-        stuck: those of them that are to be, or would have to be, replaced.
-        at_cap: those, and intents, that wait because they would have to cost more than the cap.
-        undone: those of them that were mined for good before the chain went back behind that.
-        starved: the account has too little for what is wanted.
+        pending: number of nonces waiting to be mined.
+        undone: number of pending nonces that a deep re-organisation undid after they were final.
+        stuck: number of pending nonces that need a replacement.
+        at_cap: number of replacements, fillers and waiting intents whose price would exceed the cap.
+        starved: whether the account has too little for the pending and waiting transactions.
     """
 
     actions: tuple[Action, ...]
@@ -248,7 +251,7 @@ class RelayPlan(Struct, frozen=True):
 
 
 class _Draft:
-    """A plan that is being made."""
+    """A plan in the making."""
 
     def __init__(self, facts: Facts, memory: RelayMemory, policy: RelayPolicy, now_ms: int) -> None:
         self.facts, self.memory, self.policy, self.now_ms = facts, memory, policy, now_ms
@@ -257,12 +260,12 @@ class _Draft:
         self.starved = facts.balance_wei < policy.gas_floor_wei
 
     def write(self, what: str, intent: ChainIntent | None, *changes: Change) -> None:
-        """Keep changes of a slot, of its intent, or of both."""
+        """Add a Write with changes of a slot, of its intent, or of both."""
         self.actions.append(Write(what, _key_of(intent), changes))
 
 
 def remember(memory: RelayMemory, slots: Mapping[int, NonceSlot], facts: Facts, now_ms: int) -> None:
-    """Take in what the chain shows; forget what is over."""
+    """Update the memory from the chain's state; forget transactions and nonces that are over."""
     front = slots.get(facts.nonce)
     if front is None:
         memory.front = None
@@ -276,7 +279,7 @@ def remember(memory: RelayMemory, slots: Mapping[int, NonceSlot], facts: Facts, 
         if _on_chain(slot, facts) is not None:
             continue
         if slot.mined is not None:
-            for tx in slot.transactions:  # re-organised: nobody may have it any more
+            for tx in slot.transactions:  # re-organised: perhaps no node has it any more
                 memory.handed_ms.pop(tx.tx_hash, None)
         if slot.nonce < facts.nonce:
             before = memory.taken.get(slot.nonce)
@@ -293,11 +296,11 @@ def plan(
     policy: RelayPolicy,
     now_ms: int,
 ) -> RelayPlan:
-    """Decide.
+    """Decide on the next actions.
 
     Args:
-        slots: of every nonce with a transaction whose end is not known, and those that were settled though
-            the chain's nonce is not past them.
+        slots: a slot for every nonce with a transaction whose end is open, and for every settled nonce that
+            the chain's nonce is not past.
         waiting: intents without a transaction, in the order in which they get one.
         memory: after `remember`.
 
@@ -323,7 +326,7 @@ def plan(
 
 
 def _on_chain(slot: NonceSlot, facts: Facts) -> ChainTx | None:
-    """The slot's transaction that is mined on this chain."""
+    """The slot's transaction that is mined on this chain; None without one."""
     for tx in slot.transactions:
         if tx.tx_hash in facts.receipts or (tx.status is TxStatus.MINED and tx.block_hash in facts.on_chain):
             return tx
@@ -345,7 +348,7 @@ def _depth(draft: _Draft, block_number: int) -> int:
 
 
 def _plan_taken(draft: _Draft, slot: NonceSlot) -> None:
-    """None of ours has the nonce. Once that is deep enough, the intent gets another."""
+    """Plan for a nonce that a foreign transaction used: once confirmed, the intent waits anew or ends."""
     taken = draft.memory.taken.get(slot.nonce)
     if taken is None or draft.now_ms - taken.since_ms < _TAKEN_MS:
         return
@@ -385,8 +388,8 @@ def _plan_pending(draft: _Draft, slot: NonceSlot) -> None:
 
 
 def _no_more(draft: _Draft, intent: ChainIntent, refusal: Refusal | None) -> Reason | None:
-    """Why an intent with a transaction is to be given up; None if it is not."""
-    if intent.state is IntentState.FAILED:  # the chain went back behind its failure: it must not come true
+    """The reason to give up an intent with a transaction; None for none."""
+    if intent.state is IntentState.FAILED:  # a re-organisation undid its failure: no mining now
         return _reason_of(intent)
     if intent.state is not IntentState.PENDING:
         return None
@@ -399,7 +402,7 @@ def _no_more(draft: _Draft, intent: ChainIntent, refusal: Refusal | None) -> Rea
 
 
 def _is_passed_by(draft: _Draft, tx: ChainTx) -> bool:
-    """Whether it was next long enough, and the chain made blocks without it."""
+    """Whether a transaction was next for `stuck_ms`, and the chain made blocks without it."""
     front = draft.memory.front
     return (
         front is not None
@@ -424,7 +427,7 @@ def _send_if_due(draft: _Draft, tx: ChainTx) -> None:
 def _plan_new(
     draft: _Draft, slots: Mapping[int, NonceSlot], waiting: Sequence[ChainIntent], room: int
 ) -> None:
-    """Give nonces to what waits, the gaps first, and fill the gaps that are left."""
+    """Give nonces to waiting intents, gaps first, and fill the gaps left over."""
     first = draft.facts.nonce
     next_nonce = max([first, *(nonce + 1 for nonce in slots)])
     free = [nonce for nonce in range(first, next_nonce) if nonce not in slots]
@@ -458,14 +461,14 @@ def _is_late(intent: ChainIntent, now_ms: int) -> bool:
     return intent.deadline_s <= now_ms // 1_000
 
 
-# --- What changes -----------------------------------------------------------------------------------------
+# --- Changes of rows --------------------------------------------------------------------------------------
 
 
 def seen(action: Seen, reason: Reason | None, now_ms: int) -> Write:
-    """What is kept of a transaction that is mined.
+    """The changes to store for a mined transaction.
 
     Args:
-        reason: why it was reverted; None if it was not.
+        reason: the reason of its revert; None if it succeeded.
     """
     slot, receipt = action.slot, action.receipt
     place = {"block_number": receipt.block_number, "block_hash": receipt.block_hash}
@@ -492,7 +495,7 @@ def _key_of(intent: ChainIntent | None) -> str:
 
 
 def signed(action: Sign, now_ms: int) -> Change | None:
-    """What changes of the intent that a transaction is signed for."""
+    """The change of the intent for which a transaction is signed; None if the intent stays as it is."""
     intent = action.intent
     if intent is None or intent.state is not IntentState.WAITING:
         return None
@@ -500,14 +503,14 @@ def signed(action: Sign, now_ms: int) -> Change | None:
 
 
 def forbidden(intent: ChainIntent, reason: str, now_ms: int) -> Write:
-    """What is kept of an intent that the key's policy does not let us sign."""
+    """The changes to store for an intent that the key's policy forbids to sign."""
     why = Reason(IntentCause.FORBIDDEN, reason)
     change = cas(CHAIN_INTENT, _intent(intent, now_ms, IntentReason.FORBIDDEN, why))
     return Write("failed", intent.effect_key, (change,))
 
 
 def revived(tx: ChainTx, now_ms: int) -> Change:
-    """A transaction that was given up is signed again, to the byte."""
+    """The change of a replaced transaction that was signed again, byte for byte."""
     return cas(CHAIN_TX, _tx(tx, now_ms, TxReason.REVIVED))
 
 
@@ -530,7 +533,7 @@ def _settled(slot: NonceSlot, mined: ChainTx, now_ms: int) -> list[Change]:
 
 
 def _given_up(intent: ChainIntent, now_ms: int) -> ChainIntent:
-    """The end of an intent whose nonce something else has."""
+    """The intent, ended because another transaction has its nonce for good."""
     reason = _reason_of(intent) or (TOO_LATE if _is_late(intent, now_ms) else GIVEN_UP)
     is_late = reason.cause is IntentCause.DEADLINE
     return _intent(intent, now_ms, IntentReason.LATE if is_late else IntentReason.GIVEN_UP, reason)
@@ -575,17 +578,17 @@ def _with(intent: ChainIntent, now_ms: int, why: Reason | None) -> ChainIntent:
     return replace(intent, reason=words, cause=cause, error4=error4, updated_ms=now_ms)
 
 
-# --- What a signed transaction says -----------------------------------------------------------------------
+# --- Members of a signed transaction ----------------------------------------------------------------------
 
 
 def price_of(tx: ChainTx) -> GasPrice:
-    """What it offers for a unit of gas."""
+    """The gas price that a signed transaction offers."""
     members = _members(tx)
     return GasPrice(rlp.as_uint(members[3], "maxFeePerGas"), rlp.as_uint(members[2], "maxPriorityFeePerGas"))
 
 
 def cost_of(tx: ChainTx) -> int:
-    """The most that it can cost, in wei."""
+    """The most that a signed transaction can cost, in wei: gas and value."""
     members = _members(tx)
     gas, value_wei = rlp.as_uint(members[4], "gas"), rlp.as_uint(members[6], "value")
     return gas * amount_of(tx.fee_max_wei) + value_wei

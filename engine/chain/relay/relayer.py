@@ -1,15 +1,15 @@
-"""Gets transactions mined, each once: signs, keeps, hands in, watches. One runs for each chain and key.
+"""Get each submitted call mined once: sign, store, broadcast and watch; one relayer per chain and key.
 
-    submit -> the store -> look: what is open, what the chain shows -> `relay_plan.plan`
-                            |-> one write: what was seen, what was signed: durable before it is handed in
-                            '-> hand in, by nonce
+    submit -> the store -> look: open rows, state of the chain -> `relay_plan.plan`
+                            |-> one write: mined and signed transactions, durable before a broadcast
+                            '-> broadcast, by nonce
 
-Every look begins with the rows of the store, so that nothing is lost between two of them. It follows a new
-head, something submitted, or a second. While nothing is open the chain is not asked. While the node or the
-store is away it looks again each second.
+Every look begins with the rows of the store, so that a crash between two looks loses nothing. A new head, a
+submitted intent, or a pause of RELAY_LOOK_S starts the next look. Without open rows the relayer does not ask
+the chain. While the node or the store is away it looks again after at most RELAY_PAUSE_S_MAX.
 
-Who relays is who holds the shard that follows from chain and address; what another writes late is fenced, and
-the store has one first transaction of a nonce. Anybody may submit and wait.
+The engine that holds the shard of chain and address relays; late writes of another engine are fenced, and
+the store accepts one first transaction of a nonce. Any engine may submit and wait.
 
 Source: ARCHITECTURE.md, "Relayer", "Several engines".
 """
@@ -99,14 +99,14 @@ _log = structlog.get_logger("cambist.relayer")
 
 
 class IntentOutcome(Struct, frozen=True):
-    """What became of an intent.
+    """State of an intent, with the result of its transaction.
 
     Attributes:
         state: as `ChainIntent.state`.
         reason: `cause` in words, for people; else empty.
-        tx_hash: of the transaction that was mined.
-        receipt: of that one, as the chain has it now.
-        cause: why it failed, was reverted or cancelled, or is given up unless it is mined; else None.
+        tx_hash: hash of the mined transaction; None without one.
+        receipt: receipt of that transaction, as the chain has it now.
+        cause: cause of a failure, revert or cancellation, or of giving up unless mined; else None.
         error4: selector of the error that the contract returned, 4 bytes; None without one.
     """
 
@@ -120,27 +120,28 @@ class IntentOutcome(Struct, frozen=True):
 
     @property
     def is_final(self) -> bool:
-        """Whether it stays so: mined as deep as the chain's confirmations, or never to be mined."""
+        """Whether the state is final: mined with the chain's confirmations, or never to be mined."""
         return self.state in ENDED
 
 
 class RelayerStatistics(Struct, frozen=True):
-    """How one relayer stands, and counters.
+    """State and counters of one relayer.
 
     Attributes:
-        holds: it is this one that relays for its chain and key.
+        holds: whether this relayer holds the shard of its chain and key.
         waiting: intents without a transaction.
-        pending: nonces that wait to be mined.
-        undone: those of them that had been mined for good: the chain went back behind its confirmations.
-            Nothing new is signed until they are mined again.
-        stuck: those of them that should be replaced; at_cap: what would have to cost more than the cap.
-        starved: the account has too little for what is wanted, or less than its floor.
-        oldest_age_ms: of the first intent whose end is not known.
-        away: why the chain or the store cannot be used now, or empty.
-        balance_wei: of the account, when it was last looked at.
-        counts: by what happened: transactions mined, settled, reorganised, handed in, bumped, refused by a
-            node; nonces taken by somebody else; intents that the key may not sign (failed), or that were
-            late before they were signed (cancelled).
+        pending: nonces waiting to be mined.
+        undone: pending nonces that a deep re-organisation undid after they were final; no new intent is
+            signed until they are mined again.
+        stuck: pending nonces that need a replacement.
+        at_cap: replacements, fillers and waiting intents whose price would exceed the cap.
+        starved: the account has too little for the open transactions, or less than its floor.
+        oldest_age_ms: age of the oldest open intent.
+        away: reason for which the chain or the store cannot be used now; else empty.
+        balance_wei: balance of the account at the last look.
+        counts: event -> count: transactions mined, settled, reorganised, handed in, bumped, refused by a
+            node; nonces taken by a foreign transaction; intents that the key may not sign (failed), or that
+            were late before they were signed (cancelled).
     """
 
     holds: bool
@@ -157,20 +158,20 @@ class RelayerStatistics(Struct, frozen=True):
 
 
 def relay_shard(chain_id: int, sender: bytes) -> int:
-    """Who holds this shard relays for a chain and address."""
+    """The shard whose holder relays for a chain and address."""
     return keccak256(chain_id.to_bytes(8, "big") + sender)[0]
 
 
 class Relayer:
-    """See the module. `run` is its task.
+    """The relayer of one chain and key; see the module. `run` is its task.
 
     Args:
-        key: its policy lets it send to its own address too, which is how a nonce is filled.
-        leases: of this engine; they run longer than this.
+        key: its policy has to allow transactions to its own address, which fill nonces.
+        leases: the engine's leases, which outlive the relayer.
         now_ms: wall clock, Unix milliseconds.
 
     Raises:
-        ValueError: the key's policy does not let it send to itself, or pay up to the cap.
+        ValueError: the key's policy forbids transactions to its own address, or fees up to the cap.
     """
 
     def __init__(
@@ -203,23 +204,23 @@ class Relayer:
 
     @property
     def address(self) -> bytes:
-        """Whose transactions they are, 20 bytes."""
+        """The sender of the transactions, 20 bytes."""
         return self._key.address
 
     async def submit(self, effect_key: str, call: EthCall, deadline_s: int | None = None) -> IntentOutcome:
-        """Have a call mined once. Submitting the same key again changes nothing.
+        """Submit a call to be mined once. Submitting the same key again changes nothing.
 
         Args:
-            effect_key: what it is known by, at most once mined.
-            call: with the most gas that it may use; its sender is the relayer.
-            deadline_s: Unix seconds; from then on it is cancelled unless it is mined.
+            effect_key: the intent's unique name; its call is mined at most once.
+            call: the call with its gas limit; the relayer is the sender.
+            deadline_s: Unix seconds; from then on the intent is cancelled unless it is mined.
 
         Returns:
-            How it stands, without a receipt.
+            The intent's state, without a receipt.
 
         Raises:
-            StoreUnavailable: nothing was kept, or nobody can say: submit again.
-            ValueError: no key, no contract, no gas, too much data, or another call under the same key.
+            StoreUnavailable: the intent was not stored, or may have been: submit again.
+            ValueError: no key, no contract, too little gas, too much data, or another call under that key.
 
         Guarantees: durable when this returns.
         """
@@ -245,7 +246,7 @@ class Relayer:
         return _outcome(row)
 
     async def outcome(self, effect_key: str) -> IntentOutcome | None:
-        """How an intent stands, without a receipt; None if there is none.
+        """The state of an intent, without a receipt; None for an unknown key.
 
         Raises:
             StoreUnavailable: the store is away.
@@ -254,14 +255,15 @@ class Relayer:
         return _outcome(row_of(CHAIN_INTENT, rows[0])) if rows else None
 
     async def wait(self, effect_key: str, *, final: bool = True) -> IntentOutcome:
-        """Return once an intent is mined or will never be; the caller bounds it.
+        """Return once an intent is mined or will never be; the caller sets a time limit.
 
         Args:
-            final: only once that cannot change any more; else from its first confirmation on.
+            final: return only once the outcome is final; False also accepts a mined, unconfirmed one.
 
         Raises:
-            KeyError: nothing was submitted under that key.
-            StoreUnavailable: the store is away; NodeUnavailable: the chain is, which has the receipt.
+            KeyError: no intent was submitted under that key.
+            StoreUnavailable: the store is away.
+            NodeUnavailable: no node answers for the receipt.
         """
         while True:
             event = self._watched.get(effect_key)
@@ -278,7 +280,7 @@ class Relayer:
                 await event.wait()
 
     def statistics(self) -> RelayerStatistics:
-        """Counters and how it stood at the last look."""
+        """Counters, and the state at the last look."""
         return RelayerStatistics(
             self._holds,
             self._waiting,
@@ -327,7 +329,7 @@ class Relayer:
         self._away = why
 
     async def _rest(self, *, is_idle: bool) -> None:
-        """Until something may have changed."""
+        """Wait for a submitted intent, a new head unless idle, or RELAY_LOOK_S."""
         with trio.move_on_after(RELAY_LOOK_S):
             if is_idle:
                 await self._wake.wait()
@@ -347,7 +349,7 @@ class Relayer:
     # --- One look ---------------------------------------------------------------------------------------
 
     async def _look(self, fence: Fence) -> bool:
-        """Look once and do what follows. Returns whether nothing is open."""
+        """Look once and carry out the plan. Returns whether no row is open."""
         chain_id, sender = self._chain.chain_id, self._key.address
         transactions, intents, waits, counts = await self._store.read(
             open_transactions(chain_id, sender),
@@ -372,7 +374,7 @@ class Relayer:
         return False
 
     async def _head(self) -> tuple[Header, int]:
-        """(the latest block, the account's nonce as of it)."""
+        """(the latest block, the account's nonce at that block)."""
         head = await self._chain.block()
         if head is None:
             raise NodeUnavailable("the node has no latest block")
@@ -380,7 +382,7 @@ class Relayer:
         return head, await self._chain.nonce(self._key.address, head.hash)
 
     async def _slots(self, nonce: int, transactions: _Rows, intents: _Rows) -> dict[int, NonceSlot]:
-        """What is open, and what was settled though the chain's nonce is not past it."""
+        """Slots of open nonces, and of settled nonces that the chain's nonce is not past."""
         chain_id, sender = self._chain.chain_id, self._key.address
         (settled,) = await self._store.read(
             settled_transactions(chain_id, sender, nonce, RELAY_IN_FLIGHT_MAX)
@@ -420,7 +422,7 @@ class Relayer:
         return Facts(head, nonce, self._balance_wei, fees, receipts, frozenset(on_chain))
 
     async def _do(self, todo: RelayPlan, head: Header, fence: Fence) -> None:
-        """Keep what was seen and signed, then hand in."""
+        """Store mined and signed transactions, then broadcast."""
         writes: list[Write] = []
         sends: list[ChainTx] = []
         for action in todo.actions:
@@ -446,17 +448,17 @@ class Relayer:
                     raise FencedOff
                 await self._hand_in(tx)
         if any(write.what in ("failed", "taken", "reorganised") for write in writes):
-            self._wake.set()  # a nonce may be free, or bytes due
+            self._wake.set()  # a nonce may be free, or a broadcast due
 
     async def _check_head(self, head: Header) -> None:
-        """What is decided for good is decided on blocks that were one chain while they were asked for."""
+        """Raise BlockGone if the head was replaced during the look: final decisions need one chain."""
         with trio.fail_after(RELAY_NODE_S):
             again = await self._chain.block(head.number)
         if again is None or again.hash != head.hash:
             raise BlockGone("the chain went back while it was looked at")
 
     def _signed(self, action: Sign) -> tuple[Write, ChainTx | None]:
-        """What is kept of a new transaction, and the transaction unless the key may not sign it."""
+        """(the changes to store, the new transaction); None for a transaction that the key may not sign."""
         intent, now_ms = action.intent, self._now_ms()
         target, data, value_wei, gas = (
             (self._key.address, b"", 0, FILLER_GAS) if intent is None else _call_of(intent)
@@ -482,13 +484,13 @@ class Relayer:
         return Write("signed", row.effect_key, changes), row
 
     async def _keep(self, writes: Sequence[Write], fence: Fence) -> None:
-        """Write all of it in one transaction."""
+        """Store all writes in one unit."""
         if not writes:
             return
         changes = tuple(change for write in writes for change in write.changes)
         outcome = await self._store.write(Unit(changes, fence))
         while isinstance(outcome, Duplicate) and (outcome.table, outcome.unique) == (CHAIN_TX.name, 0):
-            # The chain went back behind what had this nonce: bytes that were given up are wanted again.
+            # A re-organisation undid the transaction of this nonce: a replaced transaction is signed again.
             again: ChainTx = row_of(CHAIN_TX, outcome.row)
             changes = tuple(
                 revived(again, self._now_ms()) if _is_new(change, again) else change for change in changes
@@ -528,7 +530,7 @@ class Relayer:
         self._counts["handed"] += 1
 
     async def _reason(self, action: Seen) -> Reason:
-        """Why a transaction was reverted: what the call says at the block before."""
+        """The reason of a transaction's revert, from its call on the block before."""
         receipt = action.receipt
         transaction = decode_transaction(action.transaction.raw).transaction
         if receipt.gas_used >= transaction.gas:
@@ -552,14 +554,14 @@ class Relayer:
 
 
 class _Blocks:
-    """Which blocks are on the chain below a head, asked once each."""
+    """The blocks of the chain up to a head, each read once."""
 
     def __init__(self, chain: Chain, head: Header) -> None:
         self._chain = chain
         self._hashes = {head.number: head.hash}
 
     async def has(self, number: int | None, block_hash: bytes | None) -> bool:
-        """Whether the block of that height is this one."""
+        """Whether the block of height `number` has hash `block_hash`."""
         if number is None:
             return False
         if number not in self._hashes:
@@ -573,7 +575,7 @@ def _is_new(change: Change, tx: ChainTx) -> bool:
 
 
 def _gas_min(data: bytes) -> int:
-    """Units of gas without which no chain takes a transaction: of its data alone (EIP-2028, EIP-7623)."""
+    """Least gas of a transaction with this data that a chain accepts, in units (EIP-2028, EIP-7623)."""
     zeros = data.count(0)
     tokens = zeros + 4 * (len(data) - zeros)
     return FILLER_GAS + 10 * tokens
