@@ -1,4 +1,4 @@
-"""A chain, as the engine asks it: one port, with nodes or an EVM of this process behind it.
+"""The engine's access to a chain: one port, backed by JSON-RPC nodes or by an EVM in this process.
 
 In: calls, transactions, questions about blocks. Out: answers at one block, receipts, logs.
 Read: `port`, `nodes/`, `pulse`, `holdings`, `reverts`, `artifacts`, `proceeds`, `transact`, `relay/`,

@@ -1,6 +1,6 @@
-"""The compiled contracts: bytecode to deploy, interfaces to decode errors with. `make contracts` makes them.
+"""The compiled contracts: bytecode to deploy, ABIs to decode errors with. `make contracts` compiles them.
 
-The sources are beside them, in `contracts/`; those in `contracts/dev/` are for devnets and tests.
+The sources are in `contracts/`; contracts in `contracts/dev/` are for devnets and tests.
 """
 
 from functools import cache
@@ -17,14 +17,14 @@ FOLDER = Path(__file__).parent / "contracts" / "artifacts"
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """One argument as an interface has it; `components` are a tuple's members."""
+    """An argument in an ABI; `components` are a tuple's members."""
 
     type: str
     name: str = ""
     components: tuple["Parameter", ...] = ()
 
     def canonical(self) -> str:
-        """The type as it stands in a signature: tuples are spelled out."""
+        """The type as a signature spells it: a tuple as the list of its members' types."""
         if not self.type.startswith("tuple"):
             return self.type
         members = ",".join(member.canonical() for member in self.components)
@@ -32,7 +32,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One function, event, error or the constructor of an interface."""
+    """An entry of an ABI: a function, an event, an error or the constructor."""
 
     type: str
     name: str = ""
@@ -44,19 +44,19 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Runtime(msgspec.Struct, frozen=True):
-    """Where the code of a contract stands in what creates it, in bytes."""
+    """Offset and size of a contract's runtime code within its creation code, in bytes."""
 
     at: int
     size: int
 
 
 class Artifact(msgspec.Struct, frozen=True):
-    """One compiled contract.
+    """A compiled contract.
 
     Attributes:
-        source: the file it is in.
-        abi: its interface.
-        bytecode: what creates it, as 0x and digits; the constructor's arguments follow it.
+        source: the contract's source file.
+        abi: the contract's interface.
+        bytecode: the creation code as 0x and hex digits, without the constructor's arguments.
     """
 
     name: str
@@ -66,11 +66,11 @@ class Artifact(msgspec.Struct, frozen=True):
     runtime: Runtime
 
     def init_code(self, arguments: bytes = b"") -> bytes:
-        """What a transaction, or a factory, creates the contract with."""
+        """The creation code with the constructor's arguments: input of a transaction or of a factory."""
         return parse_hex(self.bytecode, self.name) + arguments
 
     def code(self) -> bytes:
-        """The code that a chain keeps of the contract, with zeros for the values of immutables."""
+        """The runtime code that a chain stores, with zeros for the values of immutables."""
         return self.init_code()[self.runtime.at :][: self.runtime.size]
 
     def selectors(self) -> dict[str, bytes]:
@@ -81,16 +81,16 @@ class Artifact(msgspec.Struct, frozen=True):
 
 @cache
 def artifact(name: str) -> Artifact:
-    """A contract by its name. FileNotFoundError if there is none: a programmer's error."""
+    """The artifact of a contract's name. FileNotFoundError for an unknown name: a programmer's error."""
     return msgspec.json.decode((FOLDER / f"{name}.json").read_bytes(), type=Artifact)
 
 
 @cache
 def known_errors() -> CustomErrors:
-    """Selector -> error, of all our contracts."""
+    """Selector -> error, for all our contracts."""
     return custom_errors([abi_of(path.stem) for path in sorted(FOLDER.glob("*.json"))])
 
 
 def abi_of(name: str) -> Any:
-    """The interface as clients want it: JSON as the compiler wrote it."""
+    """The ABI for clients: the compiler's JSON, decoded."""
     return msgspec.json.decode((FOLDER / f"{name}.json").read_bytes())["abi"]

@@ -1,7 +1,7 @@
-"""What accounts have and allow, of many tokens at once, all at one block.
+"""Balances and allowances of accounts, for many tokens at once, all at one block.
 
-One batch is one question to the node, so that a balance and the allowance beside it are of the same moment:
-the caller names the block by its hash, or takes the latest, which is pinned here.
+A batch is one question to the node, about one block, so that a balance and its allowance are of the same
+moment: the caller names the block by its hash, or takes the latest, which this module pins.
 
 Source: ARCHITECTURE.md, "Chain port"; EIP-20.
 Choice: A token that answers no number, or needs more than CHAIN_TOKEN_GAS_MAX, has an unknown holding (None),
@@ -21,7 +21,7 @@ _WORD_BYTES = 32
 
 
 class HoldingQuestion(Struct, frozen=True):
-    """Whose tokens, and whom they are allowed to. Addresses of 20 bytes."""
+    """A token, its owner, and the spender of the allowance. Addresses of 20 bytes."""
 
     token: bytes
     owner: bytes
@@ -29,14 +29,14 @@ class HoldingQuestion(Struct, frozen=True):
 
 
 class Holding(Struct, frozen=True):
-    """Raw units that an owner has, and those that the spender may take."""
+    """An owner's balance, and the spender's allowance of it, in raw units."""
 
     balance: int
     allowance: int
 
     @property
     def usable(self) -> int:
-        """What the spender can really take."""
+        """Raw units that the spender can really take."""
         return min(self.balance, self.allowance)
 
 
@@ -44,7 +44,8 @@ class Holdings(Struct, frozen=True):
     """The answers, in the order of the questions.
 
     Attributes:
-        block_hash, block_number: which block they are of.
+        block_hash, block_number: the block of the answers.
+        found: None for an unknown holding.
     """
 
     block_number: int
@@ -55,13 +56,13 @@ class Holdings(Struct, frozen=True):
 async def holdings(
     chain: Chain, questions: Sequence[HoldingQuestion], block_hash: bytes | None = None
 ) -> Holdings:
-    """Ask a chain.
+    """Read holdings from a chain.
 
     Args:
-        block_hash: of which block; None for the latest.
+        block_hash: the block to read at; None for the latest.
 
     Raises:
-        NodeUnavailable: nobody answers.
+        NodeUnavailable: no node answers.
         BlockGone: the chain does not have that block (any more).
     """
     header = await chain.block(block_hash)

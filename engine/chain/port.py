@@ -1,11 +1,11 @@
-"""A chain as the rest of the engine sees it: what may be asked of one, and in what shape.
+"""The chain port: the questions that the engine asks a chain, and the shapes of the answers.
 
-    Chain       what every chain can do: the embedded one, and any node behind JSON-RPC
-    DevChain    what only a chain of our own can do: time, mining, balances, re-organisation
+    Chain       questions to every chain: the embedded EVM, and any node behind JSON-RPC
+    DevChain    more for a chain of our own: time, mining, balances, re-organisation
 
 Addresses are 20 bytes, hashes 32, amounts raw units (wei where the name says so), times Unix seconds. A
-block is named by its hash, which names its whole past, by its height, which a re-organisation may give to
-another, or by None, the latest one.
+block is named by its hash, which fixes its whole past; by its height, which a re-organisation may give to
+another block; or by None, the latest block.
 
 Source: ARCHITECTURE.md, "Chain port"; the Ethereum execution API; EIP-1898 (a block by its hash).
 """
@@ -18,18 +18,18 @@ from msgspec import Struct
 from ...crypto.addresses import ZERO_ADDRESS
 
 At = bytes | int | None
-"""Which block: its hash, its height, or None for the latest."""
+"""A block: its hash, its height, or None for the latest."""
 
 
 class EthCall(Struct, frozen=True):
-    """A message to a contract. An empty `to` creates one.
+    """A message to a contract. An empty `to` creates a contract.
 
     Attributes:
         to: the contract.
         data: calldata.
-        sender: who seems to send it; no signature is asked for.
-        value_wei: native tokens that come with it.
-        gas_max: gas that it may use; 0 leaves it to the chain.
+        sender: the account that the call claims to come from; no signature is needed.
+        value_wei: native tokens sent with the call.
+        gas_max: gas limit; 0 leaves it to the chain.
     """
 
     to: bytes
@@ -40,7 +40,7 @@ class EthCall(Struct, frozen=True):
 
 
 class Log(Struct, frozen=True, gc=False):
-    """An event of a mined transaction, and where it stands. `log_index` counts within the block."""
+    """An event of a mined transaction, and its position. `log_index` counts within the block."""
 
     address: bytes
     topics: tuple[bytes, ...]
@@ -53,12 +53,12 @@ class Log(Struct, frozen=True, gc=False):
 
 
 class Receipt(Struct, frozen=True):
-    """What became of a mined transaction.
+    """The outcome of a mined transaction.
 
     Attributes:
-        succeeded: it was not reverted.
-        gas_price_wei: what was paid for a unit of gas.
-        contract: address of the contract that it created, if it did.
+        succeeded: the transaction did not revert.
+        gas_price_wei: price paid per unit of gas.
+        contract: address of the contract that the transaction created; None if it created none.
     """
 
     tx_hash: bytes
@@ -87,8 +87,8 @@ class Upcoming(Struct, frozen=True, gc=False):
 
     Attributes:
         head: the latest block.
-        made_s: time that the next block would have if it was made now, not before the head's; None where a
-            node does not say, or would not execute a call at that time.
+        made_s: time of the next block if it was made now, not before the head's; None where a node does not
+            report it, or would not execute a call at that time.
     """
 
     head: Header
@@ -101,11 +101,11 @@ class Upcoming(Struct, frozen=True, gc=False):
 
 
 class GasFees(Struct, frozen=True, gc=False):
-    """What a unit of gas costs now.
+    """Current price of a unit of gas.
 
     Attributes:
-        base_fee_wei: of the next block.
-        tip_wei: what the chain suggests to pay the block's maker on top.
+        base_fee_wei: base fee of the next block.
+        tip_wei: tip to the block's maker that the chain suggests.
     """
 
     base_fee_wei: int
@@ -113,18 +113,18 @@ class GasFees(Struct, frozen=True, gc=False):
 
 
 class LogFilter(Struct, frozen=True):
-    """Which logs are wanted.
+    """A filter of logs by contract and topics.
 
     Attributes:
-        addresses: of the contracts; empty for any.
-        topics: for each position the values that will do; an empty tuple for any.
+        addresses: the contracts; empty for any.
+        topics: the accepted values for each position; an empty tuple for any.
     """
 
     addresses: tuple[bytes, ...] = ()
     topics: tuple[tuple[bytes, ...], ...] = ()
 
     def matches(self, log: Log) -> bool:
-        """Whether a log is wanted, as a node decides it."""
+        """Whether a log passes the filter, by a node's rules."""
         if self.addresses and log.address not in self.addresses:
             return False
         if len(log.topics) < len(self.topics):
@@ -135,32 +135,32 @@ class LogFilter(Struct, frozen=True):
 
 
 class Chain(Protocol):
-    """One chain.
+    """Questions to a chain.
 
-    Every method raises NodeUnavailable when nobody answers in time, and ChainError when the answer makes no
+    Every method raises NodeUnavailable when no node answers in time, and ChainError when the answer makes no
     sense. BlockGone is raised where `at` is a hash that the chain does not have (any more).
     """
 
     @property
     def chain_id(self) -> int:
-        """Its EIP-155 id."""
+        """The chain's EIP-155 id."""
         ...
 
     async def call(self, call: EthCall, at: At = None) -> bytes:
-        """What a contract returns.
+        """The data that a contract returns.
 
         Raises:
-            Reverted: it refused; the reason is decoded.
+            Reverted: the contract refused; the reason is decoded.
         """
         ...
 
     async def call_many(
         self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
-        """`call` for each, all at one block; a call that reverts has its Reverted in its place.
+        """The result of `call` for each, all at one block; Reverted takes the place of a call that reverts.
 
         Args:
-            time_s: time that the calls read in place of the block's, `Upcoming.made_s`; None for the block's.
+            time_s: time that the calls read in place of the block's: `Upcoming.made_s`; None for the block's.
                 A node that refuses such calls executes them at the block's own time.
         """
         ...
@@ -169,28 +169,28 @@ class Chain(Protocol):
         """Gas that a transaction needs at the latest block.
 
         Raises:
-            Reverted: it would be refused.
+            Reverted: the contract would refuse the transaction.
         """
         ...
 
     async def send_raw(self, raw: bytes) -> bytes:
-        """Hand in a signed transaction; returns its hash. One that is known already is as good as sent.
+        """Send a signed transaction and return its hash; a transaction known to the chain counts as sent.
 
         Raises:
-            TransactionRefused: it was not taken; says why.
+            TransactionRefused: the chain did not take the transaction; the error says why.
         """
         ...
 
     async def receipt(self, tx_hash: bytes) -> Receipt | None:
-        """Of a mined transaction; None while it waits, when nobody knows it, or once it is rolled back."""
+        """Receipt of a mined transaction; None for a waiting, unknown or rolled-back transaction."""
         ...
 
     async def knows(self, tx_hash: bytes) -> bool:
-        """Whether a transaction waits or is mined."""
+        """Whether a transaction is waiting or mined."""
         ...
 
     async def nonce(self, address: bytes, at: At = None) -> int:
-        """How many transactions of an account are mined: the nonce of its next one."""
+        """Number of an account's mined transactions: the nonce of its next one."""
         ...
 
     async def balance(self, address: bytes, at: At = None) -> int:
@@ -198,11 +198,11 @@ class Chain(Protocol):
         ...
 
     async def code(self, address: bytes, at: At = None) -> bytes:
-        """The contract at an address; empty where there is none."""
+        """Code of the contract at an address; empty for an address without a contract."""
         ...
 
     async def fees(self) -> GasFees:
-        """What a unit of gas costs now."""
+        """Current price of a unit of gas."""
         ...
 
     async def block(self, at: At = None) -> Header | None:
@@ -210,14 +210,14 @@ class Chain(Protocol):
         ...
 
     async def upcoming(self) -> Upcoming:
-        """The latest block, and the time that the next one would have now."""
+        """The latest block, and the time of the next block if it was made now."""
         ...
 
     async def logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:
         """Logs of the blocks of a range of heights, in order.
 
         Raises:
-            LogsRefused: the node will not answer so wide a range.
+            LogsRefused: the range is too wide for the node.
         """
         ...
 
@@ -226,51 +226,51 @@ class Chain(Protocol):
         ...
 
     async def wait_head(self, known: bytes) -> None:
-        """Return once the latest block may be another than the one of that hash. It may be early, and waits
-        for ever where nothing happens: the caller bounds it."""
+        """Return once the latest block may be another than that of hash `known`. The call may return early,
+        and waits forever on a chain without new blocks: the caller sets a time limit."""
         ...
 
 
 class DevChain(Chain, Protocol):
-    """A chain of our own: embedded, or an anvil."""
+    """A chain of our own: the embedded EVM, or an anvil."""
 
     async def mine(self, blocks: int = 1) -> None:
-        """Make blocks; the first takes in what waits."""
+        """Make blocks; the first includes the waiting transactions."""
         ...
 
     async def set_automine(self, *, on: bool) -> None:
-        """Whether each transaction gets a block at once (the default), or waits for `mine`."""
+        """Choose whether each transaction gets a block at once (the default), or waits for `mine`."""
         ...
 
     async def set_time(self, time_s: int) -> None:
-        """The time of the next block; not before that of the latest. Blocks after it go on from there."""
+        """Set the next block's time, not before the latest block's; later blocks count on from it."""
         ...
 
     async def set_balance(self, address: bytes, wei: int) -> None:
-        """Give an account its native tokens."""
+        """Set an account's balance of native tokens."""
         ...
 
     async def set_base_fee(self, wei: int) -> None:
-        """The base fee of the next block."""
+        """Set the base fee of the next block."""
         ...
 
     async def snapshot(self) -> int:
-        """Remember the state; see `restore`."""
+        """Remember the state; returns the number that `restore` takes."""
         ...
 
     async def restore(self, snapshot: int) -> None:
-        """Go back to a snapshot, which is used up by that."""
+        """Return to a snapshot, which can be restored only once."""
         ...
 
     async def reorganise(self, depth: int, again: Sequence[tuple[bytes, int]] = ()) -> None:
         """Replace the last `depth` blocks by as many others, with other hashes.
 
         Args:
-            again: (raw transaction, which of the new blocks it stands in, from 0); what is not named here is
-                dropped: it neither waits nor is mined any more.
+            again: (raw transaction, index of the new block that includes it, from 0); the replaced blocks'
+                other transactions are dropped: neither waiting nor mined.
         """
         ...
 
     async def drop(self, tx_hash: bytes) -> None:
-        """Forget a transaction that waits."""
+        """Forget a waiting transaction."""
         ...

@@ -1,12 +1,12 @@
-"""Who gets what of a trade: fee, surplus and its shares. Pure; the contracts have the same arithmetic.
+"""The split of a trade's proceeds: fee, surplus and its shares. Pure; the contracts have the same arithmetic.
 
-    sale       fee = floor(received * bps / 10000), of what was received
-    purchase   fee = floor(spent * bps / 10000), on top of what was spent
-    surplus    what was executed better than expected, after the fee; the user's, unless it is shared: half
-               the partner's, half the protocol's; where capped, of at most 1 % of what was expected
+    sale       fee = floor(received * bps / 10000), taken from the received amount
+    purchase   fee = floor(spent * bps / 10000), on top of the spent amount
+    surplus    the excess over the expected amount, after the fee; the user's, unless it is shared: half
+               the partner's, half the protocol's; where capped, of at most 1 % of the expected amount
 
-What is expected counts from the limit that was signed, if that is better for the user. Everything rounds in
-the user's favour, by at most one unit each.
+The signed limit replaces the expected amount where the limit is better for the user. Each part rounds in the
+user's favour, by at most one unit.
 
 Source: choices.md#fees-and-partners; engine/chain/contracts/lib/Proceeds.sol.
 Choice: Surplus is the excess over the expected amount after the fee, or over the signed limit where nothing
@@ -28,11 +28,11 @@ SURPLUS_CAP_BPS = 100
 
 
 class Cut(Struct, frozen=True):
-    """What is not the user's, in raw units of the token that is not fixed.
+    """The parts that are not the user's, in raw units of the token whose amount is not fixed.
 
     Attributes:
-        fee: the partner's.
-        share: of the surplus: what the partner gets, and what the protocol gets as well.
+        fee: the partner's fee.
+        share: part of the surplus that the partner gets, and that the protocol gets as well.
     """
 
     fee: int
@@ -40,17 +40,17 @@ class Cut(Struct, frozen=True):
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """The fee and both shares."""
         return self.fee + 2 * self.share
 
 
 def of_sale(received: int, expected: int, minimum: int, terms: PartnerAndFee) -> Cut:
-    """The cut of what a sale brought.
+    """The cut of the amount that a sale brought.
 
     Args:
-        received: raw units of the destination.
-        expected: of them, what was expected after the fee; 0 for nothing.
-        minimum: of them, what was signed.
+        received: raw units of the destination token.
+        expected: expected amount after the fee, in the same units; 0 for no expectation.
+        minimum: signed minimum, in the same units.
     """
     fee = received * terms.fee_bps // BPS
     base = max(expected, minimum)
@@ -59,12 +59,12 @@ def of_sale(received: int, expected: int, minimum: int, terms: PartnerAndFee) ->
 
 
 def of_purchase(spent: int, expected: int, maximum: int, terms: PartnerAndFee) -> Cut | None:
-    """The cut of what a purchase cost; None where that and the fee are more than the maximum.
+    """The cut of the amount that a purchase cost; None where cost and fee exceed the maximum.
 
     Args:
-        spent: raw units of the source that the trade itself cost.
-        expected: of them, what was expected with the fee; 0 for nothing.
-        maximum: of them, what was signed.
+        spent: cost of the trade itself, in raw units of the source token.
+        expected: expected cost with the fee, in the same units; 0 for no expectation.
+        maximum: signed maximum, in the same units.
     """
     fee = spent * terms.fee_bps // BPS
     if spent + fee > maximum:
@@ -74,12 +74,12 @@ def of_purchase(spent: int, expected: int, maximum: int, terms: PartnerAndFee) -
 
 
 def least_before_fee(least: int, fee_bps: int) -> int:
-    """The smallest amount of which at least `least` is left after the fee of a sale."""
+    """The smallest amount that leaves at least `least` after the fee of a sale."""
     return mul_div_down(least - 1, BPS, BPS - fee_bps) + 1 if least else 0
 
 
 def most_before_fee(most: int, fee_bps: int) -> int:
-    """The largest amount that is at most `most` with the fee of a purchase on top."""
+    """The largest amount that, with the fee of a purchase on top, is at most `most`."""
     return div_up((most + 1) * BPS, BPS + fee_bps) - 1
 
 

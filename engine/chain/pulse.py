@@ -1,7 +1,7 @@
-"""Whether a chain answers now: its head is asked for again and again, whatever is known already.
+"""Whether a chain answers now: a task asks for the chain's head at short intervals.
 
-Values that other parts keep of a chain, as the price of gas, may be a minute old while no node answers. A
-write needs an answer of this moment: `fault` says within READY_LOOK_S + READY_ANSWER_S that none would come.
+Values of a chain that other parts cache, as the price of gas, may be a minute old while no node answers. A
+write needs a fresh answer: `fault` says within READY_LOOK_S + READY_ANSWER_S that none would come.
 
 A chain whose head takes longer than READY_ANSWER_S counts as away: an order's checks take three such
 questions within ORDER_CHECK_S.
@@ -18,15 +18,14 @@ from .port import Chain
 
 
 class Pulse:
-    """Follows one chain. `run` is its task.
+    """The watch on one chain's answers. `run` is its task.
 
     Args:
-        came_back: called when the chain answers again after it did not.
+        came_back: called when the chain answers again after a silence.
 
     Attributes:
         fault: reason for which the chain counts as away; empty while it answers.
-        head_number, head_time_s: height of the latest block that was seen, and its time, Unix seconds; 0
-            before the first.
+        head_number, head_time_s: height and time (Unix seconds) of the latest block seen; 0 before the first.
     """
 
     def __init__(self, chain: Chain, came_back: Callable[[], None]) -> None:
@@ -36,7 +35,7 @@ class Pulse:
         self.head_number = self.head_time_s = 0
 
     async def run(self) -> NoReturn:
-        """Ask, sooner while the chain is away; never ends by itself."""
+        """Ask for the head, more often while the chain is away, until cancelled."""
         while True:
             fault = await self._ask()
             if self.fault and not fault:

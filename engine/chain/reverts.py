@@ -1,10 +1,10 @@
-"""What a contract says when it refuses: the return data of a revert, in words.
+"""The reason of a revert in words, from its return data.
 
     Error(string)       the words of `require` and `revert`
     Panic(uint256)      `Panic(17): overflow`, with the compiler's meaning of the number
     a custom error      `Paused()`, `Insufficient(have 3, want 5)`, where the contracts' ABIs are known;
-                        `bytes reason` in one is what was caught, and told in words too
-    anything else       its hex
+                        its `bytes reason`, if any, is a caught revert and is decoded too
+    other data          its hex
 
 Source: Solidity documentation, "Panic via assert and Error via require" and "Custom errors"; Contract ABI
 specification.
@@ -38,7 +38,7 @@ _PANICS = {
 
 
 class Member(msgspec.Struct, frozen=True):
-    """An argument of a custom error, as an ABI has it."""
+    """An argument of a custom error in an ABI."""
 
     type: str
     name: str = ""
@@ -52,7 +52,7 @@ class CustomError(msgspec.Struct, frozen=True):
 
 
 CustomErrors = Mapping[bytes, CustomError]
-"""By the 4-byte selector."""
+"""4-byte selector -> error."""
 
 NO_ERRORS: CustomErrors = {}
 
@@ -70,9 +70,9 @@ def custom_errors(abis: Iterable[Sequence[object]]) -> CustomErrors:
         abis: each a list of entries, as the compiler writes it.
 
     Raises:
-        InvalidInput: it is no ABI.
+        InvalidInput: an element is no ABI.
 
-    An error with a struct in it is left out; its data is shown in hex.
+    An error with a struct argument is left out; its data is shown in hex.
     """
     try:
         entries = [entry for abi in abis for entry in msgspec.convert(abi, list[_AbiEntry])]
@@ -88,13 +88,13 @@ def custom_errors(abis: Iterable[Sequence[object]]) -> CustomErrors:
 
 
 def revert_reason(data: bytes, errors: CustomErrors = NO_ERRORS) -> str:
-    """The words of a revert; empty where there are none.
+    """The reason of a revert in words; empty for empty data.
 
     Args:
-        data: what was returned.
-        errors: those that are known by name.
+        data: the revert's return data.
+        errors: the errors known by name.
 
-    Guarantees: one line of bounded length, whatever the data.
+    Guarantees: one line of bounded length for any data.
     """
     return _reason(data, errors, _NESTED_MAX)
 
@@ -112,7 +112,7 @@ def _reason(data: bytes, errors: CustomErrors, nested_max: int) -> str:
         if head in errors:
             return _quotable(_in_words(errors[head], body, errors, nested_max).encode())
     except InvalidInput:
-        pass  # it only looked like one
+        pass  # the data only looked like an error with that selector
     return _shortened(f"0x{data.hex()}")
 
 
@@ -128,7 +128,7 @@ def _in_words(error: CustomError, body: bytes, errors: CustomErrors, nested_max:
 
 
 def _value(kind: str, body: bytes, at: int) -> str:
-    """An argument as it is written; InvalidInput where the data does not hold one of that type."""
+    """An argument as text; InvalidInput where the data does not hold a value of that type."""
     if kind.endswith("]"):
         raise InvalidInput(field="custom error", expected="a simple type", got=kind)
     if kind == "string":

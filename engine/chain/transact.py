@@ -1,4 +1,4 @@
-"""One transaction, sent and waited for: what commands, deployments and tests do. A service has the relayer.
+"""Send one transaction and wait for it: for commands, deployments and tests. A service has the relayer.
 
 Source: EIP-1559 (fee rules).
 """
@@ -13,9 +13,9 @@ from ...crypto.secp256k1 import SigningKey
 from .port import Chain, EthCall, Receipt
 
 GAS_MARGIN = 5
-"""One part in so many is added to an estimate: state may change until it is mined."""
+"""An estimate grows by one part in GAS_MARGIN: state may change until the transaction is mined."""
 DEV_GAS = 8_000_000
-"""Units for any set-up of a chain of ours: an estimate would execute each step several times more."""
+"""Gas limit for a set-up step on a chain of ours: an estimate would execute the step several times more."""
 
 
 async def transact(
@@ -31,12 +31,12 @@ async def transact(
 
     Args:
         to: 20 bytes; empty creates a contract.
-        gas: units that it may use; 0 estimates them, which says beforehand what would fail.
+        gas: gas limit, in units; 0 for an estimate, which reports a failing call before it is sent.
 
     Raises:
-        Reverted: it would fail, or it was mined and failed.
-        TransactionRefused: the chain did not take it.
-        ChainError: it was not mined in TRANSACTION_S; it may still be.
+        Reverted: the call would fail, or the transaction was mined and failed.
+        TransactionRefused: the chain did not take the transaction.
+        ChainError: the transaction was not mined in TRANSACTION_S; it may still be.
     """
     call = EthCall(to, data, key.address, value_wei)
     if not gas:
@@ -57,18 +57,18 @@ async def transact(
     if not receipt.succeeded:
         await chain.call(
             call, receipt.block_number - 1
-        )  # says why, unless the state before its block does not
+        )  # raises with the reason, if the call fails on the state before its block too
         raise Reverted("it was mined and failed; the call on the block before it does not")
     return receipt
 
 
 async def mined(chain: Chain, tx_hash: bytes) -> Receipt:
-    """The receipt of a transaction that was sent.
+    """Wait for a sent transaction and return its receipt.
 
     Raises:
-        ChainError: it was not mined in TRANSACTION_S.
+        ChainError: the transaction was not mined in TRANSACTION_S.
     """
-    known: bytes | None = None  # a head that was there before the receipt was asked for
+    known: bytes | None = None  # a head seen before the receipt was asked for
     with trio.move_on_after(TRANSACTION_S):
         while (receipt := await chain.receipt(tx_hash)) is None:
             if known is not None:
