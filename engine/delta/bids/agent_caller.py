@@ -1,4 +1,4 @@
-"""The contract that makes an agent's calls: where it is, and how the agent is told. Pure.
+"""Address of the contract that makes an agent's calls, and the request that names it to the agent. Pure.
 
 An agent's id on chain is the keccak-256 of its name at the venue; venues that share a Delta contract name
 agents differently.
@@ -15,18 +15,18 @@ from ....crypto.addresses import to_checksum
 from ...chain.artifacts import artifact
 
 AGENT_CALLERS_MAX = 1_024
-"""Addresses that are kept: of the agents of all chains that a venue may have."""
+"""Caller addresses that the cache keeps: the agents of all chains of a venue."""
 
 
 @lru_cache(maxsize=AGENT_CALLERS_MAX)
 def caller_of(delta: bytes, name: str) -> bytes:
-    """The 20-byte address of the caller of an agent, which its first settlement creates."""
+    """20-byte address of an agent's caller contract, which the agent's first settlement creates."""
     return create2_address(delta, agent_id(name), artifact("AgentCaller").init_code())
 
 
 def with_caller(body: bytes, caller: bytes) -> bytes:
-    """An encoded SolveRequest, with the caller of the agent that is asked.
+    """Add the asked agent's caller to an encoded SolveRequest.
 
-    The orders of a round are encoded once for all agents: what differs is put in front of them.
+    The orders of a round are encoded once for all agents; only this first member differs.
     """
     return b'{"caller":"%b",%b' % (to_checksum(caller).encode(), body[1:])

@@ -1,19 +1,20 @@
-"""One agent on one chain, as the venue asks it: POST {url}/solve and POST {url}/notify, signed.
+"""HTTP client of one agent on one chain: POST {url}/solve and POST {url}/notify, signed.
 
     solve     204                      --> None: no bid
               200                      --> the body, which `bids` reads
               any other status         --> REFUSED
-              deadline                 --> LATE; where no connection was free until then, nobody's fault
+              deadline                 --> LATE; no fault if no connection was free until then
               no whole HTTP answer     --> UNAVAILABLE: no connection, or it broke
-              what is no answer        --> MALFORMED: no HTTP, or too long
-    notify    into a bounded queue, which `run` empties in order; what waits in a row about one round goes
-              in one request; the answer is not read
+              an invalid answer        --> MALFORMED: no HTTP, or too long
+    notify    into a bounded queue, which `run` empties in order; successive notices about one round share a
+              request; the answer is not read
 
 A slow agent delays nobody: a notice never waits for another agent, and `solve` never for a notice. A full
-queue drops the oldest notice. A notice is sent once; one that is not taken is lost. Both are counted.
+queue drops the oldest notice. A notice is sent once; a notice that the agent does not accept is lost. Both
+losses are counted.
 
 A request that a reused connection lost before any byte of its answer is sent once more: its auction id names
-the round, and one answer alone is read.
+the round, and the client reads only one answer.
 
 Source: codecs/messages/agent_messages.py; spec 3.10; ARCHITECTURE.md, "Auction".
 """
@@ -50,10 +51,10 @@ _OK, _NO_BIDS = 200, 204
 
 
 class AgentFailure(MakerError):
-    """An agent gave no answer that can be read. Its text names no host, key or header.
+    """An agent gave no readable answer. The text names no host, key or header.
 
     Attributes:
-        fault: what it did wrong; None where it was not asked at all, for want of a connection.
+        fault: the agent's fault; None if the agent was not asked because no connection was free.
     """
 
     def __init__(self, fault: AgentFault | None, detail: str = "") -> None:
@@ -63,12 +64,13 @@ class AgentFailure(MakerError):
 
 
 class AgentClientStatistics(Struct, frozen=True):
-    """One moment of a client.
+    """Counters and queue size of a client at one moment.
 
     Attributes:
-        asked, failed: rounds; unasked: of the failed, those for which no connection was free.
-        waiting: notices that are not sent yet.
-        notified: that were taken; lost: that were not; dropped: for which there was no room.
+        asked, failed: rounds; unasked: failed rounds for which no connection was free.
+        waiting: notices not yet sent.
+        notified: notices that the agent accepted; lost: notices sent without success; dropped: notices that a
+            full queue dropped.
     """
 
     asked: int
@@ -81,16 +83,16 @@ class AgentClientStatistics(Struct, frozen=True):
 
 
 class AgentClient:
-    """One agent. Use it as an async context manager, and `run` as a task within.
+    """Client of one agent. Use it as an async context manager, and `run` as a task within.
 
     Args:
-        agent: its name.
+        agent: name of the agent.
         url: base of its two endpoints, http or https, prefix included.
-        signer: None where requests are not signed.
+        signer: None leaves requests unsigned.
         wall_ms: Unix milliseconds, for the signature.
-        solves_max: rounds that it may be asked about at a time.
+        solves_max: rounds in which the agent is asked at a time.
         tls: for https; the system's authorities unless given.
-        dial: what connects.
+        dial: opens connections.
     """
 
     def __init__(
@@ -133,7 +135,7 @@ class AgentClient:
         return await self._open.__aexit__(kind, error, trace)
 
     def statistics(self) -> AgentClientStatistics:
-        """Counters and present sizes."""
+        """Counters since the start, and the present size of the queue."""
         return AgentClientStatistics(
             self._asked,
             self._failed,
@@ -149,10 +151,10 @@ class AgentClient:
 
         Args:
             request: a SolveRequest, encoded.
-            deadline_s: seconds from now, for everything.
+            deadline_s: seconds from now, for the whole exchange.
 
         Returns:
-            The body; None where it does not bid.
+            The body; None if the agent does not bid.
 
         Raises:
             AgentFailure: see the module.
@@ -173,13 +175,13 @@ class AgentClient:
         return answer.body
 
     def notify(self, request: NotifyRequest) -> None:
-        """Have the agent told, soon."""
+        """Queue a notice to the agent."""
         self._dropped += len(self._waiting) == AGENT_NOTICES_WAITING_MAX
         self._waiting.append(request)
         self._is_wanted.set()
 
     async def run(self) -> None:
-        """Send the notices, until cancelled."""
+        """Send queued notices, until cancelled."""
         while True:
             await self._is_wanted.wait()
             self._is_wanted = trio.Event()
@@ -195,7 +197,7 @@ class AgentClient:
                     self._lost += count * (not is_taken)
 
     def _next(self) -> tuple[NotifyRequest, int]:
-        """What is sent next, and of how many that waited: those in a row that are about one round."""
+        """The next request to send, and the number of successive queued requests that it merges."""
         first = self._waiting.popleft()
         notices, count = [*first.notices], 1
         while (

@@ -1,14 +1,14 @@
-"""How many orders an agent is asked about at a time, so that it answers in time. Pure.
+"""Number of orders that an agent is asked about at a time, so that the agent answers in time. Pure.
 
-    in time, where it was asked about as many as it may be
-        after half of the round at most   --> as many more
-        later                             --> an eighth more
-    in time, some orders not reached      --> as many as it reached
-    late                                  --> half as many
-    no answer, for whatever reason        --> one order at a time until there is one, with pauses that double,
-                                              up to AGENT_PROBE_S
+    in time, asked about as many orders as the limit allows
+        after half of the round at most   --> the limit grows by as many orders again
+        later                             --> by an eighth of them
+    in time, some orders not reached      --> the limit falls to the share reached
+    late                                  --> to a half
+    no answer, for any reason             --> one order at a time until the next answer, with pauses that
+                                              double, up to AGENT_PROBE_S
 
-What was asked before a cut does not cut again: all of it was of the size that was too large.
+A question asked before a cut does not cut again: its size was that of the former limit.
 
 An agent may use the whole round: late answers, or unfinished ones, reduce its next orders.
 
@@ -26,12 +26,12 @@ _DOUBLINGS_MAX = 16
 
 
 class AgentQuestion(Struct, frozen=True):
-    """What an agent is asked.
+    """A question that an agent is asked.
 
     Attributes:
-        orders: how many.
+        orders: number of orders.
         asked_at: seconds, on the clock of `AgentPace`.
-        is_full: it was about as many orders then as it may be.
+        is_full: with it, the agent's open questions reach its limit of orders.
     """
 
     orders: int
@@ -40,14 +40,14 @@ class AgentQuestion(Struct, frozen=True):
 
 
 class AgentPace:
-    """One agent on one chain. Times are seconds of a clock that never goes back.
+    """Pace of one agent on one chain. Times are seconds of a clock that never goes back.
 
     Args:
-        round_s: of a round.
+        round_s: length of a round.
 
     Attributes:
-        orders_max: that it is asked about at a time, as long as it answers.
-        asks_again_at: after a failure it is asked nothing before.
+        orders_max: limit of orders that the agent is asked about at a time, as long as it answers.
+        asks_again_at: earliest time of the next question after a failure.
     """
 
     def __init__(self, round_s: float) -> None:
@@ -60,25 +60,25 @@ class AgentPace:
 
     @property
     def is_failing(self) -> bool:
-        """Whether its last question has no answer."""
+        """Whether the agent's last question ended without an answer."""
         return self._failures > 0
 
     def room(self, now: float) -> int:
-        """Orders that it may be asked about now, beside those that it is asked about."""
+        """Number of further orders that the agent may be asked about now."""
         if not self._failures:
             return max(0, self.orders_max - self._open)
         return 1 if not self._open and now >= self.asks_again_at else 0
 
     def asked(self, orders: int, now: float) -> AgentQuestion:
-        """It is asked about so many orders."""
+        """Note that the agent is asked about this number of orders."""
         self._open += orders
         return AgentQuestion(orders, now, self._open >= self.orders_max)
 
     def answered(self, question: AgentQuestion, now: float, not_reached: int = 0) -> None:
-        """It answered in time.
+        """Note an answer in time.
 
         Args:
-            not_reached: orders of the question for which it says that it had no time.
+            not_reached: orders of the question for which the agent reports that it had no time.
         """
         self._open -= question.orders
         self._failures = 0
@@ -89,7 +89,7 @@ class AgentPace:
             self.orders_max = min(self.orders_max + max(1, more), AGENT_ORDERS_MAX)
 
     def failed(self, question: AgentQuestion, now: float, *, is_late: bool) -> None:
-        """It gave no answer that can be read, or none in time."""
+        """Note that no readable answer came, or none in time."""
         self._open -= question.orders
         if is_late and not self._failures:
             self._cut(question, now, question.orders // 2)
@@ -98,11 +98,11 @@ class AgentPace:
         self.asks_again_at = max(now, question.asked_at + min(pause_s, AGENT_PROBE_S))
 
     def dropped(self, question: AgentQuestion) -> None:
-        """It was not asked in the end."""
+        """Note that the question was not asked after all."""
         self._open -= question.orders
 
     def _cut(self, question: AgentQuestion, now: float, managed: int) -> None:
-        """Fewer orders, in the share of a question that was managed."""
+        """Reduce the limit to the share of a question that the agent managed."""
         if question.asked_at >= self._cut_at:
             self.orders_max = max(1, self.orders_max * managed // question.orders)
             self._cut_at = now

@@ -1,18 +1,19 @@
-"""Which agents rest: those that win and do not deliver, that lie, and that answer nonsense or nothing. Pure.
+"""Rests of agents that win and do not deliver, promise falsely, or answer unreadably or not at all. Pure.
 
-    wins, and the settlement fails, or brings less than it did in the simulation         --> a strike
-    a promise that the simulation belies                                                 --> a strike
-    settlements fail that ran code of owners', of soft_faults_max orders without a delivery --> a strike
-    malformed or refused answers, soft_faults_max without a good one                     --> a strike
+    a settlement fails, or brings less than its simulation                               --> a strike
+    a simulation breaks the bid's promise                                                --> a strike
+    settlements that ran owners' code fail, soft_faults_max orders without a delivery    --> a strike
+    malformed or refused answers, soft_faults_max without a good answer                  --> a strike
     of the last AGENT_REVERTS_JUDGED bids over AGENT_REVERTS_MAX, on orders of several
     owners, failed in the simulation where another agent's did not, and none was settled --> a strike
-    a strike     rests for rest_ms * 2^(strikes - 1), at most rest_ms_max
-    a delivery   takes a strike back, and so does rest_ms_max without one
+    a strike     the agent rests for rest_ms * 2^(strikes - 1), at most rest_ms_max
+    a delivery   takes a strike back, as does a time of rest_ms_max without a strike
 
-An agent that is late, or cannot be reached, rests as well, because others' orders wait for it, but is not
-struck: at most slow_ms_max, until its next good answer. It is asked meanwhile where nobody else can be.
+An agent that is late, or cannot be reached, rests without a strike, because orders wait for it: at most
+slow_ms_max, until its next good answer. Meanwhile it is asked only about orders for which no other agent can
+be asked.
 
-A fault while it rests already, of what was asked for before, is counted and lengthens nothing.
+A fault of an earlier question during a rest is counted and does not lengthen the rest.
 
 Source: ARCHITECTURE.md, "Auction"; choices.md.
 Choice: Every strike weighs the same whoever caused the failed settlement: the first rest is short, and the
@@ -32,7 +33,7 @@ from ....config import limits, timeouts
 
 
 class AgentFault(StrEnum):
-    """What an agent did wrong."""
+    """Fault of an agent."""
 
     REVERTED = "reverted"
     IN_DOUBT = "inDoubt"
@@ -48,25 +49,25 @@ class AgentFault(StrEnum):
 STRIKES = frozenset(
     {AgentFault.REVERTED, AgentFault.SETTLED_BELOW, AgentFault.SIMULATION_MISMATCH, AgentFault.WASTE}
 )
-"""Faults that are a strike at once."""
+"""Faults that are a strike at their first occurrence."""
 
 SLOW = frozenset({AgentFault.LATE, AgentFault.UNAVAILABLE})
-"""Faults that are no strike, however many there are."""
+"""Faults that are never a strike, in any number."""
 
 _DOUBLINGS_MAX = 16
 
 
 class AgentReport(Struct, frozen=True):
-    """How an agent does on one chain.
+    """Conduct of an agent on one chain.
 
     Attributes:
-        answers: that were good.
-        delivered: settlements of its bids that went through.
-        faults: kind -> how many, since the start.
-        strikes: that its next rest is reckoned from.
-        rests_until_ms: Unix milliseconds; 0 where it does not rest.
-        orders_max: that it is asked about at a time.
-        is_slow: it rests for lateness: it is asked where nobody else can be.
+        answers: good answers.
+        delivered: settlements of its bids that succeeded.
+        faults: kind -> count since the start.
+        strikes: present strikes, from which the next rest is computed.
+        rests_until_ms: Unix milliseconds; 0 while the agent does not rest.
+        orders_max: orders that the agent is asked about at a time.
+        is_slow: the agent rests for lateness: it is asked only if no other agent can be.
     """
 
     answers: int
@@ -79,11 +80,11 @@ class AgentReport(Struct, frozen=True):
 
 
 class AgentRest:
-    """One agent on one chain.
+    """Faults, strikes and rests of one agent on one chain.
 
     Args:
-        rest_ms: of a first strike; rest_ms_max: the longest; slow_ms_max: for lateness.
-        soft_faults_max: of answers, in a row, that are a strike, or for which it rests.
+        rest_ms: rest after a first strike; rest_ms_max: longest rest; slow_ms_max: longest rest for lateness.
+        soft_faults_max: faulty answers in a row that make a strike, or a rest for lateness.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class AgentRest:
         self._is_slow = False
 
     def answered(self) -> None:
-        """It answered in time and in order, with bids or with none."""
+        """Note a good answer in time, with or without bids."""
         self._answers += 1
         self._soft_in_row = self._slow_rests = 0
         if self._is_slow:
@@ -116,7 +117,7 @@ class AgentRest:
             self._until_ms = 0
 
     def delivered(self, now_ms: int) -> None:
-        """The settlement of a bid of its went through."""
+        """Note that a settlement of the agent's bid succeeded."""
         self._decay(now_ms)
         self._delivered += 1
         self._doubted.clear()
@@ -124,14 +125,14 @@ class AgentRest:
         self._strikes = max(0, self._strikes - 1)
 
     def simulated(self, owner: bytes, *, is_good: bool) -> bool:
-        """A bid was simulated on whose order another agent's bid would be settled.
+        """Note the simulation of a bid on an order for which another agent's bid would settle.
 
         Args:
-            owner: of the order.
-            is_good: this one would be settled too.
+            owner: owner of the order.
+            is_good: this bid would settle too.
 
         Returns:
-            Whether this is one failure too many: the fault is WASTE then.
+            Whether this failure exceeds the limit: the fault is WASTE then.
         """
         self._judged.append((owner, is_good))
         bad = [of for of, was_good in self._judged if not was_good]
@@ -141,13 +142,13 @@ class AgentRest:
         return True
 
     def failed(self, fault: AgentFault, now_ms: int, order_hash: str = "") -> int:
-        """It did wrong.
+        """Note a fault.
 
         Args:
-            order_hash: of the order, where the fault is IN_DOUBT.
+            order_hash: hash of the order if the fault is IN_DOUBT.
 
         Returns:
-            Until when it rests because of this, Unix milliseconds; 0 for not at all.
+            End of the rest that this fault causes, Unix milliseconds; 0 if it causes none.
         """
         self._decay(now_ms)
         self._faults[fault.value] += 1
@@ -165,7 +166,7 @@ class AgentRest:
         self._doubted.clear()
         if fault in SLOW:
             self._is_slow = True
-            self._soft_in_row = self._soft_faults_max - 1  # the first that is late again
+            self._soft_in_row = self._soft_faults_max - 1  # the next late answer rests it again
             rest_ms = min(self._rest_ms << min(self._slow_rests, _DOUBLINGS_MAX), self._slow_ms_max)
             self._slow_rests += 1
             self._until_ms = now_ms + rest_ms
@@ -177,19 +178,19 @@ class AgentRest:
         return self._until_ms
 
     def is_resting(self, now_ms: int) -> bool:
-        """Whether it is not asked now."""
+        """Whether the agent rests now."""
         return now_ms < self._until_ms
 
     def rests_until_ms(self, now_ms: int) -> int:
-        """Unix milliseconds; 0 where it does not rest."""
+        """End of the present rest, Unix milliseconds; 0 while the agent does not rest."""
         return self._until_ms if self.is_resting(now_ms) else 0
 
     def is_slow(self, now_ms: int) -> bool:
-        """Whether it rests for lateness alone."""
+        """Whether the agent rests for lateness alone."""
         return self._is_slow and self.is_resting(now_ms)
 
     def report(self, now_ms: int) -> AgentReport:
-        """How it does."""
+        """The agent's conduct so far."""
         self._decay(now_ms)
         return AgentReport(
             self._answers,
@@ -201,7 +202,7 @@ class AgentRest:
         )
 
     def _decay(self, now_ms: int) -> None:
-        """Take back what has been long ago."""
+        """Take back strikes that have expired."""
         while self._strikes and now_ms >= self._decays_at_ms:
             self._strikes -= 1
             self._decays_at_ms += self._rest_ms_max

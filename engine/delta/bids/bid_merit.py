@@ -1,11 +1,11 @@
-"""Which of an agent's bids are worth a simulation: the best few on each order. Pure.
+"""Selection of an agent's bids for simulation: the best few on each order. Pure.
 
-    an order alone   by how much better than the limit the promise is
-    a crossing       by the sum of that over its orders, each as a part of its limit
+    a single order   by the advantage of the promise over the limit
+    a crossing       by the sum of its orders' advantages, each relative to its limit
 
-The best bid of each order comes first, then the second best: where time runs out, every order has had a turn.
+The best bid of each order comes first, then the second best: every order has had a turn if time runs out.
 
-Of an agent's bids AGENT_BIDS_PER_ORDER_MAX on one order are simulated, and as many crossings.
+At most AGENT_BIDS_PER_ORDER_MAX bids of an agent on one order are simulated, and as many crossings.
 
 Source: ARCHITECTURE.md, "Auction".
 """
@@ -24,7 +24,7 @@ _SHARE_ONE = 10**18
 
 
 def best_of(bids: Iterable[Candidate]) -> Iterator[Candidate | Rejection]:
-    """The bids of one agent that are to be simulated, in that order, and a rejection of each other."""
+    """The bids of an agent to simulate, in order of simulation, and a rejection of each other bid."""
     counts: Counter[tuple[bytes, bool]] = Counter()
     ranked: list[tuple[int, Candidate]] = []
     for bid in sorted(bids, key=_merit, reverse=True):
@@ -40,8 +40,8 @@ def best_of(bids: Iterable[Candidate]) -> Iterator[Candidate | Rejection]:
 
 
 def judged(found: Simulated) -> Iterator[tuple[str, bytes, bool]]:
-    """What the simulation tells of agents, by agent and order: (agent, owner, whether a bid stood). A failure
-    counts where another agent's bid stood: where all fail, it may be the order's.
+    """Results of the simulation by agent and order: (agent, owner, whether a bid passed). A failure counts
+    only if another agent's bid passed: if all fail, the order may be the cause.
     """
     stood: defaultdict[bytes, set[str]] = defaultdict(set)
     failed: defaultdict[bytes, set[str]] = defaultdict(set)
@@ -65,7 +65,7 @@ def _merit(bid: Candidate) -> int:
 
 
 def _advantage(part: CandidatePart) -> int:
-    """By how much the promise is better than the limit, raw units; read bids are not worse."""
+    """Advantage of the promise over the limit, raw units; never negative for a bid that was read."""
     return abs(part.promised - part.limit)
 
 

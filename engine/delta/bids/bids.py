@@ -1,16 +1,15 @@
-"""What a round asks for, and the bids that agents answer with: from bytes to what can be simulated. Pure.
+"""Orders of a round as agents see them, and agents' bids, read from bytes into simulable candidates. Pure.
 
-    LiveOrder -> RoundOrder: what was signed, and the next part -> the order as agents are shown it
-    bytes of an answer -> its bids -> each alone: a Candidate with its calldata, or a Rejection that says why
+    LiveOrder -> RoundOrder: the signed order, and its next part -> AuctionOrder: the order as agents see it
+    bytes of an answer -> its bids -> each by itself: a Candidate with calldata, or a Rejection with a reason
 
-One part is settled by `settle`, `settleTwap` or `settleTwapBuy`, as its order was signed; several by
-`settleCrossed`. Here is checked what needs no chain: that the bid fits the round, its agent, the limit that
-was signed and a transaction. What it is worth, the simulation says.
+A bid of one part is settled by `settle`, `settleTwap` or `settleTwapBuy`, by the order's signed type; a bid
+of several parts by `settleCrossed`. This module makes the checks that need no chain: the bid fits the round,
+its agent, the signed limit and a transaction. The simulation measures the bid's worth.
 
-A bid for a part of an order is held to the limit pro rata, unit for unit as the contract reckons it.
+A bid for a part of an order is held to the pro rata limit, computed unit for unit as the contract does.
 
-`given` of a sale is not read, and of a single order neither `paid` nor `traded`: the contract does not use
-them.
+`given` of a sale, and `paid` and `traded` of a single order, have no effect: the contract does not use them.
 
 Source: codecs/messages/agent_messages.py; ARCHITECTURE.md, "Auction"; contracts/Delta.sol.
 Choice: A refused bid costs an agent that bid alone; an unreadable answer costs all of its bids.
@@ -62,10 +61,10 @@ _Found = TypeVar("_Found")
 
 
 class RoundOrder(Struct, frozen=True):
-    """One order as a round has it, from its opening to its end.
+    """An order of a round, unchanged from the round's opening to its end.
 
     Attributes:
-        part: what is to be settled of it, or at most.
+        part: the most of the order that the round settles.
     """
 
     order_hash: bytes
@@ -76,17 +75,17 @@ class RoundOrder(Struct, frozen=True):
 
     @property
     def part_min(self) -> int:
-        """Of the fixed side: the smallest part that a bid may settle; 0 where it settles all."""
+        """Smallest part that a bid may settle, of the fixed side; 0 if a bid must settle all."""
         if not self.document.partially_fillable or not isinstance(self.order, DeltaOrder):
             return 0
         least = part_min(self.part.amount)
         return least if least < self.part.amount else 0
 
     def part_of(self, amount: int) -> DeltaPart:
-        """What a bid settles.
+        """The part that a bid settles.
 
         Args:
-            amount: of the fixed side: all that is asked for, or of an order that may be filled in parts less.
+            amount: of the fixed side: all that the round asks for; less only for a partially fillable order.
         """
         if amount == self.part.amount or not isinstance(self.order, DeltaOrder):
             return self.part
@@ -94,25 +93,25 @@ class RoundOrder(Struct, frozen=True):
 
     @property
     def limit(self) -> int:
-        """Of all that is asked for; see `limit_of`."""
+        """Limit of all that the round asks for; see `limit_of`."""
         return self.limit_of(self.part)
 
     def limit_of(self, part: DeltaPart) -> int:
-        """The least that the user has to get of a part (SELL), or the most that is spent (BUY)."""
+        """Least amount that the user has to receive for a part (SELL), or most that the user spends (BUY)."""
         return part.dest_amount if self.terms.side is Side.SELL else part.src_amount
 
     def is_worse(self, amount: int, than: int) -> bool:
-        """Whether the user is worse off with one amount got or spent than with another."""
+        """Whether the user is worse off receiving (SELL) or spending (BUY) `amount` than `than`."""
         return amount < than if self.terms.side is Side.SELL else amount > than
 
 
 class Answer(Struct, frozen=True):
-    """What an agent answered.
+    """Answer of an agent.
 
     Attributes:
-        arrival: counts the answers of the round as they came.
-        arrived_ms: since the round opened.
-        bids: as they came.
+        arrival: rank of the answer among those of the round, by arrival.
+        arrived_ms: milliseconds since the round opened.
+        bids: unread, in the answer's order.
         not_reached: hashes of the orders for which the agent had no time.
     """
 
@@ -124,15 +123,16 @@ class Answer(Struct, frozen=True):
 
 
 class CandidatePart(Struct, frozen=True):
-    """How one order is to be settled.
+    """Settlement of one order of a bid.
 
     Attributes:
-        part: that is settled: of what is asked for all, or less.
-        promised: raw units that the user gets at least (SELL) or spends at most (BUY), or nothing is settled.
-        given: of a purchase's source.
-        paid: of a crossed order's destination.
-        receiver: of what is given, 20 bytes; EXECUTOR for the executor.
-        traded: of a crossed order's source.
+        part: settled part: all that the round asks for, or less.
+        promised: raw units: least that the user receives (SELL) or most that the user spends (BUY); otherwise
+            the settlement reverts.
+        given: source of a purchase that the receiver gets, raw units.
+        paid: destination that a crossed order is paid, raw units.
+        receiver: receiver of the given source, 20 bytes; EXECUTOR for the executor.
+        traded: source of a crossed order that the receiver gets, raw units.
     """
 
     asked: RoundOrder
@@ -147,12 +147,12 @@ class CandidatePart(Struct, frozen=True):
 
     @property
     def limit(self) -> int:
-        """The least that the user has to get (SELL), or the most that is spent (BUY)."""
+        """Least amount that the user has to receive (SELL), or most that the user spends (BUY)."""
         return self.asked.limit_of(self.part)
 
     @property
     def part_amount(self) -> int | None:
-        """Of the fixed side, what is settled; None where that is all that is asked for."""
+        """Settled amount of the fixed side; None if that is all that the round asks for."""
         return None if self.part.amount == self.asked.part.amount else self.part.amount
 
 
@@ -160,7 +160,7 @@ class Candidate(Struct, frozen=True):
     """A bid that can be simulated.
 
     Attributes:
-        place: among the bids of its answer.
+        place: index among the bids of its answer.
         parts: one, or several that are crossed with each other.
         calldata: of the settlement.
     """
@@ -179,14 +179,14 @@ class Candidate(Struct, frozen=True):
 
 
 class Rejection(Struct, frozen=True):
-    """A bid, or all that an agent answered, that is out of the round.
+    """Rejection of a bid, or of an agent's whole answer.
 
     Attributes:
-        arrived_ms: since the round opened.
-        detail: what is wrong with it; cut to what a record keeps.
-        orders: hash -> what it promised, None where that cannot be read; empty where it is not about orders.
-        simulated: hash -> what the simulation came to, where it came to anything.
-        parts: hash -> of the fixed side, what was bid for, where that is not all.
+        arrived_ms: milliseconds since the round opened.
+        detail: reason, cut to the length that a record keeps.
+        orders: hash -> promised amount, None if unreadable; empty if the rejection names no order.
+        simulated: hash -> simulated amount, as far as known.
+        parts: hash -> amount bid for, of the fixed side, if less than all.
     """
 
     agent: str
@@ -202,7 +202,7 @@ class Rejection(Struct, frozen=True):
 
 
 class _BidRefused(Exception):
-    """A bid is refused; it never leaves this file."""
+    """Refusal of a bid; internal to this file."""
 
     def __init__(self, notice: Notice, detail: str) -> None:
         super().__init__(detail)
@@ -211,7 +211,7 @@ class _BidRefused(Exception):
 
 
 def asked_of(live: "LiveOrder") -> RoundOrder | None:
-    """What a round asks for of an order; None where nothing of it is left."""
+    """An order as a round asks for it; None if nothing of it is left."""
     part = next_part(live.order, live.filled)
     if part is None:
         return None
@@ -219,7 +219,7 @@ def asked_of(live: "LiveOrder") -> RoundOrder | None:
 
 
 def shown(asked: RoundOrder) -> AuctionOrder:
-    """The order as agents are shown it."""
+    """The order as agents see it."""
     terms, part = asked.terms, asked.part
     return AuctionOrder(
         order_hash=to_hex(asked.order_hash),
@@ -245,10 +245,10 @@ def _whole(order: SettledOrder) -> WholeOrder | None:
 
 
 def answer_of(agent: str, arrival: int, arrived_ms: int, raw: bytes) -> Answer:
-    """What the body of an answer holds; its bids are not read.
+    """Read the body of an answer, except its bids.
 
     Raises:
-        InvalidInput: it is no answer.
+        InvalidInput: the body is no answer.
     """
     told = decode_unread_response(raw)
     not_reached = [_hash(one, f"notReached[{at}]") for at, one in enumerate(told.not_reached)]
@@ -256,7 +256,7 @@ def answer_of(agent: str, arrival: int, arrived_ms: int, raw: bytes) -> Answer:
 
 
 def read_answer(answer: Answer, orders: Mapping[bytes, RoundOrder]) -> Iterator[Candidate | Rejection]:
-    """The bids of an answer in their order, those that are refused among them, read one by one.
+    """Read the bids of an answer lazily and in order: candidates and rejections.
 
     Args:
         orders: of the round, by hash.
@@ -268,7 +268,7 @@ def read_answer(answer: Answer, orders: Mapping[bytes, RoundOrder]) -> Iterator[
 def _read(
     answer: Answer, place: int, raw: bytes, orders: Mapping[bytes, RoundOrder]
 ) -> Candidate | Rejection:
-    """One bid of an answer."""
+    """Read a bid of an answer."""
     agent, arrived_ms = answer.agent, answer.arrived_ms
     try:
         bid = decode_solver_bid(raw)
@@ -328,7 +328,7 @@ def _candidate(answer: Answer, place: int, bid: SolverBid, orders: Mapping[bytes
 
 
 def _asked(agent: str, at: int, part: BidPart, orders: Mapping[bytes, RoundOrder]) -> RoundOrder:
-    """The order that a part is about."""
+    """The round's order that a part names."""
     field = f"parts[{at}].orderHash"
     found = orders.get(_hash(part.order_hash, field))
     if found is None or not found.document.admits(agent):
@@ -379,7 +379,7 @@ def _part(at: int, part: BidPart, asked: RoundOrder, *, is_crossing: bool) -> Ca
 
 
 def _amount(part: BidPart, field: str, asked: RoundOrder, *, is_crossing: bool) -> int:
-    """Of the fixed side, what a bid settles of an order."""
+    """Amount of an order that a bid settles, of the fixed side."""
     left = asked.part.amount
     if not part.amount:
         return left
@@ -407,7 +407,7 @@ def _step(field: str, step: BidStep) -> SettlementStep:
 
 
 def _calldata(parts: Sequence[CandidatePart], agent: bytes) -> bytes:
-    """What settles them, all of them or none; the calls are made by the caller of the agent of that id."""
+    """Calldata that settles all parts or none; the caller of the agent of that id makes the calls."""
     if len(parts) > 1:
         return settle_crossed([_crossing(part, agent) for part in parts])
     (part,) = parts
@@ -437,8 +437,8 @@ def _execution(part: CandidatePart, agent: bytes) -> Execution:
 def _named(
     bid: SolverBid, orders: Mapping[bytes, RoundOrder], agent: str
 ) -> tuple[dict[bytes, int | None], dict[bytes, int]]:
-    """The orders of the round that a refused bid is about, as far as that can be told: what it promised of
-    each, and where it was for a part, for how much.
+    """The round's orders that a refused bid names, as far as readable: hash -> promised amount, and hash ->
+    amount of a bid for a part.
     """
     named: dict[bytes, int | None] = {}
     parts: dict[bytes, int] = {}

@@ -1,7 +1,7 @@
-"""What a bid is worth: the call of its real settlement, and what the call returned. Pure.
+"""Worth of a bid: the call of its real settlement, and the result of that call. Pure.
 
-    Candidate -> Call from the relayer's account -> words that the contract returned -> Proven
-                                                 -> Reverted, below the promise too -> Rejection
+    Candidate -> call from the relayer's account -> words that the contract returned -> Proven
+                                                 -> Reverted, a broken promise too -> Rejection
 
 Every call of a round is made at one block, the same for all.
 
@@ -32,11 +32,11 @@ _PROMISE_BROKEN = selector("PromiseBroken(bytes32,uint256,uint256)")
 
 
 class SettlementOutcome(Struct, frozen=True):
-    """What the settlement of one order comes to.
+    """Result of one order's settlement.
 
     Attributes:
-        spent, received: raw units, as OrderSettled tells them.
-        gas: units that it bears.
+        spent, received: raw units, as OrderSettled reports them.
+        gas: units that the order bears.
     """
 
     spent: int
@@ -45,24 +45,24 @@ class SettlementOutcome(Struct, frozen=True):
 
 
 class Proven(Struct, frozen=True):
-    """A bid that does what it promises in a simulation. `outcomes` are those of its parts, in their order."""
+    """A bid that kept its promise in the simulation. `outcomes` are those of its parts, in order."""
 
     candidate: Candidate
     outcomes: tuple[SettlementOutcome, ...]
 
     def amount(self, at: int) -> int:
-        """What the user of a part gets (SELL) or spends (BUY)."""
+        """Amount that the user of a part receives (SELL) or spends (BUY), raw units."""
         sells = self.candidate.parts[at].asked.terms.side is Side.SELL
         return self.outcomes[at].received if sells else self.outcomes[at].spent
 
 
 class Simulated(Struct):
-    """What the bids of a round came to.
+    """Results of simulating the bids of a round.
 
     Attributes:
-        proven: those that do what they promise.
-        rejections: the others.
-        unknown: hashes of orders of which a bid was not simulated: there was no time, or no answer.
+        proven: bids that kept their promises.
+        rejections: of the other bids.
+        unknown: hashes of orders with a bid that was not simulated for lack of time or of an answer.
     """
 
     proven: list[Proven]
@@ -71,24 +71,24 @@ class Simulated(Struct):
 
 
 def simulation_of(candidate: Candidate, delta: bytes, relayer: bytes, gas_max: int) -> EthCall:
-    """The call that says what a bid is worth.
+    """The call that simulates a bid's settlement.
 
     Args:
         delta: the contract.
-        relayer: who would settle.
+        relayer: account that would settle.
         gas_max: units that a settlement may use.
     """
     return EthCall(delta, candidate.calldata, relayer, gas_max=gas_max)
 
 
 def proven(candidate: Candidate, answer: bytes | Exception) -> Proven | Rejection:
-    """What the call came to.
+    """Judge a bid by the result of its call.
 
     Args:
-        answer: as `Chain.call_many` gives it.
+        answer: as `Chain.call_many` returns it.
 
     Raises:
-        Exception: `answer`, where it is no refusal of the contract's: nothing is known of the bid.
+        Exception: `answer` itself, if it is an error but no revert: the bid's worth is unknown.
     """
     if isinstance(answer, Reverted):
         broken = broken_promise(answer)
@@ -108,7 +108,7 @@ def proven(candidate: Candidate, answer: bytes | Exception) -> Proven | Rejectio
 
 
 def broken_promise(error: Reverted) -> tuple[bytes, int, int] | None:
-    """(order hash, what came, what was promised) of a settlement that reverts for that; None of another."""
+    """(order hash, amount, promised amount) if a settlement reverts for a broken promise, else None."""
     if error.data[:SELECTOR_BYTES] != _PROMISE_BROKEN:
         return None
     words = error.data[SELECTOR_BYTES:]
@@ -116,12 +116,12 @@ def broken_promise(error: Reverted) -> tuple[bytes, int, int] | None:
 
 
 def not_proven(candidate: Candidate, why: str) -> Rejection:
-    """Nobody could say what a bid is worth."""
+    """Rejection of a bid whose worth is unknown."""
     return _rejection(candidate, Notice.REVERTED, f"not simulated: {why}")
 
 
 def transaction_gas(calldata: bytes) -> int:
-    """What a transaction costs before anything of it is executed, in units of gas."""
+    """Units of gas that a transaction costs before its execution."""
     zeros = calldata.count(0)
     return _GAS_TRANSACTION + _GAS_ZERO_BYTE * zeros + _GAS_BYTE * (len(calldata) - zeros)
 
