@@ -1,4 +1,4 @@
-"""The agents of one chain: who may be asked, about how many orders, and how each of them does.
+"""The agents of one chain: their availability, their pace, their rests and the notices to them.
 
 Source: ARCHITECTURE.md, "Auction"; docs/agents.md.
 """
@@ -47,8 +47,8 @@ class Agents:
     """See the module.
 
     Args:
-        clients: by name.
-        settings: how long they rest.
+        clients: by agent name.
+        settings: lengths of rests and rounds.
         bell: rung when an agent may be asked about more orders than before.
         wall_ms: Unix milliseconds.
     """
@@ -71,11 +71,11 @@ class Agents:
         self._paces = {name: AgentPace(settings.round_s) for name in clients}
 
     def statistics(self) -> dict[str, AgentClientStatistics]:
-        """What each was asked and told, by name."""
+        """Counters of the agents' clients, by agent name."""
         return {name: client.statistics() for name, client in self._clients.items()}
 
     def reports(self) -> dict[str, AgentReport]:
-        """How each does, by name."""
+        """Conduct of the agents, by name."""
         now_ms = self._wall_ms()
         return {
             name: replace(rest.report(now_ms), orders_max=self._paces[name].orders_max)
@@ -83,22 +83,22 @@ class Agents:
         }
 
     def start(self, nursery: trio.Nursery) -> None:
-        """Have each told what is to be told, until the nursery ends."""
+        """Start sending notices; stops with the nursery."""
         for client in self._clients.values():
             nursery.start_soon(client.run)
 
-    # --- Who may be asked -------------------------------------------------------------------------------
+    # --- Availability -----------------------------------------------------------------------------------
 
     def admitted(self, document: DeltaDocument) -> AgentNames:
-        """Those that may bid for an order."""
+        """Names of the agents that may bid for an order."""
         return tuple([name for name in self._clients if document.admits(name)])
 
     def orders_max(self) -> int:
-        """Orders that one of them may be asked about at a time."""
+        """Largest number of orders that an agent may be asked about at a time."""
         return max((pace.orders_max for pace in self._paces.values()), default=0)
 
     def standing(self, now: float) -> dict[str, AgentRoom]:
-        """Those that may be asked, by name; `now` in trio's time."""
+        """Agents that may be asked, by name; `now` in trio's time."""
         now_ms = self._wall_ms()
         return {
             name: AgentRoom(self._paces[name].room(now), rest.is_slow(now_ms), self._paces[name].is_failing)
@@ -107,7 +107,9 @@ class Agents:
         }
 
     def wakes_at(self, now: float) -> float:
-        """When the first of those that may not be asked now may be, in trio's time; inf for nobody."""
+        """Earliest time at which a paused or resting agent may be asked again, in trio's time; inf if there
+        is no such agent.
+        """
         return min(self._wake(now), default=inf)
 
     def _wake(self, now: float) -> Iterator[float]:
@@ -121,19 +123,19 @@ class Agents:
     # --- Asking -----------------------------------------------------------------------------------------
 
     def reserve(self, orders: Iterable[AgentNames], now: float) -> dict[str, AgentQuestion]:
-        """Take room for a round.
+        """Reserve room for a round.
 
         Args:
-            orders: who is asked for each of them.
+            orders: for each order, the agents to ask.
 
         Returns:
-            By agent; each is to be asked, or released.
+            Question by agent name; the caller asks or releases each.
         """
         counts = Counter(name for names in orders for name in names)
         return {name: self._paces[name].asked(count, now) for name, count in counts.items()}
 
     def release(self, questions: Mapping[str, AgentQuestion]) -> None:
-        """Those were not asked."""
+        """Return the room of questions that were not asked."""
         for name, question in questions.items():
             self._paces[name].dropped(question)
 
@@ -147,18 +149,18 @@ class Agents:
         deadline_s: float,
         read: Callable[[bytes], Answer],
     ) -> Answer | None:
-        """Ask one about the orders of a round.
+        """Ask an agent about orders of a round.
 
         Args:
             body: a SolveRequest, encoded; hashes: of its orders.
             deadline_s: seconds from now.
-            read: what the body of an answer holds; raises InvalidInput.
+            read: reads the body of an answer; raises InvalidInput.
 
         Returns:
-            None where it does not bid.
+            None if the agent does not bid.
 
         Raises:
-            AgentFailure: it gave no answer that can be read, or was not asked.
+            AgentFailure: the agent gave no readable answer, or was not asked.
         """
         pace = self._paces[name]
         try:
@@ -177,10 +179,10 @@ class Agents:
         self._bell.ring()
         raise failure
 
-    # --- What follows -----------------------------------------------------------------------------------
+    # --- Outcomes ---------------------------------------------------------------------------------------
 
     def tell(self, agent: str, auction_id: int, entry: NoticeEntry, fault: AgentFault | None) -> None:
-        """Let an agent know what became of a settlement, and remember how it delivers.
+        """Notify an agent of a settlement's outcome, and note its delivery or fault.
 
         Args:
             fault: of the agent; None for no fault.
@@ -192,22 +194,24 @@ class Agents:
             self.failed(agent, auction_id, fault, entry.order_hash)
 
     def notify(self, agent: str, auction_id: int, entries: Sequence[NoticeEntry]) -> None:
-        """Let one know."""
+        """Queue a notice to an agent; an unknown name has no effect."""
         client = self._clients.get(agent)
         if client is not None:
             client.notify(NotifyRequest(auction_id, self._chain_id, tuple(entries)))
 
     def answered(self, agent: str) -> None:
-        """It has answered well."""
+        """Note that an agent has answered well."""
         self._rests[agent].answered()
 
     def simulated(self, agent: str, auction_id: int, owner: bytes, *, is_good: bool) -> None:
-        """A bid of its on an order of an owner stood in the simulation, or not, where another agent's did."""
+        """Note whether an agent's bid on an owner's order passed the simulation that another agent's bid
+        passed.
+        """
         if self._rests[agent].simulated(owner, is_good=is_good):
             self.failed(agent, auction_id, AgentFault.WASTE)
 
     def failed(self, agent: str, auction_id: int, fault: AgentFault, order_hash: str = "") -> None:
-        """It did wrong; where it has to rest for that, it is told."""
+        """Note an agent's fault; if the agent has to rest for it, notify the agent."""
         rest = self._rests.get(agent)
         until_ms = 0 if rest is None else rest.failed(fault, self._wall_ms(), order_hash)
         if until_ms:

@@ -1,18 +1,19 @@
-"""Who wins a round: the best promise net of gas, first price. Pure.
+"""Winners of a round: the best promise net of gas, first price. Pure.
 
-    of each order alone    the most surplus: SELL: what is promised beyond the limit, less gas; BUY: what of
-                           the limit is promised not to be spent, less gas. Ties: the larger part, the earlier
-                           answer, the agent's name, the place in the answer
-    of crossed orders      as a whole, and only where no order is worse off than with its best bid alone
-    an order               is settled once: by a crossing that wins, else by its best bid alone
+    a single order     the bid with the most surplus wins: SELL: the promise beyond the limit, less gas; BUY:
+                       the limit beyond the promise, less gas. Ties: the larger part, the earlier answer, the
+                       agent's name, the place in the answer
+    crossed orders     a crossing wins as a whole, and only if no order is worse off than with its best single
+                       bid
+    each order         is settled once: by a winning crossing, else by its best single bid
 
-The limit is that of what a bid settles: of a part of an order, pro rata. Of bids that settle all, the one
-with the most surplus is the one of which the user gets most, or spends least. An order has one winner a
-round; what that leaves is auctioned anew.
+The limit of a bid for a part is pro rata. Among bids that settle all, the bid with the most surplus lets the
+user receive most, or spend least, net of gas. An order has one winner a round; the part that it leaves is
+auctioned anew.
 
-A promise is in the settlement, which reverts below it; a bid whose simulation does so is not here. What the
-simulation brings beyond the promise is the user's if it is so when mined, and wins nothing. The decision
-depends on nothing but its arguments, and not on their order.
+The settlement enforces the promise and reverts below it; the bids decided on passed their simulation. A
+simulated excess over the promise does not count; the user receives the mined excess. The decision depends
+only on its arguments, and not on their order.
 
 Source: ARCHITECTURE.md, "Auction".
 Choice: Gas is valued in the token paid out (SELL) or in (BUY); without its price no bid's gas counts.
@@ -39,23 +40,23 @@ from ..bids.bids import Candidate, Rejection, RoundOrder
 from ..bids.simulation import Proven
 
 RUNNERS_UP_MAX = 2
-"""With the winner, three settlements of one round may be tried (ARCHITECTURE.md, "Auction")."""
+"""With the winner, an order has at most three bids of a round to settle (ARCHITECTURE.md, "Auction")."""
 
 _LET_GO = "an order of it was not open any more"
 
 GasCost = Callable[[int], int]
-"""wei -> raw units of the token that an order pays in."""
+"""Gas cost in wei -> raw units of the order's destination token (SELL) or source token (BUY)."""
 
 
 class JudgedBid(Struct, frozen=True):
-    """What a round made of a bid on one order.
+    """The round's verdict on a bid for one order.
 
     Attributes:
-        at: which part of the bid the order is.
-        net: raw units: the promise, less gas (SELL) or with it (BUY).
-        surplus: by how much that is better than the limit; below zero where gas costs more.
+        at: index of the order among the bid's parts.
+        net: raw units: the promise less gas (SELL) or plus gas (BUY).
+        surplus: raw units by which `net` is better than the limit; negative if gas costs more.
         notice: WON or LOST.
-        detail: why it lost, where that is not its rank.
+        detail: reason of a loss other than rank.
     """
 
     bid: Proven
@@ -67,12 +68,12 @@ class JudgedBid(Struct, frozen=True):
 
 
 class AuctionVerdict(Struct, frozen=True):
-    """One order's.
+    """The round's verdict on one order.
 
     Attributes:
-        winner: settles it; None where nobody does.
-        runners_up: tried in turn if that fails.
-        bids: on it, the winner first and then by rank.
+        winner: bid that settles the order; None without one.
+        runners_up: bids tried in turn if the winner's settlement fails.
+        bids: on the order, the winner first and then by rank.
     """
 
     asked: RoundOrder
@@ -82,20 +83,20 @@ class AuctionVerdict(Struct, frozen=True):
 
     @property
     def best_amount(self) -> int | None:
-        """What the bid that won promises that the user gets or spends."""
+        """Amount that the winning bid promises the user to receive (SELL) or spend (BUY)."""
         return self.bids[0].bid.candidate.parts[self.bids[0].at].promised if self.winner else None
 
     @property
     def best_part_amount(self) -> int | None:
-        """Of the fixed side, what the bid that won settles; None where that is all, or nothing."""
+        """Amount of the fixed side that the winning bid settles; None if that is all, or without a winner."""
         return self.bids[0].bid.candidate.parts[self.bids[0].at].part_amount if self.winner else None
 
 
 class Decision(Struct, frozen=True):
-    """A round's.
+    """Outcome of a round.
 
     Attributes:
-        winners: each is one settlement.
+        winners: bids to settle, a settlement each.
         verdicts: by the hash of the order.
     """
 
@@ -104,7 +105,7 @@ class Decision(Struct, frozen=True):
 
 
 class _Ranked(Struct, frozen=True):
-    """A bid as one order sees it; a higher surplus is better."""
+    """A bid as ranked for one order; a higher surplus is better."""
 
     bid: Proven
     at: int
@@ -112,13 +113,13 @@ class _Ranked(Struct, frozen=True):
     surplus: int
 
     def key(self) -> tuple[int, int, int, str, int]:
-        """The best first."""
+        """Sort key: the best bid first."""
         candidate = self.bid.candidate
         return -self.surplus, -candidate.parts[self.at].part.amount, *_arrival(candidate)
 
 
 class _Crossed(Struct, frozen=True):
-    """A crossing that makes no order worse off."""
+    """A crossing that leaves no order worse off."""
 
     bid: Proven
     gain: Fraction
@@ -146,12 +147,12 @@ def deciding(
     gas_price_wei: int,
     gas_costs: Mapping[bytes, GasCost],
 ) -> Generator[None, None, Decision]:
-    """The outcome of a round, in steps of which none takes long, however much was bid.
+    """The outcome of a round, computed in short steps however many bids there are.
 
     Args:
-        orders: all of the round.
+        orders: all orders of the round.
         bids: on them.
-        gas_costs: by the hash of the order; those that have none are ranked without gas.
+        gas_costs: by the hash of the order; bids on orders without an entry are ranked without gas.
     """
     by_order: dict[bytes, list[_Ranked]] = {asked.order_hash: [] for asked in orders}
     crossings: list[Proven] = []
@@ -186,7 +187,9 @@ def deciding(
 
 
 def let_go(decision: Decision, winner: Proven) -> Decision:
-    """The decision once a settlement that won cannot be: its orders have no winner, and it has lost."""
+    """The decision without a winning settlement that cannot be made: its orders have no winner, and the bid
+    has lost.
+    """
     verdicts = dict(decision.verdicts)
     for part in winner.candidate.parts:
         verdict = verdicts[part.asked.order_hash]
@@ -201,14 +204,14 @@ def let_go(decision: Decision, winner: Proven) -> Decision:
 
 
 def left_out(decision: Decision, winner: Proven) -> Decision:
-    """The decision without the orders of a settlement of which nobody can say whether it is to be."""
+    """The decision without a settlement that may or may not have been stored, and without its orders."""
     hashes = {part.asked.order_hash for part in winner.candidate.parts}
     verdicts = {key: verdict for key, verdict in decision.verdicts.items() if key not in hashes}
     return Decision(tuple([one for one in decision.winners if one is not winner]), verdicts)
 
 
 def notices(decision: Decision, rejections: Iterable[Rejection]) -> Iterator[tuple[str, NoticeEntry]]:
-    """What agents are told of their bids once the round is closed, one by one: (agent, what)."""
+    """Notices of a closed round about agents' bids, lazily: (agent, notice)."""
     for order_hash, verdict in sorted(decision.verdicts.items()):
         best, best_part = _text(verdict.best_amount), _text(verdict.best_part_amount)
         for judged in verdict.bids:
@@ -258,7 +261,7 @@ def _won_crossings(
     by_order: Mapping[bytes, Sequence[_Ranked]],
     alone: Mapping[bytes, Sequence[_Ranked]],
 ) -> Generator[None, None, tuple[dict[bytes, Proven], dict[int, str]]]:
-    """(order hash -> the crossing that settles it, id of a bid -> why that crossing lost)."""
+    """(order hash -> winning crossing, id of a bid -> reason why that crossing lost)."""
     of_bid: dict[int, list[_Ranked]] = {}
     for ranked in by_order.values():
         for one in ranked:
@@ -287,7 +290,7 @@ def _won_crossings(
 def _crossed(
     bid: Proven, parts: Sequence[_Ranked], alone: Mapping[bytes, Sequence[_Ranked]]
 ) -> _Crossed | str:
-    """The crossing with its gain, or why it cannot win."""
+    """The crossing with its gain, or the reason why it cannot win."""
     gain, is_wanted = Fraction(0), False
     for ranked in parts:
         part = bid.candidate.parts[ranked.at]

@@ -1,9 +1,9 @@
-"""What is kept of a closed round: a row for each of its orders, with the bids as they are told. Pure.
+"""Records of a closed round: a row for each of its orders, with the bids as agents learn of them. Pure.
 
-The record names every bid on the order, the winner's first, then by rank, then what was refused. An agent
-that answered too late, or nothing that can be read, stands with every order that it might have bid for.
+The record lists the bids on the order, the winner's first, then by rank, then the refused ones. An agent
+that answered too late, or unreadably, is listed with every order that it might have bid for.
 
-An auction's record keeps the first 64 bids on an order, and the number of the others.
+A record keeps the first 64 bids on the order, and the number of the others.
 
 Source: ARCHITECTURE.md, "Auction"; codecs/messages/auction_messages.py.
 """
@@ -30,7 +30,7 @@ from .auction import AuctionVerdict, JudgedBid
 
 
 class RoundTimes(Struct, frozen=True):
-    """Which round, and when it was. Unix milliseconds."""
+    """Ids and times of a round, Unix milliseconds."""
 
     auction_id: int
     chain_id: int
@@ -39,7 +39,7 @@ class RoundTimes(Struct, frozen=True):
 
 
 class Rejections:
-    """What was refused in a round, to be found by the order that it is about."""
+    """Rejections of a round, indexed by the order that they are about."""
 
     def __init__(self, rejections: Iterable[Rejection]) -> None:
         self._of_order: dict[bytes, list[tuple[int, Rejection]]] = {}
@@ -55,7 +55,7 @@ class Rejections:
         return order_hash in self._of_order
 
     def about(self, asked: RoundOrder) -> list[Rejection]:
-        """Those that name an order, or may be about it, as they came."""
+        """Rejections that name an order, or may be about it, in order of arrival."""
         found = [one for one in self._of_all if asked.document.admits(one[1].agent)]
         found += self._of_order.get(asked.order_hash, ())
         return [rejection for _, rejection in sorted(found, key=lambda one: one[0])]
@@ -64,7 +64,7 @@ class Rejections:
 def round_rows(
     times: RoundTimes, verdicts: Iterable[AuctionVerdict], rejections: Rejections
 ) -> Iterator[AuctionRound]:
-    """The row of each order, made one by one."""
+    """Rows of a round's orders, made lazily."""
     for verdict in verdicts:
         yield AuctionRound(
             times.auction_id,
@@ -78,7 +78,9 @@ def round_rows(
 
 
 def _auctioned(verdict: AuctionVerdict, refused: Sequence[Rejection]) -> AuctionedOrder:
-    """What a round made of one order. No more is made than is kept: agents say how much there is."""
+    """The round's record of one order. Agents control the number of bids, so only the kept ones are
+    converted.
+    """
     asked = verdict.asked
     most = limits.VENUE_AUCTION_BIDS_MAX
     bids = [_judged(judged) for judged in verdict.bids[:most]]
@@ -100,7 +102,7 @@ def _auctioned(verdict: AuctionVerdict, refused: Sequence[Rejection]) -> Auction
 
 
 def round_of(row: AuctionRound) -> OrderRound:
-    """A kept round as its order saw it."""
+    """A stored round, as the reads of its order return it."""
     return OrderRound(
         row.auction_id,
         iso_ms(row.opened_ms),

@@ -1,26 +1,25 @@
-"""The auctions of one chain: which orders are due, the rounds, and what follows from them.
+"""The auctions of one chain: due orders, their rounds, and the settlements that result.
 
     an order is offered -> due at once, or after a pause that doubles with each round without a winner
-    a slice of a TWAP   -> by the clock of its chain (`slice_watch`), then as any order
-    what is due, after gather_s, as its agents have room -> a round: all at once -> closed -> simulated at one
-        block -> decided
+    a slice of a TWAP   -> due by the clock of its chain (`slice_watch`), then as any order
+    due orders, after gather_s, as their agents have room -> a round: all agents asked at once -> closed
+        -> bids simulated at one block -> winners decided
         -> one unit an order: the record, and for a winner ACTIVE with the effect `settle`
-        -> only then: agents are told, runners-up lined up, what has no winner is offered again
+        -> then: agents are notified, orders without a winner are offered again
 
-An order is in one round at a time, until that has a settlement for it or none; what a bid for a part leaves
-is due at once when that part was settled and read. Rounds may overlap, up to VENUE_ROUNDS_OPEN_MAX of them.
-What was bid is in this process alone until the round is closed. A crash reopens the auction: nothing of an
-open round is kept. However much an agent bids, it is worked off in slices of time.
+An order is in one round at a time, until the round has found a settlement for it or none; the rest that a bid
+for a part leaves is due at once when that part is settled and read. Rounds may overlap, up to
+VENUE_ROUNDS_OPEN_MAX of them. Bids of an open round are in this process alone: a crash reopens the auction.
+Bids are processed in slices of time, however many an agent makes.
 
-A round counts against an order once an agent has considered it. An order that nobody could be asked for waits
-for an agent (`agent_pace`, `due_orders`); where no agent answers, or the chain or the store is away, it is
-due again at once, and the agent pauses, or all rounds do.
+A round counts against an order once an agent has considered it. An order without an agent to ask waits for an
+agent (`agent_pace`, `due_orders`); if no agent answers, or the chain or the store is away, the order is due
+again at once, and the agent pauses, or all rounds do.
 
-A cancelled order drops out of its round, and so does the settlement that won it; the round goes on for the
-others. `auctionId` is the clock's milliseconds, or one more than the last of any chain: it rises over
-restarts too. Of successive rounds with the same reason and no bid for an order the first alone is kept, since
-orders wait for weeks. Pauses of orders are spread by their hashes, so that orders that fail together return
-apart.
+A cancelled order drops out of its round with the settlement that won it; the round goes on for the others.
+`auctionId` is the clock's milliseconds, or one more than the last of any chain: it rises over restarts too.
+Of successive rounds without a bid for an order, for the same reason, only the first is stored, since orders
+wait for weeks. Pauses of orders are spread by their hashes, so that orders that fail together return apart.
 
 Source: ARCHITECTURE.md, "Auction"; choices.md#delta-orders.
 """
@@ -82,31 +81,31 @@ _FAULTS = {
 
 
 _Silence = frozenset[tuple[str, Notice]]
-"""Why nobody bid for an order: agents that gave no answer, with why not; nothing where all had no bid."""
+"""Reason why an order got no bid: agents that failed to answer, with the failure; empty if all declined."""
 
 
 class AuctionIds:
-    """The ids of a venue's rounds, those of all its chains: none is given twice."""
+    """Ids of a venue's rounds on all its chains; each id is given once."""
 
     def __init__(self) -> None:
         self._last = 0
 
     def next(self, now_ms: int) -> int:
-        """The id of a round that opens now. They rise."""
+        """Id of a round that opens now; ids rise."""
         self._last = max(self._last + 1, now_ms)
         return self._last
 
 
 class AuctioneerStatistics(Struct, frozen=True):
-    """One chain's auctions.
+    """Counters and present sizes of one chain's auctions.
 
     Attributes:
-        waiting: orders that will be due, slices that wait for the chain's clock among them.
+        waiting: orders that are not due yet, slices that wait for the chain's clock among them.
         ready: orders that are due.
-        open_rounds: now.
-        rounds, won, void: rounds so far; orders that they found a settlement for; rounds that came to
-            nothing, mostly because the chain or the store was away.
-        agents: name -> what it was asked and told.
+        open_rounds: rounds open now.
+        rounds, won, void: rounds so far; orders for which they found a settlement; rounds without a result,
+            mostly because the chain or the store was away.
+        agents: name -> counters of its client.
     """
 
     waiting: int
@@ -119,7 +118,7 @@ class AuctioneerStatistics(Struct, frozen=True):
 
 
 class _End(Enum):
-    """What became of a settlement that won: kept, let go, or nobody can say."""
+    """Fate of a winning settlement: kept, let go, or unknown."""
 
     KEPT = "kept"
     LET_GO = "let go"
@@ -133,14 +132,15 @@ class Auctioneer:
         agents: of the chain.
         bell: rung by the agents too.
         scheduler: of the engine.
-        settling: gets the runners-up of each settlement.
+        settling: receives the runners-up of each settlement.
         claims: of settlements on accounts.
         ids: of the engine.
-        settings: how long things take.
+        settings: pauses and time limits.
         wall_ms: Unix milliseconds.
 
     Attributes:
-        unsettled: told of an open order that no round found a settlement for; unless set, it is offered anew.
+        unsettled: called with an open order for which a round found no settlement; by default offers it
+            again.
     """
 
     def __init__(
@@ -169,15 +169,15 @@ class Auctioneer:
         self._settings = settings
         self._wall_ms = wall_ms
         self._tries: dict[bytes, int] = {}
-        self._waiting: dict[bytes, int] = {}  # with the time of their last fill
+        self._waiting: dict[bytes, int] = {}  # order hash -> time of its last fill, Unix seconds
         self._ready = DueOrders(settings.round_s)
         self._in_round: set[bytes] = set()
         self._closed_ms: dict[bytes, int] = {}
-        self._silent: dict[bytes, _Silence] = {}  # why nobody bid in the last round of an order
+        self._silent: dict[bytes, _Silence] = {}  # order hash -> reason why its last round had no bid
         self._bell = bell
         self._open = self._rounds = self._won = self._void = 0
         self._void_in_row = 0
-        self._opens_at = -math.inf  # no round does before, in trio's time
+        self._opens_at = -math.inf  # earliest time of the next round, in trio's time
         self._slices = Slices()
         self._sliced = SliceWatch(at.place.chain, lambda: at.place.pulse.head_time_s, self._offer_again)
         self.unsettled: Callable[[LiveOrder], None] = self.offer
@@ -187,7 +187,7 @@ class Auctioneer:
         )
 
     def statistics(self) -> AuctioneerStatistics:
-        """Counters and present sizes."""
+        """Counters since the start, and present sizes."""
         return AuctioneerStatistics(
             len(self._waiting) + len(self._sliced),
             len(self._ready),
@@ -198,13 +198,13 @@ class Auctioneer:
             self._agents.statistics(),
         )
 
-    # --- What is due ------------------------------------------------------------------------------------
+    # --- Due orders -------------------------------------------------------------------------------------
 
     def offer(self, live: LiveOrder, *, is_due: bool = False) -> None:
-        """Auction an order when it is due, unless it waits for that already.
+        """Auction an order when it is due; no effect if the order waits or is in a round already.
 
         Args:
-            is_due: now, whatever `due_ms` says.
+            is_due: the order is due now, regardless of `due_ms`.
         """
         order_hash = live.order_hash
         if order_hash in self._ready or order_hash in self._in_round:
@@ -232,16 +232,16 @@ class Auctioneer:
             self.offer(live)
 
     def is_joinable(self, order_hash: bytes) -> bool:
-        """Whether who is offered now shares a round with an order that is offered now, or was already."""
+        """Whether an order offered now can share the next round with this order."""
         is_full = len(self._ready) >= self._agents.orders_max()
         return order_hash not in self._in_round and not (order_hash in self._ready and is_full)
 
     def begin_anew(self, order_hash: bytes) -> None:
-        """Rounds that found nothing for an order count no more: its market has moved away since."""
+        """Forget the rounds that found no settlement for an order: its market has moved away since."""
         self._tries.pop(order_hash, None)
 
     def withdraw(self, order_hash: bytes) -> None:
-        """Auction an order no more. The round that it is in goes on without it."""
+        """Stop auctioning an order. A round in progress goes on without the order."""
         self._tries.pop(order_hash, None)
         self._closed_ms.pop(order_hash, None)
         self._silent.pop(order_hash, None)
@@ -261,15 +261,17 @@ class Auctioneer:
         self._claims.leave(held)
 
     def reports(self) -> dict[str, AgentReport]:
-        """How the agents do, by name."""
+        """Conduct of the agents, by name."""
         return self._agents.reports()
 
     def last_round_ms(self, order_hash: bytes) -> int:
-        """When the last round with an order closed, Unix milliseconds; 0 where that is not known."""
+        """Closing time of the last round with an order, Unix milliseconds; 0 if unknown."""
         return self._closed_ms.get(order_hash, 0)
 
     def due_ms(self, live: LiveOrder) -> int:
-        """When its next round may open: at first at once, and a slice once it is due."""
+        """Earliest opening of an order's next round, Unix milliseconds: now, or after a pause that grows with
+        tries.
+        """
         tries = self._tries.get(live.order_hash, 0) + live.in_vain
         again_s = min(self._settings.again_s * 2.0 ** min(tries - 1, 30), self._settings.again_s_max)
         spread = 1 - live.order_hash[tries % len(live.order_hash)] / 1_024  # three quarters at least
@@ -291,7 +293,7 @@ class Auctioneer:
         self._bell.ring()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Open rounds for what is due, until cancelled."""
+        """Open rounds for due orders, until cancelled."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             self._agents.start(nursery)
@@ -305,10 +307,10 @@ class Auctioneer:
                 await trio.sleep(self._settings.gather_s)
 
     def _open_rounds(self) -> float:
-        """Open rounds for what is due, as there is room.
+        """Open rounds for due orders, as there is room.
 
         Returns:
-            When to look again, whatever happens, in trio's time.
+            Latest time to look again without a ring, in trio's time.
         """
         now = trio.current_time()
         if not len(self._ready) or self._open >= limits.VENUE_ROUNDS_OPEN_MAX:
@@ -329,7 +331,7 @@ class Auctioneer:
         return min(self._ready.next_at(standing, now), self._agents.wakes_at(now))
 
     def _still_open(self, order_hashes: Iterable[bytes]) -> dict[bytes, RoundOrder]:
-        """Those of some orders that still wait for a round."""
+        """Orders that still wait for a round, as the round asks for them."""
         asked: dict[bytes, RoundOrder] = {}
         for order_hash in order_hashes:
             live = self._orders.get(order_hash)
@@ -366,7 +368,7 @@ class Auctioneer:
             self._bell.ring()
 
     def _note_void(self, *, is_void: bool) -> None:
-        """After a round that came to nothing the next one waits for the chain, or the store."""
+        """Count a void round and delay the next rounds, as the chain or the store is probably away."""
         self._void += is_void
         self._void_in_row = self._void_in_row + 1 if is_void else 0
         if is_void:
@@ -374,10 +376,10 @@ class Auctioneer:
             self._opens_at = trio.current_time() + min(pause_s, AUCTION_VOID_S)
 
     def _over(self, order_hash: bytes, *, is_counted: bool) -> None:
-        """A round has found no settlement for an order.
+        """Offer an order again, or withdraw it, after a round without a settlement for it.
 
         Args:
-            is_counted: an agent has considered it.
+            is_counted: an agent has considered the order.
         """
         if not is_counted:
             self._in_round.discard(order_hash)
@@ -418,7 +420,7 @@ class Auctioneer:
     async def _candidates(
         self, this: Round, answers: Sequence[Answer], rejections: list[Rejection]
     ) -> list[Candidate]:
-        """The bids to simulate, by agent in the order of the answers; `rejections` grows by the others."""
+        """The bids to simulate, each agent's in order of simulation; appends the others to `rejections`."""
         candidates: list[Candidate] = []
         for answer in answers:
             bids, unread = await self._slices.work(sorted_out(read_answer(answer, this.orders)))
@@ -443,7 +445,9 @@ class Auctioneer:
         return await self._sliced.look()
 
     def _remember(self, auction_id: int, answers: Sequence[Answer], rejections: Sequence[Rejection]) -> None:
-        """How the agents that answered did. What a simulation refuses may be the user's cause: no fault."""
+        """Note the answering agents' conduct. A bid that reverts in simulation is no fault: the order may be
+        the cause.
+        """
         agents = {answer.agent for answer in answers}
         faults = {
             (rejection.agent, fault)
@@ -456,16 +460,17 @@ class Auctioneer:
         for agent in agents - faulty:
             self._agents.answered(agent)
 
-    # --- What follows from it ---------------------------------------------------------------------------
+    # --- Results ----------------------------------------------------------------------------------------
 
     async def _conclude(
         self, this: Round, closed_ms: int, decision: Decision, rejections: Sequence[Rejection]
     ) -> Decision:
-        """Write what was decided, each settlement in a unit with its orders and their records.
+        """Write the decision, each settlement in a unit with its orders and their records.
 
         Returns:
-            What stands of it: without the settlements that were let go, and without the orders of those of
-            which nobody can say whether they were kept.
+            The decision as written: without the settlements that were let go, and without the orders of
+                settlements
+            that may or may not have been stored.
         """
         times = RoundTimes(this.auction_id, self._place.chain_id, this.opened_ms, closed_ms)
         refused = Rejections(rejections)
@@ -479,7 +484,7 @@ class Auctioneer:
             end = await self._intend_settlement(this, winner, decision, {key: records[key] for key in hashes})
             if end is _End.KEPT:
                 self._won += len(hashes)
-                this.unsettled.difference_update(hashes)  # what is left of them may be in the next round
+                this.unsettled.difference_update(hashes)  # their rests may be in the next round
                 self._in_round.difference_update(hashes)
             else:
                 stands = (let_go if end is _End.LET_GO else left_out)(stands, winner)
@@ -497,7 +502,7 @@ class Auctioneer:
     async def _records(
         self, times: RoundTimes, verdicts: Iterable[AuctionVerdict], refused: Rejections
     ) -> dict[bytes, Change]:
-        """What is written of a round, by the hash of the order."""
+        """Records of orders of a round, by the hash of the order."""
 
         def made() -> Generator[None, None, dict[bytes, Change]]:
             records: dict[bytes, Change] = {}
@@ -509,7 +514,7 @@ class Auctioneer:
         return await self._slices.work(made())
 
     def _is_kept(self, verdict: AuctionVerdict, refused: Rejections) -> bool:
-        """Whether a round without a settlement is kept."""
+        """Whether the record of an order's round without a settlement is stored."""
         key = verdict.asked.order_hash
         if verdict.bids or key in refused:
             self._silent.pop(key, None)
@@ -522,7 +527,9 @@ class Auctioneer:
     async def _intend_settlement(
         self, this: Round, winner: Proven, decision: Decision, records: Mapping[bytes, Change]
     ) -> _End:
-        """Intend the settlement that won, unless an order of it is not open any more."""
+        """Intend the winning settlement, unless an account cannot bear it or an order of it is no longer
+        open.
+        """
         hashes = tuple(records)
         shared = ""
 
@@ -559,7 +566,7 @@ class Auctioneer:
 
 
 class _NotOpen(Exception):
-    """An order of a settlement was cancelled, or ended, or has another, since the round began."""
+    """An order of a settlement was cancelled, has ended, or has another settlement since the round began."""
 
 
 def _by_agent(

@@ -1,10 +1,10 @@
-"""Orders that are due, and the rounds that they go into, as their agents have room for them. Pure.
+"""Due orders, and their assignment to rounds as their agents have room. Pure.
 
-    an order has room        at all of its agents that are awake and answer
-    after patience_s         at one of them: who is slow is asked for less, and holds nobody up
-    all that are awake rest  at those that rest for lateness alone, in rounds of their own
+    an order enters a round  if all of its agents that are awake and answering have room
+    after patience_s         if any of them has room: a slow agent delays no order
+    if none of them is awake with its agents that rest for lateness alone, in a separate round
 
-New orders and those that were asked for before go in turn, so that neither is behind all of the other.
+New orders and orders of earlier rounds take turns, so that neither kind waits for all of the other.
 
 Source: ARCHITECTURE.md, "Auction".
 """
@@ -17,19 +17,19 @@ from msgspec import Struct
 from ....config.limits import AGENT_ORDERS_MAX
 
 AgentNames = tuple[str, ...]
-"""Of agents: those that may bid for an order, or are asked for it."""
+"""Names of the agents that may bid for an order, or are asked for it."""
 
 Assignment = dict[bytes, AgentNames]
-"""A round: order hash -> who is asked for it."""
+"""Assignment of a round: order hash -> agents asked for it."""
 
 
 class AgentRoom(Struct):
-    """An agent that may be asked now, or as soon as there is room.
+    """Availability of an agent that may be asked.
 
     Attributes:
-        room: orders that it may be asked about now.
-        is_slow: it rests for lateness: it is asked only where nobody else can be.
-        is_failing: it did not answer lately: nobody waits for room at it.
+        room: orders that the agent may be asked about now.
+        is_slow: the agent rests for lateness: it is asked only if no other agent can be.
+        is_failing: the agent's last question failed: orders do not wait for its room.
     """
 
     room: int
@@ -38,18 +38,18 @@ class AgentRoom(Struct):
 
 
 class _AgentQueue:
-    """Due orders of the same agents: order hash -> since when, seconds."""
+    """Due orders of the same agents: order hash -> due since, seconds."""
 
     def __init__(self, agents: AgentNames) -> None:
         self.agents = agents
-        self.by_turn: list[dict[bytes, float]] = [{}, {}]  # new ones; those asked for before
+        self.by_turn: list[dict[bytes, float]] = [{}, {}]  # new orders; orders of earlier rounds
         self.turn = 0
 
     def __len__(self) -> int:
         return sum(map(len, self.by_turn))
 
     def heads(self) -> list[tuple[int, bytes, float]]:
-        """The first order of each kind, the one whose turn it is first."""
+        """First order of each kind, the kind whose turn it is first: (kind, order hash, due since)."""
         return [
             (kind, *next(iter(self.by_turn[kind].items())))
             for kind in (self.turn, 1 - self.turn)
@@ -61,7 +61,7 @@ class DueOrders:
     """See the module. Times are seconds of a clock that never goes back.
 
     Args:
-        patience_s: an order waits so long for room at all of its agents.
+        patience_s: longest wait of an order for room at all of its agents.
     """
 
     def __init__(self, patience_s: float) -> None:
@@ -79,7 +79,7 @@ class DueOrders:
         return iter(self._line_of)
 
     def add(self, order_hash: bytes, agents: AgentNames, now: float, *, is_new: bool) -> None:
-        """An order is due; one that is already keeps its place."""
+        """Add a due order; an order already added keeps its place."""
         if order_hash in self._line_of:
             return
         line = self._lines.get(agents)
@@ -89,7 +89,7 @@ class DueOrders:
         self._line_of[order_hash] = line
 
     def remove(self, order_hash: bytes) -> bool:
-        """An order is not due any more; whether it was."""
+        """Remove an order; False if it was not due."""
         line = self._line_of.pop(order_hash, None)
         if line is None:
             return False
@@ -100,11 +100,11 @@ class DueOrders:
         return True
 
     def rounds(self, standing: Mapping[str, AgentRoom], now: float, orders_max: int) -> list[Assignment]:
-        """Take what there is room for; the rooms shrink by it.
+        """Take the orders for which there is room, and reduce the rooms in `standing`.
 
         Args:
-            standing: of the agents that may be asked, by name.
-            orders_max: of all rounds together.
+            standing: rooms of the agents that may be asked, by name.
+            orders_max: limit of orders in all rounds together.
 
         Returns:
             At most two rounds: of agents that are awake, and of slow ones.
@@ -130,7 +130,7 @@ class DueOrders:
         return [one for one in asked.values() if one]
 
     def next_at(self, standing: Mapping[str, AgentRoom], now: float) -> float:
-        """When an order has waited long enough for those that have no room; inf where none waits for that."""
+        """Earliest end of an order's patience while any of its agents has room; inf if there is none."""
         return min(
             (
                 since + self._patience_s
@@ -145,7 +145,7 @@ class DueOrders:
     def _next(
         self, line: _AgentQueue, names: list[str], standing: Mapping[str, AgentRoom], now: float
     ) -> Assignment | None:
-        """Take the next order of a line that there is room for."""
+        """Take the next order of a queue for which there is room; None if there is none."""
         with_room = tuple([name for name in names if standing[name].room > 0])
         if not with_room:
             return None

@@ -1,4 +1,4 @@
-"""From the orders of a round to what agents answer: all are asked at once, and heard until it closes.
+"""Questions and answers of a round: all agents are asked at once, and answer until the round closes.
 
 Source: codecs/messages/agent_messages.py; ARCHITECTURE.md, "Auction".
 Choice: A round ends early once every agent has answered.
@@ -27,13 +27,13 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class Round(Struct, frozen=True):
-    """A round while it is open.
+    """An open round.
 
     Attributes:
-        agents: order hash -> who is asked for it.
-        questions: that have no answer yet, by agent.
-        unsettled: hashes of the orders for which it has no settlement.
-        considered: of the orders that an agent has answered about, with bids or without.
+        agents: order hash -> agents asked for it.
+        questions: unanswered questions by agent.
+        unsettled: hashes of orders without a settlement from this round.
+        considered: hashes of orders that an agent has answered about, with or without bids.
     """
 
     auction_id: int
@@ -46,10 +46,10 @@ class Round(Struct, frozen=True):
 
 
 class RoundAsking:
-    """The rounds of one chain.
+    """Asks the agents of one chain.
 
     Args:
-        round_s: of each.
+        round_s: length of a round.
         slices: in which questions are made.
         wall_ms: Unix milliseconds.
     """
@@ -70,13 +70,13 @@ class RoundAsking:
         self._wall_ms = wall_ms
 
     async def answers(self, this: Round) -> tuple[list[Answer], list[Rejection]]:
-        """Ask the agents of a round, and note what they have considered.
+        """Ask the agents of a round, and note the orders that they have considered.
 
         Returns:
-            Their answers as they came, and a rejection of each that gave none.
+            Answers in order of arrival, and a rejection of each agent that failed to answer.
 
         Raises:
-            ServiceUnavailable: what gas costs is not known.
+            ServiceUnavailable: the price of gas is unknown.
         """
         answers: list[Answer] = []
         rejections: list[Rejection] = []
@@ -118,8 +118,8 @@ class RoundAsking:
         return answers, rejections
 
     async def _questions(self, this: Round) -> dict[str, tuple[bytes, Sequence[bytes]]]:
-        """What each agent is asked, and the hashes of its orders; agents that are shown the same orders share
-        their bytes.
+        """Each agent's request and the hashes of its orders; agents that see the same orders share the
+        encoding.
         """
         as_shown = await self._slices.work(_all_shown(this.orders.values()))
         bodies: dict[Sequence[bytes], bytes] = {}

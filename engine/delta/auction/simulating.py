@@ -1,9 +1,9 @@
-"""The simulation of a round's bids by the chain, each agent's apart.
+"""Simulation of a round's bids on the chain, each agent's bids apart.
 
-    candidates, by agent -> calls at one block, some at a time, within AGENT_SIMULATION_S
+    candidates, by agent -> calls at one block, a batch at a time, within AGENT_SIMULATION_S
         -> Proven, or a Rejection
 
-An agent that bids what takes for ever is alone in that, and whatever it has bid takes no longer.
+Slow simulations of an agent's bids delay no other agent's, and end at the time limit.
 
 Source: ARCHITECTURE.md, "Auction".
 """
@@ -28,10 +28,10 @@ from .auction import GasCost
 
 
 class AuctionAt(Struct, frozen=True):
-    """Where it is settled.
+    """Chain, account and gas limit of a round's settlements.
 
     Attributes:
-        relayer: whose account settles, 20 bytes.
+        relayer: account that settles, 20 bytes.
         gas_max: units of one settlement.
     """
 
@@ -46,15 +46,15 @@ async def simulated(
     upcoming: Callable[[], Awaitable[Upcoming]],
     slices: Slices,
 ) -> Simulated:
-    """The values of bids, all at one block and time.
+    """Simulate bids, all at one block and time.
 
     Args:
-        candidates: those of an agent in the order in which they are to be simulated.
-        upcoming: asks the chain for them.
-        slices: in which what the chain answers is read.
+        candidates: each agent's in the order in which they are to be simulated.
+        upcoming: reads the latest block and the next block's time.
+        slices: in which the chain's answers are read.
 
     Raises:
-        ChainError: nobody can say.
+        ChainError: the latest block is unknown.
     """
     found = Simulated([], [], set())
     if not candidates:
@@ -94,7 +94,9 @@ async def simulated(
 
 
 def gas_cost(asked: RoundOrder, place: ServedChain) -> GasCost | None:
-    """What gas costs in the token that an order pays in; None where that has no price."""
+    """Conversion of a gas cost to the token that the order's gas is valued in; None if that token has no
+    price.
+    """
     terms = asked.terms
     token = place.tokens.by_address.get(terms.dest_token if terms.side is Side.SELL else terms.src_token)
     if token is None:

@@ -1,14 +1,14 @@
-"""Slices of TWAPs that wait for their time by the clock of the chain: the time that its next block has.
+"""TWAP slices that wait for their time by the chain's clock: the time of its next block.
 
-    a slice waits -> the chain is looked at: at once, when the first slice should be due, when a block is as
-                     late, and every SLICE_LOOK_S all the same -> due -> released
+    a slice waits -> the chain's time is read: at once, when the first slice should be due, when a block
+                     reaches that time, and every SLICE_LOOK_S -> due -> released
 
-The clock of a chain is not the venue's. A chain may be ahead or behind; the latest block of one that mines on
-demand is as old as its last transaction. No agent is asked about a slice that the contract would refuse.
+A chain's clock may be ahead of the venue's or behind it; the latest block of a chain that mines on demand is
+as old as its last transaction. No agent is asked about a slice that the contract would refuse.
 
-A slice is due by the next block's time where the node tells it, else by the latest block's: its bids are
-simulated at the same time. A chain is checked once in SLICE_LOOK_S_MIN at most, for any number of waiting
-slices and new blocks. A clock advanced without a block is noticed within SLICE_LOOK_S.
+A slice is due by the next block's time if the node reports it, else by the latest block's; its bids are
+simulated at that time. A chain is read at most once in SLICE_LOOK_S_MIN, for any number of waiting slices and
+new blocks. A clock advanced without a block is noticed within SLICE_LOOK_S.
 
 Source: contracts/TwapSettler.sol, `nextSlice`; choices.md#delta-orders.
 """
@@ -26,7 +26,7 @@ from ...chain.port import Chain, Upcoming
 
 
 class WaitingSlices:
-    """Slices by the time at which they are due. Pure; times are Unix seconds of the chain."""
+    """Slices ordered by due time. Pure; times are Unix seconds of the chain."""
 
     def __init__(self) -> None:
         self._due: dict[bytes, int] = {}
@@ -39,24 +39,24 @@ class WaitingSlices:
         return iter(self._due)
 
     def add(self, order_hash: bytes, due_s: int) -> None:
-        """Wait for a time, in place of the one before."""
+        """Set the due time of an order's slice, replacing an earlier one."""
         if self._due.get(order_hash) != due_s:
             self._due[order_hash] = due_s
             heappush(self._heap, (due_s, order_hash))
 
     def remove(self, order_hash: bytes) -> None:
-        """Wait no more."""
+        """Remove an order's slice."""
         self._due.pop(order_hash, None)
 
     def first_s(self) -> int | None:
-        """When the first slice is due; None where none waits."""
+        """Due time of the first slice, or None."""
         heap = self._heap
         while heap and self._due.get(heap[0][1]) != heap[0][0]:
             heappop(heap)
         return heap[0][0] if heap else None
 
     def take(self, now_s: int) -> bytes | None:
-        """The order of the first slice that is due, which waits no more."""
+        """Remove the first slice that is due, and return its order's hash; None if no slice is due."""
         first_s = self.first_s()
         if first_s is None or first_s > now_s:
             return None
@@ -94,16 +94,16 @@ class SliceWatch:
         return iter(self._waiting)
 
     def wait(self, order_hash: bytes, due_s: int) -> None:
-        """Release an order once its slice is due, unless it is forgotten before."""
+        """Release an order once its slice is due, unless `forget` comes first."""
         self._waiting.add(order_hash, due_s)
         self._added.set()
 
     def forget(self, order_hash: bytes) -> None:
-        """Wait for an order no more."""
+        """Stop waiting for an order's slice."""
         self._waiting.remove(order_hash)
 
     async def look(self) -> Upcoming:
-        """Ask the chain for its latest block and next time, and note the time.
+        """Read the chain's latest block and next time, and note the time.
 
         Raises:
             ChainError: no node answers.
@@ -126,7 +126,7 @@ class SliceWatch:
                 await self._release()
 
     def _looks_at(self, first_s: int) -> float:
-        """When to look next, in trio's time."""
+        """Time of the next look, in trio's time."""
         likely_s = 0 if self._head_time_s() >= first_s else first_s - self.time_s
         return self._looked_at + min(max(likely_s, SLICE_LOOK_S_MIN), SLICE_LOOK_S)
 
