@@ -356,7 +356,7 @@ class Auctioneer:
             is_void = False
         except (ChainError, RequestError, StoreError) as error:
             _log.warning("a round came to nothing", chain_id=self._place.chain_id, detail=str(error))
-        except Exception as error:  # noqa: BLE001  one round's bug is not the others' end
+        except Exception as error:  # noqa: BLE001  a bug in one round ends no other
             _log.error("a round failed", chain_id=self._place.chain_id, detail=repr(error), exc_info=True)
         finally:
             self._open -= 1

@@ -1,8 +1,8 @@
-"""What became of the settlements of closed rounds, as the store knows them.
+"""Outcomes of the settlements of closed rounds, from the store.
 
     an order of a round --> its effects `settle` of that round --> the relayer's intents --> the logs
 
-Nothing is stored for it: a settlement's promise is in its effect, its result in its log.
+The outcomes need no rows of their own: a settlement's promise is in its effect, its result in its log.
 
 Source: ARCHITECTURE.md, "Auction".
 """
@@ -28,13 +28,13 @@ _UNDER_WAY, _NOT_SENT = "settling", "notSent"
 async def with_settlements(
     store: Store, asked: Sequence[tuple[int, AuctionedOrder]]
 ) -> tuple[AuctionedOrder, ...]:
-    """Orders of closed rounds, with what became of their settlements.
+    """Add the outcomes of their settlements to orders of closed rounds.
 
     Args:
         asked: (auction id, order), at most IDS_MAX.
 
     Raises:
-        StoreUnavailable: nobody can say.
+        StoreUnavailable: the outcomes cannot be read now.
     """
     hashes = sorted({parse_hex(order.order_hash, "orderHash") for _, order in asked})
     effect_rows, fill_rows = await store.read(
@@ -93,7 +93,7 @@ def _told(
     state = _NOT_SENT if is_over else _UNDER_WAY
     if intent is not None:
         state = _STATES.get(intent.state, state)
-        if intent.state is IntentState.FAILED and mined is not None:  # it was reverted long ago
+        if intent.state is IntentState.FAILED and mined is not None:  # a revert that has been final for long
             state = _STATES[IntentState.REVERTED]
     return AuctionSettlement(
         agent=settlement.agent,

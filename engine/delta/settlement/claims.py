@@ -1,9 +1,9 @@
-"""What settlements under way take of each account, so that no more of them are begun than it can bear. Pure.
+"""Claims of settlements under way on accounts, so that no more settlements begin than an account bears. Pure.
 
-    a settlement has won -> claim -> its orders' next parts, for as long as it is under way
-                             '-> refused: with the claims of others on the account it is more than is there
+    a settlement has won -> claim -> its orders' next parts are claimed while it is under way
+                             '-> refused: the claims on the account exceed its funds
 
-What is there was read before, and may be out of date: so an account without claims is never refused.
+An account's funds were read before and may be out of date: the only claim on an account is never refused.
 
 Choice: Settlements under way at once never need more of a balance or allowance than there is; further orders
     are auctioned again.
@@ -19,14 +19,14 @@ from ..orders.life import ENDED
 from ..orders.live_orders import LiveOrder
 
 _TokenOwner = tuple[bytes, bytes]
-"""(token, owner); of the native token what the owner has deposited."""
+"""(token, owner); for the native token, the owner's deposit."""
 
 
 class _Claim(Struct):
-    """What one settlement takes of an account, raw units; `allowed` of what was approved.
+    """Claim of a settlement on an account, raw units; `allowed` counts against the allowance.
 
     Attributes:
-        is_under_way: it is known to be: else it is about to be intended.
+        is_under_way: the settlement is known to be under way; otherwise it is about to be intended.
     """
 
     account: _TokenOwner
@@ -36,10 +36,10 @@ class _Claim(Struct):
 
 
 class Claims:
-    """One chain's, by order.
+    """Claims of one chain, by order.
 
     Args:
-        found: what was read last of (token, owner); None where that is nothing.
+        found: returns the funds of (token, owner) as read last; None if unknown.
     """
 
     def __init__(self, found: Callable[[bytes, bytes], Holding | None]) -> None:
@@ -48,7 +48,7 @@ class Claims:
         self._of_account: dict[_TokenOwner, set[bytes]] = {}
 
     def tend(self, live: LiveOrder) -> None:
-        """Claim what a settlement under way takes, until it has ended or was read."""
+        """Claim the part that a settlement under way takes, or drop the claim of an ended settlement."""
         known = self._of_order.get(live.order_hash)
         if live.settling is not None and live.row.status not in ENDED:
             self._add(live)
@@ -60,7 +60,7 @@ class Claims:
         """Claim the next parts of orders that are about to be settled, all or none.
 
         Returns:
-            Whether the accounts bear them, as far as that is known.
+            Whether the accounts bear the claims, by their funds as read last.
         """
         added = [live.order_hash for live in orders if self._add(live)]
         if all(self._is_borne(key) for key in added):
@@ -69,19 +69,19 @@ class Claims:
         return False
 
     def release(self, hashes: Iterable[bytes]) -> None:
-        """Give up what was claimed for settlements that are not under way."""
+        """Drop the claims of settlements that are not under way."""
         for key in hashes:
             known = self._of_order.get(key)
             if known is not None and not known.is_under_way:
                 self._drop(key)
 
     def leave(self, held: Container[int]) -> None:
-        """Forget the orders of shards that this engine does not hold any more."""
+        """Forget the orders of shards that this engine no longer holds."""
         for key in [key for key in self._of_order if key[0] not in held]:
             self._drop(key)
 
     def _add(self, live: LiveOrder) -> bool:
-        """Claim the next part of an order. Whether that is new."""
+        """Claim the next part of an order; False if already claimed."""
         account = live.terms.src_token, live.terms.owner
         if live.order_hash in self._of_order:
             return False
@@ -97,7 +97,7 @@ class Claims:
             known.is_under_way = True
 
     def _is_borne(self, order_hash: bytes) -> bool:
-        """Whether an account has what is claimed of it, this order's part too."""
+        """Whether an account's funds cover all claims on it, this order's included."""
         account = self._of_order[order_hash].account
         claims = [self._of_order[key] for key in self._of_account[account]]
         if len(claims) == 1:

@@ -2,9 +2,9 @@
 
     ORDER_DONE      the order is filled or cancelled already: no bid can settle it
     TOO_EARLY       the block is before the time of the slice: no bid of that moment can settle it
-    FUNDS           an owner's tokens were not there
-    NOT_THE_AGENTS  no agent can help it
-    DOUBTFUL        an owner's contract may be the cause: it judges signatures and takes native tokens
+    FUNDS           an owner's tokens were missing
+    NOT_THE_AGENTS  the cause is out of the agents' control
+    DOUBTFUL        an owner's contract may be the cause, as it judges signatures and receives native tokens
     AGENTS          the calls of the bid failed
 
 Source: ARCHITECTURE.md, "Settlement"; contracts/Delta.sol, `settle`.
@@ -19,7 +19,7 @@ from ..bids.agent_rest import AgentFault
 
 
 class SettlementFailure(StrEnum):
-    """Why a settlement came to nothing; see the module."""
+    """Kind of a failed settlement; see the module."""
 
     ORDER_DONE = "orderDone"
     TOO_EARLY = "tooEarly"
@@ -44,7 +44,7 @@ BY_ERROR: Mapping[bytes, SettlementFailure] = {
     selector("CapExceeded(address,uint256,uint256)"): _F.NOT_THE_AGENTS,
     selector("NativeTransferFailed(address)"): _F.DOUBTFUL,
 }
-"""By the selector of the Delta contract's error; the contract wraps errors of an agent's calls in another."""
+"""Kinds by the selector of the Delta contract's error; the contract wraps errors of an agent's calls."""
 
 BY_CAUSE: Mapping[IntentCause, SettlementFailure] = {
     _C.DEADLINE: _F.NOT_THE_AGENTS,
@@ -56,11 +56,11 @@ BY_CAUSE: Mapping[IntentCause, SettlementFailure] = {
     _C.REVERTED: _F.AGENTS,
     _C.UNKNOWN: _F.AGENTS,
 }
-"""Where the contract's error is not known."""
+"""Kinds by the relayer's cause, if the contract's error is unknown."""
 
 
 def failure_of(cause: IntentCause | None, error4: bytes | None) -> SettlementFailure:
-    """The kind of a failure, from an intent that was not mined.
+    """The kind of a failure, from the outcome of its intent.
 
     Args:
         error4: selector of the contract's error; None without one.
@@ -72,10 +72,10 @@ def failure_of(cause: IntentCause | None, error4: bytes | None) -> SettlementFai
 
 
 def fault_in(failure: SettlementFailure, *, runs_owners_code: bool) -> AgentFault | None:
-    """The fault of the agent that bid, or None.
+    """The bidding agent's fault in a failure, or None.
 
     Args:
-        runs_owners_code: the settlement calls a contract of an owner's.
+        runs_owners_code: the settlement calls a contract of an owner.
     """
     if failure is _F.AGENTS or (failure is _F.DOUBTFUL and not runs_owners_code):
         return AgentFault.REVERTED

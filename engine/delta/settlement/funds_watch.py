@@ -1,17 +1,16 @@
-"""Follows the funds of live orders on one chain: SUSPENDED while they are not there, and back.
+"""Watch over the funds of one chain's live orders: SUSPENDED while funds lack, and back.
 
-    order taken in -> its account is followed: (token, owner); of the native token, the owner's deposit
-    logs about it, a fill, a settlement that came to nothing, a slow round of all -> to be read
-        -> balance and allowance of some accounts, at one block -> held against what their orders need
-        -> orders that should change -> what is settled of them, at the same block -> the step
+    order taken in -> its account is followed: (token, owner); for the native token, the owner's deposit
+    logs about the account, a fill, a failed settlement, a slow round of all accounts -> to be read
+        -> balance and allowance of some accounts, at one block -> compared with their orders' needs
+        -> orders that should change -> their fills, at the same block -> the step
 
-Which accounts are read, and when, is `accounts_watch`. What is known here of an order's fills may be older
-than the block that an account was read at; so whatever would change an order is settled by what the chain
-says of its fills then.
+`accounts_watch` schedules the reads. The fills known here may be older than the block at which an account was
+read; a change of an order is therefore decided by the order's fills at that block.
 
-An account that could not be read changes nothing: no order is suspended for a node that is away. A token
-whose contract answers nonsense has nothing. An order whose settlement is under way keeps its status, and is
-looked at again when that has ended.
+An account that could not be read changes nothing: no order is suspended because a node is away. A token whose
+contract answers unreadably counts as a balance of nothing. An order with a settlement under way keeps its
+status, and is checked again when the settlement has ended.
 
 An order that awaits its owner's signature on chain is not suspended. A token that reveals no balance counts
 as sufficient until a settlement fails.
@@ -58,18 +57,18 @@ _MUTE = "the Delta contract does not answer"
 _log = structlog.get_logger("cambist.venue")
 
 DeltaAccount = tuple[bytes, bytes]
-"""(token, owner); of the native token what the owner has deposited."""
+"""(token, owner); for the native token, the owner's deposit."""
 
 AreLacking = Callable[[LiveOrder, int], Awaitable[bool]]
-"""(order, height) -> whether its funds lack, by a block that is not below that height."""
+"""(order, height) -> whether the order's funds lack, by a block not below that height."""
 
 
 class _FollowedDelta(Followed[DeltaAccount]):
-    """One order, as it was when its account was last marked.
+    """An order as it was when its account was last marked.
 
     Attributes:
-        filled: what `needs` are of.
-        may_change: its status follows its funds now.
+        filled: the fill that `needs` is for.
+        may_change: the order's status follows its funds now.
     """
 
     filled: int
@@ -78,7 +77,7 @@ class _FollowedDelta(Followed[DeltaAccount]):
 
 
 class _FundsAtBlock(Struct, frozen=True):
-    """What accounts had at one block."""
+    """Funds of accounts at one block."""
 
     block_hash: bytes
     found: dict[DeltaAccount, Holding | None]
@@ -90,11 +89,11 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
     Args:
         watch: of the chain's indexer.
         delta: the contract, 20 bytes.
-        read_to: the block that the chain is read to; None until that is its head.
+        read_to: the block up to which the chain is read; None until the head is reached.
         wall_ms: Unix milliseconds.
 
     Attributes:
-        claims: what settlements under way take of the accounts.
+        claims: of settlements under way on the accounts.
     """
 
     def __init__(
@@ -111,13 +110,13 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         self._orders = orders
         self._delta = delta
         self._wall_ms = wall_ms
-        self._found: dict[DeltaAccount, Holding | None] = {}  # when they were read last
+        self._found: dict[DeltaAccount, Holding | None] = {}  # as read last
         self.claims = Claims(lambda token, owner: self._found.get((token, owner)))
 
-    # --- What is followed -------------------------------------------------------------------------------
+    # --- Followed accounts ------------------------------------------------------------------------------
 
     def tend(self, live: LiveOrder) -> None:
-        """Follow what an order needs, as long as its funds matter. To be told of every change."""
+        """Follow an order's needs as long as its funds matter. Called at every change of the order."""
         self.claims.tend(live)
         row = live.row
         if row.is_final or row.status not in CANCELLABLE:
@@ -156,7 +155,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
     # --- Reading ----------------------------------------------------------------------------------------
 
     async def _look(self, accounts: Sequence[DeltaAccount], top: Mark) -> None:
-        """Read accounts, and hold them against their orders."""
+        """Read accounts, and compare them with their orders' needs."""
         read = await self._read(accounts, top.number)
         self._reads += len(accounts)
         doubtful: list[LiveOrder] = []
@@ -176,9 +175,9 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             await self._settle_doubts(doubtful[at : at + VENUE_FUNDS_ORDERS_MAX], read)
 
     def _should_change(self, order_hash: bytes, read: _FundsAtBlock) -> bool:
-        """Note what an order lacks by what is known of its fills. Whether its status is another's then."""
+        """Note the funds that an order lacks by its known fills; return whether its status should change."""
         live, known = self._orders.get(order_hash), self._followed.get(order_hash)
-        if live is None:  # another engine runs it now
+        if live is None:  # another engine runs the order now
             self._forget(order_hash)
         if live is None or known is None:
             return False
@@ -186,7 +185,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         return _is_due(live)
 
     async def _settle_doubts(self, doubtful: Sequence[LiveOrder], read: _FundsAtBlock) -> None:
-        """Change the orders that lack something, or nothing any more, by their fills at the same block."""
+        """Change the orders whose funds lack or are back, by their fills at the block of the funds."""
         fills = await self._fills(doubtful, read.block_hash)
         problems: list[StoreUnavailable] = []
         async with trio.open_nursery() as nursery:
@@ -213,7 +212,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             problems.append(error)
         except OrderNotFound:
             return
-        except Exception as error:  # noqa: BLE001  one order's bug is not the others' end
+        except Exception as error:  # noqa: BLE001  a bug in one order stops no other
             _log.error("an order is stuck", order=to_hex(order_hash), detail=repr(error), exc_info=True)
         else:
             if row.version > before and (row.status is OrderStatus.SUSPENDED) == is_lacking:
@@ -221,11 +220,11 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
                 self._restored += not is_lacking
 
     async def are_lacking(self, live: LiveOrder, height: int) -> bool:
-        """Whether what an order needs is not there. See AreLacking. Not where that account alone cannot be
-        read: nothing is waited for without end.
+        """Whether an order's funds lack; see AreLacking. False if only this account cannot be read, so that
+        no settlement waits without end.
 
         Raises:
-            ChainError: nobody can say, whatever the account.
+            ChainError: the chain cannot be read, whatever the account.
         """
         account = _account_of(live)
         try:
@@ -239,7 +238,11 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         return bool(live.lacks)
 
     async def _read(self, accounts: Sequence[DeltaAccount], height: int) -> _FundsAtBlock:
-        """What accounts have, all at the latest block, which is at least that high."""
+        """Funds of accounts, all at the latest block.
+
+        Raises:
+            NodeContradiction: the latest block is below `height`.
+        """
         tokens = [account for account in accounts if account[0] != NATIVE_TOKEN]
         natives = [account for account in accounts if account[0] == NATIVE_TOKEN]
         told = await holdings(
@@ -258,13 +261,15 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         return _FundsAtBlock(told.block_hash, found)
 
     async def _fills(self, orders: Sequence[LiveOrder], block_hash: bytes) -> list[int]:
-        """What the contract has settled of orders: of the fixed side, or slices; all where no more can be."""
+        """Settled amounts of orders, of the fixed side, or slices, by the contract; the whole if no more can
+        be settled.
+        """
         questions = [order_state(live.terms.owner, live.terms.nonce, live.order_hash) for live in orders]
         answers = await self._answers(questions, block_hash)
         return [_filled(live, answer) for live, answer in zip(orders, answers, strict=True)]
 
     async def _answers(self, questions: Sequence[bytes], block_hash: bytes) -> list[bytes]:
-        """What the Delta contract answers to each, a word at least."""
+        """The Delta contract's answers, each at least a word long."""
         calls = [EthCall(self._delta, question) for question in questions]
         answers = await self._chain.call_many(calls, block_hash) if calls else []
         told = [answer for answer in answers if isinstance(answer, bytes) and len(answer) >= WORD_BYTES]
@@ -288,7 +293,7 @@ def _filled(live: LiveOrder, answer: bytes) -> int:
 
 
 def _is_due(live: LiveOrder) -> bool:
-    """Whether the status of an order is not that of its funds."""
+    """Whether an order's status disagrees with its funds."""
     if live.settling is not None:
         return False
     status = live.row.status

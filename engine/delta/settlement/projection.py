@@ -1,11 +1,12 @@
-"""What the chain's logs make of Delta orders, written in the unit of the step that read them.
+"""Changes of Delta orders by the chain's logs, written in the unit of the step that read the logs.
 
-    Advance -> orders that it is about -> their rows, fills, nonces, pre-signatures, effects as of the step
+    Advance -> orders concerned -> their rows, fills, nonces, pre-signatures, effects as of the step
             -> `life.told_by_chain` -> changes
 
-It is about an order when a row of that came or went, when its nonce was used or is free again, or when it has
-ended and may have become final. Which these are is asked of the orders in memory; what they are is read from
-the store, since the step stands only if that is still so when it is written.
+A step concerns an order if it adds or undoes a row of the order, if the order's nonce was used or is free
+again, or if the order has ended and may have become final. The orders in memory tell which orders these are;
+their state is read from the store, since the step is valid only if that state is unchanged when it is
+written.
 
 Source: ARCHITECTURE.md, "Indexer", "Transitions"; choices.md#delta-orders.
 """
@@ -33,16 +34,16 @@ from ..orders.life import DeltaFacts, told_by_chain
 from ..orders.live_orders import LiveOrders
 
 _SLICE = 64
-"""Orders that are read and decided at once: others have their turn while the store answers."""
+"""Orders that are read and decided at once: other tasks run while the store answers."""
 
 
 class DeltaProjection:
-    """One chain's. See `engine.chain.indexer.Projection`.
+    """Projection of one chain's logs. See `engine.chain.indexer.Projection`.
 
     Args:
-        orders: that may still change.
-        confirmations: blocks, its own included, after which nothing is undone.
-        failures_max: settlements that may fail before an order does.
+        orders: orders that may still change.
+        confirmations: blocks, the log's own included, after which a log is final.
+        failures_max: failed settlements that make an order FAILED.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class DeltaProjection:
         if not hashes:
             return ()
         changes: list[Change] = []
-        ordered = sorted(hashes)  # logs of one step may be about any number of orders, ours or not
+        ordered = sorted(hashes)  # logs of one step may concern any number of orders, also of other venues
         for at in range(0, len(ordered), _SLICE):
             changes += self._decided(await self._read(ordered[at : at + _SLICE], advance), settled_below)
         return changes
@@ -100,13 +101,13 @@ class DeltaProjection:
         for live in self._orders.ended(advance.chain_id):
             if live.ended_at is None:
                 live.ended_at = advance.top.number
-            if live.ended_at <= settled_below and ripe < VENUE_LOAD_ORDERS:  # the others with the next block
+            if live.ended_at <= settled_below and ripe < VENUE_LOAD_ORDERS:  # the rest with the next block
                 ripe += 1
                 hashes.add(live.order_hash)
         return hashes
 
     async def _read(self, hashes: Sequence[bytes], advance: Advance) -> list["_Found"]:
-        """What the store has of some orders, with the step's own rows and without those that it undoes."""
+        """Stored state of orders, with the step's own rows and without the rows that it undoes."""
         (rows,) = await self._store.read(among(DELTA_ORDER, "order_hash", hashes))
         orders = [order for values in rows if (order := DELTA.found(values)).chain_id == advance.chain_id]
         fills, signed, effects, *used = await self._store.read(
@@ -121,7 +122,7 @@ class DeltaProjection:
             *(row_of(NONCE_USED, values) for some in used for values in some),
         ]
         undone = {row for _, row in advance.undone}
-        of_key: dict[object, dict[Any, None]] = {}  # what a row is about -> rows, each once
+        of_key: dict[object, dict[Any, None]] = {}  # subject of a row -> rows, each once
         for row in (*(row for row in kept if row not in undone), *(row for _, row in advance.rows)):
             of_key.setdefault(_about(row), {})[row] = None
         of_order: dict[bytes, list[Effect]] = {}
@@ -139,7 +140,7 @@ class DeltaProjection:
 
 
 class _Found(Struct, frozen=True):
-    """What is known of one order."""
+    """State of one order."""
 
     row: DeltaOrderRow
     fills: tuple[DeltaFill, ...]
@@ -149,7 +150,7 @@ class _Found(Struct, frozen=True):
 
 
 def _about(row: Any) -> object:
-    """What a row of the chain's logs is about: an order's hash, or an owner's nonce."""
+    """Subject of a row of the chain's logs: an order's hash, or an owner's nonce."""
     return _nonce(row) if isinstance(row, UsedNonce) else getattr(row, "order_hash", None)
 
 
@@ -158,7 +159,7 @@ def _nonce(row: UsedNonce | DeltaOrderRow) -> tuple[int, bytes, bytes]:
 
 
 def _found(order: DeltaOrderRow, kept: Sequence[Any], effects: Sequence[Effect]) -> _Found:
-    """What the rows about an order and its nonce say of it."""
+    """State of an order from the rows about it and its nonce."""
     fills: dict[tuple[bytes, bytes, int], DeltaFill] = {}
     nonce_used: UsedNonce | None = None
     signed: PreSignature | None = None

@@ -1,17 +1,17 @@
-"""Settlements under way: from the effect that an auction left to what the chain made of it.
+"""Settlements under way: from the effect that an auction intended to its outcome on the chain.
 
     effect `settle`, INTENDED -> relayer: kept, signed, mined once -> mined: the indexer completes the order,
-                                                                      or there is more of it to settle
-                                                                   -> not: `life.failed`, the runner-up next;
+                                                                      or a part of it is left to settle
+                                                                   -> failed: `life.failed`, runner-up next;
                                                                       `life.starved` without the owner's funds
-                              -> funds are not there: nothing is sent
+                              -> funds lack: no transaction is sent
 
-A task for each order whose settlement has not ended. Nothing is remembered but the runners-up of the last
-round: after a crash the effect is taken up again, the relayer knows it by its key, and what it made of it
-decides. Orders that are crossed with each other share one transaction, by the key of the first.
+Each order whose settlement has not ended has a task. Only the runners-up of the last round are in memory
+alone: after a crash the effect is taken up again, and the relayer's intent with the same key decides. Crossed
+orders share one transaction, by the key of the first.
 
-Funds are read once more before a settlement goes to the relayer; without the funds of all its orders it is
-not sent.
+Funds are read once more before a settlement goes to the relayer; the settlement is sent only if the funds of
+all its orders are there.
 
 Source: ARCHITECTURE.md, "Settlement", "Transitions".
 Choice: A settlement unmined `settlement_s` after its round is given up: firm quotes have expired.
@@ -58,35 +58,35 @@ from .funds_watch import AreLacking
 
 _log = structlog.get_logger("cambist.venue")
 
-_SLACK_GAS = 50_000  # beside a third: of what a call is given, a 64th stays behind
+_SLACK_GAS = 50_000  # beside a third: a call passes on all but a 64th of its gas
 _MINED = (IntentState.MINED, IntentState.FINAL)
 FUNDS_GONE = "the owner's funds are not there"
-"""How the reason begins that agents are told of a settlement which had nothing to take."""
+"""Beginning of the reason that agents receive for a settlement without the owner's funds."""
 OTHERS_FUNDS_GONE = "the funds of an order that is crossed with it are not there"
-"""The reason where an order's own funds are there."""
+"""Reason for an order whose own funds are there."""
 OWNERS_CODE = "code of an owner's ran in it"
-"""How the reason begins of a settlement that may have failed by an owner's doing."""
+"""Beginning of the reason for a settlement that an owner's contract may have made fail."""
 _NO_RUNNER_UP = frozenset({SettlementFailure.ORDER_DONE, SettlementFailure.TOO_EARLY})
-"""Failures that no other bid can mend; they do not count against the order."""
+"""Failures that no other bid can avoid; they do not count against the order."""
 _SEEN = (None, OrderStatus.COMPLETED)
-"""Of an order whose settlement is in the chain and was read."""
+"""Statuses of an order whose mined settlement was read; None for an order that is no longer live."""
 
 
 class Settlement(Struct, frozen=True):
-    """What is settled, as the effect's payload keeps it.
+    """A settlement as its effect's payload stores it.
 
     Attributes:
         key: of the relay intent; empty stands for the effect's own.
         data: calldata of the Delta contract.
-        gas: most units that it may use.
-        deadline_s: Unix seconds; it is given up unless it is mined by then.
-        agent: whose bid it is.
-        amount: digits: what the user is to get (SELL) or spend (BUY), by the simulation.
-        simulated_gas: units that the simulation took.
-        is_purchase: the user spends it.
-        promised: digits: the same, by the bid.
-        part_amount: digits: of the fixed side, what it settles.
-        others: hashes of the orders that it settles with this one.
+        gas: limit in units.
+        deadline_s: Unix seconds; the settlement is given up unless mined by then.
+        agent: name of the bidding agent.
+        amount: digits: amount that the user receives (SELL) or spends (BUY) in the simulation.
+        simulated_gas: units that the simulation used.
+        is_purchase: the amounts are spent, not received.
+        promised: digits: amount that the bid promises.
+        part_amount: digits: settled amount of the fixed side.
+        others: hashes of the orders that are crossed with this order.
     """
 
     key: str
@@ -103,18 +103,18 @@ class Settlement(Struct, frozen=True):
     simulated_gas: int = 0
 
     def amount_in(self, fill: DeltaFill) -> int:
-        """What the user got (SELL) or spent (BUY)."""
+        """Amount that the user received (SELL) or spent (BUY), raw units."""
         return amount_of(fill.spent if self.is_purchase else fill.received)
 
     def is_kept(self, amount: int) -> bool:
-        """Whether an amount that was mined is as good as the simulated one, but for AGENT_DRIFT_BPS of it."""
+        """Whether a mined amount is as good as the simulated one, within AGENT_DRIFT_BPS."""
         simulated = int(self.amount)
         drift = mul_div_down(simulated, limits.AGENT_DRIFT_BPS, limits.BPS_ONE)
         return amount <= simulated + drift if self.is_purchase else amount >= simulated - drift
 
     @property
     def gas_kept(self) -> int:
-        """Most units of gas that it may take when it is mined: its rank is by what its simulation took."""
+        """Most units of gas that the mined settlement may use: the bid was ranked by its simulated gas."""
         drift = mul_div_down(self.simulated_gas, limits.AGENT_GAS_DRIFT_BPS, limits.BPS_ONE)
         return self.simulated_gas + drift + limits.AGENT_GAS_DRIFT
 
@@ -123,7 +123,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Settlement).decode
 
 TellAgent = Callable[[str, int, NoticeEntry, AgentFault | None], None]
-"""(agent, auction id, notice of a settlement, the agent's fault if it has one)."""
+"""(agent, auction id, notice of a settlement, the agent's fault or None)."""
 
 
 def settlement_of(
@@ -132,8 +132,8 @@ def settlement_of(
     """The settlement of one part of a bid.
 
     Args:
-        at: the part's place.
-        deadline_s: Unix seconds; orders may expire before.
+        at: index of the part.
+        deadline_s: Unix seconds; shortened to the earliest deadline of the bid's orders.
         gas_max: units of one settlement.
     """
     gas = sum(outcome.gas for outcome in bid.outcomes)
@@ -155,18 +155,18 @@ def settlement_of(
 
 
 def settlement_in(effect: Effect) -> Settlement:
-    """What the payload of an effect `settle` holds."""
+    """The settlement in the payload of an effect `settle`."""
     return _decode(effect.payload)
 
 
 def settlement_payload(settlement: Settlement, row: DeltaOrderRow) -> bytes:
-    """The payload of the effect that the next step of `row` wants."""
+    """The payload for the effect of the next step of `row`."""
     key = settlement.key or effect_key(row.order_hash, row.version + 1, SETTLE)
     return _encode(msgspec.structs.replace(settlement, key=key))
 
 
 class SettlingStatistics(Struct, frozen=True):
-    """Settlements of one chain: under way now, and what came of the others."""
+    """Settlements of one chain: under way now, settled and failed since the start."""
 
     under_way: int
     settled: int
@@ -174,15 +174,15 @@ class SettlingStatistics(Struct, frozen=True):
 
 
 class Settling:
-    """The settlements of one chain. `start` gives it the nursery that its tasks run in.
+    """The settlements of one chain. `start` sets the nursery of its tasks.
 
     Args:
         delta: the contract, 20 bytes.
-        failures_max: settlements that may fail before an order does.
-        tell: agents hear of what became of their bids.
-        are_lacking: whether an order's funds are there.
+        failures_max: failed settlements that make an order FAILED.
+        tell: notifies agents of the outcomes of their bids.
+        are_lacking: whether an order's funds lack.
         runs_code: whether a settlement of an order calls a contract of its owner's.
-        read_to: height of the block that the chain is read to; NOTHING_READ before the first.
+        read_to: height up to which the chain is read; NOTHING_READ before the first block.
     """
 
     def __init__(
@@ -215,24 +215,24 @@ class Settling:
         self._settled = self._failed = 0
 
     def statistics(self) -> SettlingStatistics:
-        """Counters and present sizes."""
+        """Counters since the start, and settlements under way."""
         return SettlingStatistics(len(self._under_way), self._settled, self._failed)
 
     def start(self, nursery: trio.Nursery) -> None:
-        """Settlements run in this nursery from now on."""
+        """Set the nursery in which settlements run from now on."""
         self._nursery = nursery
 
     def line_up(self, order_hash: bytes, runners_up: Sequence[Settlement]) -> None:
-        """Who is next if the settlement of an order fails."""
+        """Set the runners-up to try in turn if the settlement of an order fails."""
         self._runners_up[order_hash] = list(runners_up)
 
     def leave(self, held: Container[int]) -> None:
-        """Forget the orders of shards that this engine does not hold any more."""
+        """Forget the orders of shards that this engine no longer holds."""
         for order_hash in [key for key in self._runners_up if key[0] not in held]:
             del self._runners_up[order_hash]
 
     def tend(self, live: LiveOrder) -> None:
-        """See that the settlement of an order is under way, if it has one."""
+        """Start the task of an order's settlement, if it has one without a task."""
         if live.row.status in ENDED:
             self._runners_up.pop(live.order_hash, None)
         if live.row.status is OrderStatus.COMPLETED or live.row.is_final:
@@ -244,7 +244,7 @@ class Settling:
         self._nursery.start_soon(self._run, live.order_hash, key)
 
     async def _run(self, order_hash: bytes, key: str) -> None:
-        """Settle, whatever is away meanwhile. The log has the reason once, not each try."""
+        """Settle, retrying while the chain or the store is away. Only the first failed try is logged."""
         pause_s, is_told = SETTLING_PAUSE_S, False
         try:
             while self._orders.get(order_hash) is not None:
@@ -258,7 +258,7 @@ class Settling:
                     pause_s = min(2 * pause_s, SETTLING_PAUSE_S_MAX)
                 except OrderNotFound:
                     return
-                except Exception as error:  # noqa: BLE001  one settlement's bug is not the others' end
+                except Exception as error:  # noqa: BLE001  a bug in one settlement ends no other
                     _log.error(
                         "a settlement is stuck", order=to_hex(order_hash), detail=repr(error), exc_info=True
                     )
@@ -304,13 +304,15 @@ class Settling:
         await self._failed_for(order_hash, effect, outcome, failure, is_starved=is_starved)
 
     async def _lacking(self, order_hash: bytes, settlement: Settlement) -> frozenset[bytes]:
-        """Which of the orders of a settlement lack their funds now; none where the relayer has it already."""
+        """Hashes of a settlement's orders whose funds lack now; none if the relayer has the settlement
+        already.
+        """
         if await self._relayer.outcome(settlement.key) is not None:
             return frozenset()
         found = [self._orders.get(key) for key in (order_hash, *settlement.others)]
         lacking = [live.order_hash for live in found if live and await self._are_lacking(live, 0)]
         if lacking and await self._relayer.outcome(settlement.key) is not None:
-            return frozenset()  # another order's task has handed it in meanwhile
+            return frozenset()  # another order's task has submitted the settlement meanwhile
         return frozenset(lacking)
 
     async def _failed_for(
@@ -322,7 +324,7 @@ class Settling:
         *,
         is_starved: bool,
     ) -> None:
-        """The settlement came to nothing: for an order, and for the agent."""
+        """Handle a failed settlement: the order's next step, and the notice to the agent."""
         settlement = _decode(effect.payload)
         is_others = bool(settlement.others) and failure is SettlementFailure.FUNDS
         is_counted = not (is_others or failure in _NO_RUNNER_UP)
@@ -338,7 +340,7 @@ class Settling:
         self._told(settlement, order_hash, Notice.REVERTED, outcome, fault=fault)
 
     async def _until_read(self, order_hash: bytes, height: int) -> None:
-        """Wait until the chain is read to a height, or the order is known to have ended."""
+        """Wait until the chain is read up to a height, or the order is known to have ended."""
         with trio.move_on_after(SETTLEMENT_S):
             while (  # noqa: ASYNC110  the indexer sets no event for a height
                 self._read_to() < height and self._status(order_hash) in OPEN
@@ -346,15 +348,16 @@ class Settling:
                 await trio.sleep(SETTLING_LOOK_S)
 
     async def _may_be_owners(self, order_hash: bytes, settlement: Settlement) -> bool:
-        """Whether a settlement calls a contract of an owner's, which may do one thing in a simulation and
-        another when it is mined."""
+        """Whether a settlement calls a contract of an owner, which may act differently in a simulation and
+        when mined.
+        """
         found = [self._orders.get(key) for key in (order_hash, *settlement.others)]
         return any([await self._runs_code(live) for live in found if live is not None])
 
     async def _outcome(self, order_hash: bytes, settlement: Settlement) -> IntentOutcome:
-        """What the chain made of it. One that is mined is watched until it was read, for its block may go
-        before that, and what is left of the order is not known before; one that failed of a cancelled order,
-        until that stays so.
+        """The outcome of a settlement on the chain. A mined settlement is awaited until its log is read,
+        since its block may be undone before, and the rest of the order is known only then; a failed
+        settlement of a cancelled order, until the failure is final.
         """
         version = None
         while True:
@@ -373,24 +376,26 @@ class Settling:
             await trio.sleep(SETTLING_LOOK_S)
 
     async def _fill(self, order_hash: bytes, outcome: IntentOutcome) -> DeltaFill | None:
-        """What a settlement brought, by its log; None while that is not in the store."""
+        """The fill by a settlement; None while it is not in the store."""
         (rows,) = await self._store.read(among(DELTA_FILL, "order_hash", [order_hash]))
         fills: list[DeltaFill] = [row_of(DELTA_FILL, values) for values in rows]
         return next((fill for fill in fills if fill.tx_hash == outcome.tx_hash), None)
 
     def _begin_anew(self, order_hash: bytes) -> None:
-        """A part was settled: what failed before does not delay the next one."""
+        """Forget an order's failed settlements after a fill: they do not delay the next part."""
         live = self._orders.get(order_hash)
         if live is not None:
             self._orders.begin_anew(live)
 
     def _more_to_come(self, row: DeltaOrderRow, effect: Effect) -> DeltaStep | None:
-        """The settlement was read, and has not closed its order."""
+        """The step after a fill that has not closed its order; None if the order is completed."""
         is_closed = row.status is OrderStatus.COMPLETED
         return None if is_closed else part_settled(row, effect, self._wall_ms())
 
     async def _next(self, order_hash: bytes, effect: Effect, *, is_starved: bool, is_counted: bool) -> None:
-        """What follows. A runner-up that is too late already is none; without the owner's funds nobody is."""
+        """Write the step after a failure. A runner-up that is too late or too large is passed over; without
+        the owner's funds there is none.
+        """
         live = self._orders.get(order_hash)
         now_s = self._wall_ms() // 1_000
         left = None if live is None else next_part(live.order, live.filled)
@@ -416,7 +421,7 @@ class Settling:
             self._runners_up[order_hash] = [] if is_starved else waiting[1:]
 
     def _status(self, order_hash: bytes) -> OrderStatus | None:
-        """Of an order; None where nothing of it can change any more."""
+        """Status of an order; None if the order is no longer live."""
         live = self._orders.get(order_hash)
         return None if live is None else live.row.status
 
@@ -425,9 +430,11 @@ class Settling:
         return row_of(EFFECT, rows[0]) if rows else None
 
     async def _tell_settled(self, settlement: Settlement, order_hash: bytes, outcome: IntentOutcome) -> None:
-        """The agent hears whether its settlement brought what the simulation did."""
+        """Notify the agent of a mined settlement, with a fault if it brought less or used more gas than
+        simulated.
+        """
         fill = await self._fill(order_hash, outcome)
-        if fill is None:  # its block is gone again, or long final
+        if fill is None:  # its block was undone, or is long final
             self._told(settlement, order_hash, Notice.SETTLED, outcome)
             return
         amount = settlement.amount_in(fill)
