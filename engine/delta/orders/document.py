@@ -1,7 +1,7 @@
-"""What is kept of a Delta order for good: what was signed and what came with it. Pure.
+"""The stored document of a Delta order: the signed struct, and the members submitted with it. Pure.
 
-The signed struct is kept as JSON written anew, members in the type's order, since every read shows it again;
-the signature as the contract is given it.
+The signed struct is stored as newly encoded JSON, members in the type's order, since every read shows the
+struct; the signature is stored as the contract receives it.
 
 Source: spec 1.17; ARCHITECTURE.md, "Databases" (the signed document is a row of its own).
 """
@@ -16,14 +16,14 @@ _TYPES = {order_type.name: order_type for order_type in ORDER_TYPES}
 
 
 class DeltaDocument(Struct, frozen=True, omit_defaults=True):
-    """One order's.
+    """The document of one order.
 
     Attributes:
         order_type: name of its struct type.
         order: the struct, as JSON.
-        signature: 64 bytes of an account; of a contract any, or none for a pre-signature.
-        partially_fillable: it may be settled in parts (choices.md#delta-orders).
-        include_agents: only these may bid; none names all.
+        signature: 64 bytes from an account; any length from a contract, empty for a pre-signature.
+        partially_fillable: whether the order may be settled in parts (choices.md#delta-orders).
+        include_agents: only these may bid; empty admits all.
         exclude_agents: these may not.
         referrer: 20 bytes, or empty.
     """
@@ -37,7 +37,7 @@ class DeltaDocument(Struct, frozen=True, omit_defaults=True):
     referrer: bytes = b""
 
     def admits(self, agent: str) -> bool:
-        """Whether an agent may bid for it."""
+        """Whether an agent may bid for the order."""
         if agent in self.exclude_agents:
             return False
         return not self.include_agents or agent in self.include_agents
@@ -49,18 +49,20 @@ decode_document = _decoder.decode
 
 
 def order_json(order_type: str, order: AnyDeltaOrder) -> bytes:
-    """The struct as a document keeps it."""
+    """The struct as a document stores it."""
     return encode(_TYPES[order_type].to_wire(order))
 
 
 def order_of(document: DeltaDocument) -> AnyDeltaOrder:
-    """The struct that a document holds."""
+    """The struct in a document."""
     found: AnyDeltaOrder = _TYPES[document.order_type].from_wire(msgspec.json.decode(document.order))
     return found
 
 
 def without_struct(document: DeltaDocument) -> DeltaDocument:
-    """What is kept in memory beside the struct, which is read already: most of a kilobyte less."""
+    """The document without its struct, for memory: the struct is decoded already, and its text takes most of
+    a kilobyte.
+    """
     return msgspec.structs.replace(document, order=b"")
 
 

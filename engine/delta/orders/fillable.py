@@ -1,8 +1,8 @@
-"""The tokens that an account's Delta orders commit, and the rest for new orders. Pure.
+"""Amounts of tokens that an account's Delta orders commit, and the rest for new orders. Pure.
 
-    committed   what the account's open limit orders may still take of a token
-    available   min(balance, allowance to the Delta contract) - what all its orders that may be settled may
-                still take, at least 0
+    committed   amount of a token that the account's open limit orders may still take
+    available   min(balance, allowance to the Delta contract) - amount that all orders of the account which
+                may be settled may still take, at least 0
 
 Keys of balances are in lower case; an unlisted token has "0".
 
@@ -27,14 +27,14 @@ from .life import OPEN
 from .terms import SettledOrder, next_part
 
 MAY_BE_SETTLED = OPEN | {OrderStatus.CANCELLING}
-"""States of orders of which a settlement may be mined."""
+"""States of orders whose settlement may be mined."""
 
 
 def still_given(order: SettledOrder, filled: int) -> int:
     """Raw units of its source that an order may still take.
 
     Args:
-        filled: what is settled: of the fixed side, or slices.
+        filled: settled amount of the fixed side, or settled slices.
     """
     part = next_part(order, filled)
     if part is None:
@@ -53,11 +53,10 @@ def still_given(order: SettledOrder, filled: int) -> int:
 
 
 def promised(orders: Iterable[tuple[SettledOrder, int]]) -> dict[bytes, int]:
-    """Source token -> raw units that orders may still take of it; native tokens, which are deposited, are
-    left out.
+    """Source token -> raw units that orders may still take; native tokens, which are deposited, are left out.
 
     Args:
-        orders: each with what is settled of it.
+        orders: each with its settled amount or slices.
     """
     taken: dict[bytes, int] = {}
     for order, filled in orders:
@@ -67,5 +66,5 @@ def promised(orders: Iterable[tuple[SettledOrder, int]]) -> dict[bytes, int]:
 
 
 def fillable(usable: int, taken: int) -> int:
-    """What is left."""
+    """Usable amount that is not taken, at least 0."""
     return max(0, usable - taken)

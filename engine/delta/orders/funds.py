@@ -1,15 +1,15 @@
-"""What an order needs of its owner now, and which of it is not there. Pure.
+"""Funds that an order needs of its owner now, and the funds that lack. Pure.
 
-    order + what is settled of it -> Needs     for its next settlement, and for all that is left
-    Needs + what the chain says   -> lacks     balance | allowance | deposit, each with needed and there
+    order + its settled amount     -> Needs     for its next settlement, and for all that is left
+    Needs + holding on the chain   -> lacks     balance | allowance | deposit, each with needed and there
 
-    source            there has to be                      and the Delta contract may take
+    source            needed balance                       needed allowance for the Delta contract
     a token           the next part's amount               all that is left
-    with a permit     the next part's amount               (whatever the permit grants)
-    the native token  the next part's amount, deposited    (it has it already)
+    with a permit     the next part's amount               (none: the permit grants it)
+    the native token  the next part's amount, deposited    (none: the contract holds the deposit)
 
-Of a purchase the amount is what it is expected to cost, or where nothing is expected the most that it may:
-the contract takes what is spent.
+The amount of a purchase is its expected cost, or without one the most that it may cost: the contract takes
+only the spent amount.
 
 A partially fillable order needs funds for all that is left, as an OTC order does.
 
@@ -34,7 +34,7 @@ from .terms import DeltaPart, SettledOrder, next_part
 
 
 class Fund(Enum):
-    """What an owner has to have."""
+    """Kinds of funds that an owner has to have."""
 
     BALANCE = "balance"
     ALLOWANCE = "allowance"
@@ -42,12 +42,12 @@ class Fund(Enum):
 
 
 class Needs(Struct, frozen=True):
-    """What an order needs now, raw units of its source.
+    """Needs of an order now, raw units of its source.
 
     Attributes:
-        part: that the next settlement takes, at most.
-        allowance: that the Delta contract may take; 0 where no approval is needed.
-        is_native: the part is deposited with Delta.
+        part: most that the next settlement takes.
+        allowance: allowance that the Delta contract needs; 0 if no approval is needed.
+        is_native: the part is taken from a deposit with Delta.
     """
 
     part: int
@@ -56,10 +56,10 @@ class Needs(Struct, frozen=True):
 
 
 class MissingFund(Struct, frozen=True):
-    """Something that is not there.
+    """A fund that lacks.
 
     Attributes:
-        there: raw units; None where the token's contract does not tell.
+        there: raw units present; None if the token's contract does not report them.
     """
 
     fund: Fund
@@ -68,10 +68,10 @@ class MissingFund(Struct, frozen=True):
 
 
 def needs_of(order: SettledOrder, filled: int) -> Needs:
-    """What an order needs.
+    """Needs of an order.
 
     Args:
-        filled: what is settled: of the fixed side, or slices. All of it: then nothing is needed.
+        filled: settled amount of the fixed side, or settled slices. A fully settled order needs nothing.
     """
     part = next_part(order, filled)
     is_native = order.src_token == NATIVE_TOKEN
@@ -82,17 +82,18 @@ def needs_of(order: SettledOrder, filled: int) -> Needs:
 
 
 def source_of(order: SettledOrder, part: DeltaPart) -> int:
-    """Raw units of its source that the owner has to have for a part of an order."""
+    """Raw units of the source that the owner needs for a part of an order."""
     is_purchase = isinstance(order, DeltaOrder) and order.kind == KIND_BUY
     return min(part.src_amount, part.expected) if is_purchase and part.expected else part.src_amount
 
 
 def lacks_of(needs: Needs, found: Holding | None) -> tuple[MissingFund, ...]:
-    """What is not there.
+    """Funds that lack.
 
     Args:
-        found: balance and allowance, of native tokens the deposit as balance; None where the token's contract
-            answers nothing that could be a number. That is as good as nothing: it could not be settled.
+        found: balance and allowance, or for native tokens the deposit as balance; None if the token's
+            contract gives no readable number: the order could not be settled, so the balance counts as
+            lacking.
     """
     fund = Fund.DEPOSIT if needs.is_native else Fund.BALANCE
     if found is None:
@@ -106,7 +107,7 @@ def lacks_of(needs: Needs, found: Holding | None) -> tuple[MissingFund, ...]:
 
 
 def told_of(lacks: Sequence[MissingFund], src_token: bytes) -> list[tuple[str, str]]:
-    """(code, sentence) of each, as `explain` tells them."""
+    """(code, sentence) of each missing fund, as `explain` reports them."""
     token = to_checksum(src_token)
     return [(f"{lack.fund.value}Lacks", _sentence(lack, token)) for lack in lacks]
 

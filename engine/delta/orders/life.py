@@ -1,10 +1,10 @@
-"""The steps of a Delta order's life: from its row and what happened to the next row, effects included. Pure.
+"""The steps of a Delta order's life: from its row and an occurrence to its next row and effects. Pure.
 
-`DELTA_LIFECYCLE` (docs/lifecycles.md) says from which states a reason leads where; each step here judges the
-guard of its reason, and takes the state from the table.
+`DELTA_LIFECYCLE` (docs/lifecycles.md) maps states and reasons to next states; each step here judges the guard
+of its reason, and takes the state from the table.
 
-Each returns None where there is nothing to do, so that whoever lost a race against another step asks again
-and finds that out. An order has at most one settlement whose end is not known: the effect that is INTENDED.
+Each step returns None if it has nothing to do, so that a caller that lost a race against another step can
+ask again safely. An order has at most one settlement without a known outcome: its effect that is INTENDED.
 
 Source: spec 1.11; ARCHITECTURE.md, "Transitions".
 Choice: A signed cancellation is not written to the chain: relayers alone settle, and the nonce may be signed
@@ -44,14 +44,14 @@ DeltaStep = OrderStep[DeltaOrderRow]
 
 
 class DeltaFacts(Struct, frozen=True):
-    """What the logs say of one order, as of one block.
+    """Facts about one order from the logs, as of one block.
 
     Attributes:
-        fills: its settlements.
-        nonce_used: who used its nonce, if anybody did.
-        is_pre_signed: its owner has signed it by a call.
-        settled_below: height up to which nothing can be undone any more.
-        ended_at: height that was read when it ended without the chain; None where that is not known.
+        fills: settlements of the order.
+        nonce_used: use of the order's nonce; None while unused.
+        is_pre_signed: the owner has signed the order by a call.
+        settled_below: height up to which blocks are final.
+        ended_at: height read when the order ended other than by the chain; None if unknown.
     """
 
     fills: tuple[DeltaFill, ...]
@@ -62,7 +62,7 @@ class DeltaFacts(Struct, frozen=True):
 
 
 def rested(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
-    """A limit order or a TWAP waits for its price or time."""
+    """A limit order or a TWAP begins to wait for its price or time."""
     return _moved(row, _W.RESTS, now_ms) if _waits_active(row) else None
 
 
@@ -70,7 +70,7 @@ def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int)
     """An auction has a winner: its settlement is intended.
 
     Args:
-        payload: what whoever settles needs.
+        payload: of the settlement's effect.
         more: the record of the round.
     """
     if row.status not in OPEN:
@@ -80,7 +80,7 @@ def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int)
 
 
 def part_settled(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
-    """A part is mined that does not close the order: the next one may be settled."""
+    """A part is mined that does not close the order: the next part may be settled."""
     if effect.state is not EffectState.INTENDED:
         return None
     after = step(row, now_ms, status=_after(row, _W.NOTHING_UNDER_WAY))
@@ -96,12 +96,12 @@ def failed(
     *,
     is_counted: bool = True,
 ) -> DeltaStep | None:
-    """The settlement of `effect` came to nothing.
+    """The settlement of `effect` has failed.
 
     Args:
-        runner_up: payload of the next bid of the same round; None where there is none.
-        failures_max: settlements that may fail before the order does.
-        is_counted: as one of them; not where another order that was settled with it is the cause.
+        runner_up: payload of the next bid of the same round; None without one.
+        failures_max: failed settlements that make the order FAILED.
+        is_counted: whether the failure counts; False if an order settled with this one is the cause.
     """
     if effect.state is not EffectState.INTENDED:
         return None
@@ -114,37 +114,37 @@ def failed(
 
 
 def starved(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
-    """The settlement of `effect` came to nothing, and what it was to take is not there."""
+    """The settlement of `effect` has failed, and the owner's funds for it lack."""
     if effect.state is not EffectState.INTENDED:
         return None
     return _moved(row, _W.FUNDS_MOVED, now_ms, more=(finished(effect, now_ms, failed=True),))
 
 
 def suspended(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
-    """What it needs is not there. Not to be asked while a settlement is under way."""
+    """The order's funds lack. Not to be called while a settlement is under way."""
     return _moved(row, _W.FUNDS_MOVED, now_ms)
 
 
 def restored(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
-    """What it needs is there again."""
+    """The order's funds are back."""
     is_begun = amount_of(row.spent) > 0 or row.failures > 0
     reason = _W.FUNDS_BACK if is_begun or _waits_active(row) else _W.FUNDS_BACK_UNBID
     return _moved(row, reason, now_ms)
 
 
 def cancel_asked(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
-    """Its owner has signed its cancellation."""
+    """The owner has signed the order's cancellation."""
     return _moved(row, _W.CANCEL_SIGNED, now_ms, (Intent(CANCEL),))
 
 
 def cancel_done(row: DeltaOrderRow, cancel: Effect | None, now_ms: int) -> DeltaStep | None:
-    """Nothing of it is under way: it is cancelled."""
+    """The order is cancelled: no settlement of it is under way."""
     more = (finished(cancel, now_ms),) if cancel is not None and cancel.state is EffectState.INTENDED else ()
     return _moved(row, _W.NOTHING_UNDER_WAY, now_ms, more=more)
 
 
 def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> DeltaStep | None:
-    """Its deadline has passed, or what is left of it does not fit any more, and nothing of it is under way.
+    """The deadline has passed, or the rest no longer fits before it. Not to be called during a settlement.
 
     Args:
         fits_until_s: see `terms.fits_until`.
@@ -156,10 +156,10 @@ def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> D
 def told_by_chain(
     row: DeltaOrderRow, facts: DeltaFacts, effects: Sequence[Effect], failures_max: int, now_ms: int
 ) -> DeltaStep | None:
-    """What the logs make of an order.
+    """The step that the logs require of an order.
 
     Args:
-        effects: all of the order's.
+        effects: all effects of the order.
     """
     if row.is_final:
         return None
@@ -182,7 +182,7 @@ def told_by_chain(
 def _reason(
     row: DeltaOrderRow, facts: DeltaFacts, *, is_cancel_wanted: bool, failures_max: int
 ) -> DeltaReason | None:
-    """What the logs say of an order, or None for nothing new."""
+    """The reason for a step that the logs give; None if they bring nothing new."""
     if any(fill.is_closed for fill in facts.fills):
         return _W.SETTLED
     if facts.nonce_used is not None:
@@ -201,7 +201,7 @@ def _reason(
 
 
 def _after(row: DeltaOrderRow, reason: DeltaReason) -> OrderStatus:
-    """The state that a reason leads to; the row's own where it leads nowhere."""
+    """The state that a reason leads to; the row's own if the reason leads nowhere."""
     return DELTA_LIFECYCLE.after(row.status, reason) or row.status
 
 
@@ -212,13 +212,13 @@ def _moved(
     effects: tuple[Intent, ...] = (),
     more: tuple[Change, ...] = (),
 ) -> DeltaStep | None:
-    """The step to the state that a reason leads to; None where it leads nowhere."""
+    """The step to the state that a reason leads to; None if it leads nowhere."""
     status = DELTA_LIFECYCLE.after(row.status, reason)
     return None if status is None else OrderStep(step(row, now_ms, status=status), effects, more)
 
 
 def _waits_active(row: DeltaOrderRow) -> bool:
-    """Whether it waits for its price or time, not for a first bid."""
+    """Whether the order waits for its price or time, not for a first bid."""
     is_scheduled = row.kind in (row.kind.TWAP_ORDER, row.kind.TWAP_BUY_ORDER)
     return is_scheduled or row.type is OrderType.LIMIT
 
@@ -234,5 +234,5 @@ def _is_final(status: OrderStatus, facts: DeltaFacts, intended: Sequence[Effect]
 
 
 def _is_in_vain(effect: Effect, status: OrderStatus) -> bool:
-    """Whether an effect came to nothing in the end: a cancellation that a fill was before, or the reverse."""
+    """Whether an effect failed in the end: a cancellation of a filled order, or a settlement of any other."""
     return (effect.kind == SETTLE) != (status is _S.COMPLETED)

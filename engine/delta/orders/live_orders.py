@@ -1,9 +1,9 @@
-"""The Delta orders that may still change: see `live_rows`, and what is Delta's of it.
+"""Delta orders in memory that may still change: `live_rows` with the parts that are Delta's own.
 
     submit      a new order               durable when it returns
-    of_nonce    which orders a nonce ends
+    of_nonce    orders that a nonce ends
 
-Beside its row an order has its document, its fills, and the settlement of it that has not ended.
+An order has, beside its row, its document, its fills, and the settlement that has not ended.
 
 Source: ARCHITECTURE.md, "Orders", "Transitions".
 """
@@ -30,20 +30,20 @@ from .terms import OrderTerms, SettledOrder, terms_of
 
 
 class LiveOrder(Struct, eq=False, gc=False):
-    """One order that may still change.
+    """An order that may still change.
 
     Attributes:
-        row: as it was last seen in the store.
-        order, terms: what was signed, and what that means.
-        document: what came with it (`without_struct`).
-        filled: of the fixed side, or slices: what is settled.
-        last_fill_s: when the last part was settled, Unix seconds; 0 before.
+        row: the order's row as last read or written.
+        order, terms: the signed struct, and its terms.
+        document: submitted with the order (`without_struct`).
+        filled: settled amount of the fixed side, or settled slices.
+        last_fill_s: time of the last fill, Unix seconds; 0 before the first.
         settling: key of the effect whose settlement has not ended for good.
-        ended_at: height of the settlement that closed it, or that the chain was read to when it was first
+        ended_at: height of the settlement that closed the order, or the height read when the order was first
             seen to have ended otherwise.
-        lacks: of its owner's funds, what was not there when they were read last.
-        in_vain: settlements since its last part that came to nothing, for whatever reason: its next round
-            waits the longer for them.
+        lacks: the owner's funds that lacked when they were read last.
+        in_vain: failed settlements since the last fill, for any reason: they lengthen the pause before the
+            next round.
     """
 
     row: DeltaOrderRow
@@ -59,15 +59,15 @@ class LiveOrder(Struct, eq=False, gc=False):
 
     @property
     def order_hash(self) -> bytes:
-        """What it is known by."""
+        """The order's hash, 32 bytes."""
         return self.row.order_hash
 
 
 class _DeltaParts(Struct, frozen=True):
-    """What belongs to a row.
+    """Stored parts of an order beside its row.
 
     Attributes:
-        settling: the settlement that has not ended.
+        settling: effect of the settlement that has not ended.
         last: the last fill.
     """
 
@@ -80,7 +80,7 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
     """See the module.
 
     Args:
-        leases: who runs which orders; what is written by `step` is fenced with them.
+        leases: assign shards of orders to engines; writes of `step` are fenced with them.
     """
 
     def __init__(self, store: Store, leases: Leases) -> None:
@@ -92,24 +92,24 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
         return frozenset(self._of_nonce.get((chain_id, owner, nonce32), ()))
 
     def settlement_failed(self, live: LiveOrder) -> None:
-        """Count a settlement of an order that came to nothing."""
+        """Count a failed settlement of an order."""
         live.in_vain += 1
 
     def begin_anew(self, live: LiveOrder) -> None:
-        """Forget the failed settlements of an order: a part of it was settled."""
+        """Forget the failed settlements of an order after a fill."""
         live.in_vain = 0
 
     async def submit(
         self, row: DeltaOrderRow, document: DeltaDocument, order: SettledOrder, terms: OrderTerms
     ) -> DeltaOrderRow:
-        """Keep a new order; the same one again is answered with what is kept (idempotent by hash).
+        """Store a new order; the same order again returns the stored row (idempotent by hash).
 
         Returns:
-            `row` itself where the order is new, else the row that is there.
+            `row` itself if the order is new, else the stored row.
 
         Raises:
-            NonceUsed: another order that lives or was filled has its nonce.
-            StoreUnavailable: nothing was kept, or nobody can say: submitting again is safe.
+            NonceUsed: another live or filled order has the nonce.
+            StoreUnavailable: the order was not stored, or may have been: submitting again is safe.
         """
         outcome = await self._store.write(DELTA.submitted(row, encode_document(document)))
         match outcome:
@@ -123,7 +123,7 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
             case _:
                 raise StoreError(f"an order was not kept: {outcome}")
 
-    # --- What is Delta's of `LiveRows` ------------------------------------------------------------------
+    # --- Parts of `LiveRows` that are Delta's -----------------------------------------------------------
 
     async def _read_parts(
         self, rows: Sequence[DeltaOrderRow], effects: Effects

@@ -1,4 +1,4 @@
-"""The record of a Delta order, as submit and every read answer it. Pure.
+"""The record of a Delta order, as submit and every read return it. Pure.
 
     row + document + fills + refunds -> OrderRecord; of a new order, row + document
 
@@ -40,7 +40,7 @@ _PERCENT_DECIMALS = 6
 def order_record(
     row: DeltaOrderRow, document: DeltaDocument, fills: Sequence[DeltaFill], refunds: Sequence[DeltaRefund]
 ) -> OrderRecord:
-    """What everybody may know of an order.
+    """The public record of an order.
 
     Args:
         fills: oldest first.
@@ -54,7 +54,7 @@ def order_record(
 def new_record(
     row: DeltaOrderRow, document: DeltaDocument, order: SettledOrder, terms: OrderTerms
 ) -> OrderRecord:
-    """What everybody may know of an order that was just taken in.
+    """The public record of a newly submitted order.
 
     Args:
         order, terms: of the document.
@@ -144,7 +144,7 @@ def _transactions(order: SettledOrder, fills: Sequence[DeltaFill]) -> tuple[Orde
 
 
 def _whole(order: SettledOrder) -> int:
-    """What `filled` reaches when the order is closed."""
+    """Value of `filled` at which the order is closed."""
     if isinstance(order, DeltaOrder):
         return order.dest_amount if order.kind == KIND_BUY else order.src_amount
     return order.num_slices

@@ -1,8 +1,8 @@
-"""What an order of any kind says about its settlements: who, what for what, and the next part of it. Pure.
+"""Terms of an order of any kind for its settlements: parties, tokens, amounts, and the next part. Pure.
 
-    order + what is settled already -> Part: one settlement, with the amounts that the contract holds it to
-                                    -> a smaller Part of a swap or limit order, pro rata
-                                    -> fits_until: by when it has to be settled, so that all the rest can be
+    order + its settled amount -> DeltaPart: one settlement, with the amounts that the contract enforces
+                               -> a smaller DeltaPart of a swap or limit order, pro rata
+                               -> fits_until: latest time of the next part that leaves time for all others
 
 The arithmetic is the contract's, unit for unit: a part of a sale rounds its minimum up, a part of a purchase
 its maximum down; the last slice of a TWAP takes the remainder.
@@ -30,20 +30,20 @@ from ....codecs.rounding import div_up, mul_div_down, mul_div_up
 from ....crypto.addresses import ZERO_ADDRESS
 
 SettledOrder = DeltaOrder | TwapOrder | TwapBuyOrder
-"""The kinds that the contract settles (choices.md#quotes-and-routes)."""
+"""Kinds of orders that the contract settles (choices.md#quotes-and-routes)."""
 ORDER_PART_MIN = 10
-"""An order that may be filled in parts is filled by such a part of what is left, or by more."""
+"""Divisor: a part of a partially fillable order is at least this fraction of the rest."""
 
 
 class DeltaPart(Struct, frozen=True):
-    """One settlement.
+    """One settlement of an order.
 
     Attributes:
-        amount: of the fixed side, as `settle` takes it.
-        src_amount: what is given (SELL), or the most (BUY).
-        dest_amount: the least that the user gets (SELL), or what is wanted (BUY).
-        expected: of what is not fixed; 0 for none.
-        is_last: the order is closed by it.
+        amount: raw units of the fixed side, as `settle` takes it.
+        src_amount: amount given (SELL), or the most given (BUY).
+        dest_amount: least amount that the user receives (SELL), or the wanted amount (BUY).
+        expected: expected amount of the other side; 0 for none.
+        is_last: the part closes the order.
     """
 
     amount: int
@@ -54,12 +54,12 @@ class DeltaPart(Struct, frozen=True):
 
 
 class OrderTerms(Struct, frozen=True, gc=False):
-    """What holds for all parts of an order.
+    """Terms that hold for all parts of an order.
 
     Attributes:
-        beneficiary: who receives; the owner where the order names none.
-        src_total: what the order takes in all (SELL), or at most (BUY): what an approval has to cover.
-        dest_total: what it gives at least (SELL), or in all (BUY).
+        beneficiary: receiver; the owner if the order names none.
+        src_total: amount that the order takes in all (SELL), or at most (BUY): an approval has to cover it.
+        dest_total: least amount that the order brings (SELL), or the amount in all (BUY).
         fee: as signed.
     """
 
@@ -77,10 +77,10 @@ class OrderTerms(Struct, frozen=True, gc=False):
 
 
 def terms_of(order: SettledOrder) -> OrderTerms:
-    """What holds for all parts.
+    """Terms that hold for all parts of an order.
 
     Raises:
-        InvalidInput: `partnerAndFee` says what nothing means.
+        InvalidInput: `partnerAndFee` has no valid meaning.
     """
     side = side_of(order)
     src_total, dest_total = _totals(order)
@@ -100,7 +100,7 @@ def terms_of(order: SettledOrder) -> OrderTerms:
 
 
 def side_of(order: SettledOrder) -> Side:
-    """Which amount is fixed."""
+    """The side whose amount is fixed."""
     match order:
         case DeltaOrder(kind=kind):
             return Side.BUY if kind == KIND_BUY else Side.SELL
@@ -111,10 +111,10 @@ def side_of(order: SettledOrder) -> Side:
 
 
 def next_part(order: SettledOrder, filled: int) -> DeltaPart | None:
-    """What is to be settled next; None where nothing is left.
+    """The next part to settle; None if nothing is left.
 
     Args:
-        filled: what is settled already, in units of the fixed side; of a TWAP, slices.
+        filled: settled amount of the fixed side; of a TWAP, settled slices.
     """
     match order:
         case DeltaOrder():
@@ -141,26 +141,26 @@ def part_of(order: DeltaOrder, left: int, amount: int) -> DeltaPart:
 
 
 def part_min(left: int) -> int:
-    """The smallest part of what is left of an order that may be filled in parts, unless it takes all."""
+    """Smallest part of the rest of a partially fillable order, unless it takes all."""
     return div_up(left, ORDER_PART_MIN)
 
 
 def is_part(amount: int, left: int) -> bool:
-    """Whether an order that may be filled in parts may be filled by this amount next.
+    """Whether a partially fillable order may next be filled by this amount.
 
     Args:
-        amount, left: of the fixed side; what is left of it.
+        amount, left: of the fixed side; `left` is the order's rest.
     """
     least = part_min(left)
     return amount == left or least <= amount <= left - least
 
 
 def slice_due(order: SettledOrder, last_fill_s: int) -> int:
-    """When the next slice of a TWAP may be settled by the chain's time, Unix seconds; 0 for at once, and for
+    """Earliest settlement of a TWAP's next slice by the chain's time, Unix seconds; 0 for at once, and for
     other orders.
 
     Args:
-        last_fill_s: when the last part was settled, Unix seconds; 0 before.
+        last_fill_s: time of the last fill, Unix seconds; 0 before the first.
     """
     match order:
         case DeltaOrder():
@@ -170,14 +170,13 @@ def slice_due(order: SettledOrder, last_fill_s: int) -> int:
 
 
 def fits_until(order: SettledOrder, filled: int, last_fill_s: int) -> int:
-    """The last second at which the next part may be settled such that all that follow it still can be.
+    """The last second at which the next part may be settled so that all later parts still can be.
 
-    That is the deadline; of a TWAP it is earlier by the intervals that follow, and 0 where its next slice is
-    due too late already.
+    The deadline; for a TWAP earlier by the intervals that follow, and 0 if its next slice is due too late.
 
     Args:
-        filled: what is settled already; of a TWAP, slices.
-        last_fill_s: when the last part was settled, Unix seconds; 0 before.
+        filled: settled amount of the fixed side; of a TWAP, settled slices.
+        last_fill_s: time of the last fill, Unix seconds; 0 before the first.
 
     Source: spec 1.16.39 to 1.16.42.
     """
@@ -208,7 +207,7 @@ def _rest(order: DeltaOrder, filled: int) -> DeltaPart | None:
 
 
 def whole_of(order: SettledOrder) -> int:
-    """All that can be settled of an order: raw units of the fixed side; of a TWAP, slices."""
+    """Whole of an order that can be settled: raw units of the fixed side; of a TWAP, slices."""
     return _whole(order) if isinstance(order, DeltaOrder) else order.num_slices
 
 
