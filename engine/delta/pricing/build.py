@@ -89,7 +89,7 @@ _SIDES = {
     BuildOrderType.TWAP_BUY_ORDER: Side.BUY,
     BuildOrderType.PRODUCTIVE_ORDER: Side.SELL,
 }
-"""The one side of a kind that has only one."""
+"""Side of each kind that has only one side."""
 
 
 class DeltaDomain(Struct, frozen=True):

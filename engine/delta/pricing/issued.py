@@ -150,7 +150,7 @@ class IssuedRoutes:
         query = expired_routes(now_ms - _MINUTE_MS, limits.VENUE_ISSUED_BATCH_MAX)
         (rows,) = await self._store.read(query)
         found = [row_of(ISSUED_ROUTE, row) for row in rows]
-        expired = [row for row in found if self._kept.get(row.digest, 0) <= now_ms]  # not given out again
+        expired = [row for row in found if self._kept.get(row.digest, 0) <= now_ms]  # not issued again
         if expired:
             await self._write([drop(ISSUED_ROUTE, row) for row in expired])
             self._swept += len(expired)

@@ -55,7 +55,7 @@ RESTING_BETTER_BPS = 10  # improvement of a best rate that ends an order's pause
 _LEFT_ALONE = (State.WAITING, State.TRIED)
 _RETRY_MS, _RETRY_MS_MAX = round(RESTING_RETRY_S * 1_000), round(RESTING_RETRY_S_MAX * 1_000)
 _AWAY_MS = round(RESTING_AWAY_S * 1_000)
-_TAKEN_AT_ONCE = 16  # orders, out of lists of which each may be long
+_TAKEN_AT_ONCE = 16  # orders taken out of a pair's long lists in a piece
 
 _log = structlog.get_logger("cambist.venue")
 
@@ -108,7 +108,7 @@ class PriceWatch:
         self._gas_price_wei = gas_price_wei
         self._wall_ms = wall_ms
         self._orders = RestingOrders()
-        self._edges: dict[Ends, tuple[int, frozenset[Ends]]] = {}  # with their topology
+        self._edges: dict[Ends, tuple[int, frozenset[Ends]]] = {}  # end pair -> topology, edges
         self._watched: dict[Ends, set[Ends]] = {}  # edge -> end pairs
         self._changed_edges: set[Ends] = set()
         self._dirty: dict[Ends, None] = {}
@@ -178,7 +178,7 @@ class PriceWatch:
         if order is None or order.state is State.OTHER:
             self.tend(live)
             return
-        if order.state is State.TRIED:  # it was taken in anew meanwhile, and has its own time
+        if order.state is State.TRIED:  # the order was added anew meanwhile, with its own time
             return
         best = order.offered_at
         if best >= order.need:
@@ -221,7 +221,7 @@ class PriceWatch:
                     self.sweep()
                 try:
                     await self._slices.work(self.look())
-                except Exception as error:  # noqa: BLE001  one pair's bug is not the others' end
+                except Exception as error:  # noqa: BLE001  a bug in one look ends no other
                     _log.error("a look at resting orders failed", detail=repr(error), exc_info=True)
                 await trio.sleep(RESTING_LOOK_S)
         finally:
@@ -307,10 +307,10 @@ class PriceWatch:
             self._dirty[ends] = None
         found.sort(key=_need)
         for order in found:
-            if order.state is State.AWAY:  # nobody forgot it meanwhile
+            if order.state is State.AWAY:  # not forgotten meanwhile
                 try:
                     yield from self._judge(order, best, gas_price_wei)
-                except Exception as error:  # noqa: BLE001  one order's bug is not the others' end
+                except Exception as error:  # noqa: BLE001  a bug in one order stops no other
                     told = to_hex(order.live.order_hash)
                     _log.error("a resting order is stuck", order=told, detail=repr(error), exc_info=True)
                     self._orders.tried(order, NEVER, self._wall_ms() + _RETRY_MS_MAX)
@@ -322,7 +322,7 @@ class PriceWatch:
         is_reached = order.need <= best
         if is_reached:
             is_fillable = yield from self._prices.is_fillable(order.live, gas_price_wei)
-            if order.state is not State.AWAY:  # it was forgotten meanwhile
+            if order.state is not State.AWAY:  # forgotten meanwhile
                 return
             if is_fillable:
                 self._offer(order)

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 RATE_BITS = 256  # fractional bits of a rate as a number
 RESTING_FACED_MAX = 16  # orders of the opposite end pair that an order may trade with
-SIZE_PARTS_MAX = 10  # of two orders that trade, the smaller is at least this part of the larger
+SIZE_PARTS_MAX = 10  # of two orders that trade, the larger is at most this many times the smaller
 NEVER = 1 << (4 * RATE_BITS)
-"""A rate that nothing reaches."""
-_LEFT_AT_ONCE = 256  # orders, or rows of a list, that `leave` works off in a piece
+"""A rate above every reachable rate."""
+_LEFT_AT_ONCE = 256  # orders, or rows of a list, that `leave` handles in a piece
 
 
 class State(Enum):
@@ -236,7 +236,7 @@ class RestingOrders:
             order.state, order.pause_ms = State.WAITING, 0
             insort(self._pairs[order.ends].waiting, (order.need, order.number, order))
 
-    # --- Who is worth a look ----------------------------------------------------------------------------
+    # --- Orders worth a look ----------------------------------------------------------------------------
 
     def due(self, ends: Ends, best: int, now_ms: int, count_max: int) -> list[Resting]:
         """Take out the orders worth a look, which are away from then on.

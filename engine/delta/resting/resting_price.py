@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..orders.live_orders import LiveOrder
 
 Ends = tuple[bytes, bytes]
-"""Source and destination, as they are routed."""
+"""Source and destination tokens, native tokens as the wrapped token."""
 
 
 class RestingFacts(Struct, frozen=True):
