@@ -1,11 +1,11 @@
-"""Life cycles as tables of transitions: from which states a reason leads to which state.
+"""Life cycles as tables of transitions: (state, reason) -> next state.
 
-    Lifecycle(name, initial, steps, undone)     every check, diagram and property test is made from it
+    Lifecycle(name, initial, steps, undone)     the source of all checks, diagrams and property tests
     after, step (state, reason)                 the state that a step writes: steps name reasons, not states
 
-A step that the table does not have is our bug and raises TransitionError. A reason names the guard of its
+A step missing in the table is a bug of the venue and raises TransitionError. A reason names the guard of its
 rows; the step function judges whether the guard holds. `undone` has the steps that the chain takes back or
-tells late: they go against the table's direction and are only allowed while the state is not final.
+reports late: they go against the table's direction and are only allowed while the state is not final.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,16 +22,16 @@ Transitions = Iterable[tuple[tuple[S, ...], R, S]]
 
 
 class Lifecycle(Generic[S, R]):
-    """One table.
+    """Table of the transitions of one kind of order.
 
     Args:
-        initial: states that a new order may have.
+        initial: states of new orders.
         steps, undone: rows; a reason leads from a state to one state.
 
     Attributes:
         table: (before, reason) -> after, of all rows.
-        steps: (before, after) -> why, as the diagram says it.
-        undone: (before, after) -> why, of steps that the chain takes back or tells late.
+        steps: (before, after) -> reasons, as the diagram shows them.
+        undone: (before, after) -> reasons of steps that the chain takes back or reports late.
 
     Raises:
         ValueError: two rows have the same reason and state before.
@@ -58,23 +58,23 @@ class Lifecycle(Generic[S, R]):
         return whys
 
     def states(self) -> frozenset[S]:
-        """Every state that can be reached."""
+        """All states that can be reached."""
         return self.initial | {state for step in self.steps for state in step}
 
     def terminal(self) -> frozenset[S]:
-        """The states that no step leaves."""
+        """States that no step leaves."""
         return self.states() - {before for before, _ in self.steps}
 
     def before(self, reason: R) -> frozenset[S]:
-        """The states that a reason leads away from."""
+        """States that a reason leads away from."""
         return frozenset(state for state, why in self.table if why is reason)
 
     def after(self, before: S, reason: R) -> S | None:
-        """The state that a reason leads to; None where the table has no row."""
+        """The state that a reason leads to; None if the table has no row."""
         return self.table.get((before, reason))
 
     def step(self, before: S, reason: R) -> S:
-        """The state after a reason; the same state where the reason leads to it already.
+        """The state after a reason; `before` itself if it already is the reason's result.
 
         Raises:
             TransitionError: the table has no such row.
@@ -87,15 +87,22 @@ class Lifecycle(Generic[S, R]):
         return before
 
     def check_new(self, state: S) -> None:
-        """Pass, or raise TransitionError: no order begins so."""
+        """Check that a new order may begin in a state.
+
+        Raises:
+            TransitionError: no order begins in this state.
+        """
         if state not in self.initial:
             raise TransitionError(f"{self.name}: no order begins as {state}")
 
     def check(self, before: S, after: S, *, is_final: bool) -> None:
-        """Pass, or raise TransitionError; staying is always allowed.
+        """Check a change of state; an unchanged state always passes.
 
         Args:
-            is_final: the chain cannot take it back any more.
+            is_final: the chain can no longer take back `before`.
+
+        Raises:
+            TransitionError: the table has no such step, or the state is final.
         """
         if before is after or (before, after) in self.steps:
             return
