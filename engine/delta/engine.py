@@ -1,18 +1,17 @@
-"""The part of a venue that runs Delta orders: what each of them waits for, and who does it.
+"""The engine of a venue's Delta orders: it hands each order to the component that the order waits for.
 
     an order is taken in, or has changed -> tend
-        ended                       nothing is done for it any more
+        ended                       no component
         a settlement has not ended  Settling
         CANCELLING                  CANCELLED, once no settlement is under way
-        PENDING, ACTIVE             the auctioneer of its chain; a limit order its price first, see PriceWatch
-        SUSPENDED                   its owner's funds, which FundsWatch follows
-        whatever can be cancelled  expires, by the scheduler
+        PENDING, ACTIVE             the auctioneer of its chain; for a limit order PriceWatch first
+        SUSPENDED                   FundsWatch, until the owner's funds are back
+        any that can be cancelled   the scheduler, which expires it
 
 Waiting orders are rows and timers; a task exists for a round or a settlement under way.
 
-What it shares with other kinds of orders is run by `order_engines`: the shards whose orders it gets, timers,
-the chains' indexers. An order that is overdue expires only once the chain is read up to the head: a fill that
-nobody has seen yet comes first.
+`order_engines` runs the parts shared with other kinds of orders: the engine's shards, timers, the chains'
+indexers. An overdue order expires only once the chain is read up to the head, as an unread fill comes first.
 
 Source: ARCHITECTURE.md, "Orders", "Transitions", "Start"; docs/performance.md, "Orders that wait".
 """
@@ -51,7 +50,7 @@ _LOOK_MS = 1_000
 
 
 class DeltaChain(Struct, frozen=True):
-    """What runs the orders of one chain."""
+    """Components that run the orders of one chain."""
 
     relayer: Relayer
     followed: FollowedChain
@@ -62,7 +61,7 @@ class DeltaChain(Struct, frozen=True):
 
 
 class DeltaChainStatistics(Struct, frozen=True):
-    """One chain's."""
+    """Counters of one chain's components."""
 
     relayer: RelayerStatistics
     settling: SettlingStatistics
@@ -72,7 +71,7 @@ class DeltaChainStatistics(Struct, frozen=True):
 
 
 class DeltaStatistics(Struct, frozen=True):
-    """How the engine stands.
+    """Counters of the engine.
 
     Attributes:
         chains: by chain id.
@@ -87,7 +86,7 @@ class DeltaEngine:
 
     Args:
         scheduler: of the venue.
-        orders: whose changes are told to `tend`.
+        orders: live orders; `tend` receives their changes.
         chains: by chain id.
         wall_ms: Unix milliseconds.
     """
@@ -158,14 +157,14 @@ class DeltaEngine:
         await self.orders.hear(events)
 
     def resting(self, chain_id: int, order_hash: bytes) -> RestingFacts | None:
-        """Why an order rests; None where it does not."""
+        """The facts for which an order rests; None if it does not rest."""
         chain = self.chains.get(chain_id)
         return None if chain is None else chain.prices.facts(order_hash)
 
-    # --- What an order waits for ------------------------------------------------------------------------
+    # --- Components that orders wait for ----------------------------------------------------------------
 
     def tend(self, live: LiveOrder) -> None:
-        """See that what an order waits for is on its way."""
+        """Hand an order to the components that it waits for, and withdraw it from the others."""
         row = live.row
         chain = self.chains.get(row.chain_id)
         if chain is None:
@@ -190,11 +189,11 @@ class DeltaEngine:
             self._acts.start(self._rest, row.order_hash)
 
     def _expire_at(self, row: DeltaOrderRow, at_ms: int) -> None:
-        """Look then whether an order expires; where that time has passed, soon."""
+        """Schedule the check whether an order expires; soon if the time has passed."""
         self._expiries.at(row.order_hash, max(at_ms, self._wall_ms() + _LOOK_MS))
 
     def look_at_expiry(self, order_hash: bytes) -> None:
-        """See whether an order expires, soon."""
+        """Start the check whether an order expires."""
         self._acts.start(self._expire, order_hash)
 
     def _tend_again(self, order_hash: bytes) -> None:
@@ -206,7 +205,7 @@ class DeltaEngine:
         await self.orders.step(order_hash, lambda row: rested(row, self._wall_ms()))
 
     async def _cancel(self, order_hash: bytes) -> None:
-        """Nothing of the order is under way: it is cancelled."""
+        """Finish the cancellation of an order, unless a settlement is under way."""
         (rows,) = await self.store.read(among(EFFECT, "order_hash", [order_hash]))
         effects: list[Effect] = [row_of(EFFECT, values) for values in rows]
         cancel = next((effect for effect in effects if effect.kind == CANCEL), None)
@@ -220,7 +219,7 @@ class DeltaEngine:
         await self.orders.step(order_hash, decide)
 
     async def _expire(self, order_hash: bytes) -> None:
-        """It is too late; nothing happens while a settlement is under way, or the chain unread."""
+        """Expire an overdue order, unless a settlement is under way or the chain is not read to its head."""
         now_ms = self._wall_ms()
 
         def decide(row: DeltaOrderRow) -> DeltaStep | None:

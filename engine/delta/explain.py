@@ -1,6 +1,6 @@
-"""Why an order is not filled: from its row, what runs it, its last rounds and its agents. Pure.
+"""Reasons why an order is not filled: from its row, its live state, its last rounds and its agents. Pure.
 
-    ended                    the state says it
+    ended                    the state is the reason
     waits for its owner      awaitingSignature, suspended, cancelling
                              balanceLacks, allowanceLacks, depositLacks
     under way                settling, bridging
@@ -8,9 +8,9 @@
                              notAuctioned
     in its last round        noBids, belowLimit, reverted, simulationMismatch, malformed, late
 
-Nothing of a round that is open is known here.
+Bids of an open round are unknown here.
 
-`explain` gives reasons for the last round alone and lists the earlier ones.
+`explain` gives reasons for the last round alone and lists the earlier rounds.
 
 Source: ARCHITECTURE.md, "Auction"; interop.md section 5.
 """
@@ -64,16 +64,16 @@ _REFUSALS = {
 
 
 class OrderFacts(Struct, frozen=True):
-    """What is known of an order.
+    """Facts about an order.
 
     Attributes:
-        live: as this process has it, if it does.
-        rounds: that are closed, the latest first.
-        last_round_ms: when the last round with it closed, Unix milliseconds; 0 where that is not known. One
-            in which nobody bid is among `rounds` only where the one before came to something else.
-        agents: of its chain, by name.
-        resting: where it rests: what the books give for it, against its limit.
-        chain_s: time of its chain by which slices are due, Unix seconds.
+        live: the live order of this process, or None.
+        rounds: closed rounds, the latest first.
+        last_round_ms: closing time of the last round with the order, Unix milliseconds; 0 if unknown. A round
+            without a bid is among `rounds` only if its predecessor ended otherwise.
+        agents: of the order's chain, by name.
+        resting: output or cost of the books against the order's limit; None if the order does not rest.
+        chain_s: time of the chain by which slices are due, Unix seconds.
     """
 
     row: DeltaOrderRow
@@ -176,7 +176,7 @@ def _nobody_bid(closed_at: str) -> tuple[str, str]:
 
 
 def _last_round(kept: OrderRound, closed_at: str) -> list[tuple[str, str]]:
-    """What came of the last round, which is `kept`, or one like it that closed later."""
+    """Reasons from the last round: `kept`, or a later round with the same result."""
     order = kept.order
     if order.winner is not None:
         return []

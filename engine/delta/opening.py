@@ -1,6 +1,6 @@
-"""Opens what runs the Delta orders of a venue: agents, relayers, and the engine over them.
+"""Opening of the Delta engine of a venue, with its agents and relayers.
 
-A relayer as the settings have it: `[relayers.ID]` with its key and its chain.
+The settings name the relayer of a chain in `[relayers.ID]`, with its key.
 
 Choice: Delta is not served on a chain with `delta` and no relayer: nothing would settle an order that an
     owner approved and signed.
@@ -44,10 +44,10 @@ from .settlement.settling import Settling
 
 
 def relay_key(settings: Settings, chain_id: int) -> PolicedRelayKey:
-    """The key of a chain's relayer: it calls the Delta contract, and itself to fill a nonce; nothing else.
+    """The key of a chain's relayer, which may call only the Delta contract, and itself to fill a nonce.
 
     Raises:
-        ConfigError: names the setting: there is no such relayer, its key cannot be read, or the chain has no
+        ConfigError: names the setting: the chain has no relayer, the key cannot be read, or the chain has no
             Delta contract.
     """
     relayer = settings.relayers.get(chain_id)
@@ -74,7 +74,7 @@ def relayer_of(
     """The relayer of a chain; `run` is its task.
 
     Args:
-        leases: the engine's own, which run longer than this.
+        leases: the engine's, which outlive the relayer.
 
     Raises:
         ConfigError: see `relay_key`.
@@ -86,10 +86,10 @@ def relayer_of(
 
 
 class DeltaOpening(Struct, frozen=True):
-    """What it is opened with.
+    """Inputs for opening the Delta engine.
 
     Attributes:
-        footing: what it shares with other engines.
+        footing: store, leases, scheduler, clock and chains, shared with the other order engines.
     """
 
     settings: Settings
@@ -103,7 +103,7 @@ async def open_delta(owned: AsyncExitStack, opening: DeltaOpening, places: Serve
     """The engine of the chains that have Delta and a relayer; connections to agents close with `owned`.
 
     Raises:
-        ConfigError: names the setting that is wrong.
+        ConfigError: names the wrong setting.
     """
     footing = opening.footing
     orders = LiveOrders(footing.store, footing.leases)
@@ -185,7 +185,7 @@ async def _chain(
 
 
 async def _runs_code(chain: Chain, live: LiveOrder) -> bool:
-    """Whether a settlement calls a contract of the owner's, as far as the chain tells."""
+    """Whether a settlement calls a contract of the owner's; False if the chain does not answer."""
     terms = live.terms
     called = [terms.owner, terms.beneficiary] if terms.dest_token == NATIVE_TOKEN else [terms.owner]
     try:
@@ -195,7 +195,7 @@ async def _runs_code(chain: Chain, live: LiveOrder) -> bool:
 
 
 async def _agents(owned: AsyncExitStack, opening: DeltaOpening, place: ServedChain) -> dict[str, AgentClient]:
-    """Those of a chain, by name."""
+    """Clients of a chain's agents, by name."""
     return {
         name: await owned.enter_async_context(
             AgentClient(
@@ -212,7 +212,7 @@ async def _agents(owned: AsyncExitStack, opening: DeltaOpening, place: ServedCha
 
 
 def _relayer(opening: DeltaOpening, place: ServedChain) -> Relayer:
-    """The relayer. Its settings know the contract where contracts.json named it."""
+    """The relayer of a chain; its settings name the contract even if contracts.json supplied it."""
     footing = opening.footing
     chains = opening.settings.chains | {place.chain_id: place.settings}
     settings = replace(opening.settings, chains=chains)

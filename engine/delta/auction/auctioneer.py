@@ -489,7 +489,7 @@ class Auctioneer:
             else:
                 stands = (let_go if end is _End.LET_GO else left_out)(stands, winner)
 
-        async with trio.open_nursery() as nursery:  # the store writes them together
+        async with trio.open_nursery() as nursery:  # the store batches concurrent writes
             for winner in decision.winners:
                 nursery.start_soon(settle, winner)
         others = [verdict for verdict in stands.verdicts.values() if verdict.winner is None]

@@ -425,7 +425,7 @@ def _calldata(parts: Sequence[CandidatePart], agent: bytes) -> bytes:
 def _crossing(part: CandidatePart, agent: bytes) -> CrossedOrder:
     order = part.asked.order
     if not isinstance(order, DeltaOrder):
-        raise TypeError("only an Order is crossed")  # checked before: our bug
+        raise TypeError("only an Order is crossed")  # checked before: a bug here
     signature, execution = part.asked.document.signature, _execution(part, agent)
     return CrossedOrder(order, signature, part.part.amount, execution, part.paid, part.traded)
 

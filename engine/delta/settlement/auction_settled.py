@@ -93,7 +93,7 @@ def _told(
     state = _NOT_SENT if is_over else _UNDER_WAY
     if intent is not None:
         state = _STATES.get(intent.state, state)
-        if intent.state is IntentState.FAILED and mined is not None:  # a revert that has been final for long
+        if intent.state is IntentState.FAILED and mined is not None:  # the revert is final
             state = _STATES[IntentState.REVERTED]
     return AuctionSettlement(
         agent=settlement.agent,
