@@ -251,7 +251,7 @@ class Auctioneer:
             self._scheduler.cancel(_due(order_hash))
 
     def leave(self, held: Container[int]) -> None:
-        """Forget the orders of shards that this engine does not hold any more."""
+        """Forget the orders of shards that this engine no longer holds."""
         known = {
             *self._tries, *self._waiting, *self._sliced, *self._ready, *self._closed_ms, *self._silent
         }  # fmt: skip

@@ -1,8 +1,8 @@
 """Due orders, and their assignment to rounds as their agents have room. Pure.
 
     an order enters a round  if all of its agents that are awake and answering have room
-    after patience_s         if any of them has room: a slow agent delays no order
-    if none of them is awake with its agents that rest for lateness alone, in a separate round
+    after patience_s         if any of its agents that are awake has room: a slow agent delays no order
+    if none is awake         with its agents that rest for lateness alone, in a separate round
 
 New orders and orders of earlier rounds take turns, so that neither kind waits for all of the other.
 

@@ -9,7 +9,7 @@
     notify    into a bounded queue, which `run` empties in order; successive notices about one round share a
               request; the answer is not read
 
-A slow agent delays nobody: a notice never waits for another agent, and `solve` never for a notice. A full
+A slow agent delays no other: a notice never waits for another agent, and `solve` never for a notice. A full
 queue drops the oldest notice. A notice is sent once; a notice that the agent does not accept is lost. Both
 losses are counted.
 

@@ -4,8 +4,8 @@
     a simulation breaks the bid's promise                                                --> a strike
     settlements that ran owners' code fail, soft_faults_max orders without a delivery    --> a strike
     malformed or refused answers, soft_faults_max without a good answer                  --> a strike
-    of the last AGENT_REVERTS_JUDGED bids over AGENT_REVERTS_MAX, on orders of several
-    owners, failed in the simulation where another agent's did not, and none was settled --> a strike
+    over AGENT_REVERTS_MAX of the last AGENT_REVERTS_JUDGED bids, on orders of several
+    owners, fail in a simulation that another agent's bid passes, without a delivery     --> a strike
     a strike     the agent rests for rest_ms * 2^(strikes - 1), at most rest_ms_max
     a delivery   takes a strike back, as does a time of rest_ms_max without a strike
 

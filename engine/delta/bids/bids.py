@@ -174,7 +174,7 @@ class Candidate(Struct, frozen=True):
 
     @property
     def is_crossing(self) -> bool:
-        """Whether it settles orders against each other."""
+        """Whether the bid settles several orders against each other."""
         return len(self.parts) > 1
 
 

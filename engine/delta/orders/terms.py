@@ -126,11 +126,11 @@ def next_part(order: SettledOrder, filled: int) -> DeltaPart | None:
 
 
 def part_of(order: DeltaOrder, left: int, amount: int) -> DeltaPart:
-    """A part of what is left of a swap or limit order.
+    """A part of the rest of a swap or limit order, pro rata.
 
     Args:
-        left: of the fixed side.
-        amount: of the fixed side, from 1 to all that is left.
+        left: the order's rest, of the fixed side.
+        amount: of the fixed side, from 1 to `left`.
     """
     whole, is_last = _whole(order), amount == left
     if order.kind == KIND_BUY:

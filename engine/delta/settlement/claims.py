@@ -3,7 +3,7 @@
     a settlement has won -> claim -> its orders' next parts are claimed while it is under way
                              '-> refused: the claims on the account exceed its funds
 
-An account's funds were read before and may be out of date: the only claim on an account is never refused.
+An account's funds as read last may be out of date: the only claim on an account is never refused.
 
 Choice: Settlements under way at once never need more of a balance or allowance than there is; further orders
     are auctioned again.

@@ -12,8 +12,8 @@ An account that could not be read changes nothing: no order is suspended because
 contract answers unreadably counts as a balance of nothing. An order with a settlement under way keeps its
 status, and is checked again when the settlement has ended.
 
-An order that awaits its owner's signature on chain is not suspended. A token that reveals no balance counts
-as sufficient until a settlement fails.
+An order that awaits its owner's signature on chain is not suspended. An account that alone cannot be read
+holds up no settlement.
 
 Source: spec 1.11; ARCHITECTURE.md, "Funds"; choices.md#delta-orders.
 """
