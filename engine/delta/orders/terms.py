@@ -36,7 +36,7 @@ ORDER_PART_MIN = 10
 
 
 class DeltaPart(Struct, frozen=True):
-    """One settlement of an order.
+    """Amounts of one settlement of an order.
 
     Attributes:
         amount: raw units of the fixed side, as `settle` takes it.

@@ -224,7 +224,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         no settlement waits without end.
 
         Raises:
-            ChainError: the chain cannot be read, whatever the account.
+            ChainError: the chain cannot be read for any account.
         """
         account = _account_of(live)
         try:
