@@ -1,6 +1,6 @@
-"""The one table of all checks. docs/maker-check.md shows it; a test keeps the two equal.
+"""The table of all checks. docs/maker-check.md shows it; a test keeps the two equal.
 
-A row is (name, title, fix) and what differs from its group: NEGATIVE, STRICT, ADVICE, or another source.
+A row is (name, title, fix), then its differences from the group: NEGATIVE, STRICT, ADVICE, or a source.
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,9 @@
-"""What was sent and what came: the record that judges read, and JSON read for judging.
+"""Recorded HTTP exchanges, and the JSON reader and refusal rules that judges apply to them.
 
-JSON is read here by itself, not by the message decoders: a judge must see what a decoder forgives, such as
-a key given twice, and must tell one fault from another.
+The JSON reader is separate from the message decoders: judges must see faults that a decoder tolerates, such
+as duplicate keys, and must distinguish one fault from another.
 
-429 in answer to a request that has to be refused skips the check.
+A 429 answer to a request that must be refused skips the check.
 """
 
 import json
@@ -21,14 +21,14 @@ TOO_MANY = 429
 
 
 class HttpExchange(Struct, frozen=True, kw_only=True):
-    """One request and its answer.
+    """A request and its answer.
 
     Attributes:
         method, target: as sent.
-        status: 0 where no answer came; `failure` says why then.
+        status: 0 without an answer; `failure` then gives the reason.
         headers: names in lower case.
         sent_ms: wall clock before the request was written.
-        latency_ms: from there to the whole answer.
+        latency_ms: from `sent_ms` to the complete answer.
     """
 
     method: str
@@ -43,17 +43,17 @@ class HttpExchange(Struct, frozen=True, kw_only=True):
 
     @property
     def succeeded(self) -> bool:
-        """Whether an answer came and is a 2xx."""
+        """Whether the answer is a 2xx."""
         return 200 <= self.status <= 299
 
     @property
     def where(self) -> str:
-        """How findings name it."""
+        """The exchange's name in findings, e.g. `GET /prices`."""
         return f"{self.method} {self.target}"
 
     @property
     def said(self) -> Said:
-        """Status and body, shortened, or why there was no answer."""
+        """Status and body, shortened, or the reason for a missing answer."""
         if self.failure:
             return Said(self.failure)
         text = self.body[:200].decode("utf-8", "replace")
@@ -61,11 +61,11 @@ class HttpExchange(Struct, frozen=True, kw_only=True):
 
 
 class JsonDocument(Struct, frozen=True):
-    """A JSON text.
+    """A parsed JSON text, or the reason why the text is not JSON.
 
     Attributes:
-        value: None where `fault` says why it is no JSON.
-        duplicates: keys that stand twice in one object.
+        value: None if `fault` is set.
+        duplicates: keys repeated within one object.
     """
 
     value: Any = None
@@ -74,7 +74,7 @@ class JsonDocument(Struct, frozen=True):
 
 
 def read_json(raw: bytes) -> JsonDocument:
-    """Reads a JSON text: fractions as Decimal, the last of double keys, and never an exception."""
+    """Parse JSON without raising: fractions become Decimal, and the last of duplicate keys wins."""
     duplicates: list[str] = []
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -113,17 +113,17 @@ def _not_json(name: str) -> Any:
 
 
 def is_json_type(exchange: HttpExchange) -> bool:
-    """Whether the answer is labelled as JSON."""
+    """Whether the answer's content type is JSON."""
     return exchange.headers.get("content-type", "").partition(";")[0].strip().lower() in _JSON_TYPES
 
 
 def is_refused(exchange: HttpExchange) -> bool:
-    """Whether an answer came and is a 4xx or 5xx."""
+    """Whether the answer is a 4xx or 5xx."""
     return not exchange.failure and 400 <= exchange.status <= 599
 
 
 def error_text(exchange: HttpExchange) -> str:
-    """The `error` string of an answer; empty where there is none."""
+    """The `error` string of an answer; empty if it has none."""
     value = read_json(exchange.body).value
     text = value.get("error") if isinstance(value, dict) else None
     return text if isinstance(text, str) else ""
@@ -132,12 +132,12 @@ def error_text(exchange: HttpExchange) -> str:
 def judge_refusal(
     check: str, exchange: HttpExchange, what: str, *, client_error: bool = False
 ) -> Iterator[Result]:
-    """What was sent must be refused; how the refusal is worded is judged by checks of its own.
+    """Check that the maker refused a request; the `errors` checks judge the refusal's form.
 
     Args:
         check: id.
-        what: was sent, e.g. `both amounts`; it stands in the finding.
-        client_error: only 4xx will do.
+        what: description of the request for the finding, e.g. `both amounts`.
+        client_error: accept only 4xx.
     """
     where = f"{exchange.where} ({what})"
     if exchange.status == TOO_MANY:
@@ -151,7 +151,7 @@ def judge_refusal(
 
 
 def judge_error_form(exchange: HttpExchange, where: str) -> Iterator[Result]:
-    """A refusal is JSON, says so, and carries an `error` string."""
+    """Check that a refusal is JSON, is labelled as JSON, and has an `error` string."""
     kind = exchange.headers.get("content-type", "none")
     yield judged("errors.content-type", is_json_type(exchange), where, "content-type: application/json", kind)
     document = read_json(exchange.body)

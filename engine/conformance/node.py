@@ -1,6 +1,6 @@
-"""What a chain says of a maker: is it a contract, does it accept a signature, can it pay.
+"""Queries to a chain's node about a maker: contract code, EIP-1271 signatures, balances and allowances.
 
-Over JSON-RPC; every answer is read strictly, and anything else is a ChainError.
+The queries are JSON-RPC. Answers are read strictly: a malformed answer is a ChainError.
 
 Source: Ethereum JSON-RPC; EIP-20; EIP-1271.
 """
@@ -22,14 +22,14 @@ _ALLOWANCE = selector("allowance(address,address)")
 
 
 class ProbedNode:
-    """A node behind a probe. Addresses are 20 bytes."""
+    """A node queried through a probe. Addresses are 20 bytes."""
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
         self._id = 0
 
     async def chain_id(self) -> int:
-        """eth_chainId."""
+        """The chain id from eth_chainId."""
         answer = await self._call("eth_chainId", [])
         try:
             return int(str(answer), 16)
@@ -37,26 +37,26 @@ class ProbedNode:
             raise ChainError(f"eth_chainId: not a number: {answer!r}") from None
 
     async def has_code(self, address: bytes) -> bool:
-        """Whether it is a contract."""
+        """Whether the address holds contract code."""
         return bool(await self._bytes("eth_getCode", [to_hex(address), "latest"]))
 
     async def decimals(self, token: bytes) -> int | None:
-        """The answer of a contract's decimals(); None without an answer or a contract."""
+        """The result of the token's decimals(); None without a contract or a readable result."""
         try:
             return decode_uint(await self._eth_call(token, _DECIMALS))
         except (_NodeRefused, InvalidInput):
             return None
 
     async def balance(self, token: bytes, owner: bytes) -> int:
-        """Raw units of the token that the owner holds."""
+        """The owner's balance of the token, in raw units."""
         return await self._uint(token, _BALANCE + address_word(owner))
 
     async def allowance(self, token: bytes, owner: bytes, spender: bytes) -> int:
-        """Raw units that the spender may take."""
+        """The owner's allowance for the spender, in raw units."""
         return await self._uint(token, _ALLOWANCE + address_word(owner) + address_word(spender))
 
     async def accepts(self, contract: bytes, digest32: bytes, signature: bytes) -> bool:
-        """EIP-1271: whether the contract takes the signature for its own. A revert is a no."""
+        """Whether the contract accepts the signature by EIP-1271; False on a revert."""
         try:
             returned = await self._eth_call(contract, is_valid_signature_calldata(digest32, signature))
         except _NodeRefused:
@@ -91,4 +91,4 @@ class ProbedNode:
 
 
 class _NodeRefused(ChainError):
-    """The node answered with an error, as it does for a call that reverts."""
+    """The node answered with a JSON-RPC error, for example because the call reverted."""

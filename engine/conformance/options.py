@@ -1,7 +1,7 @@
-"""What a run is told: where the maker is, what was exchanged with it, how far to go.
+"""The options of a run: the maker's URLs and credentials, the checks selected, and the bounds of the run.
 
-Without --ws-url the check looks for the socket at the base URL and `/ws`; a refusal other than 401 or 403
-means that the maker has none.
+Without --ws-url the harness tries the WebSocket at the base URL plus `/ws`; a refused handshake other than
+401 or 403 means that the maker has no WebSocket.
 """
 
 import re
@@ -21,11 +21,11 @@ _is_name = re.compile(r"[0-9A-Za-z._:\-]+").fullmatch
 
 
 class BaseUrl(Struct, frozen=True):
-    """A URL, taken apart.
+    """A base URL, parsed.
 
     Attributes:
-        path: without a slash at its end; empty for the root.
-        host_header: host, and the port unless it is the scheme's own.
+        path: without a trailing slash; empty for the root.
+        host_header: host, and the port unless it is the scheme's default.
     """
 
     scheme: str
@@ -36,26 +36,27 @@ class BaseUrl(Struct, frozen=True):
 
     @property
     def is_tls(self) -> bool:
-        """https or wss."""
+        """Whether the scheme is https or wss."""
         return self.scheme in ("https", "wss")
 
     @property
     def url(self) -> str:
-        """As text."""
+        """The URL as text."""
         return f"{self.scheme}://{self.host_header}{self.path}"
 
 
 def read_base_url(url: str, field: str, schemes: tuple[str, ...]) -> BaseUrl:
-    """Takes a URL apart.
+    """Parse a base URL.
 
     Raises:
-        ConfigError: another scheme, no host, or what a base URL has not: a query, a fragment, a user.
+        ConfigError: the scheme is not in `schemes`, the host is missing or malformed, or the URL has a
+            query, a fragment or a user.
     """
     expected = f"expected {' or '.join(schemes)}://host[:port][/path]"
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
-        (host or "").encode("idna")  # as name look-up will: no label empty or over 63 characters
+        (host or "").encode("idna")  # as name look-up does: refuses labels empty or over 63 characters
     except ValueError as error:
         raise ConfigError(field, f"{expected}: {error}") from None
     scheme = parts.scheme.lower()
@@ -72,21 +73,21 @@ def read_base_url(url: str, field: str, schemes: tuple[str, ...]) -> BaseUrl:
 
 
 class CheckOptions(Struct, frozen=True, kw_only=True):
-    """Everything a run depends on.
+    """All options of a run.
 
     Attributes:
-        socket: where the WebSocket is; None looks beside the base URL.
+        socket: the WebSocket's URL; None tries `/ws` below the base URL.
         credentials: None leaves requests unsigned, and authentication unchecked.
-        chain_id, rfq_contract, domain_name: the signing domain; without the first two signatures are not
-            verified.
+        chain_id, rfq_contract, domain_name: the signing domain; signatures are not verified unless
+            both `chain_id` and `rfq_contract` are given.
         taker, user, blacklisted: lower-case addresses; see the command's help.
-        drift_bps: how far a price may lie outside the grids around it.
-        pairs_max: how many pairs are asked for quotes.
-        quotes, connections: of the load; 0 quotes leave it out.
-        watch_s: how long updates of the socket are watched.
+        drift_bps: the largest allowed distance of a price from the grids fetched around the quote.
+        pairs_max: the largest number of pairs to request quotes on.
+        quotes, connections: of the load stage; 0 quotes skip it.
+        watch_s: how long the WebSocket's updates are watched.
         timeout_s: for one answer.
-        pause_s: after every answer, for makers that limit the rate.
-        run_timeout_s: for everything.
+        pause_s: wait after every answer, for makers that limit the request rate.
+        run_timeout_s: for the whole run.
         authorities: PEM file of certificates to trust.
     """
 

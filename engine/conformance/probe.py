@@ -1,11 +1,10 @@
-"""The only file that sends: whole requests over one connection at a time, and bytes as they are.
+"""The harness's HTTP client: whole requests over one connection at a time, and raw bytes.
 
-A request that cannot be answered is an Exchange with a `failure`, never an exception: a judge decides what
-it means. Nothing is retried but a request whose reused connection ended before a byte of the answer: that is
-how HTTP closes an idle connection.
+An unanswered request gives an HttpExchange with a `failure`, never an exception: a judge decides on its
+meaning. Only a request whose reused connection ended before the first byte of the answer is retried, since
+HTTP servers close idle connections that way.
 
-The probe does not use the pooled client of feeds: it judges every connection and times each request by
-itself.
+The pooled client of feeds is not used: the harness judges every connection and times each request alone.
 """
 
 import errno
@@ -35,11 +34,11 @@ _BROKEN = (trio.BrokenResourceError, trio.ClosedResourceError)
 
 
 class Unreachable(MakerError):
-    """No connection at all: there is nothing to judge."""
+    """No connection to the maker could be made, so that no check can run."""
 
 
 class ProbeConnection:
-    """One connection of its own, opened with the first request and again after it ended."""
+    """A connection that is opened for the first request, and again after it has ended."""
 
     def __init__(self, probe: "Probe") -> None:
         self._probe = probe
@@ -60,11 +59,11 @@ class ProbeConnection:
         headers: Mapping[str, str] | None = None,
         content_type: str = "application/json",
     ) -> HttpExchange:
-        """One request and its answer.
+        """Send a request and wait for its answer, then for the probe's pause.
 
         Args:
             target: with the base URL's prefix.
-            headers: instead of the signed ones.
+            headers: sent in place of the signed headers.
         """
         probe = self._probe
         sent_ms, started = probe.now_ms(), trio.current_time()
@@ -88,7 +87,7 @@ class ProbeConnection:
         if response is not None:
             probe.latencies_ms.append(latency_ms)
         probe.late += scope.cancelled_caught
-        await trio.sleep(probe.pause_s)  # behind the answer: what was just signed is not held back
+        await trio.sleep(probe.pause_s)  # after the answer, so that no signed request is held back
         return HttpExchange(
             method=method,
             target=target,
@@ -111,7 +110,7 @@ class ProbeConnection:
         return await self._once(method, target, body, fields)
 
     async def _once(self, method: str, target: str, body: bytes, fields: Mapping[str, str]) -> Response:
-        """A connection with a request that is not answered is of no further use, why ever it is not."""
+        """Send once; drop the connection on any failure, since an unanswered request leaves it unusable."""
         try:
             return await self._answered(method, target, body, fields)
         except BaseException:
@@ -153,22 +152,22 @@ class ProbeConnection:
 
 
 class Probe:
-    """Speaks to one place.
+    """An HTTP client for one base URL.
 
     Args:
-        place: where.
+        place: the base URL.
         timeout_s: for one answer, connecting included.
-        now_ms: wall clock.
-        signer: signs what is sent; None sends it unsigned.
+        now_ms: wall clock, milliseconds since the Unix epoch.
+        signer: signs requests; None sends them unsigned.
         authorities: PEM file of certificates to trust.
-        pause_s: after every answer.
+        pause_s: wait after every answer.
 
     Attributes:
-        requests: how many were sent, hostile bytes included.
-        firm_requests: how many of the whole ones asked for a firm quote.
-        latencies_ms: of the last answers.
-        late: requests without an answer in time.
-        send: as `ProbeConnection.send`, on the connection kept for it.
+        requests: number sent, hostile bytes included.
+        firm_requests: number of whole requests for a firm quote.
+        latencies_ms: of the last _LATENCIES_MAX answers.
+        late: number of requests without an answer in time.
+        send: `ProbeConnection.send` on the probe's own connection.
     """
 
     def __init__(
@@ -199,24 +198,24 @@ class Probe:
         await self._line._drop()
 
     def signed(self, method: str, target: str, body: bytes) -> dict[str, str]:
-        """The four headers; none without a signer. A query is signed as sent."""
+        """The four authentication headers; none without a signer. A query is signed as sent."""
         if self._signer is None:
             return {}
         return self._signer.headers(self.now_ms(), method, target, body)
 
     async def connect(self) -> trio.abc.Stream:
-        """A new stream.
+        """Open a stream to the base URL's host.
 
         Raises:
-            OSError: none could be had.
+            OSError: no connection.
         """
         return await dial(self.place.host, self.place.port, tls=self.tls, timeout_s=self.timeout_s)
 
     async def reach(self) -> None:
-        """Whether anything listens there.
+        """Check that a connection can be made, and close it.
 
         Raises:
-            Unreachable: says why not.
+            Unreachable: no connection; the detail gives the reason.
         """
         try:
             stream = await self.connect()
@@ -225,7 +224,7 @@ class Probe:
         await trio.aclose_forcefully(stream)
 
     async def get(self, resource: str) -> HttpExchange:
-        """Signed GET of a path below the base URL."""
+        """Send a signed GET of a path below the base URL."""
         return await self._line.send("GET", f"{self.place.path}/{resource}")
 
     async def raw(
@@ -237,13 +236,13 @@ class Probe:
         piece_bytes: int | None = None,
         requests: int = 1,
     ) -> RawAnswer:
-        """Send bytes as they are on a connection of their own, and read on.
+        """Send bytes unchanged on a new connection, and read the answer.
 
         Args:
-            until: what was read is enough.
-            bound_s: after this what was read has to do.
-            piece_bytes: how many are sent at a time; all at once unless given.
-            requests: how many these are.
+            until: whether the bytes read so far are enough.
+            bound_s: longest time to send and read.
+            piece_bytes: bytes sent at a time; None sends all at once.
+            requests: number of requests in `payload`, added to the count.
         """
         data = bytearray()
         closed = False
@@ -266,7 +265,10 @@ class Probe:
 
     @asynccontextmanager
     async def holding(self, payload: bytes, requests: int = 1) -> AsyncGenerator[trio.abc.Stream]:
-        """A connection on which `payload` was sent, until the body ends; it counts as so many requests.
+        """Send `payload` on a new connection, and keep it open until the `async with` body ends.
+
+        Args:
+            requests: number added to the count of requests.
 
         Raises:
             OSError: no connection.
@@ -281,7 +283,7 @@ class Probe:
 
 
 async def _push(stream: trio.abc.Stream, payload: bytes, piece_bytes: int | None = None) -> None:
-    """Send what the other side takes; that it stops taking is told by what it answers."""
+    """Send until the peer stops reading; the peer's answer then shows the reason."""
     size = piece_bytes or max(len(payload), 1)
     try:
         for at in range(0, len(payload), size):

@@ -1,4 +1,4 @@
-"""A run's verdicts for people, for programs and for build servers: tables, JSON, JUnit XML.
+"""A run's report as tables for people, JSON for programs, and JUnit XML for build servers.
 
 Source of the JUnit form: the testsuites/testsuite/testcase elements that build servers read.
 """
@@ -39,7 +39,7 @@ def summary(report: RunReport) -> str:
 
 
 def print_report(report: RunReport, console: Console) -> None:
-    """Topics, then every fault with what to do, the load, the summary."""
+    """Print topics, then every fault with its fix, the load, the summary and the verdict."""
     console.print(_topics(report.verdicts))
     for title, status in (("Faults", CheckStatus.FAILED), ("Advice", CheckStatus.ADVISED)):
         found = [verdict for verdict in report.verdicts if verdict.status is status]
@@ -60,7 +60,7 @@ def print_report(report: RunReport, console: Console) -> None:
 
 
 def verdict_line(report: RunReport) -> str:
-    """The outcome of the run, and the reasons of an inconclusive one."""
+    """The run's outcome in a sentence, with the reasons if inconclusive."""
     if report.outcome is RunOutcome.CONFORMS:
         return "The maker conforms."
     if report.outcome is RunOutcome.FAULTS:
@@ -69,7 +69,7 @@ def verdict_line(report: RunReport) -> str:
 
 
 def _reasons(report: RunReport) -> Iterator[str]:
-    """Why a run is inconclusive."""
+    """The reasons why a run is inconclusive; none if it is conclusive."""
     for broken in report.broken:
         yield f"the harness has a bug, please report it: {broken}"
     topics: dict[str, list[str]] = {}
@@ -94,7 +94,7 @@ def _topics(verdicts: Sequence[CheckVerdict]) -> Table:
 
 
 def _findings(title: str, verdicts: Sequence[CheckVerdict]) -> Table:
-    """Grouped by topic: a section each."""
+    """A table of verdicts with a section per topic."""
     table = Table("check", "what was found, and what to do", title=title, title_justify="left", expand=True)
     last = ""
     for verdict in verdicts:
@@ -120,7 +120,7 @@ def _explained(verdict: CheckVerdict) -> Text:
 
 
 def load_line(load: LoadReport) -> str:
-    """The load in one line."""
+    """The load's figures in one line."""
     return (
         f"load: {load.quotes} quotes over {load.connections} connections, {load.quotes_per_s:.0f}/s: "
         f"p50 {load.p50_ms:.1f} ms, p95 {load.p95_ms:.1f} ms, p99 {load.p99_ms:.1f} ms; "
@@ -196,7 +196,7 @@ def _as_object(verdict: CheckVerdict) -> dict[str, Any]:
 
 
 def to_junit(report: RunReport) -> bytes:
-    """A test suite per topic, a test case per check; advice passes with its text as output.
+    """JUnit XML: a test suite per topic, a test case per check; advice passes, with its text as output.
 
     An inconclusive run has one more test case: an error that names all reasons.
     """

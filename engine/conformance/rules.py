@@ -1,15 +1,16 @@
-"""What a check is, what it finds, and how findings become verdicts.
+"""Checks, the results that judges yield for them, and the verdicts that follow from the results.
 
 A check is a row of `check_table.CHECKS`: one rule of the specification under one name. A judge is a pure
-function over what was recorded; it yields results, any number for a check. One fault makes the check fail;
-results without a fault make it pass; a check nobody judged is skipped, and says why. A skipped check is a gap
-where the maker gave nothing to judge it on, and none where an option is missing or the specification leaves
-it to the maker. A topic with more gaps than judged checks is thin: a run with a thin topic proves nothing.
+function over recorded exchanges; it yields any number of results for a check. A single fault makes the check
+fail; results without a fault make it pass; a check without results is skipped, with a reason. A skipped check
+is a gap if the maker gave nothing to judge it on, but not if an option is missing or the specification leaves
+the matter to the maker. A topic with more gaps than judged checks is thin: a run with a thin topic proves
+nothing.
 
-    severity    a fault of it
-    must        is a fault of the maker
-    strict      is one only with --strict: what today's strictest consumers refuse
-    advice      is told, and never fails the run
+    severity    effect of a fault
+    must        fails the run
+    strict      fails the run, but the check runs only with --strict: today's strictest consumers refuse it
+    advice      appears in the report, and never fails the run
 """
 
 from collections import Counter
@@ -26,7 +27,7 @@ _WHY_SHOWN_MAX = 300
 
 
 class Severity(StrEnum):
-    """How much a fault weighs."""
+    """The effect of a fault on the run; see the module."""
 
     MUST = "must"
     STRICT = "strict"
@@ -34,7 +35,7 @@ class Severity(StrEnum):
 
 
 class Transport(StrEnum):
-    """What a check speaks."""
+    """The protocol that a check's requests use."""
 
     HTTP = "HTTP"
     WEBSOCKET = "WS"
@@ -43,14 +44,14 @@ class Transport(StrEnum):
 
 
 class Check(Struct, frozen=True):
-    """One named rule.
+    """A named rule of the specification.
 
     Attributes:
         id: `topic.name`.
-        title: what holds where the check passes.
-        source: the rule it enforces.
-        fix: what to do where it fails.
-        negative: it sends what must be refused.
+        title: the statement that is true if the check passes.
+        source: the rule that the check enforces.
+        fix: advice to the maker if the check fails.
+        negative: the check sends requests that must be refused.
     """
 
     id: str
@@ -63,32 +64,32 @@ class Check(Struct, frozen=True):
 
     @property
     def topic(self) -> str:
-        """What stands before the first dot of the id."""
+        """The id up to its first dot."""
         return self.id.partition(".")[0]
 
     @property
     def kind(self) -> str:
-        """`HTTP, positive` and the like."""
+        """Transport and sign, e.g. `HTTP, positive`."""
         return f"{self.transport}, {'negative' if self.negative else 'positive'}"
 
 
 class CheckStatus(StrEnum):
-    """What one result says, and what a verdict says in the end."""
+    """The status of a result or a verdict."""
 
     PASSED = "passed"
     FAILED = "failed"
-    ADVISED = "advised"  # only of a verdict: a fault of a check that is advice
+    ADVISED = "advised"  # verdicts only: a check of severity advice has a fault
     SKIPPED = "skipped"
 
 
 class Result(Struct, frozen=True):
-    """What one look at one thing found.
+    """The result of judging one item by one check.
 
     Attributes:
         check: id.
-        where: what was looked at, e.g. `GET /prices WETH/USDC.bids[2]`.
-        expected, got: of a fault; `got` holds the reason of a skip.
-        is_gap: of a skip: the maker gave nothing to judge the check on.
+        where: the item judged, e.g. `GET /prices WETH/USDC.bids[2]`.
+        expected, got: for a fault; for a skip `got` holds the reason.
+        is_gap: for a skip: the maker gave nothing to judge the check on.
     """
 
     check: str
@@ -100,14 +101,14 @@ class Result(Struct, frozen=True):
 
 
 class CheckVerdict(Struct, frozen=True):
-    """The end of one check.
+    """The final verdict on one check.
 
     Attributes:
-        faults: the first FINDINGS_SHOWN_MAX of them.
-        fault_count: of all.
-        looks: results it was made of.
-        reason: why it was skipped.
-        is_gap: it was skipped because the maker gave nothing to judge it on.
+        faults: the first FINDINGS_SHOWN_MAX faults.
+        fault_count: the number of all faults.
+        looks: the number of results judged.
+        reason: why the check was skipped.
+        is_gap: skipped because the maker gave nothing to judge the check on.
     """
 
     check: Check
@@ -120,44 +121,44 @@ class CheckVerdict(Struct, frozen=True):
 
 
 def passed(check: str, where: str = "") -> Result:
-    """The rule held here."""
+    """A result: the rule holds at `where`."""
     return Result(check, CheckStatus.PASSED, one_line(where))
 
 
 def fault(check: str, where: str, expected: str, got: object) -> Result:
-    """The rule did not hold. `got` is shortened, unless it is a `Said` text of ours."""
+    """A result: the rule is broken. Text from the maker in `got` is quoted; all of it is shortened."""
     return Result(check, CheckStatus.FAILED, one_line(where), one_line(expected), cut(got))
 
 
 def skipped(check: str, reason: str) -> Result:
-    """The rule was not judged: an option is missing, or the specification lets a maker go without it."""
+    """A skip: an option is missing, or the specification leaves the matter to the maker."""
     return Result(check, CheckStatus.SKIPPED, got=one_line(reason))
 
 
 def gap(check: str, reason: str) -> Result:
-    """The rule could not be judged: the maker gave nothing to judge it on."""
+    """A skip that counts as a gap: the maker gave nothing to judge the check on."""
     return Result(check, CheckStatus.SKIPPED, got=one_line(reason), is_gap=True)
 
 
 def judged(check: str, held: object, where: str, expected: str, got: object) -> Result:
-    """`passed` where `held`, else `fault`."""
+    """`passed` if `held`, else `fault`."""
     return passed(check, where) if held else fault(check, where, expected, got)
 
 
 class Said(str):
-    """Text made here, not by the maker: shown without quotes."""
+    """Text that the harness wrote, not the maker: shown without quotes."""
 
     __slots__ = ()
 
 
 def cut(value: object) -> str:
-    """What came, on one short line."""
+    """A value on one line, cut to _WHY_SHOWN_MAX characters; text from the maker is quoted."""
     text = one_line(value) if isinstance(value, Said) else shown(value)
     return text if len(text) <= _WHY_SHOWN_MAX else f"{text[:_WHY_SHOWN_MAX]}..."
 
 
 class Selection(Struct, frozen=True):
-    """Which checks are wanted: patterns of shell form over ids; no `only` means all."""
+    """The selected checks, by shell patterns over ids; an empty `only` selects all."""
 
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
@@ -167,7 +168,7 @@ class Selection(Struct, frozen=True):
         return not self.why_not(check)
 
     def why_not(self, check: Check) -> str:
-        """Why a check is not run; empty where it is."""
+        """The reason why a check is not selected; empty if it is."""
         if self.only and not _any_match(check.id, self.only):
             return "not selected by --only"
         if _any_match(check.id, self.skip):
@@ -182,11 +183,11 @@ def _any_match(check_id: str, patterns: Iterable[str]) -> bool:
 
 
 class Tally:
-    """Results as they come, kept within bounds: of each check the first faults and counts of the rest.
+    """A bounded collection of results: for each check the first faults, and counts of the rest.
 
     Args:
-        table: id -> check. A result of no check in it is a KeyError: our bug.
-        selection: what was asked for; results of other checks are dropped.
+        table: id -> check. A result with an id not in the table raises KeyError: a bug of the harness.
+        selection: the selected checks; results of other checks are dropped.
     """
 
     def __init__(self, table: Mapping[str, Check], selection: Selection) -> None:
@@ -198,7 +199,7 @@ class Tally:
         self._skipped: dict[str, Result] = {}
 
     def __len__(self) -> int:
-        """Checks that have a result."""
+        """Number of checks that have a result."""
         return len(self._looks.keys() | self._skipped.keys())
 
     def add(self, result: Result) -> None:
@@ -216,7 +217,7 @@ class Tally:
                 self._faults[check_id].append(result)
 
     def verdicts(self, unreached: str) -> list[CheckVerdict]:
-        """One per check, in the table's order; `unreached` is the reason where no judge came."""
+        """A verdict per check, in the table's order; `unreached` is the reason for checks without results."""
         return [self._verdict(check, unreached) for check in self._checks.values()]
 
     def _verdict(self, check: Check, unreached: str) -> CheckVerdict:
@@ -233,7 +234,7 @@ class Tally:
 
 
 def thin_topics(verdicts: Iterable[CheckVerdict]) -> dict[str, str]:
-    """Topics with more gaps than judged checks -> the most frequent reason of the gaps."""
+    """Topics with more gaps than judged checks -> the gaps' most frequent reason."""
     judged_counts: Counter[str] = Counter()
     reasons: dict[str, Counter[str]] = {}
     for verdict in verdicts:

@@ -1,11 +1,13 @@
 """A run from its first connection to its verdicts and its outcome.
 
-    outcome         when
+    outcome         condition
     faults          a check failed
-    inconclusive    none failed, but a topic is thin (see `rules`), nothing was judged, or a stage broke
+    inconclusive    no check failed, but a topic is thin (see `rules`), all checks were skipped, or a stage
+                    raised
     conforms        otherwise
 
-A stage that raises is a bug of the harness. Its checks that have no result are gaps; the other stages run.
+A stage that raises is a bug of the harness: its checks without a result become gaps, and the other stages
+run.
 """
 
 from collections.abc import Awaitable, Callable
@@ -33,13 +35,13 @@ from .stages.stage_stream import check_stream
 OnProgress = Callable[[str, int, int], None]  # (stage, checks judged, checks selected)
 
 _STAGES: tuple[tuple[str, tuple[str, ...], Callable[[Session], Awaitable[None]]], ...] = (
-    ("endpoints", (), check_endpoints),  # always: the others stand on what it reads
+    ("endpoints", (), check_endpoints),  # always runs: the other stages use the resources read here
     ("errors", ("errors",), check_errors),
     ("chain", ("chain",), check_chain),
     ("firm quotes", ("firm", "chain"), check_quotes),
     ("refusals", ("refuse", "errors"), check_refusals),
     ("load", ("load",), check_load),
-    ("deep quotes", ("firm",), check_deep_quotes),  # behind the load: they tie up a maker's funds
+    ("deep quotes", ("firm",), check_deep_quotes),  # after the load: deep quotes tie up a maker's funds
     ("authentication", ("auth",), check_authentication),
     ("WebSocket", ("stream",), check_stream),
     ("hostile bytes", ("hostile",), check_hostile),
@@ -56,13 +58,13 @@ class RunOutcome(StrEnum):
 
 
 class RunReport(Struct, frozen=True):
-    """How a run ended.
+    """The verdicts and figures of a finished run.
 
     Attributes:
-        requests: that were sent to the maker: over HTTP, handshakes and hostile bytes.
-        firm_requests: how many of them asked for a firm quote.
-        load: None where there was none.
-        broken: stages that raised, each with the exception: bugs of the harness.
+        requests: number sent to the maker, including handshakes and hostile bytes.
+        firm_requests: number of those for a firm quote.
+        load: None if the load stage did not run.
+        broken: stages that raised, each with its exception; bugs of the harness.
     """
 
     url: str
@@ -76,17 +78,17 @@ class RunReport(Struct, frozen=True):
     broken: tuple[str, ...] = ()
 
     def count(self, status: CheckStatus) -> int:
-        """Verdicts of one status."""
+        """Number of verdicts with this status."""
         return sum(verdict.status is status for verdict in self.verdicts)
 
     @property
     def thin(self) -> dict[str, str]:
-        """Topics of which too little could be judged -> why."""
+        """Topics with too few judged checks -> the most frequent reason."""
         return thin_topics(self.verdicts)
 
     @property
     def outcome(self) -> RunOutcome:
-        """The outcome that follows from the verdicts."""
+        """The run's outcome, by the table in the module's docstring."""
         if self.count(CheckStatus.FAILED):
             return RunOutcome.FAULTS
         if self.broken or self.thin or self.count(CheckStatus.SKIPPED) == len(self.verdicts):
@@ -95,7 +97,7 @@ class RunReport(Struct, frozen=True):
 
     @property
     def conforms(self) -> bool:
-        """Whether nothing failed, and enough was judged."""
+        """Whether no check failed, and enough checks were judged."""
         return self.outcome is RunOutcome.CONFORMS
 
 
@@ -105,13 +107,13 @@ async def run_checks(
     now_ms: Callable[[], int],
     on_progress: OnProgress = lambda stage, judged_count, selected: None,  # noqa: ARG005
 ) -> RunReport:
-    """Judge a maker.
+    """Run the selected stages against a maker and report the verdicts.
 
     Args:
         now_ms: wall clock, milliseconds since the Unix epoch.
 
     Raises:
-        Unreachable: nothing listens there.
+        Unreachable: no connection to the maker's address.
         ConfigError: the file of certificates cannot be used.
     """
     started = trio.current_time()
@@ -126,7 +128,7 @@ async def run_checks(
                     session.stage = name
                     try:
                         await stage(session)
-                    except Exception as error:  # noqa: BLE001  a bug here must not cost the report
+                    except Exception as error:  # noqa: BLE001  a bug in a stage must not cost the report
                         broken.append(one_line(f"{name}: {_innermost(error)!r}"))
                         session.lack("the harness broke in this stage", *topics)
                 if session.is_silent:
@@ -154,17 +156,17 @@ async def run_checks(
 
 
 def _innermost(error: Exception) -> Exception:
-    """The first exception of nested groups."""
+    """The first exception inside nested exception groups."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 def check_maker(options: CheckOptions, *, now_ms: Callable[[], int], on_progress: OnProgress) -> RunReport:
-    """`run_checks` in an event loop of its own.
+    """Run `run_checks` in a new event loop.
 
     Raises:
-        KeyboardInterrupt: SIGINT came.
+        KeyboardInterrupt: on SIGINT.
     """
     run = partial(run_checks, options, now_ms=now_ms, on_progress=on_progress)
     return trio.run(until_interrupted, run)

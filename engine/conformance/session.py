@@ -1,6 +1,6 @@
-"""One run: its options, what it found so far, and what the stages share.
+"""The state of one run: its options, the results so far, and the data that stages share.
 
-No stage knows another; what one learns of the maker stands here.
+Stages do not import one another; a stage stores here the data about the maker that later stages need.
 """
 
 import random
@@ -26,17 +26,17 @@ from .options import DEFAULT_TAKER, CheckOptions
 from .probe import Probe
 from .rules import CheckStatus, Result, Tally, gap, judged, skipped
 
-_REDACTED_CHARS_MIN = 4  # a shorter one would make every text unreadable
+_REDACTED_CHARS_MIN = 4  # redacting shorter credentials would make every text unreadable
 
 ResourceSnapshot = dict[str, HttpExchange]
 
 
 class Good(Struct, frozen=True):
-    """A quote that the maker gave.
+    """A request that the maker quoted, reused by later stages.
 
     Attributes:
-        depth: of its side, in units of the given amount.
-        other: the amount that the maker computes, by the grid.
+        depth: the depth of its side of the grid, in units of the fixed amount.
+        other: the computed amount by the grid.
     """
 
     asking: Asking
@@ -48,13 +48,13 @@ class Session:
     """The state of a run.
 
     Attributes:
-        tally: of all results so far.
+        tally: all results so far.
         snapshot: the last answers of the four endpoints.
-        good: a quote that the maker gave; None until one is known.
+        good: a request that the maker quoted; None until the first quote.
         sightings: every /pairs and /prices seen.
-        load: None before it.
-        stage: under way, for the progress.
-        tokens: of the last snapshot, as far as they are sound.
+        load: the load stage's report; None before that stage.
+        stage: name of the running stage, for the progress display.
+        tokens: the sound tokens of the last snapshot.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Session:
 
     @property
     def domain(self) -> SigningDomain | None:
-        """The signing domain, if the options say it."""
+        """The signing domain; None without a chain id or RFQ contract in the options."""
         options = self.options
         if options.chain_id is None or options.rfq_contract is None:
             return None
@@ -96,17 +96,17 @@ class Session:
 
     @property
     def is_silent(self) -> bool:
-        """Whether no endpoint gave any answer at all: every other check would only wait."""
+        """Whether no endpoint answered at all, so that every further check would only time out."""
         return all(exchange.failure for exchange in self.snapshot.values())
 
     def add(self, results: Iterable[Result]) -> None:
-        """Count results; those of checks that were not asked for are dropped."""
+        """Count results and report progress; results of unselected checks are dropped."""
         for result in results:
             self.tally.add(self._redacted(result))
         self._on_progress(self.stage, len(self.tally), len(self.selected))
 
     def _redacted(self, result: Result) -> Result:
-        """A maker may say back what it was sent: nothing of the credentials goes into a report."""
+        """The result with credentials hidden: a maker's answer may echo the request's headers."""
         credentials = self.options.credentials
         if credentials is None or result.status is not CheckStatus.FAILED:
             return result
@@ -120,15 +120,15 @@ class Session:
         return structs.replace(result, got=got)
 
     def skip(self, reason: str, *names: str) -> None:
-        """Note why checks, by topic or id, need not be judged."""
+        """Record the reason why checks, named by topic or id, need not be judged."""
         self.add(skipped(check_id, reason) for check_id in self._named(names))
 
     def lack(self, reason: str, *names: str) -> None:
-        """Note that the maker gave nothing to judge checks on, by topic or id."""
+        """Record a gap for checks, named by topic or id: the maker gave nothing to judge them on."""
         self.add(gap(check_id, reason) for check_id in self._named(names))
 
     def wants(self, *names: str) -> bool:
-        """Whether any check of these topics, or any of these checks, is selected."""
+        """Whether any of these checks, or of the checks of these topics, is selected."""
         return bool(self._named(names))
 
     def _named(self, names: Iterable[str]) -> list[str]:
@@ -140,7 +140,7 @@ class Session:
         )
 
     async def take_snapshot(self) -> ResourceSnapshot:
-        """The four endpoints, now."""
+        """Fetch the four endpoints, and keep their answers, tokens, pairs and sightings."""
         snapshot = {name: await self.probe.get(name) for name in RESOURCES}
         self.snapshot = snapshot
         self.tokens, self._pairs = read_tokens(snapshot["tokens"]), read_pairs(snapshot["pairs"])
@@ -148,12 +148,12 @@ class Session:
         return snapshot
 
     async def market(self) -> MakerMarket:
-        """Prices of now, tokens and pairs of the last snapshot; books of the first pairs alone."""
+        """Current prices with the last snapshot's tokens and pairs; books for the first `pairs_max` pairs."""
         prices = await self.prices()
         return market_of(self.tokens, self._pairs, read_grids(prices), self.options.pairs_max)
 
     async def prices(self) -> HttpExchange:
-        """GET /prices once more; an error is a fault of `prices.status`, unless it is 429."""
+        """Fetch /prices again; an error other than 429 is a fault of `prices.status`."""
         prices = await self.probe.get("prices")
         self._sight(prices)
         if prices.status != TOO_MANY:
@@ -161,7 +161,7 @@ class Session:
         return prices
 
     def saw(self, *prices: Mapping[str, object]) -> None:
-        """Remember which pairs were disabled."""
+        """Record the pairs that these grids disable."""
         disabled = {pair_id for grids in prices for pair_id, grid in grids.items() if is_disabled(grid)}
         self.sightings.append(Sighting(disabled=frozenset(disabled)))
 
@@ -176,7 +176,7 @@ class Session:
         )
 
     async def find_good(self) -> Asking | None:
-        """A small quote that the maker gives; None where it gives none of the first few."""
+        """A small request that the maker quotes; None if it refuses the first four tried."""
         if self.good is None and self.snapshot:
             market = await self.market()
             for pair_id, leg, ladder in market.legs()[:4]:
@@ -189,16 +189,16 @@ class Session:
         return self.good.asking if self.good else None
 
     def keep_good(self, asking: Asking, ladder: Ladder) -> None:
-        """Remember a quote that was given, and its side of the book."""
+        """Record the first quoted request, with its side of the book."""
         other = asking.leg.walk(ladder, asking.amount)
         if self.good is None and other is not None:
             self.good = Good(asking, asking.leg.depth(ladder), other)
 
     async def send_firm(self, asking: Asking) -> HttpExchange:
-        """Ask for a quote."""
+        """Send a quote request to POST /firm."""
         return await self.probe.send("POST", f"{self.prefix}/firm", asking.raw)
 
     def auth_target(self) -> Target:
-        """What authentication is tried on."""
+        """The requests to try wrong signatures on."""
         firm = Plain("POST", f"{self.prefix}/firm", self.good.asking.raw) if self.good else None
         return Target(self.prefix, firm)

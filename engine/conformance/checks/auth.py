@@ -1,9 +1,9 @@
-"""Authentication: a signed request, and every way to get it wrong.
+"""Authentication: correctly signed requests, and every kind of wrong signature.
 
-A tampering says which request is sent and how its four headers are made. The maker must refuse each with a
-4xx and an error that names what is wrong.
+A tampering is a request with its four headers. Unless it is marked as accepted, the maker must refuse it with
+a 4xx and an error that names the wrong header.
 
-A body is signed as it is sent: with spaces and line ends that a parser would not write.
+The signature covers the body's exact bytes: a case sends spaces and line ends that no encoder would write.
 
 Source: spec 3.10.
 Choice: A stale signature is 60 s old, twice the tolerance of "about 30 seconds"; 25 s either way pass.
@@ -31,7 +31,7 @@ HEADERS = (DOMAIN_HEADER, ACCESS_KEY_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER)
 
 
 class Credentials:
-    """What the parties exchanged. Its repr shows the domain alone."""
+    """The credentials exchanged with the maker. The repr shows the domain alone."""
 
     __slots__ = ("access_key", "domain", "secret")
 
@@ -39,7 +39,7 @@ class Credentials:
         self.domain, self.access_key, self.secret = domain, access_key, secret
 
     def signer(self) -> RequestSigner:
-        """The right signer."""
+        """A signer with these credentials."""
         return RequestSigner(self.domain, self.access_key, self.secret)
 
     def __repr__(self) -> str:
@@ -59,18 +59,18 @@ class Plain(Struct, frozen=True):
 
 
 class Target(Struct, frozen=True):
-    """What the tamperings of one run are made of.
+    """The requests that tamperings start from.
 
     Attributes:
-        prefix: of the base URL's path, without a slash at its end.
-        firm: a request that is quoted when signed; None where the maker quotes nothing.
+        prefix: the base URL's path, without a trailing slash.
+        firm: a request that is quoted when signed; None if the maker gave no quote.
     """
 
     prefix: str
     firm: Plain | None
 
     def get(self, resource: str) -> Plain:
-        """GET of a resource."""
+        """A GET of a resource, unsigned."""
         return Plain("GET", f"{self.prefix}/{resource}")
 
 
@@ -79,12 +79,12 @@ Clock = Callable[[], int]  # milliseconds since the Unix epoch
 
 
 class Tampering(Struct, frozen=True):
-    """One request, and how it is signed.
+    """A request with its headers, and the expected answer.
 
     Attributes:
         check: id.
-        accepted: it must pass.
-        may_refuse: it may be refused for another reason than its signature.
+        accepted: the maker must accept the signature.
+        may_refuse: the maker may still refuse the request for another reason than its signature.
         names: the header that a good error names.
     """
 
@@ -98,12 +98,12 @@ class Tampering(Struct, frozen=True):
 
 
 def sign(credentials: Credentials, request: Plain, now_ms: int) -> RequestHeaders:
-    """The right headers."""
+    """The correct headers of a request signed at `now_ms`."""
     return credentials.signer().headers(now_ms, request.method, request.target, request.body)
 
 
 def unsigned(target: Target) -> Iterator[Tampering]:
-    """Every endpoint without any header."""
+    """Every endpoint without authentication headers; POST /firm only if a quoted request is known."""
     for name in ("tokens", "pairs", "prices", "blacklist"):
         yield Tampering(
             "auth.unsigned", f"GET /{name} without headers", target.get(name), {}, names="X-AUTH-"
@@ -113,10 +113,10 @@ def unsigned(target: Target) -> Iterator[Tampering]:
 
 
 def tamperings(credentials: Credentials, target: Target, now_ms: Clock) -> Iterator[Tampering]:
-    """Every way to sign wrongly, and the two ways to be just in time.
+    """Every wrong signature, and the unusual signatures that must be accepted.
 
-    Guarantees: each is signed at the time when it is taken from the iterator, so that a slow maker is asked
-    at the times that the cases name.
+    Guarantees: each case is signed when it is taken from the iterator, so that its age on arrival is as its
+    name says, even if the maker answers slowly.
     """
     prices = target.get("prices")
     for header in HEADERS:
@@ -225,17 +225,17 @@ def _wrong_payloads(credentials: Credentials, target: Target, now_ms: Clock) -> 
 
 
 def _spaced(body: bytes) -> bytes:
-    """The same JSON object in other bytes than an encoder would write."""
+    """The same JSON object with spaces and line ends that an encoder would not write."""
     encode, entries = msgspec.json.encode, msgspec.json.decode(body).items()
     members = [b"%b  :   %b" % (encode(key), encode(value)) for key, value in entries]
     return b"{\n " + b" ,\r\n\t".join(members) + b"\n}\n"
 
 
 def judge_tampering(case: Tampering, exchange: HttpExchange, right_signature: str) -> Iterator[Result]:
-    """What came of one.
+    """Judge the answer to a tampering.
 
     Args:
-        right_signature: what the maker would have taken, for the request as it was sent.
+        right_signature: the correct signature of the request as sent; the answer must not contain it.
     """
     where = f"{exchange.where} ({case.what})"
     if case.accepted:
@@ -256,13 +256,13 @@ def judge_tampering(case: Tampering, exchange: HttpExchange, right_signature: st
 
 
 def _is_other_refusal(exchange: HttpExchange) -> bool:
-    """A 4xx that is not about who asks."""
+    """Whether the answer is a 4xx for another reason than authentication."""
     about_auth = exchange.status in (401, 403) or "x-auth" in error_text(exchange).lower()
     return 400 <= exchange.status <= 499 and not about_auth
 
 
 def judge_signed(resource: str, exchange: HttpExchange) -> Iterator[Result]:
-    """A right signature is taken."""
+    """Check that the maker accepts a correctly signed request."""
     refused = exchange.status in (401, 403)
     yield judged(
         "auth.signed", not refused and not exchange.failure, exchange.where, f"{resource}: 200", exchange.said
@@ -270,7 +270,7 @@ def judge_signed(resource: str, exchange: HttpExchange) -> Iterator[Result]:
 
 
 def socket_tamperings(credentials: Credentials, path: str, now_ms: int) -> Iterator[Tampering]:
-    """The handshakes that must be refused."""
+    """The WebSocket handshakes that must be refused."""
     right = Plain("GET", path)
     yield Tampering("stream.unsigned", "without headers", right, {})
     wrong = Credentials(credentials.domain, credentials.access_key, credentials.secret + b"x")

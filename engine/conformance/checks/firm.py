@@ -1,9 +1,10 @@
-"""POST /firm, what must be quoted: what is asked for, and the judges of one signed order.
+"""POST /firm requests that must be quoted, and the judges of a signed order.
 
-Amounts are chosen by a seeded random source. Small ones, within the first level and a two-hundredth of the
-depth, must be quoted as long as the grids before and after both hold them. Deep ones cross levels.
+Amounts come from a seeded random source. Small amounts, within the first level and a two-hundredth of the
+depth, must be quoted if the grids before and after both hold them. Deep amounts cross levels.
 
-Each check asks for another user unless --user names one, since a maker may blacklist a user that only asks.
+Each request has a new user address unless --user gives one, since a maker may blacklist a user that requests
+quotes and never trades.
 
 Source: spec 3.9, 3.5; interop.md sections 1 and 4.
 Choice: A refusal of a deep amount, up to half of a side, is advice: a maker may reserve funds for open
@@ -38,16 +39,17 @@ _ADDRESS_KEYS = ("makerAsset", "takerAsset", "maker", "taker")
 _SMALL_PARTS, _TINY_PARTS = 200, 5_000  # of the depth
 _MILLISECONDS_FROM = 100_000_000_000  # as seconds this is the year 5138
 EXPIRY_FAR_S = 86_400
-CLOCK_GRACE_S = 1  # between the maker's clock and ours
+CLOCK_GRACE_S = 1  # allowed difference between the maker's clock and the harness's
 
 
 class Asking(Struct, frozen=True):
-    """One firm quote to ask for.
+    """A request for a firm quote.
 
     Attributes:
-        purpose: `small`, `deep` or the name of a variation.
+        amount: the fixed amount, raw units.
+        purpose: `small`, `deep`, `load` or the name of a variation.
         body: the JSON object to send.
-        checks: besides those of every quote: ids that hold if it is quoted.
+        checks: ids of further checks that pass if the request is quoted.
         must: a refusal is a fault of `firm.quotes`; otherwise of `checks` alone.
     """
 
@@ -66,18 +68,18 @@ class Asking(Struct, frozen=True):
 
     @property
     def where(self) -> str:
-        """How findings name it."""
+        """The request's name in findings."""
         return f"POST firm {self.pair_id} {self.leg.name} {self.leg.given}={self.amount} ({self.purpose})"
 
 
 class Users:
-    """Makes the user addresses of a run: the one given, or another each time."""
+    """The source of a run's user addresses: the given address, or a new address each time."""
 
     def __init__(self, seed: int, given: str | None) -> None:
         self._seed, self._given, self._count = seed, given, 0
 
     def next(self) -> str:
-        """An address, lower case."""
+        """The next user address, lower case."""
         self._count += 1
         if self._given is not None:
             return self._given
@@ -94,7 +96,7 @@ def ask(
     purpose: str = "small",
     **more: Any,
 ) -> Asking:
-    """The body of a quote; `more` sets other attributes of the Asking."""
+    """A quote request for a fixed amount on a leg; `more` sets other attributes of the Asking."""
     maker_asset, taker_asset = market.assets(pair_id, leg)
     body = {
         "makerAsset": maker_asset,
@@ -107,12 +109,12 @@ def ask(
 
 
 def small_amount(leg: GridLeg, ladder: Ladder, rng: random.Random) -> int:
-    """Within the first level and a small part of the depth; at least 1."""
+    """A random amount within the first level and a two-hundredth of the depth; at least 1."""
     return _part(leg, ladder, rng, _SMALL_PARTS)
 
 
 def tiny_amount(leg: GridLeg, ladder: Ladder, rng: random.Random) -> int:
-    """As `small_amount`, so small that hundreds of them tie up little of a maker's funds."""
+    """As `small_amount`, but so small that hundreds of quotes tie up little of a maker's funds."""
     return _part(leg, ladder, rng, _TINY_PARTS)
 
 
@@ -126,13 +128,13 @@ def _most(leg: GridLeg, ladder: Ladder, parts: int) -> int:
 
 
 def deep_amount(leg: GridLeg, ladder: Ladder, rng: random.Random) -> int:
-    """From a tenth to half of the depth, beyond the first level where half of the depth is."""
+    """A random amount from a tenth to half of the depth, beyond the first level if that is within half."""
     most = max(leg.depth(ladder) // 2, 1)
     return rng.randint(max(most // 5, min(leg.first_level(ladder) + 1, most)), most)
 
 
 def askings(market: MakerMarket, rng: random.Random, users: Users, taker: str) -> list[Asking]:
-    """What must be quoted: a small amount on every leg."""
+    """Requests that must be quoted: a small amount on every leg."""
     return [
         ask(market, pair_id, leg, small_amount(leg, ladder, rng), users.next(), taker)
         for pair_id, leg, ladder in market.legs()
@@ -140,7 +142,7 @@ def askings(market: MakerMarket, rng: random.Random, users: Users, taker: str) -
 
 
 def deep_askings(market: MakerMarket, rng: random.Random, users: Users, taker: str) -> list[Asking]:
-    """An amount that crosses levels on every leg."""
+    """Requests for an amount that crosses levels, on every leg."""
     return [
         ask(
             market,
@@ -158,7 +160,10 @@ def deep_askings(market: MakerMarket, rng: random.Random, users: Users, taker: s
 
 
 def variations(market: MakerMarket, rng: random.Random, users: Users, taker: str) -> Iterator[Asking]:
-    """The same questions in other clothes; each must be quoted like the plain one. There must be a leg."""
+    """Unusual forms of requests that must still be quoted; the market must have a leg.
+
+    Variations: addresses in upper case, unknown keys, and on each leg an amount slightly above a small one.
+    """
     legs = market.legs()
     pair_id, leg, ladder = legs[0]
     amount = small_amount(leg, ladder, rng)
@@ -194,10 +199,10 @@ _CLOTHES = (
 
 
 class Quoted(Struct, frozen=True):
-    """An order that can be judged further.
+    """A quoted order of the right form.
 
     Attributes:
-        order: all keys there, of the right JSON types, numbers within their ranges.
+        order: has all keys, the right JSON types, and numbers within their ranges.
     """
 
     asking: Asking
@@ -206,14 +211,14 @@ class Quoted(Struct, frozen=True):
 
     @property
     def nonce_and_meta(self) -> int:
-        """As a number."""
+        """nonceAndMeta as an integer."""
         return int(self.order["nonceAndMeta"])
 
 
 def judge_answer(
     asking: Asking, exchange: HttpExchange, before: MakerMarket, after: MakerMarket
 ) -> Iterator[Result | Quoted]:
-    """Whether it was quoted at all and has the form of an order; then the order itself, for more judges."""
+    """Judge whether the request was quoted and the order is well-formed; then yield the order as Quoted."""
     where = asking.where
     holds = expected_range(before, after, asking.pair_id, asking.leg, asking.amount) is not None
     if not holds:
@@ -259,7 +264,7 @@ def _judge_success(asking: Asking, exchange: HttpExchange) -> Iterator[Result]:
 
 
 def _bad_member(order: Mapping[str, Any]) -> str:
-    """The first member that is missing or of the wrong form; empty where all are right."""
+    """A description of the first missing or malformed member; empty if all are right."""
     missing = sorted(FIRM_KEYS - order.keys())
     if missing:
         return f"without {', '.join(missing)}"
@@ -277,11 +282,11 @@ def _bad_member(order: Mapping[str, Any]) -> str:
 
 
 def judge_terms(quoted: Quoted, before: MakerMarket, after: MakerMarket, drift_bps: int) -> Iterator[Result]:
-    """What was asked comes back, and the price is the displayed one.
+    """Check that the order repeats the request's terms, and that its price is the displayed price.
 
     Args:
-        before, after: the market just before and just after.
-        drift_bps: how far a price may lie outside what the two display.
+        before, after: the market just before and just after the quote.
+        drift_bps: the largest allowed distance of the price from the range of the two markets.
     """
     asking, order, where = quoted.asking, quoted.order, quoted.asking.where
     leg, body = asking.leg, asking.body
@@ -317,7 +322,7 @@ def _judge_price(quoted: Quoted, expected: Range, drift_bps: int) -> Iterator[Re
 
 
 def judge_expiry(quoted: Quoted) -> Iterator[Result]:
-    """Seconds, at least two minutes ahead, and not absurdly far."""
+    """Check that the expiry is in Unix seconds, FIRM_EXPIRY_MIN_S to EXPIRY_FAR_S ahead."""
     where, expiry = quoted.asking.where, quoted.order["expiry"]
     sent_s = quoted.exchange.sent_ms // 1000
     if expiry >= _MILLISECONDS_FROM:

@@ -1,7 +1,7 @@
-"""POST /firm, what must be refused: a table of ways to spoil a good request.
+"""POST /firm requests that must be refused: a table of single changes that spoil a good request.
 
-Each row takes the body of a quote that the maker answers and changes one thing. The answer must be an error:
-an order would be signed for what nobody can have meant, and a success without one would blacklist the user.
+Each row takes the body of a request that the maker quotes, and changes a part of it. The answer must be an
+error: an order would sign a meaningless request, and a success without order would blacklist the user.
 
 Source: spec 3.9.14.
 Choice: An amount is digits alone: a maker refuses `1_000`, ` 1 `, `0x10` and `1e3`, which some parsers take.
@@ -22,7 +22,7 @@ from ..rules import Result, judged, skipped
 from .firm import Asking, ask
 from .market import MakerMarket
 
-STRANGER = "0x" + "57" * 20  # a well-formed address that is no token, no taker and nobody's
+STRANGER = "0x" + "57" * 20  # a well-formed address that is no token and no allowed taker
 JSON_TYPE = "application/json"
 
 
@@ -31,7 +31,7 @@ class Spoiled(Struct, frozen=True):
 
     Attributes:
         check: id.
-        what: was done to it.
+        what: description of the change.
     """
 
     check: str
@@ -96,9 +96,9 @@ def spoiled(good: Asking, depth: int, other: int) -> Iterator[Spoiled]:
     """Every spoiled version of a good request.
 
     Args:
-        good: a quote the maker gives.
-        depth: the largest amount its side holds.
-        other: the amount that the maker computes, about: both together make sense, and must be refused.
+        good: a request that the maker quotes.
+        depth: the largest fixed amount that its side holds.
+        other: the computed amount, about; sent along with the fixed amount, it must be refused.
     """
     both = good.body | {good.leg.computed: str(other)}
     yield Spoiled("refuse.both-amounts", "makerAmount and takerAmount", msgspec.json.encode(both))
@@ -121,7 +121,7 @@ def spoiled(good: Asking, depth: int, other: int) -> Iterator[Spoiled]:
 
 
 def unlisted(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
-    """Two known tokens that no pair joins, in either direction."""
+    """A request for two known tokens that no pair joins in either direction; none if all are joined."""
     joined = {frozenset((pair.base, pair.quote)) for pair in market.pairs.values()}
     ids = list(market.tokens)
     for at, base in enumerate(ids):
@@ -134,7 +134,7 @@ def unlisted(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
 
 
 def silent(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
-    """The legs that the grid turns off: one of a disabled pair, one of a missing side."""
+    """Requests on legs that the grids do not quote: a leg of a disabled pair, a leg of a missing side."""
     seen: set[str] = set()
     for pair_id, leg in market.silent_legs():
         check = "refuse.disabled-pair" if market.is_disabled(pair_id) else "refuse.silent-side"
@@ -146,14 +146,14 @@ def silent(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
 
 
 def wrong_taker(good: Asking) -> Spoiled:
-    """A good request of a taker that is on nobody's list."""
+    """A good request with a taker that the maker does not allow."""
     return Spoiled(
         "refuse.wrong-taker", STRANGER, msgspec.json.encode(good.body | {"takerAddress": STRANGER})
     )
 
 
 def not_there(market: MakerMarket, *, taker_given: bool) -> Iterator[Result]:
-    """Why some refusals cannot be asked for."""
+    """Skips for the refusals that cannot be requested: no --taker, no disabled pair, no missing side."""
     if not taker_given:
         yield skipped("refuse.wrong-taker", "needs --taker, one that the maker allows")
     disabled = {market.is_disabled(pair_id) for pair_id, _ in market.silent_legs()}
@@ -164,7 +164,7 @@ def not_there(market: MakerMarket, *, taker_given: bool) -> Iterator[Result]:
 
 
 def judge_blacklisted(exchange: HttpExchange, address: str) -> Iterator[Result]:
-    """A blacklisted user gets a success without `order`."""
+    """Check that a blacklisted user's request is answered by a success without `order`."""
     where = f"{exchange.where} (user {address})"
     value = read_json(exchange.body).value
     held = exchange.succeeded and isinstance(value, dict) and "order" not in value

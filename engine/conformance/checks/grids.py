@@ -1,7 +1,7 @@
-"""Price grids as they came: every rule of a level, a side and a book has its own finding.
+"""The judges of a price grid: a check per rule of its levels, its sides and its book.
 
-Judged on the raw JSON of one `prices` entry, of GET /prices or of a socket message. The name of a check is
-handed in with its topic: `prices.sorted` over HTTP, `stream.grids` for all of them over the socket.
+The input is the raw JSON of a `prices` entry, from GET /prices or a WebSocket message. Results have the ids
+of /prices, such as `prices.sorted`; the caller may map them to others, such as `stream.grids`.
 
 Source: spec 3.4, 3.8; interop.md section 4.
 """
@@ -19,12 +19,12 @@ SIDES = ("bids", "asks")
 
 
 def judge_grid(where: str, grid: object, *, rename: Mapping[str, str] | None = None) -> Iterator[Result]:
-    """All rules of one price grid.
+    """Judge a price grid by all rules.
 
     Args:
         where: e.g. `GET /prices WETH/USDC`.
         grid: the entry as decoded JSON.
-        rename: check id -> another, for grids that came over the socket.
+        rename: check id -> another id, for grids from the WebSocket; results of other ids are dropped.
     """
     for result in _judge_grid(where, grid):
         if rename is None:
@@ -105,7 +105,7 @@ def _judge_level(where: str, level: object) -> Iterator[Result]:
 
 
 def _prices(side: object) -> tuple[Decimal, ...]:
-    """The prices of the levels that can be read."""
+    """The prices of the readable levels."""
     prices = []
     for level in side if isinstance(side, list) else ():
         if isinstance(level, list) and level and isinstance(level[0], str):
@@ -118,5 +118,5 @@ def _prices(side: object) -> tuple[Decimal, ...]:
 
 
 def is_disabled(grid: Any) -> bool:
-    """Whether an entry turns its pair off: `{}`, or no level on either side."""
+    """Whether a grid disables its pair: `{}`, or no level on either side."""
     return isinstance(grid, dict) and not any(grid.get(side) for side in SIDES)

@@ -1,6 +1,6 @@
-"""Bytes that no honest client sends, and what must come of them: an error or a close, and life goes on.
+"""Hostile bytes, and the judges of the answer: the maker must send an error or close, and serve on.
 
-An error in answer to broken framing need not be JSON, since many makers stand behind a proxy.
+An error in answer to broken framing need not be JSON, since many makers are behind a proxy.
 
 Source: spec 3.1; RFC 9112 6.1, 6.3, 9.3.2; RFC 9110 7.2.
 """
@@ -20,11 +20,11 @@ _TLS_HELLO = bytes.fromhex("1603010200010001fc0303") + bytes(64)
 
 
 class Hostile(Struct, frozen=True):
-    """One connection's worth.
+    """A hostile payload, sent on a connection of its own.
 
     Attributes:
         check: id.
-        payload: all that is sent.
+        payload: all bytes sent.
     """
 
     check: str
@@ -33,11 +33,11 @@ class Hostile(Struct, frozen=True):
 
 
 class RawAnswer(Struct, frozen=True):
-    """What came back on one connection.
+    """The maker's answer on a connection, as bytes.
 
     Attributes:
-        data: its first bytes.
-        closed: the other side ended it.
+        data: the first bytes received.
+        closed: the maker closed the connection.
     """
 
     data: bytes
@@ -45,13 +45,13 @@ class RawAnswer(Struct, frozen=True):
 
     @property
     def status(self) -> int:
-        """Of the first answer; 0 where there is none."""
+        """Status of the first answer; 0 without an answer."""
         found = _status_line(self.data)
         return int(found[1]) if found else 0
 
     @property
     def said(self) -> Said:
-        """In words."""
+        """The answer's first line and whether the maker closed, for findings."""
         if self.data:
             line = self.data.partition(b"\r\n")[0][:60].decode("latin-1")
             return Said(f"{line}{', then closed' if self.closed else ''}")
@@ -59,20 +59,20 @@ class RawAnswer(Struct, frozen=True):
 
 
 def head(method: str, target: str, host: str, headers: Mapping[str, str], *lines: str) -> bytes:
-    """A request head, line by line as given."""
+    """A request head with these headers, then further lines unchanged."""
     fields = [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join([f"{method} {target} HTTP/1.1", f"Host: {host}", *fields, *lines, "", ""]).encode()
 
 
 class Aim(Struct, frozen=True):
-    """What hostile bytes are made of.
+    """The ordinary requests that hostile payloads are derived from.
 
     Attributes:
-        prefix: of the base URL's path.
+        prefix: the base URL's path.
         host: the Host header's value.
-        signed: (method, target, body) -> the right headers, or none; a maker that verifies first must meet
-            the malformed content behind a good signature.
-        firm_body: a request that is quoted, so that a maker that forgives broken framing answers 200.
+        signed: (method, target, body) -> the right headers, or none; with a valid signature, malformed
+            content reaches even a maker that verifies first.
+        firm_body: a request that is quoted, so that a maker that tolerates broken framing answers 200.
     """
 
     prefix: str
@@ -81,23 +81,23 @@ class Aim(Struct, frozen=True):
     firm_body: bytes
 
     def get(self, name: str, *lines: str) -> bytes:
-        """GET of a resource, with more header lines."""
+        """A signed GET of a resource, with further header lines."""
         target = f"{self.prefix}/{name}"
         return head("GET", target, self.host, self.signed("GET", target, b""), *lines)
 
     def post(self, body: bytes, *lines: str) -> bytes:
-        """The head of POST /firm, signed over `body`, with more header lines."""
+        """The head of POST /firm, signed over `body`, with further header lines."""
         target = f"{self.prefix}/firm"
         headers = self.signed("POST", target, body)
         return head("POST", target, self.host, headers, "Content-Type: application/json", *lines)
 
     def whole(self, body: bytes) -> bytes:
-        """POST /firm."""
+        """A complete POST /firm."""
         return self.post(body, f"Content-Length: {len(body)}") + body
 
 
 def hostile_cases(aim: Aim, seed: int) -> Iterator[Hostile]:
-    """Everything that must be refused; `seed` is of the noise."""
+    """Payloads that must be refused; `seed` determines the noise."""
     noise = random.Random(seed).randbytes(2_048)  # noqa: S311  not a secret
     yield Hostile("hostile.garbage", "2 KiB of noise", noise + b"\r\n\r\n")
     yield Hostile("hostile.garbage", "a TLS hello", _TLS_HELLO + b"\r\n\r\n")
@@ -144,25 +144,25 @@ def _broken_heads(aim: Aim) -> Iterator[Hostile]:
 
 
 def judge_hostile(case: Hostile, answer: RawAnswer, bound_s: float) -> Iterator[Result]:
-    """An error or a close, within the bound."""
+    """Check that the maker sent an error or closed without an answer."""
     refused = 400 <= answer.status <= 599 or (answer.closed and not answer.data)
     expected = f"4xx, 5xx or a close, within {bound_s:g} s"
     yield judged(case.check, refused, f"bytes ({case.what})", expected, answer.said)
 
 
 def judge_survival(after: str, *, alive: bool, said: Said) -> Iterator[Result]:
-    """An ordinary request is answered afterwards, or meanwhile."""
+    """Check that the maker answered an ordinary request after a hostile payload."""
     yield judged("hostile.survives", alive, f"GET /tokens ({after})", "200, as ever", said)
 
 
 def halves(aim: Aim) -> Iterator[Hostile]:
-    """Requests that stop in the middle; the maker must serve others meanwhile."""
+    """Incomplete requests; the maker must serve other connections meanwhile."""
     yield Hostile("hostile.half-request", "a head without its end", aim.get("tokens")[:-2])
     yield Hostile("hostile.half-request", "a body without its end", aim.whole(aim.firm_body)[:-5])
 
 
 def judge_half(case: Hostile, *, alive: bool, said: Said) -> Iterator[Result]:
-    """Others were served while it was held."""
+    """Check that another connection was served while the request was incomplete."""
     yield judged(case.check, alive, f"bytes ({case.what})", "200 on another connection meanwhile", said)
 
 
@@ -170,7 +170,7 @@ PIPELINED = ("tokens", "pairs", "blacklist")
 
 
 def judge_pipelined(answer: RawAnswer) -> Iterator[Result]:
-    """Answers stand in the order of the requests."""
+    """Check that the answers come in the order of the requests, all of them or up to a close."""
     where = f"bytes (GET {', '.join(PIPELINED)} at once)"
     found = [(answer.data.find(b'"%b"' % name.encode()), name) for name in PIPELINED]
     order = [name for at, name in sorted(found) if at >= 0]
@@ -184,7 +184,7 @@ def judge_pipelined(answer: RawAnswer) -> Iterator[Result]:
 
 
 def judge_split(answer: RawAnswer) -> Iterator[Result]:
-    """A request that arrives byte by byte is a request."""
+    """Check that a request sent byte by byte is answered with 200."""
     where = "bytes (GET /tokens, one byte at a time)"
     if answer.status == 200:
         yield passed("hostile.split-request", where)

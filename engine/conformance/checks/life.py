@@ -1,6 +1,6 @@
-"""How a pair ends: it is served `{}` for a period, then it is removed.
+"""The removal of pairs: a maker must serve `{}` for a pair's prices before it removes the pair.
 
-Every /pairs and /prices of the run is a sighting, and so are prices over the socket.
+Every /pairs and /prices of the run is a sighting, and so are prices from the WebSocket.
 
 Source: spec 3.6.
 """
@@ -13,11 +13,11 @@ from ..rules import Result, Said, judged, skipped
 
 
 class Sighting(Struct, frozen=True):
-    """What was seen at one time.
+    """The pairs listed and disabled in an answer or a WebSocket message.
 
     Attributes:
-        listed: pair ids of /pairs; None where only prices were seen.
-        disabled: pair ids whose grid was `{}`, or had no level.
+        listed: pair ids of /pairs; None if only prices were seen.
+        disabled: pair ids with a grid of `{}` or without levels.
     """
 
     listed: frozenset[str] | None = None
@@ -25,7 +25,7 @@ class Sighting(Struct, frozen=True):
 
 
 def judge_retirements(sightings: Sequence[Sighting]) -> Iterator[Result]:
-    """Every pair that was removed had been disabled before."""
+    """Check that every removed pair had been disabled before its removal."""
     listed: frozenset[str] = frozenset()
     disabled: set[str] = set()
     removed: list[tuple[str, bool]] = []

@@ -1,4 +1,4 @@
-"""How long answers take, and many quotes at once: how fast, how near to the displayed grid, what went wrong.
+"""Answer times, and the judges of the load: latency, distance from the displayed grid, failures.
 
 Source: interop.md section 4 for the time-outs of today's consumers.
 Choice: A p99 above 500 ms is advice: consumers wait between 500 ms and 4 s.
@@ -14,17 +14,17 @@ from ..rules import Result, Said, gap, judged
 from .signatures import judge_nonces
 
 LATENCY_P99_MS = 500
-MEDIAN_MS = 500  # of all answers of a run, with the network between
+MEDIAN_MS = 500  # of all answers of a run, network time included
 
 
 class LoadSample(Struct, frozen=True):
-    """One quote of the load.
+    """A quote request of the load, and its outcome.
 
     Attributes:
-        trouble: why it counts as failed: no answer, 5xx, no order in a success; empty otherwise.
-        refused: a 4xx.
+        trouble: reason of the failure: no answer, 5xx, no order in a success; empty if it did not fail.
+        refused: the answer is a 4xx.
         nonce_and_meta: None without an order.
-        off_bps: from the displayed grid; None where it could not be measured.
+        off_bps: signed deviation from the displayed grid; None if it could not be measured.
     """
 
     latency_ms: float
@@ -35,7 +35,7 @@ class LoadSample(Struct, frozen=True):
 
 
 class LoadReport(Struct, frozen=True):
-    """What is shown of a load. Times are of answered quotes, client's side, in milliseconds."""
+    """The figures of a load. Latencies are of requests without trouble, measured by the harness."""
 
     quotes: int
     connections: int
@@ -51,18 +51,18 @@ class LoadReport(Struct, frozen=True):
 
 
 def percentile(ordered: Sequence[float], percent: int) -> float:
-    """The nearest-rank percentile of sorted numbers; 0 of none."""
+    """The nearest-rank percentile of sorted numbers; 0 for an empty sequence."""
     if not ordered:
         return 0.0
     return ordered[max(-(-len(ordered) * percent // 100), 1) - 1]
 
 
 def speed_said(latencies_ms: Sequence[float], late: int, timeout_s: float) -> Said:
-    """How long answers take.
+    """The median answer time in words, or the share of late answers if they are at least half.
 
     Args:
-        latencies_ms: of answers that came.
-        late: requests without an answer within `timeout_s`.
+        latencies_ms: of answers received.
+        late: number of requests without an answer within `timeout_s`.
     """
     count = len(latencies_ms) + late
     if late * 2 >= count and late:
@@ -73,7 +73,7 @@ def speed_said(latencies_ms: Sequence[float], late: int, timeout_s: float) -> Sa
 
 
 def judge_speed(latencies_ms: Sequence[float], late: int, timeout_s: float) -> Result:
-    """Half of all answers come soon enough; arguments as `speed_said`."""
+    """Check that at least half of all answers come within MEDIAN_MS; arguments as `speed_said`."""
     slow = late + sum(latency_ms > MEDIAN_MS for latency_ms in latencies_ms)
     held = slow * 2 <= len(latencies_ms) + late
     got = speed_said(latencies_ms, late, timeout_s)
@@ -81,7 +81,7 @@ def judge_speed(latencies_ms: Sequence[float], late: int, timeout_s: float) -> R
 
 
 def load_report(samples: Sequence[LoadSample], connections: int, elapsed_s: float) -> LoadReport:
-    """Sums a load up."""
+    """The figures of a load from its samples."""
     times = sorted(sample.latency_ms for sample in samples if not sample.trouble)
     drifts = sorted(abs(float(sample.off_bps)) for sample in samples if sample.off_bps is not None)
     random_parts = [sample.nonce_and_meta >> 160 for sample in samples if sample.nonce_and_meta is not None]
@@ -101,7 +101,7 @@ def load_report(samples: Sequence[LoadSample], connections: int, elapsed_s: floa
 
 
 def judge_load(samples: Sequence[LoadSample], report: LoadReport, drift_bps: int) -> Iterator[Result]:
-    """The checks over a load."""
+    """Judge a load: failures, refusals, nonces, deviation from the grids and latency."""
     where = f"{report.quotes} quotes over {report.connections} connections"
     if not samples:
         yield gap("load.answers", "nothing was asked")

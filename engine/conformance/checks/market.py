@@ -1,15 +1,15 @@
-"""The maker's market as the service would hold it, and what an amount should cost on it.
+"""The maker's market as the venue reads it, and the amount that a quote should compute from it.
 
-A quote fixes one of its two amounts; the other follows from one side of the grid, walked from its base or
-from its quote end. That makes four legs:
+A request fixes one of its two amounts; the maker computes the other by walking one side of the grid, in base
+or in quote units. A pair thus has four legs:
 
     sell-base    user gives base,  takerAmount fixed    bids    receives quote, rounded down
     buy-quote    user gets quote,  makerAmount fixed    bids    pays base, rounded up (the inverted book)
     buy-base     user gets base,   makerAmount fixed    asks    pays quote, rounded up
     sell-quote   user gives quote, takerAmount fixed    asks    receives base, rounded down (inverted)
 
-Prices move. A grid is fetched just before and just after a quote, and the quote is measured from the range
-that the two span: within it the deviation is zero.
+Prices move: the harness fetches the grids just before and just after a quote, and measures the quote's
+deviation from the range between the two amounts; within that range the deviation is zero.
 
 Source: spec 3.8; feeds.book and feeds.fill.
 """
@@ -36,20 +36,20 @@ from ....feeds.books.book import Ladder, build_ladder
 from ....feeds.books.fill import base_paid, base_received, quote_paid, quote_received
 from ..exchange import HttpExchange
 
-ROUNDING_UNITS = 3  # "off by a few units", as interop.md section 4 has it of inverted amounts
+ROUNDING_UNITS = 3  # interop.md section 4: inverted amounts are "off by a few units"
 
 
 class GridLeg(Struct, frozen=True):
-    """One of the four ways to ask.
+    """A leg of a pair: the grid's side, and the amount that the request fixes.
 
     Attributes:
         name: see the module.
-        side: of the grid.
+        side: `bids` or `asks`.
         given: the key of the fixed amount.
-        walk: (ladder, fixed amount) -> the other amount, None beyond the depth.
+        walk: (ladder, fixed amount) -> the computed amount, None beyond the depth; raw units.
         maker_gives_quote: the maker's asset is the quote token.
-        given_in_quote: the fixed amount counts quote tokens.
-        user_receives: the other amount is what the user receives; else what the user pays.
+        given_in_quote: the fixed amount is of the quote token.
+        user_receives: the user receives the computed amount; otherwise the user pays it.
     """
 
     name: str
@@ -66,13 +66,13 @@ class GridLeg(Struct, frozen=True):
         return "makerAmount" if self.given == "takerAmount" else "takerAmount"
 
     def depth(self, ladder: Ladder) -> int:
-        """The largest fixed amount that the ladder holds."""
+        """The largest fixed amount that the ladder holds, in raw units."""
         if self.given_in_quote:
             return div_down(ladder.quote_before[-1], POWERS_OF_TEN[ladder.quote_scale])
         return ladder.base_before[-1]
 
     def first_level(self, ladder: Ladder) -> int:
-        """The fixed amount that its first level holds."""
+        """The largest fixed amount that the ladder's first level holds, in raw units."""
         if self.given_in_quote:
             return div_down(ladder.quote_before[1], POWERS_OF_TEN[ladder.quote_scale])
         return ladder.base_before[1]
@@ -119,7 +119,7 @@ LEGS = (
 
 
 class UsableBook(Struct, frozen=True):
-    """Both sides of one pair; None for a side that is absent, empty or unusable."""
+    """Both sides of a pair's book; None for a side that is absent, empty or unusable."""
 
     bids: Ladder | None
     asks: Ladder | None
@@ -130,12 +130,12 @@ class UsableBook(Struct, frozen=True):
 
 
 class MakerMarket(Struct, frozen=True):
-    """What could be used of /tokens, /pairs and /prices.
+    """The usable entries of /tokens, /pairs and /prices.
 
     Attributes:
         tokens, pairs: by id.
         books: of the first pairs with a usable side, in the order of /pairs.
-        grids: as they came.
+        grids: of /prices, by pair id.
     """
 
     tokens: Mapping[str, Token]
@@ -150,12 +150,12 @@ class MakerMarket(Struct, frozen=True):
         return (quote, base) if leg.maker_gives_quote else (base, quote)
 
     def ladder(self, pair_id: str, leg: GridLeg) -> Ladder | None:
-        """The side of a pair that a leg walks; None where it is not quoted, or was not read."""
+        """The side of a pair that a leg walks; None if that side is not quoted or the pair has no book."""
         book = self.books.get(pair_id)
         return None if book is None else book.side(leg)
 
     def legs(self) -> list[tuple[str, GridLeg, Ladder]]:
-        """Everything that can be asked for now: pairs in order, then legs."""
+        """The legs that can be quoted: by pair, then in the order of LEGS."""
         return [
             (pair_id, leg, ladder)
             for pair_id, book in self.books.items()
@@ -164,7 +164,7 @@ class MakerMarket(Struct, frozen=True):
         ]
 
     def silent_legs(self) -> list[tuple[str, GridLeg]]:
-        """What must be refused: both sides of disabled pairs, the missing side of one-sided ones."""
+        """The legs that must be refused: all of disabled pairs, and those of a missing side."""
         return [
             (pair_id, leg)
             for pair_id, grid in self.grids.items()
@@ -204,7 +204,7 @@ def read_grids(exchange: HttpExchange) -> Mapping[str, PriceGrid]:
 def market_of(
     tokens: Mapping[str, Token], pairs: Mapping[str, Pair], grids: Mapping[str, PriceGrid], books_max: int
 ) -> MakerMarket:
-    """The market of sound entries, with the books of the first `books_max` pairs that are quoted."""
+    """The market of these entries, with books for the first `books_max` pairs that are quoted."""
     books: dict[str, UsableBook] = {}
     for pair_id, pair in pairs.items():
         grid = grids.get(pair_id)
@@ -247,11 +247,11 @@ def _ladder(levels: object, base_decimals: int, quote_decimals: int, *, rising: 
 
 
 class Range(Struct, frozen=True):
-    """What the two grids around a quote say of one amount.
+    """The computed amount on the grids before and after a quote.
 
     Attributes:
-        low, high: the least and the largest of the two.
-        still: both grids say the same, so that the amount can be exact.
+        low, high: the lesser and the greater of the two amounts, raw units.
+        still: both grids give the same amount, so that the quote can be exact.
     """
 
     low: int
@@ -262,7 +262,7 @@ class Range(Struct, frozen=True):
 def expected_range(
     before: MakerMarket, after: MakerMarket, pair_id: str, leg: GridLeg, amount: int
 ) -> Range | None:
-    """The computed amount on both grids; None where either does not hold `amount`, or it comes to nothing.
+    """The computed amount on both grids; None if either does not hold `amount` or computes zero.
 
     Choice: A maker may refuse an amount whose counterpart rounds to zero.
     """
@@ -279,9 +279,9 @@ def _walk(market: MakerMarket, pair_id: str, leg: GridLeg, amount: int) -> int |
 
 
 def deviation_bps(quoted: int, expected: Range) -> Fraction:
-    """How far a quoted amount lies outside the range, signed, in basis points of the nearer end.
+    """Signed distance of a quoted amount from the range, in basis points of the nearer end.
 
-    A few raw units are rounding, not price: within ROUNDING_UNITS it is zero.
+    Up to ROUNDING_UNITS raw units count as rounding: the deviation is then zero.
     """
     nearer = min(max(quoted, expected.low), expected.high)
     if abs(quoted - nearer) <= ROUNDING_UNITS:

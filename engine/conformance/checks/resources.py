@@ -1,6 +1,6 @@
-"""GET /tokens, /pairs, /prices and /blacklist: the answer as a whole, then every entry.
+"""The judges of GET /tokens, /pairs, /prices and /blacklist: the answer as a whole, then every entry.
 
-`{}` for `prices` is right: it disables every pair. Duplicates in a blacklist are found regardless of case.
+An empty `prices` object is valid: it disables every pair. Duplicates in a blacklist are found in any case.
 
 Source: spec 3.2 to 3.5, 3.7, 3.1.
 """
@@ -26,11 +26,11 @@ _PAIR_KEYS = {"base", "quote", "liquidityUSD"}
 
 
 def judge_resource(name: str, exchange: HttpExchange) -> Iterator[Result]:
-    """Status, label, JSON, top-level keys: what holds for each of the four.
+    """Judge an answer's status, content type, JSON and top-level keys.
 
     Args:
         name: one of RESOURCES.
-        exchange: GET of it.
+        exchange: its GET.
     """
     where = exchange.where
     yield judged(f"{name}.status", exchange.succeeded, where, "200", exchange.said)
@@ -68,14 +68,14 @@ def _judge_top(name: str, where: str, document: JsonDocument) -> Iterator[Result
 
 
 def entries_of(name: str, exchange: HttpExchange) -> Any:
-    """The content of a resource's answer, or None where it has not its shape."""
+    """The array of a blacklist answer, or the object of another; None if the answer has no such member."""
     body = read_json(exchange.body).value if exchange.succeeded else None
     content = body.get(name) if isinstance(body, dict) else None
     return content if isinstance(content, list if name == "blacklist" else dict) else None
 
 
 def judge_tokens(where: str, tokens: Mapping[str, object]) -> Iterator[Result]:
-    """Every entry of `tokens`, and that no two are the same contract."""
+    """Judge every entry of `tokens`, and that no two have the same contract."""
     for token_id, token in tokens.items():
         yield from judge_token(f"{where} {token_id}", token)
     addresses = Counter(
@@ -88,7 +88,7 @@ def judge_tokens(where: str, tokens: Mapping[str, object]) -> Iterator[Result]:
 
 
 def judge_token(where: str, token: object) -> Iterator[Result]:
-    """One entry of `tokens`."""
+    """Judge an entry of `tokens`."""
     if not isinstance(token, dict):
         yield fault("tokens.entry", where, "an object", token)
         return
@@ -108,7 +108,7 @@ def judge_token(where: str, token: object) -> Iterator[Result]:
 
 
 def judge_pairs(where: str, pairs: Mapping[str, object], tokens: Mapping[str, object]) -> Iterator[Result]:
-    """Every entry of `pairs`, against the tokens, and that each market is quoted in one direction."""
+    """Judge every entry of `pairs` against the tokens, and that each market is listed in one direction."""
     markets: dict[tuple[str, str], str] = {}
     for pair_id, pair in pairs.items():
         yield from judge_pair(f"{where} {pair_id}", pair_id, pair, tokens)
@@ -123,7 +123,7 @@ def judge_pairs(where: str, pairs: Mapping[str, object], tokens: Mapping[str, ob
 
 
 def judge_pair(where: str, pair_id: str, pair: object, tokens: Mapping[str, object]) -> Iterator[Result]:
-    """One entry of `pairs`."""
+    """Judge an entry of `pairs`."""
     if not isinstance(pair, dict):
         yield fault("pairs.entry", where, "an object", pair)
         return
@@ -146,7 +146,7 @@ def judge_pair(where: str, pair_id: str, pair: object, tokens: Mapping[str, obje
 
 
 def judge_prices(where: str, prices: Mapping[str, object], pairs: Mapping[str, object]) -> Iterator[Result]:
-    """Every entry of `prices`, that its pair is listed, and that every listed pair has one."""
+    """Judge every entry of `prices`, that its pair is listed, and that every listed pair has an entry."""
     for pair_id, grid in prices.items():
         yield judged("prices.known-pairs", pair_id in pairs, where, "ids of /pairs", pair_id)
         yield from judge_grid(f"{where} {pair_id}", grid)
@@ -156,7 +156,7 @@ def judge_prices(where: str, prices: Mapping[str, object], pairs: Mapping[str, o
 
 
 def judge_blacklist(where: str, blacklist: list[object]) -> Iterator[Result]:
-    """The form of every address, and that none stands twice."""
+    """Judge the form of every address, and that no address is repeated."""
     yield passed("blacklist.addresses", where)
     seen: set[str] = set()
     yield passed("blacklist.unique", where)
@@ -171,10 +171,10 @@ def judge_blacklist(where: str, blacklist: list[object]) -> Iterator[Result]:
 
 
 def judge_contents(answers: Mapping[str, HttpExchange]) -> Iterator[Result]:
-    """The entries of all four answers.
+    """Judge the entries of all four answers.
 
     Args:
-        answers: of RESOURCES; one that has not its shape is passed over.
+        answers: by resource; answers without the right shape are skipped.
     """
     content = {name: entries_of(name, exchange) for name, exchange in answers.items()}
     tokens, pairs = content.get("tokens"), content.get("pairs")
@@ -190,7 +190,7 @@ def judge_contents(answers: Mapping[str, HttpExchange]) -> Iterator[Result]:
 
 
 def is_well_formed(address: object) -> bool:
-    """Whether it is an address: 0x and 40 hexadecimal digits."""
+    """Whether the value is an address: 0x and 40 hexadecimal digits."""
     return isinstance(address, str) and _is_address(address) is not None
 
 

@@ -1,4 +1,4 @@
-"""What makes an order binding: its signature, and a nonceAndMeta nobody can foresee.
+"""The judges of an order's signature and of its unpredictable nonceAndMeta.
 
 Source: spec 3.5; EIP-2; interop.md section 1.
 Choice: The upper 96 bits of a nonce are foreseeable if they lie close together, rise by equal steps, or
@@ -47,7 +47,7 @@ class SigningDomain(Struct, frozen=True):
 
 
 def order_digest(order: dict[str, str | int], domain: SigningDomain) -> bytes:
-    """The 32-byte digest of an order of sound form."""
+    """The 32-byte EIP-712 digest of a well-formed order."""
     signing = _signing(order, domain)
     return signing_digest(signing.here.separator, signing.struct_hash32)
 
@@ -68,11 +68,11 @@ def _signing(order: dict[str, str | int], domain: SigningDomain) -> OrderDigests
 
 
 def judge_signature(quoted: Quoted, domain: SigningDomain | None, *, is_contract: bool) -> Iterator[Result]:
-    """The signature's text, its numbers, and whose it is.
+    """Judge the signature's form, length, v, low s, and signer.
 
     Args:
-        domain: None where the options do not say it.
-        is_contract: the maker is known to be one, so that length and signer are its own affair.
+        domain: None if the options lack it; the signer is then not judged.
+        is_contract: the maker is a contract, which defines length and signer itself.
     """
     where, text = quoted.asking.where, quoted.order["signature"]
     yield judged("firm.signature-form", _is_form(text), where, "0x and lower-case hexadecimal", text)
@@ -121,7 +121,7 @@ def _judge_signer(quoted: Quoted, raw: bytes, domain: SigningDomain) -> Iterator
 
 
 def judge_user(quoted: Quoted) -> Iterator[Result]:
-    """The user in the lower 160 bits, something above them."""
+    """Check that nonceAndMeta has the user in the lower 160 bits, and non-zero upper 96 bits."""
     where, user = quoted.asking.where, quoted.asking.body["userAddress"].lower()
     found = to_hex(firm_user(quoted.nonce_and_meta))
     yield judged("firm.user", found == user, where, f"{user} in the lower 160 bits", Said(found))
@@ -130,11 +130,11 @@ def judge_user(quoted: Quoted) -> Iterator[Result]:
 
 
 def judge_nonces(nonces: Sequence[int], where: str, distinct_check: str) -> Iterator[Result]:
-    """Over many quotes, in the order asked for: no random part comes twice, and none can be foreseen.
+    """Check that the random parts of quotes neither repeat nor show a pattern.
 
     Args:
-        nonces: nonceAndMeta of each.
-        distinct_check: the id that reports repetition.
+        nonces: nonceAndMeta of each quote, in the order of the requests.
+        distinct_check: the id that reports repetition; patterns are judged for firm.nonce-distinct alone.
     """
     upper = [_random_part(nonce) for nonce in nonces]
     if len(upper) < 2:
@@ -160,7 +160,7 @@ def _random_part(nonce_and_meta: int) -> int:
 
 
 def _pattern(upper: Sequence[int]) -> str:
-    """How the numbers could be foreseen; empty where no pattern shows."""
+    """A description of the numbers' pattern; empty if none shows."""
     if max(upper) - min(upper) < _NONCES_APART:
         return f"{len(upper)} of them within {max(upper) - min(upper)}: a counter or a clock?"
     steps = {(after - before) % (1 << FIRM_RANDOM_BITS) for before, after in pairwise(upper)}

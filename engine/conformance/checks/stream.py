@@ -1,9 +1,9 @@
-"""The WebSocket as it was heard: first message, updates, and whether it agrees with GET /prices.
+"""The judges of WebSocket messages: the first message, updates, and agreement with GET /prices.
 
-By spec 3.8.1 to 3.8.3 an entry replaces its pair's grid whole, so that an absent side is cleared and
-`{}` disables; a pair that a message does not name is unchanged.
+By spec 3.8.1 to 3.8.3 an entry replaces its pair's whole grid: an absent side is cleared, and `{}` disables
+the pair. Pairs without an entry are unchanged.
 
-A socket follows GET /prices if a message with prices arrives while it is watched, or within as long again.
+A socket follows GET /prices if a message with prices arrives during the watch, or within as long again.
 
 Source: spec 3.11; choices.md#makers-at-the-venue.
 Choice: Socket and HTTP agree on a pair if the socket showed the polled grid between the request and a second
@@ -43,10 +43,10 @@ _ADVICE = ("pairs.id", "tokens.unique-addresses")
 
 
 class Heard(Struct, frozen=True):
-    """One message.
+    """A message received over the WebSocket.
 
     Attributes:
-        at_ms: wall clock when it was read.
+        at_ms: wall clock when the message was read.
     """
 
     at_ms: int
@@ -61,7 +61,7 @@ class PriceState(Struct, frozen=True):
 
 
 class PriceSample(Struct, frozen=True):
-    """GET /prices while the socket was open."""
+    """The grids of a GET /prices made while the WebSocket was open; wall clock before and after it."""
 
     sent_ms: int
     done_ms: int
@@ -69,11 +69,11 @@ class PriceSample(Struct, frozen=True):
 
 
 def judge_first(heard: Heard, http: Sequence[Mapping[str, HttpExchange]]) -> Iterator[Result]:
-    """The first message is complete, and says what the endpoints say.
+    """Check that the first message is complete, and agrees with the endpoints.
 
     Args:
-        http: the four answers from before the handshake, and from after the message; agreeing with either
-            is enough.
+        http: the four answers from before the handshake, and those from after the message; agreement with
+            either is enough.
     """
     where = "first message"
     message = read_json(heard.raw).value
@@ -99,7 +99,7 @@ def judge_first(heard: Heard, http: Sequence[Mapping[str, HttpExchange]]) -> Ite
 
 
 def judge_content(where: str, message: Mapping[str, Any]) -> Iterator[Result]:
-    """What holds for every message: keys, no order, sound entries."""
+    """Judge the rules of every message: known keys, no `order`, sound grids."""
     yield passed("stream.object", where)
     yield judged("stream.no-order", "order" not in message, where, "never `order`", "order")
     unknown = sorted(message.keys() - KEYS - {"order"})
@@ -115,10 +115,11 @@ def judge_content(where: str, message: Mapping[str, Any]) -> Iterator[Result]:
 
 
 def judge_update(number: int, heard: Heard, content: dict[str, Any]) -> Iterator[Result]:
-    """One later message.
+    """Judge an update, and add its entries to `content`.
 
     Args:
-        content: what the socket has said so far, by key; updated by sound entries.
+        number: the message's position in the stream, from 1.
+        content: tokens, pairs and blacklist received so far; see `content_of`.
     """
     where = f"message {number}"
     message = read_json(heard.raw).value
@@ -170,7 +171,7 @@ def _judge_new_addresses(where: str, message: Mapping[str, Any], content: dict[s
 
 
 def content_of(first: Heard) -> dict[str, Any]:
-    """What the socket has said with its first message; the ground that updates stand on."""
+    """Tokens and pairs by id, and lower-case blacklist, of the first message; updates add to them."""
     message = read_json(first.raw).value
     message = message if isinstance(message, dict) else {}
     entries = {name: message.get(name) for name in ("tokens", "pairs")}
@@ -181,7 +182,7 @@ def content_of(first: Heard) -> dict[str, Any]:
 
 
 def price_states(messages: Sequence[Heard]) -> list[PriceState]:
-    """The grids after every message that changes any."""
+    """The grids after every message with prices."""
     states: list[PriceState] = []
     grids: dict[str, Any] = {}
     for heard in messages:
@@ -196,7 +197,7 @@ def price_states(messages: Sequence[Heard]) -> list[PriceState]:
 def judge_agreement(
     states: Sequence[PriceState], samples: Sequence[PriceSample], drift_bps: int
 ) -> Iterator[Result]:
-    """Every GET /prices made while the socket was open says what the socket says."""
+    """Check that every GET /prices made while the WebSocket was open agrees with its grids."""
     if not states or not samples:
         yield gap("stream.agrees", "no prices over both ways")
         return
@@ -216,7 +217,7 @@ def judge_agreement(
 
 
 def has_moved(samples: Sequence[PriceSample]) -> list[str]:
-    """Pairs whose grids of GET /prices differ between any two samples."""
+    """Pairs whose grids in GET /prices changed after the first sample, sorted."""
     first = samples[0].grids if samples else {}
     return sorted(
         {
@@ -229,12 +230,12 @@ def has_moved(samples: Sequence[PriceSample]) -> list[str]:
 
 
 def judge_following(moved: Sequence[str], updates: int, listened_s: float) -> Iterator[Result]:
-    """Prices that move over HTTP come over the socket too.
+    """Check that prices which changed over HTTP came over the WebSocket too.
 
     Args:
-        moved: pairs whose grids moved over HTTP.
-        updates: messages with prices behind the first one.
-        listened_s: how long for.
+        moved: pairs whose grids changed over HTTP.
+        updates: number of messages with prices after the first message.
+        listened_s: duration of the watch.
     """
     if not moved:
         yield skipped("stream.follows", "no prices moved while listening: see --watch")
@@ -274,7 +275,7 @@ def _best(grid: Any) -> str:
 
 
 def _comparable(name: str, content: Any) -> dict[str, Any] | None:
-    """What must be the same over both ways, by key: of prices the pairs alone, for they move."""
+    """The content that HTTP and WebSocket must share, by key; only the pair ids of prices, which move."""
     if content is None:
         return None
     if name == "blacklist":
@@ -288,7 +289,7 @@ _MEANT = {"tokens": ("address", "decimals", "type"), "pairs": ("base", "quote")}
 
 
 def _meant(name: str, entry: Any) -> Any:
-    """What counts of a token or a pair; the rest informs, or is unknown, and may change at any time."""
+    """The members of a token or pair to compare; other members are informative, and may change any time."""
     if not isinstance(entry, dict):
         return entry
     address = entry.get("address")
@@ -297,7 +298,7 @@ def _meant(name: str, entry: Any) -> Any:
 
 
 def _difference(ours: Mapping[str, Any], theirs: Sequence[Mapping[str, Any]]) -> str:
-    """How the socket differs from all that HTTP said; what changed between is taken either way."""
+    """A description of the WebSocket's difference from every HTTP answer; empty if each entry matches one."""
     missing = sorted(key for key in theirs[0] if all(key in body for body in theirs) and key not in ours)
     if missing:
         return f"without {', '.join(missing[:3])}"

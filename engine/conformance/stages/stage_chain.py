@@ -1,4 +1,4 @@
-"""The stage that asks a node: the chain's id, the tokens' decimals, and of each order funds and signature."""
+"""The stage that queries a node: chain id, tokens' decimals, and each order's funds and signature."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ _TOKENS_MAX = 64
 
 
 async def check_chain(session: Session) -> None:
-    """Compare GET /tokens with the chain."""
+    """Compare the chain id with the options, and the decimals of GET /tokens with the contracts."""
     node, options = session.node, session.options
     if node is None:
         session.skip("no node is given: --node-url", "chain")
@@ -45,7 +45,7 @@ async def _check_decimals(session: Session, node: ProbedNode) -> None:
 
 
 async def check_orders_on_chain(session: Session, orders: Sequence[Quoted]) -> None:
-    """Funds, approval and contract's signature of the first orders."""
+    """Check funds, allowance and contract signature of the first orders; no check without a node."""
     node = session.node
     if node is None:
         return

@@ -1,4 +1,4 @@
-"""The stages over plain requests: the four endpoints, errors, authentication, the end of the run."""
+"""The stages over plain requests: the four endpoints, errors, authentication, and removed pairs."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -22,7 +22,7 @@ from ..session import Session
 
 
 async def check_endpoints(session: Session) -> None:
-    """GET of the four, whole and entry by entry."""
+    """Fetch the four endpoints, and judge each answer as a whole and entry by entry."""
     snapshot = await session.take_snapshot()
     for name, exchange in snapshot.items():
         session.add(judge_resource(name, exchange))
@@ -33,7 +33,7 @@ async def check_endpoints(session: Session) -> None:
 
 
 async def check_errors(session: Session) -> None:
-    """What is not there, and what is not meant."""
+    """Request an unknown path and wrong methods, which must be refused, and HEAD and OPTIONS."""
     prefix, send = session.prefix, session.probe.send
     unknown = await send("GET", f"{prefix}/cambist-check-unknown")
     session.add(judge_refusal("errors.unknown-path", unknown, "no such path"))
@@ -46,20 +46,20 @@ async def check_errors(session: Session) -> None:
 
 
 def _judge_quiet(check: str, exchange: HttpExchange) -> Iterator[Result]:
-    """Any whole answer will do, but not a fault of the server's own."""
+    """Accept any complete answer below 500, or 501."""
     held = not exchange.failure and (exchange.status < 500 or exchange.status == 501)
     yield judged(check, held, exchange.where, "an answer below 500, or 501", exchange.said)
 
 
 async def check_authentication(session: Session) -> None:
-    """Every tampering, one request each."""
+    """Send a request for every tampering."""
     credentials = session.options.credentials
     if credentials is None:
         session.skip("no credentials are given: --domain, --access-key, --secret", "auth")
         return
     await _check_signed(session)
     target = session.auth_target()
-    for accepted in (True, False):  # signed as they are sent: no list of them all
+    for accepted in (True, False):  # no list: each case is signed when it is taken from the iterator
         for case in chain(unsigned(target), tamperings(credentials, target, session.probe.now_ms)):
             if case.accepted is accepted:
                 await _try(session, credentials, case)
@@ -88,13 +88,13 @@ async def _try(session: Session, credentials: Credentials, case: Tampering) -> N
 
 
 def _right_signature(credentials: Credentials, request: Plain, headers: Mapping[str, str]) -> str:
-    """What the maker would have taken for this request at the time that the headers say."""
+    """The right signature of this request at the headers' timestamp."""
     timestamp = headers.get(TIMESTAMP_HEADER, "0")
     at_ms = int(timestamp) if timestamp.isdigit() else 0
     return list(sign(credentials, request, at_ms).values())[-1]
 
 
 async def check_life(session: Session) -> None:
-    """What became of the pairs."""
+    """Take a last snapshot, and judge the pairs removed during the run."""
     await session.take_snapshot()
     session.add(judge_retirements(session.sightings))

@@ -1,4 +1,4 @@
-"""The stages over POST /firm: what must be quoted, what must be refused, and many at once."""
+"""The stages over POST /firm: requests that must be quoted, requests that must be refused, and load."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -44,7 +44,7 @@ _NONCES = 16
 
 
 async def check_quotes(session: Session) -> None:
-    """Ask on every leg of the first pairs, and judge each order against the grids around it."""
+    """Request a quote on every leg of the first pairs; judge each order by the grids around it."""
     market = await session.market()
     if not market.legs():
         session.lack(NO_PAIR, "firm", "chain")
@@ -64,14 +64,14 @@ async def check_quotes(session: Session) -> None:
 
 
 async def check_deep_quotes(session: Session) -> None:
-    """Amounts that cross levels: last of the quotes, since they may tie up a maker's funds."""
+    """Request amounts that cross levels; last of the quotes, since they may tie up a maker's funds."""
     market = await session.market()
     if await session.find_good() is not None:
         await _ask_all(session, market, deep_askings(market, session.rng, session.users, session.taker))
 
 
 async def _ask_all(session: Session, before: MakerMarket, asked: Sequence[Asking]) -> list[Quoted]:
-    """Each with the grids before and after it; the orders that came."""
+    """Send each request, judge it by the grids before and after, and return the orders received."""
     orders: list[Quoted] = []
     for asking in asked:
         exchange = await session.send_firm(asking)
@@ -92,7 +92,7 @@ async def _judge_order(session: Session, quoted: Quoted, before: MakerMarket, af
     session.add(judge_expiry(quoted))
     is_contract = session.options.contract_maker
     if session.node is not None:
-        with suppress(ChainError):  # told by the checks of the node
+        with suppress(ChainError):  # the chain checks report it
             is_contract = await session.node.has_code(parse_address(quoted.order["maker"]))
     session.add(judge_signature(quoted, session.domain, is_contract=is_contract))
     if is_contract and session.node is None:
@@ -103,7 +103,7 @@ async def _judge_order(session: Session, quoted: Quoted, before: MakerMarket, af
 
 
 async def _check_nonces(session: Session, orders: Sequence[Quoted]) -> None:
-    """As many quotes in a row as a pattern needs to show."""
+    """Request quotes up to _NONCES in all, and judge their nonces for repetition and patterns."""
     if not session.wants("firm.nonce-distinct", "firm.nonce-unforeseeable"):
         return
     nonces = [quoted.nonce_and_meta for quoted in orders]
@@ -154,7 +154,7 @@ async def _check_blacklisted(session: Session) -> None:
 
 
 async def check_refusals(session: Session) -> None:
-    """Every spoiled request, one by one."""
+    """Send every spoiled request, then a good one."""
     good = await session.find_good()
     if good is None or session.good is None:
         session.lack("no quote was given to start from", "refuse")
@@ -182,7 +182,7 @@ async def _try(session: Session, case: Spoiled) -> None:
 
 
 async def check_load(session: Session) -> None:
-    """Quotes over several connections, in rounds with the grid fetched around each."""
+    """Request quotes over several connections, in rounds; the grids are fetched between rounds."""
     options = session.options
     if not options.quotes:
         session.skip("--quotes 0", "load")

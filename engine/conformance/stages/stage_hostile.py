@@ -1,4 +1,4 @@
-"""The stage of hostile bytes; it comes last, for a maker may not survive it."""
+"""The stage of hostile bytes; it comes late in the run, since a maker may not survive it."""
 
 import re
 
@@ -22,7 +22,7 @@ _has_status = re.compile(rb"HTTP/1\.[01] [1-5][0-9]{2}.*\r\n").match
 
 
 async def check_hostile(session: Session) -> None:
-    """Each case on a connection of its own, and an ordinary request behind it."""
+    """Send each case on a new connection, and an ordinary request after it."""
     good = await session.find_good()
     probe = session.probe
     aim = Aim(session.prefix, probe.place.host_header, probe.signed, good.raw if good else b"{}")
@@ -45,7 +45,7 @@ def _is_answered(data: bytes) -> bool:
 
 
 async def _survived(session: Session, case: Hostile) -> bool:
-    """Whether an ordinary request is answered; the rest is skipped where it is not."""
+    """Whether the maker still answers an ordinary request; if not, the remaining checks become gaps."""
     async with ProbeConnection(session.probe) as line:
         exchange = await line.send("GET", f"{session.prefix}/tokens")
     session.add(judge_survival(f"after {case.what}", alive=exchange.succeeded, said=exchange.said))
@@ -55,7 +55,7 @@ async def _survived(session: Session, case: Hostile) -> bool:
 
 
 async def _hold(session: Session, half: Hostile) -> bool:
-    """Leave a request unfinished and ask for something on another connection."""
+    """Leave a request unfinished, and send an ordinary request on another connection."""
     try:
         async with session.probe.holding(half.payload), ProbeConnection(session.probe) as line:
             exchange = await line.send("GET", f"{session.prefix}/tokens")
@@ -67,7 +67,7 @@ async def _hold(session: Session, half: Hostile) -> bool:
 
 
 async def _check_order(session: Session, aim: Aim) -> None:
-    """Pipelining, and a request in pieces: signed right, they must be answered right."""
+    """Send pipelined requests and a request byte by byte; correctly signed, both must be answered."""
     probe, bound_s = session.probe, session.options.timeout_s
     if session.wants("hostile.pipelined"):
         payload, count = b"".join(aim.get(name) for name in PIPELINED), len(PIPELINED)

@@ -1,4 +1,4 @@
-"""The stage over the WebSocket: listen, compare, misbehave, come back."""
+"""The WebSocket stage: first message, updates, unexpected messages, close, reconnect, bad handshakes."""
 
 import base64
 import os
@@ -33,14 +33,14 @@ from ..session import Session
 
 _SEND_BYTES_MAX = 1 << 20
 _SAMPLES = 4
-_MESSAGES_MAX = 10_000  # watched; a maker may send more
-_SETTLE_S = 0.2  # for a maker to take what was sent to it
+_MESSAGES_MAX = 10_000  # most messages watched; a maker may send more
+_SETTLE_S = 0.2  # time for a maker to process messages sent to it
 _CHATTER = ("hello", '{"prices":{}}', b"\x00\xff", "[" * 10_000)
 _PING = b"cambist"
 
 
 def socket_place(options: CheckOptions) -> BaseUrl:
-    """Where the socket is, or is looked for."""
+    """The WebSocket's URL: the option's, or `/ws` below the base URL."""
     if options.socket is not None:
         return options.socket
     base = options.base
@@ -49,7 +49,7 @@ def socket_place(options: CheckOptions) -> BaseUrl:
 
 
 class Door:
-    """Where the socket is, and how a handshake there is signed."""
+    """The WebSocket's URL, and the signed handshakes for it."""
 
     def __init__(self, session: Session) -> None:
         options = session.options
@@ -64,14 +64,14 @@ class Door:
         self._credentials = options.credentials
 
     def headers(self) -> dict[str, str]:
-        """Signed GET of the path, no query, no body; none without credentials."""
+        """Headers of a signed GET of the path without query or body; none without credentials."""
         if self._credentials is None:
             return {}
         return sign(self._credentials, Plain("GET", self.path), self.probe.now_ms())
 
     @asynccontextmanager
     async def opened(self, headers: Mapping[str, str] | None = None) -> AsyncGenerator[WebSocket]:
-        """A socket. Raises what `connect_websocket` does."""
+        """Open a WebSocket, with signed headers by default. Raises as `connect_websocket` does."""
         try:
             async with connect_websocket(
                 self.place.host,
@@ -90,7 +90,7 @@ class Door:
 
 
 async def check_stream(session: Session) -> None:
-    """All of it. Without --ws-url a refused handshake means that there is no socket."""
+    """Run the stage. Without --ws-url a refusal other than 401 or 403 means that the maker has no socket."""
     door = Door(session)
     try:
         await _check(session, door)
@@ -125,7 +125,7 @@ async def _check(session: Session, door: Door) -> None:
 
 
 def _is_absent(error: MakerError) -> bool:
-    """Whether the refusal says that there is no socket, rather than that we may not use it."""
+    """Whether the refusal means that the maker has no socket: any status but 401 and 403."""
     return isinstance(error, HandshakeRefused) and error.status not in (401, 403)
 
 
@@ -136,14 +136,14 @@ async def _receive(session: Session, socket: WebSocket) -> Heard:
 
 
 async def _first(session: Session, socket: WebSocket) -> Heard | None:
-    """The first message; None where none comes in time."""
+    """The first message; None if none comes in time."""
     with trio.move_on_after(session.options.timeout_s):
         return await _receive(session, socket)
     return None
 
 
 async def _listen(session: Session, socket: WebSocket, before: Mapping[str, HttpExchange]) -> None:
-    """The first message and a while of updates, with GET /prices now and then."""
+    """Judge the first message and the updates of the next `watch_s`, with GET /prices at intervals."""
     first = await _first(session, socket)
     if first is None:
         got = Said(f"nothing within {session.options.timeout_s:g} s")
@@ -181,7 +181,7 @@ async def _listen(session: Session, socket: WebSocket, before: Mapping[str, Http
 async def _sample(
     session: Session, samples: list[PriceSample], told: trio.Event, watch: trio.CancelScope
 ) -> None:
-    """GET /prices a few times, then end the watch; wait longer if prices moved without a message."""
+    """GET /prices a few times, then end the watch; if prices moved, wait on for a message."""
     for _ in range(_SAMPLES):
         exchange = await session.prices()
         grids = entries_of("prices", exchange)
@@ -196,7 +196,7 @@ async def _sample(
 
 
 async def _chatter(session: Session, socket: WebSocket) -> None:
-    """Talk to a channel that is one-way: it may be ignored or closed, and HTTP goes on."""
+    """Send messages over the one-way socket: the maker may ignore or close it, but must serve HTTP."""
     if not session.wants("stream.one-way"):
         return
     for message in _CHATTER:
@@ -209,7 +209,7 @@ async def _chatter(session: Session, socket: WebSocket) -> None:
 
 
 async def _close(session: Session, door: Door, socket: WebSocket) -> None:
-    """Close; if nobody asked how, without waiting for the other side."""
+    """Close the socket; wait for the peer's close frame only if `stream.closes` is selected."""
     with trio.CancelScope() as leaving:
         if not session.wants("stream.closes"):
             leaving.cancel()
@@ -221,7 +221,7 @@ async def _close(session: Session, door: Door, socket: WebSocket) -> None:
 
 
 async def _come_back(session: Session, door: Door) -> None:
-    """A second connection, left without a word."""
+    """Open a second connection, judge its first message, and drop it without a close frame."""
     if not session.wants("stream.reconnect"):
         return
     where = f"{door.place.url}, second connection"
@@ -261,7 +261,7 @@ def _handshake(door: Door) -> bytes:
 
 
 async def _ping(session: Session, door: Door) -> None:
-    """A ping right behind the handshake; the pong has its content."""
+    """Send a ping right after the handshake; the pong must echo its content."""
     if not session.wants("stream.ping"):
         return
     mask = bytes(4)
@@ -275,7 +275,7 @@ async def _ping(session: Session, door: Door) -> None:
 
 
 async def _break(session: Session, door: Door) -> None:
-    """Frames that no client sends, then HTTP as ever."""
+    """Send malformed frames; HTTP must still be served."""
     if not session.wants("stream.after"):
         return
     for frames in (bytes([0x81, 0x05]) + b"plain", b"\xff" * 64, bytes([0x81, 0xFF]) + b"\x7f" + b"\xff" * 7):
