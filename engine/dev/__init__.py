@@ -1,5 +1,5 @@
-"""What no production process loads: an EVM of this process, development nodes, the demo, generated pages.
+"""Development tools, loaded by no production process: the embedded chain, devnets, the demo, docs pages.
 
-In: options. Out: chains with everything on them, and a story told on one.
+In: options. Out: chains with contracts and funded accounts, the demo's output, generated pages of docs/.
 Read: `embedded/`, `devnet/`, `demo/`, `lifecycle_page`, `choices_page`.
 """

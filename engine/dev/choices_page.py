@@ -1,4 +1,4 @@
-"""The page docs/choices.md: decisions where the specification is silent, loose or at odds with itself.
+"""The generator of docs/choices.md: decisions where the specification is silent, loose or contradictory.
 
 The source of each decision is a `Choice:` paragraph in a docstring, which ends at a blank line, at the next
 `Word:` or with the docstring. `make catalogue` collects them by topic; a test fails while the committed page
@@ -97,7 +97,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "Operations": ("engine.safety", "engine.venue.health"),
 }
-"""Heading -> modules and folders in the order of the page; the longest name that fits a module decides."""
+"""Heading -> modules and folders, in the page's order; a module belongs to the longest matching name."""
 
 _HEAD = """# Choices
 
@@ -107,7 +107,7 @@ itself. Each stands in the docstring of the module named behind it; `make catalo
 
 
 def choices_of(source: str) -> Iterator[str]:
-    """The text of each `Choice:` paragraph of a module's docstrings, on one line, in their order."""
+    """The text of each `Choice:` paragraph in a module's docstrings, on one line, in source order."""
     for node in ast.walk(ast.parse(source)):
         if (
             isinstance(node, ast.Expr)
@@ -119,7 +119,7 @@ def choices_of(source: str) -> Iterator[str]:
 
 
 def topic_of(module: str) -> str:
-    """The heading under which a module's choices stand.
+    """The heading for a module's choices.
 
     Raises:
         LookupError: no topic names the module or a folder of it.

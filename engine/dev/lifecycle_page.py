@@ -1,4 +1,4 @@
-"""docs/lifecycles.md, made from the tables of life cycles: `make catalogue` writes it."""
+"""The generator of docs/lifecycles.md from the tables of life cycles; `make catalogue` runs it."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ PAGE = "docs/lifecycles.md"
 
 
 def page() -> str:
-    """docs/lifecycles.md: the tables as diagrams."""
+    """The text of docs/lifecycles.md: the tables as diagrams."""
     return f"""# Life cycles
 
 Which state may follow which, and for which reason. Every step takes its state from these tables

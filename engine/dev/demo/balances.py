@@ -1,4 +1,4 @@
-"""Who has what, before and after: asked of the chain, and shown as a table."""
+"""Balances of accounts, read from the chain, and a table of their changes."""
 
 from collections.abc import Collection, Mapping
 
@@ -12,18 +12,18 @@ from ...chain.port import Chain, EthCall
 _NATIVE_DECIMALS = 18
 
 Balances = dict[tuple[str, str], int]
-"""(who, symbol) -> raw units."""
+"""(name, symbol) -> raw units."""
 
 
 async def balances(
     chain: Chain, tokens: Mapping[str, bytes], people: Mapping[str, bytes], at: int | None = None
 ) -> Balances:
-    """Everybody's, of every token.
+    """Read every account's balance of every token.
 
     Args:
         tokens: symbol -> address; the native placeholder stands for native tokens.
         people: name -> address.
-        at: number of the block; the latest unless given.
+        at: number of the block; None for the latest.
     """
     found: Balances = {}
     for who, address in people.items():
@@ -37,7 +37,7 @@ async def balances(
 
 
 def moved(before: Balances, after: Balances) -> Balances:
-    """What came; negative for what went. Who neither gave nor got is left out."""
+    """The changes of balances, in raw units; unchanged balances are left out."""
     return {key: after[key] - before[key] for key in after if after[key] != before[key]}
 
 
@@ -47,11 +47,11 @@ def moves_table(
     decimals: Mapping[str, int],
     also: Collection[tuple[str, str]] = (),
 ) -> Table:
-    """What has moved, with the balances on both sides of it.
+    """A table of changed balances: before, after, change.
 
     Args:
-        decimals: by symbol; 18 where it says nothing.
-        also: what is shown even where it has not moved.
+        decimals: by symbol; 18 for symbols not in it.
+        also: balances that are shown even if unchanged.
     """
     table = Table("", "", box=None)
     for header in ("before", "after", "moved"):
@@ -66,5 +66,5 @@ def moves_table(
 
 
 def _shown(amount: int, decimals: int) -> str:
-    """In whole tokens, with its sign."""
+    """An amount in whole tokens, signed."""
     return ("-" if amount < 0 else "") + format_units(abs(amount), decimals)

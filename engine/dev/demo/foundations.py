@@ -1,4 +1,4 @@
-"""The part of the demo that needs no market: a request is authenticated, orders are signed and timed."""
+"""The demo's steps that need no market: authenticating a request, signing orders, timing signatures."""
 
 import secrets
 import time
@@ -44,7 +44,7 @@ _ROUNDS = 400
 
 
 def run_foundations(console: Console) -> None:
-    """Show each step on `console`; raises if any of them does not hold."""
+    """Show each step on `console`; raises if a step fails."""
     maker, user = (SigningKey(secrets.token_bytes(32)) for _ in range(2))
     console.rule("17. Beneath: the venue signs its request, the maker verifies it")
     _show_request(console, user)

@@ -1,4 +1,4 @@
-"""The demo's market maker: quoted on loopback, its quote filled on a chain, stopped and checked."""
+"""The demo's market maker: serves on loopback, has a quote filled on chain, is halted and checked."""
 
 import secrets
 import socket
@@ -62,7 +62,7 @@ pairs."WETH/USDC" = {{ base = "WETH", quote = "USDC", liquidity_usd = 5000000 }}
 
 
 async def run_market_maker(console: Console, stage: DemoChain, folder: Path) -> None:
-    """Show each step on `console`; raises if any of them does not hold.
+    """Show each step on `console`; raises if a step fails.
 
     Args:
         folder: for the maker's state.
@@ -106,7 +106,7 @@ async def _show_app(
 
 
 class _Venue:
-    """Asks the maker as the service does: every request signed."""
+    """A client of the maker that signs every request, as a venue does."""
 
     def __init__(self, client: HttpClient, signing: RequestSigner) -> None:
         self._client = client
@@ -138,7 +138,7 @@ async def _show_prices(console: Console, venue: _Venue) -> None:
 
 
 async def _show_quote(console: Console, venue: _Venue, stage: DemoChain) -> tuple[RfqOrder, bytes]:
-    """Returns the order and the maker's signature."""
+    """Request a firm quote and check its signer; returns the order and the maker's signature."""
     body = msgspec.json.encode(
         {
             "makerAsset": to_hex(stage.at("USDC")),

@@ -1,7 +1,7 @@
-"""What the demo's Delta orders share: a user at the market place, what is shown and what proven of each.
+"""Shared parts of the demo's Delta order steps: the user's actions, the output, and the proofs.
 
-The user goes the way of `cambist order`: quote, build, checks of one's own, sign, submit, hear what becomes
-of it, and have the chain prove it.
+The user takes the steps of `cambist order`: quote, build, check, sign, submit, follow, and verify the
+settlement on the chain.
 """
 
 import time
@@ -40,7 +40,7 @@ USER = 6
 """Account of the devnet."""
 _SLIPPAGE_BPS = 50
 WAIT_S = 20.0
-"""For anything to happen."""
+"""Longest wait for an event of the demo, seconds."""
 LOOK_S = 0.05
 NATIVE = {"ETH": NATIVE_TOKEN}
 
@@ -48,7 +48,7 @@ Tell = Callable[[str], None]
 
 
 class OrderScene(Struct, frozen=True):
-    """A user at a market place. The chain is read as a user reads it, by JSON-RPC."""
+    """A user at a market place, who reads the chain by JSON-RPC."""
 
     console: Console
     stage: DemoChain
@@ -59,27 +59,27 @@ class OrderScene(Struct, frozen=True):
 
     @property
     def people(self) -> Mapping[str, bytes]:
-        """Everybody whom a settlement may move something of."""
+        """The accounts whose balances a settlement may change, by name."""
         makers = {name: key.address for name, key in self.place.keys.items()}
         at = self.stage.at
         fees = {"fee vault": at("fee_vault"), "relayer": self.place.relayer}
         return {"user": self.user.address, **makers, **fees, "Delta": at("delta"), "executor": at("executor")}
 
     async def balances(self) -> Balances:
-        """Tokens of everybody, and native ones of those who could have to pay for a settlement."""
+        """Token balances of all `people`, and native balances of the user and the relayer."""
         payers = {"user": self.user.address, "relayer": self.place.relayer}
         tokens = {symbol: self.stage.at(symbol) for symbol in TOKENS}
         found = await balances(self.stage.chain, tokens, self.people)
         return found | await balances(self.stage.chain, NATIVE, payers)
 
     def token(self, symbol: str) -> TradedToken:
-        """One of TOKENS."""
+        """A token of TOKENS."""
         return TradedToken(self.stage.at(symbol), symbol, TOKENS[symbol])
 
     def wish(
         self, src: str, dest: str, whole: str, least: str = "", schedule: Schedule | None = None
     ) -> OrderWish:
-        """Sell so many whole tokens: at the market's price or for no less than `least`, at once or sliced."""
+        """A wish to sell whole tokens: at market price or for at least `least`, at once or in slices."""
         return OrderWish(
             chain_id=CHAIN_ID,
             src=self.token(src),
@@ -97,7 +97,7 @@ class OrderScene(Struct, frozen=True):
         )
 
     def placer(self, tell: Tell, allowing: Allowing) -> OrderPlacer:
-        """What places the user's orders."""
+        """A placer of the user's orders."""
         return OrderPlacer(
             Trader(
                 chain=self.chain,
@@ -110,19 +110,19 @@ class OrderScene(Struct, frozen=True):
         )
 
     def notices(self) -> dict[str, Counter[str]]:
-        """What each agent was told so far."""
+        """The notices that each agent has received so far, counted by kind."""
         return {name: Counter(app.solver.statistics().notices) for name, app in self.place.agents.items()}
 
     def show(self, line: str) -> None:
-        """A line of its own."""
+        """Print an indented line."""
         self.console.print(f"  {line}", highlight=False)
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait for what has no event of its own.
+    """Poll until a condition holds that has no event.
 
     Raises:
-        trio.TooSlowError: it has not come.
+        trio.TooSlowError: the condition does not hold within WAIT_S.
     """
     with trio.fail_after(WAIT_S):
         while not condition():  # noqa: ASYNC110  counters of others have no event
@@ -130,7 +130,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def timed(console: Console) -> Tell:
-    """Tells lines with the time since now."""
+    """A printer of lines with the time since this call."""
     began = time.monotonic()
 
     def tell(line: str) -> None:
@@ -143,7 +143,7 @@ def timed(console: Console) -> Tell:
 async def placed_order(
     scene: OrderScene, placer: OrderPlacer, offer: OrderOffer, tell: Tell
 ) -> OrderFollower:
-    """Signed and taken; what follows it tells each change."""
+    """Sign and submit an order; returns a follower that reports each change."""
     placed = await placer.place(offer)
     if placed.record is None:
         raise AssertionError(f"it is not known whether the order was taken: {placed.fault}")
@@ -153,14 +153,14 @@ async def placed_order(
 
 
 def record_of(follower: OrderFollower) -> OrderRecord:
-    """What the venue has told last."""
+    """The venue's last record of the order."""
     if follower.record is None:
         raise AssertionError("the venue has told nothing")
     return follower.record
 
 
 async def completed(follower: OrderFollower) -> OrderRecord:
-    """The record once the order is settled, which the venue pushes."""
+    """Follow an order until it is settled; returns its record."""
     await follower.follow(WAIT_S)
     record = record_of(follower)
     if record.status is not OrderStatus.COMPLETED:
@@ -169,7 +169,7 @@ async def completed(follower: OrderFollower) -> OrderRecord:
 
 
 async def why_it_rests(scene: OrderScene, record: OrderRecord) -> str:
-    """Show what the venue tells of an order that rests; returns its reason."""
+    """Show the venue's explanation of a resting order; returns the reason."""
     with trio.fail_after(WAIT_S):
         while True:
             told = await scene.venue.explanation(record.id)
@@ -190,7 +190,7 @@ async def why_it_rests(scene: OrderScene, record: OrderRecord) -> str:
 async def proven_order(
     scene: OrderScene, offer: OrderOffer, record: OrderRecord
 ) -> tuple[SettledOnChain, list[Receipt]]:
-    """What the chain says of a settled order, and the receipts of its settlements."""
+    """Verify a settled order on the chain; returns the result and the settlements' receipts."""
     subject = Subject(offer.contract.address, signed_order(record, offer.contract))
     settled = await proven(scene.chain, subject, record)
     found = [await scene.chain.receipt(parse_hex(each.origin_tx, "originTx")) for each in record.transactions]
@@ -209,11 +209,11 @@ def show_moves(
     makers: set[str],
     *receipts: Receipt,
 ) -> None:
-    """Balances before and after an order was settled, held against what the chain says of it.
+    """Show the balances before and after a settlement, and compare them with the result on the chain.
 
     Args:
-        makers: who has traded.
-        receipts: of all that the relayer sent.
+        makers: names of the makers that traded.
+        receipts: of all transactions that the relayer sent.
     """
     wish = offer.terms.wish
     scene.console.print(moves_table(before, after, TOKENS, also=(("user", "ETH"),)))

@@ -1,7 +1,8 @@
 """The demo's Delta orders: signed once, auctioned among two agents, settled by the venue's relayer.
 
-Rapid trades with both makers and plain with the worse one, so that rapid wins; in the end its maker takes its
-allowance back between the auction and the block. Orders that wait are in `waiting_orders`.
+Agent rapid trades with both makers, and agent plain with the worse maker, so that rapid wins. In the last
+step rapid's maker revokes its allowance between auction and settlement. `waiting_orders` has the steps of
+orders that wait.
 """
 
 from collections import Counter
@@ -52,12 +53,12 @@ from .waiting_orders import run_waiting_orders
 _BETTER, _OTHER = AGENTS
 _SIGNED_CHARS = 42
 _HASH_BYTES = 32
-_TIP_WEI = 50 * 10**9  # goes before everybody else
+_TIP_WEI = 50 * 10**9  # high enough to be first in the block
 _ALLOWING_GAS = 100_000
 
 
 async def run_orders(console: Console, stage: DemoChain, place: MarketPlace) -> None:
-    """Show each step on `console`; raises if any of them does not hold. In the end alpha has no allowance."""
+    """Show each step on `console`; raises if a step fails. Leaves alpha without allowance."""
     place.makers["alpha"].switch.resume("all")
     await place.live()
     async with (
@@ -102,7 +103,7 @@ async def _show_auction(scene: OrderScene) -> None:
 
 
 def _show_signed(scene: OrderScene, record: OrderRecord) -> bytes:
-    """What was signed; returns the signature, 64 bytes."""
+    """Show the signed order; returns the signature, 64 bytes."""
     table = Table("signed", box=None)
     table.add_column(overflow="fold")
     for member, value in msgspec.json.decode(record.order).items():
@@ -118,7 +119,7 @@ def _show_signed(scene: OrderScene, record: OrderRecord) -> bytes:
 
 
 def _signed_text(value: object) -> str:
-    """A member of an order: long bytes are cut, and of a bridge it is said whether there is one."""
+    """The text of an order's member: long bytes are cut, and an empty bridge is shown as none."""
     if isinstance(value, dict):
         goes_anywhere = any(str(each).strip("0x") for each in value.values())
         return str(value) if goes_anywhere else "none: it is settled on this chain"
@@ -190,12 +191,12 @@ async def _show_failure(scene: OrderScene) -> None:
 
 
 def _is_told_of_all(told: Counter[str]) -> bool:
-    """Whether an agent has heard how each settlement of its bids ended, while none has failed."""
+    """Whether an agent has a SETTLED notice for each SETTLING notice."""
     return told[Notice.SETTLING] == told[Notice.SETTLED]
 
 
 async def _before_all(stage: DemoChain, key: SigningKey, to: bytes, data: bytes) -> bytes:
-    """Hand in a transaction that is mined before all that waits; its hash."""
+    """Send a transaction that is mined before all waiting ones; returns its hash."""
     fees = await stage.chain.fees()
     transaction = Transaction(
         chain_id=CHAIN_ID,
@@ -211,7 +212,7 @@ async def _before_all(stage: DemoChain, key: SigningKey, to: bytes, data: bytes)
 
 
 async def _show_block(scene: OrderScene, first: bytes) -> Receipt:
-    """The block in which alpha was first; returns the receipt of the settlement behind it."""
+    """Show the block that alpha's transaction leads; returns the receipt of the settlement after it."""
     receipt = await scene.stage.chain.receipt(first)
     if receipt is None:
         raise AssertionError("alpha's transaction is not mined")
@@ -232,7 +233,7 @@ async def _show_block(scene: OrderScene, first: bytes) -> Receipt:
 
 
 async def _show_agents(scene: OrderScene, before: Mapping[str, Counter[str]]) -> None:
-    """What the agents were told of this order, and who rests."""
+    """Show the notices that the agents received for this order, and that the failed agent rests."""
     wanted = {
         _BETTER: {Notice.WON, Notice.SETTLING, Notice.REVERTED, Notice.BANNED},
         _OTHER: {Notice.LOST, Notice.SETTLING, Notice.SETTLED},
@@ -255,7 +256,7 @@ async def _show_agents(scene: OrderScene, before: Mapping[str, Counter[str]]) ->
 
 
 async def _show_round(scene: OrderScene, record: OrderRecord) -> AuctionedOrder:
-    """The round that decided: rapid has won it, plain is next."""
+    """Show the deciding round of the auction, which rapid has won with plain as runner-up."""
     told = await scene.venue.explanation(record.id)
     auction = await scene.venue.auction(told.last_rounds[0].auction_id)
     (auctioned,) = (each for each in auction.orders if each.order_hash == record.order_hash)
@@ -274,6 +275,6 @@ async def _show_round(scene: OrderScene, record: OrderRecord) -> AuctionedOrder:
 
 
 def _to_eight_digits(amount: int, decimals: int) -> str:
-    """In whole tokens; what comes behind the eighth digit is cut."""
+    """An amount in whole tokens, cut after the eighth decimal."""
     digits = min(decimals, 8)
     return format_units(amount // 10 ** (decimals - digits), digits)

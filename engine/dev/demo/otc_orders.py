@@ -1,7 +1,7 @@
-"""The demo's OTC order: signed by its maker for one taker, filled in part and cancelled on chain, and pushed.
+"""The demo's OTC order: signed by its maker for a single taker, filled in part and cancelled on chain.
 
-Both go the way of `cambist otc`: the maker posts, and the taker believes nothing but the chain, against which
-what the venue tells and pushes is held.
+Maker and taker take the steps of `cambist otc`. The taker trusts only the chain: the demo compares the
+venue's records and pushed events with it.
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -51,7 +51,7 @@ from .venue import MarketPlace
 _MAKER, _TAKER, _STRANGER = 7, 5, 4  # accounts of the devnet
 _GIVES, _WANTS = "WETH", "USDC"
 _GIVEN, _WANTED = "10", "26000"
-_PART = "10400"  # of what is wanted
+_PART = "10400"  # the part of _WANTED that the taker pays
 _LIFE_S = 12 * 3_600
 _HASH_BYTES = 32
 
@@ -60,7 +60,7 @@ class _Bilateral(Struct, frozen=True):
     """A maker, a taker and a stranger at a market place.
 
     Attributes:
-        pushed: what the venue tells the taker of orders for it.
+        pushed: the venue's events about orders for the taker.
     """
 
     console: Console
@@ -80,20 +80,20 @@ class _Bilateral(Struct, frozen=True):
 
     @property
     def people(self) -> Mapping[str, bytes]:
-        """Those whom an order may move something of; the contract is to keep nothing."""
+        """The accounts whose balances an order may change, with the contract, which must keep no tokens."""
         return {"maker": self.maker.address, "taker": self.taker.address, "RFQ": self.stage.at("rfq")}
 
     async def balances(self) -> Balances:
-        """What they have of tokens, and of the native one."""
+        """Balances of all `people`, of tokens and native tokens."""
         tokens = {symbol: self.stage.at(symbol) for symbol in TOKENS}
         return await balances(self.stage.chain, tokens | NATIVE, self.people)
 
     def token(self, symbol: str) -> TradedToken:
-        """One of TOKENS."""
+        """A token of TOKENS."""
         return TradedToken(self.stage.at(symbol), symbol, TOKENS[symbol])
 
     def wish(self) -> OtcWish:
-        """The order as the maker wants it."""
+        """The maker's wish for the order."""
         return OtcWish(
             chain_id=CHAIN_ID,
             src=self.token(_GIVES),
@@ -106,35 +106,35 @@ class _Bilateral(Struct, frozen=True):
         )
 
     def poster(self, tell: Tell) -> OtcPoster:
-        """What posts the maker's orders."""
+        """A poster of the maker's orders."""
         return OtcPoster(self.trader(self.maker, tell), self.venue)
 
     def filler(self, key: SigningKey, contract: SigningContract, tell: Tell) -> OtcFiller:
-        """What fills orders for an account."""
+        """A filler of orders for an account."""
         return OtcFiller(self.trader(key, tell), contract)
 
     def trader(self, key: SigningKey, tell: Tell) -> Trader:
-        """The account of a key."""
+        """A trader that acts with a key."""
         return Trader(chain=self.chain, key=key, wall_s=self.now_s, tell=tell)
 
     def now_s(self) -> int:
-        """Everybody's clock."""
+        """The applications' common clock, Unix seconds."""
         return self.place.clock.now_ms() // 1_000
 
     def show(self, line: str) -> None:
-        """A line of its own."""
+        """Print an indented line."""
         self.console.print(f"  {line}", highlight=False, soft_wrap=True)
 
 
 class _Posted(Struct, frozen=True):
-    """An order that the venue has taken, and the contract that it is for."""
+    """An order that the venue has accepted, and the contract that it is signed for."""
 
     contract: SigningContract
     signed: SignedOtc
 
 
 async def run_otc_orders(console: Console, stage: DemoChain, place: MarketPlace) -> None:
-    """Show each step on `console`; raises if any of them does not hold."""
+    """Show each step on `console`; raises if a step fails."""
     async with (
         RpcChain.open(CHAIN_ID, NodeSettings(urls=(stage.running.url,)), known_errors()) as chain,
         VenueClient.open(place.url) as venue,
@@ -153,7 +153,7 @@ async def run_otc_orders(console: Console, stage: DemoChain, place: MarketPlace)
 async def _pushed_to(
     venue: VenueClient, taker: bytes
 ) -> AsyncGenerator[trio.MemoryReceiveChannel[OrderStreamMessage]]:
-    """What the venue tells of orders for a taker, from now on."""
+    """The venue's events about orders for a taker, from now until the context ends."""
     heard, pushed = trio.open_memory_channel[OrderStreamMessage](100)
     wanted = OtcEventsWanted(taker=to_checksum(taker), chain_ids=(CHAIN_ID,))
     events = OrderEvents(venue, wanted, heard.send_nowait, tell=_unheard, random=SystemRandom())
@@ -222,7 +222,7 @@ async def _show_refusals(scene: _Bilateral, posted: _Posted) -> None:
 
 
 async def _show_fill(scene: _Bilateral, posted: _Posted) -> int:
-    """Returns what is left of the maker's amount."""
+    """Fill a part of the order; returns the maker's remaining amount, raw units."""
     tell = timed(scene.console)
     before = await scene.balances()
     filler = scene.filler(scene.taker, posted.contract, tell)
@@ -249,7 +249,7 @@ async def _show_fill(scene: _Bilateral, posted: _Posted) -> int:
 
 
 def _show_moves(scene: _Bilateral, before: Balances, after: Balances, part: OtcPart) -> None:
-    """Balances before and after the fill, held against what was agreed."""
+    """Show the balances before and after the fill, and compare them with the agreed amounts."""
     whole = {key: amount for key, amount in after.items() if key[1] in TOKENS}
     scene.console.print(moves_table(before, whole, TOKENS))
     found = moved(before, after)
@@ -293,7 +293,7 @@ async def _show_cancellation(scene: _Bilateral, posted: _Posted, left: int) -> N
 
 
 async def _heard(scene: _Bilateral, tell: Tell, signed: SignedOtc) -> OrderEventMessage:
-    """The next event of the order, which the venue pushes to its taker."""
+    """The next event of the order that the venue pushes to the taker."""
     with trio.fail_after(WAIT_S):
         while True:
             message = await scene.pushed.receive()
@@ -305,7 +305,7 @@ async def _heard(scene: _Bilateral, tell: Tell, signed: SignedOtc) -> OrderEvent
 async def _show_record(
     scene: _Bilateral, posted: _Posted, state: OtcState, message: OrderEventMessage
 ) -> StoredOrder:
-    """What the venue has of the order: what it has pushed, and what the chain bears out."""
+    """Show the venue's record of the order, and compare it with the pushed event and with the chain."""
     stored = await scene.venue.otc_order(message.order_hash)
     table = Table("GET /ft/order", "", box=None)
     table.columns[1].overflow = "fold"
@@ -335,4 +335,4 @@ async def _show_record(
 
 
 def _unheard(line: str) -> None:
-    """Progress that is not part of the story."""
+    """Drop a progress line."""

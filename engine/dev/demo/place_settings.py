@@ -1,9 +1,9 @@
-"""Settings of the demo's market place, as an operator of each part would write them. Pure.
+"""The settings files of the demo's venue, makers and agents, as their operators would write them. Pure.
 
-alpha    WETH/USDC the better, WBTC/USDC the worse    heard over its WebSocket
-beta     the other way round                          polled
-rapid    an agent that trades with both makers
-plain    an agent that trades with beta alone
+alpha    maker, better in WETH/USDC    prices over its WebSocket
+beta     maker, better in WBTC/USDC    prices polled
+rapid    agent that trades with both makers
+plain    agent that trades with beta alone
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,11 +25,11 @@ GRIDS = {
     },
 }
 QUOTED = "20"
-"""What a maker trades of WETH at its prices."""
+"""WETH that a maker offers at its prices, whole tokens."""
 AGENTS = {"rapid": ("alpha", "beta"), "plain": ("beta",)}
-"""Whose quotes each of them trades on."""
+"""Agent -> the makers that it trades with."""
 _STREAMING = "alpha"
-_STALE_S = 300  # longer than time is put forward: neither books nor answers of the chain age by that
+_STALE_S = 300  # longer than the demo moves the clock, so that books and chain reads do not become stale
 _VENUE_NAME = "venue"
 
 _CHAIN = """
@@ -122,10 +122,11 @@ stable_usd = {stable}
 
 
 class Shared(Struct, frozen=True):
-    """A secret that two of them have exchanged.
+    """A secret shared by two parties.
 
     Attributes:
-        asker: the domain that signs requests; asked: who verifies them.
+        asker: the party that signs requests, by domain.
+        asked: the party that verifies them.
     """
 
     asker: str
@@ -133,18 +134,18 @@ class Shared(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Of the environment variable that holds it."""
+        """Name of the environment variable that holds the secret."""
         return f"{self.asked}_FOR_{self.asker}".upper()
 
 
 def shared_secrets() -> tuple[Shared, ...]:
-    """All that are exchanged."""
+    """All shared secrets of the market place."""
     of_makers = [Shared(asker, maker) for maker in GRIDS for asker in _askers_of(maker)]
     return (*of_makers, *(Shared(_VENUE_NAME, agent) for agent in AGENTS))
 
 
 def maker_text(stage: DemoChain, name: str) -> str:
-    """A market maker's."""
+    """The settings file of a market maker."""
     told = {"chain_id": CHAIN_ID, "NAME": name.upper(), "url": stage.running.url}
     text = (_CHAIN + _MAKER).format(
         **told, rfq=to_hex(stage.at("rfq")), executor=to_hex(stage.at("executor")), stale_s=_STALE_S
@@ -160,10 +161,10 @@ def maker_text(stage: DemoChain, name: str) -> str:
 
 
 def agent_text(stage: DemoChain, name: str, ports: Mapping[str, int]) -> str:
-    """An agent's.
+    """The settings file of an agent.
 
     Args:
-        ports: of the makers.
+        ports: of the makers, by name.
     """
     text = _CHAIN.format(chain_id=CHAIN_ID) + "delta = true\n"
     text += _NODE.format(chain_id=CHAIN_ID, url=stage.running.url)
@@ -173,10 +174,10 @@ def agent_text(stage: DemoChain, name: str, ports: Mapping[str, int]) -> str:
 
 
 def venue_text(stage: DemoChain, makers: Mapping[str, int], agents: Mapping[str, int]) -> str:
-    """The venue's.
+    """The settings file of the venue.
 
     Args:
-        makers, agents: their ports.
+        makers, agents: ports, by name.
     """
     text = (_CHAIN + _VENUE + _NODE + _VENUE_KEYS).format(chain_id=CHAIN_ID, url=stage.running.url)
     text = 'route_seal_keys = ["env:ROUTE_SEAL"]\n' + text + _makers("venue", _VENUE_NAME, makers)
@@ -195,7 +196,7 @@ def _asked_by(name: str, askers: Iterable[str]) -> str:
 
 
 def _makers(role: str, asker: str, ports: Mapping[str, int]) -> str:
-    """Whose quotes a venue or an agent trades on."""
+    """The settings of the makers that a venue or an agent trades with."""
     text = ""
     for maker, port in ports.items():
         text += _ASKED_MAKER.format(

@@ -1,6 +1,6 @@
-"""The chain of the demo: contracts on it, and a firm quote that is filled there, before and after.
+"""The demo's chain with its contracts, and the step in which a firm quote is filled there.
 
-It is a devnet as `cambist devnet` runs it, behind JSON-RPC: the market maker reads its funds from it.
+The chain is a devnet behind JSON-RPC, as `cambist devnet` runs it; the market maker reads its funds from it.
 """
 
 import os
@@ -41,12 +41,13 @@ _WITHOUT_BODIES = False
 
 
 class DemoChain(Struct, frozen=True):
-    """A chain with everything on it, and who acts there.
+    """The demo's chain, with the keys of the accounts that act on it.
 
     Attributes:
         running: its URL and addresses.
-        keys: of all accounts that have funds.
-        maker: has allowed its tokens to the RFQ contract; user: its WETH to the Router.
+        keys: of all funded accounts.
+        maker: has approved the RFQ contract for its tokens.
+        user, stranger: have approved the Router for their WETH.
     """
 
     chain: DevChain
@@ -57,27 +58,27 @@ class DemoChain(Struct, frozen=True):
     stranger: SigningKey
 
     def at(self, name: str) -> bytes:
-        """The address of a contract or token: `rfq`, `router`, `executor`, `WETH`, `USDC`."""
+        """The address of a contract or token, e.g. `rfq`, `router`, `executor`, `WETH`, `USDC`."""
         entry = self.running.entry
         tokens = {symbol: token.address for symbol, token in entry.tokens.items()}
         return parse_hex(tokens.get(name) or getattr(entry, name), name)
 
 
 class _Sent(Struct, frozen=True):
-    """A transaction, as a node tells it."""
+    """A transaction in a node's answer."""
 
     input: str
 
 
 class _BlockTransactions(Struct, frozen=True):
-    """A block, as a node tells it."""
+    """A block in a node's answer."""
 
     transactions: tuple[str, ...]
 
 
 @asynccontextmanager
 async def a_stage(folder: Path) -> AsyncIterator[DemoChain]:
-    """Open the chain, with allowances given; addresses go to contracts.json in the folder."""
+    """Open the chain and approve the contracts; the addresses go to contracts.json in the folder."""
     keys = account_keys(DEV_MNEMONIC, limits.DEVNET_ACCOUNTS)
     wanted = DevnetOptions(
         chains={CHAIN_ID: ChainSettings(name="devnet")},
@@ -101,7 +102,7 @@ async def a_stage(folder: Path) -> AsyncIterator[DemoChain]:
 
 
 def show_contracts(console: Console, running: RunningChain) -> None:
-    """What was deployed, and where."""
+    """Print the deployed contracts and their addresses."""
     table = Table("contract", "address", box=None)
     for name, address in _addresses(running.entry).items():
         table.add_row(name, address)
@@ -110,22 +111,22 @@ def show_contracts(console: Console, running: RunningChain) -> None:
 
 
 async def calldata_of(stage: DemoChain, tx_hash: bytes) -> bytes:
-    """The calldata of a transaction, as a node tells it."""
+    """The calldata of a transaction, read from the node."""
     found = msgspec.json.decode(await _told(stage, "eth_getTransactionByHash", to_hex(tx_hash)), type=_Sent)
     return parse_hex(found.input, "input")
 
 
 async def transactions_of(stage: DemoChain, number: int) -> list[bytes]:
-    """Hashes of the transactions of a block, in its order, as a node tells them."""
+    """Hashes of a block's transactions in order, read from the node."""
     raw = await _told(stage, "eth_getBlockByNumber", hex(number), _WITHOUT_BODIES)
     return [parse_hex(tx, "hash") for tx in msgspec.json.decode(raw, type=_BlockTransactions).transactions]
 
 
 async def show_fill(console: Console, stage: DemoChain, order: RfqOrder, signature: bytes) -> None:
-    """Swap against a firm quote through the Router, and show what does not work.
+    """Fill a firm quote through the Router, and show that a second fill and a stranger's fill revert.
 
     Raises:
-        AssertionError: something did not happen as quoted.
+        AssertionError: the balances did not change as quoted, or a refused fill succeeded.
     """
     before = await _balances(stage)
     swap = await _swap(stage, order, signature)

@@ -1,7 +1,7 @@
-"""The demo's trader: swaps through two makers over two hops, what is refused, and a maker that stops.
+"""The demo's swaps: through two makers over two hops, refused repeats, and a maker that stops.
 
-The trader goes the way of `cambist swap`: quote, approve, build, checks of one's own, sign, send, follow.
-What was signed is read back from the transaction on the chain, and balances are held against it, to the unit.
+The trader takes the steps of `cambist swap`: quote, approve, build, check, sign, send, follow. The demo reads
+the signed orders back from the transaction on the chain, and compares the balances with them, to the unit.
 """
 
 import time
@@ -60,7 +60,7 @@ class _Scene(Struct, frozen=True):
         return {"trader": self.trader, **self.place.keys}
 
     def wish(self, src: str, dest: str, whole: str) -> Wish:
-        """Sell so many whole tokens."""
+        """A wish to sell an amount in whole tokens."""
         return Wish(
             chain_id=CHAIN_ID,
             src=TradedToken(self.stage.at(src), src, TOKENS[src]),
@@ -78,7 +78,7 @@ class _Scene(Struct, frozen=True):
 
 
 async def run_swaps(console: Console, stage: DemoChain, place: MarketPlace) -> None:
-    """Show each step on `console`; raises if any of them does not hold. In the end alpha has stopped."""
+    """Show each step on `console`; raises if a step fails. Leaves alpha stopped."""
     trader = stage.keys[_TRADER]
     async with (
         RpcChain.open(CHAIN_ID, NodeSettings(urls=(stage.running.url,)), known_errors()) as chain,
@@ -100,7 +100,7 @@ async def run_swaps(console: Console, stage: DemoChain, place: MarketPlace) -> N
 
 
 async def _show_swap(scene: _Scene) -> tuple[Offer, bytes]:
-    """Returns what was agreed to and the calldata that was sent."""
+    """Swap WETH for WBTC over both makers; returns the accepted offer and the calldata sent."""
     offer = await scene.swapper.offer(scene.wish("WETH", "WBTC", "4"))
     scene.show_offer(offer)
     hops = [swap for part in offer.route.best_route for swap in part.swaps]
@@ -167,7 +167,7 @@ async def _show_stand_in(scene: _Scene) -> None:
 
 
 async def _perform(scene: _Scene, offer: Offer) -> tuple[SentOutcome, bytes]:
-    """Swap, and hold all balances against what the makers signed; also returns the calldata."""
+    """Swap, and compare all balances with the makers' signed orders; returns outcome and calldata."""
     before = await _balances(scene)
     outcome = await scene.swapper.perform(offer)
     if outcome.verdict is not TradeVerdict.SWAPPED:
@@ -185,7 +185,7 @@ async def _perform(scene: _Scene, offer: Offer) -> tuple[SentOutcome, bytes]:
 
 
 def _as_signed(scene: _Scene, swap: RouterSwap) -> Balances:
-    """What each account gives and gets when the orders of a sale are filled, one order a hop."""
+    """The changes of balances by the orders of a sale, with an order per hop."""
     symbols = {scene.stage.at(symbol): symbol for symbol in TOKENS}
     names = {key.address: who for who, key in scene.people.items()}
     moves = Counter({("trader", symbols[swap.src_token]): -swap.src_amount})
@@ -209,7 +209,7 @@ async def _balances(scene: _Scene) -> Balances:
 
 
 async def _reverted(scene: _Scene, name: str, call: EthCall, word: str) -> str:
-    """The refusal of the chain; it has to name `word`."""
+    """The chain's revert reason for a call; raises AssertionError if it lacks `word`."""
     try:
         await scene.stage.chain.call(call)
     except Reverted as error:

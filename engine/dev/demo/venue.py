@@ -1,9 +1,8 @@
-"""The demo's venue, its two market makers and its two agents, each as its command would run it.
+"""The demo's market place: a venue, two market makers and two agents, run as their commands run them.
 
-`place_settings` says who they are. Each has secrets, a state directory and a listener of its own; makers have
-keys and funds, which they read from the chain, and the venue has the relayer's key. All go by one clock.
-
-The demo's clock: everybody's, so that it can be put forward for all of them at once.
+`place_settings` has their settings. Each application has its own secrets, state directory and listener; the
+makers have keys, and funds on the chain, and the venue has the relayer's key. All applications share a clock,
+so that the demo can move it forward for all at once.
 """
 
 import secrets
@@ -37,7 +36,7 @@ _NS = 10**9
 
 
 class PassingClock(WallClock):
-    """A wall clock that goes as time does, and further where it is told to."""
+    """A wall clock that can be moved forward."""
 
     __slots__ = ("_ahead_ns",)
 
@@ -48,25 +47,25 @@ class PassingClock(WallClock):
         )
 
     def put_forward(self, to_s: int) -> None:
-        """To a time, Unix seconds; nothing where that has passed."""
+        """Move the clock to a time, Unix seconds; no effect if that time has passed."""
         self._ahead_ns += max(to_s * _NS - self.now_ms() * 1_000_000, 0)
 
 
 _RELAYER = 1  # account of the devnet that may settle
 _READY_S = 20.0
 _LOOK_S = 0.02
-_REFRESHED_S = 0.5  # in it makers confirm their prices, and everybody sees the head
+_REFRESHED_S = 0.5  # time for makers to confirm their prices, and for all applications to see the head
 
 
 class MarketPlace(Struct, frozen=True):
-    """A venue that serves, with live books.
+    """A serving venue with its makers and agents.
 
     Attributes:
         url: of the venue.
         makers, agents: the applications, by name.
         keys: of the makers, by name.
         relayer: address of the account that settles.
-        folder: with a folder for each.
+        folder: holds a folder per application.
     """
 
     stage: DemoChain
@@ -80,7 +79,7 @@ class MarketPlace(Struct, frozen=True):
     relayer: bytes
 
     async def live(self) -> None:
-        """Wait until every maker can sign, and venue and agents may trade on each book that they ask for."""
+        """Wait until venue and makers are ready, and venue and agents have the books of all their makers."""
         venue = self.venue.places[CHAIN_ID]
         wanted = [(venue.index, tuple(GRIDS))]
         wanted += [(agent.places[CHAIN_ID].makers.index, AGENTS[name]) for name, agent in self.agents.items()]
@@ -98,10 +97,11 @@ class MarketPlace(Struct, frozen=True):
                 await trio.sleep(_LOOK_S)
 
     async def quote(self, maker: str, pair: str, bid: str, ask: str) -> None:
-        """Have a maker quote something else, and wait until everybody who trades with it has heard.
+        """Change a maker's prices, and wait until the venue and the maker's agents have them.
 
         Args:
-            pair: as in GRIDS; bid, ask: prices of one level each.
+            pair: as in GRIDS.
+            bid, ask: prices of the single level on each side.
         """
         base, quote = pair.split("/")
         sides = {"bids": [[bid, QUOTED]], "asks": [[ask, QUOTED]]}
@@ -125,7 +125,7 @@ class MarketPlace(Struct, frozen=True):
                     await trio.sleep(_LOOK_S)
 
     async def pass_time(self, to_s: int) -> None:
-        """Put the chain and everybody's clock forward.
+        """Move the chain and the applications' clock forward, and wait until all are ready again.
 
         Args:
             to_s: Unix seconds; the time of the next block.
@@ -134,7 +134,7 @@ class MarketPlace(Struct, frozen=True):
         await chain.set_time(to_s)
         await chain.mine()
         self.clock.put_forward(to_s)
-        await chain.mine()  # a head that is seen now
+        await chain.mine()  # a new head, which the applications see at the new time
         await trio.sleep(_REFRESHED_S)
         await self.live()
         self.venue.delta.scheduler.at(0, "time has passed", lambda: None)
@@ -142,10 +142,10 @@ class MarketPlace(Struct, frozen=True):
 
 @asynccontextmanager
 async def a_market_place(stage: DemoChain, folder: Path) -> AsyncIterator[MarketPlace]:
-    """Have both makers allow their tokens, start everybody, and drain all of them in the end.
+    """Approve both makers' tokens, start all applications, and drain them when the context ends.
 
     Args:
-        folder: for their state; a folder each.
+        folder: for their state, in a folder per application.
     """
     relayer = stage.keys[_RELAYER]
     keys = dict(zip(GRIDS, stage.keys[-len(GRIDS) :], strict=True))
@@ -179,7 +179,7 @@ async def a_market_place(stage: DemoChain, folder: Path) -> AsyncIterator[Market
 
 
 class _Opening(Struct, frozen=True):
-    """What everybody is opened with."""
+    """The chain, folder, environment and clock that the applications share."""
 
     stage: DemoChain
     folder: Path
@@ -197,7 +197,7 @@ class _Opening(Struct, frozen=True):
 async def _makers(
     owned: AsyncExitStack, nursery: trio.Nursery, opening: _Opening, keys: Mapping[str, SigningKey]
 ) -> tuple[dict[str, MakerApp], dict[str, int]]:
-    """The makers, serving, and their ports."""
+    """Start the makers; returns them and their ports, by name."""
     makers: dict[str, MakerApp] = {}
     ports: dict[str, int] = {}
     for name in keys:
@@ -215,7 +215,7 @@ async def _makers(
 async def _agents(
     nursery: trio.Nursery, opening: _Opening, maker_ports: Mapping[str, int]
 ) -> tuple[dict[str, AgentApp], dict[str, int]]:
-    """The agents, serving, and their ports."""
+    """Start the agents; returns them and their ports, by name."""
     agents: dict[str, AgentApp] = {}
     ports: dict[str, int] = {}
     for name in AGENTS:

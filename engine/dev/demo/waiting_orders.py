@@ -1,7 +1,7 @@
-"""The demo's orders that wait: a limit order for its price, and a TWAP for its time, on clocks put forward.
+"""The demo's orders that wait: a limit order for its price, and a TWAP for the time of its slices.
 
-The venue pushes what becomes of them. While the limit order rests no agent is asked, and the time between two
-slices passes for the chain and for everybody at once.
+The venue pushes the orders' changes. While the limit order rests, no agent is asked for bids. Between two
+slices the demo moves the chain and the applications' clock forward.
 """
 
 from itertools import pairwise
@@ -36,11 +36,11 @@ _MAKER, _PAIR = "alpha", "WETH/USDC"
 _AMOUNT, _LEAST = "4", "10400"  # 2,600 USDC for a WETH
 _RAISED = "2606", "2607"
 _SCHEDULE = Schedule(slices=3, interval_s=60)
-_SLICED, _SLICED_LEAST = "3.0000000000000001", "7400"  # the last slice is a little more
+_SLICED, _SLICED_LEAST = "3.0000000000000001", "7400"  # not divisible by 3: the last slice is larger
 
 
 async def run_waiting_orders(scene: OrderScene) -> None:
-    """Show each step; raises if any of them does not hold. In the end alpha quotes as it did."""
+    """Show each step; raises if a step fails. Leaves alpha's prices as they were."""
     scene.console.rule("11. A limit order rests until a maker's price meets it")
     await _show_limit_order(scene)
     scene.console.rule("12. A TWAP: one signature, three slices, two minutes in a moment")
@@ -106,7 +106,7 @@ async def _show_twap(scene: OrderScene) -> None:
 
 
 async def _pass_interval(scene: OrderScene, record: OrderRecord, tell: Tell) -> None:
-    """It is time for the next slice."""
+    """Wait until the TWAP waits for its next slice, then move time forward to it."""
     receipt = await scene.chain.receipt(parse_hex(record.transactions[-1].origin_tx, "originTx"))
     if receipt is None:
         raise AssertionError("the chain does not know the settlement of a slice")

@@ -1,7 +1,7 @@
-"""An anvil: the development node of Foundry, as a chain of our own and as a process.
+"""Anvil, the development node of Foundry: its process, and an implementation of the DevChain port over it.
 
-It stands behind the same port as the embedded chain: tests hold one against the other, and the demo and
-`cambist devnet` use it where the embedded chain has no wheel.
+Tests compare it with the embedded chain; the demo and `cambist devnet` use it on platforms for which the
+embedded EVM has no wheel.
 
 Source: ARCHITECTURE.md, "Embedded chain"; Foundry's `anvil` reference (anvil_*, evm_*).
 """
@@ -25,10 +25,11 @@ from ...chain.nodes import rpc_values as values
 from ...chain.nodes.failover import Talk
 from ...chain.nodes.rpc import RpcChain
 
-HARDFORK = "cancun"  # what the embedded chain has
+HARDFORK = "cancun"  # as the embedded chain
 STATES_MAX = 10_000
-"""Blocks whose states an anvil keeps, all in memory. By itself it writes those before the last 500 to files
-below the home directory, without the contracts' code: after a reorganisation no contract answers any more."""
+"""Number of blocks whose states anvil keeps in memory. By default anvil writes states before the last 500
+blocks to files below the home directory, without the contracts' code: after a re-organisation no contract
+answers any more."""
 _LISTENING = b"Listening on "
 _LINE_BYTES_MAX = 64 << 10
 
@@ -65,7 +66,7 @@ class AnvilChain(RpcChain):
         """As `DevChain`.
 
         Raises:
-            ChainError: there is no such snapshot, or it is used up.
+            ChainError: the snapshot does not exist or is used up.
         """
         if await self._do("evm_revert", hex(snapshot)) != b"true":
             raise ChainError(f"there is no snapshot {snapshot}")
@@ -80,7 +81,7 @@ class AnvilChain(RpcChain):
         await self._do("anvil_dropTransaction", to_hex(tx_hash))
 
     async def reset(self) -> None:
-        """Back to the genesis block, at the time of the wall, mining at once; nothing waits."""
+        """Reset the chain to its genesis block, at wall time, with automining and an empty pool."""
         await self._do("anvil_reset")
         await self._do("anvil_setCode", to_hex(FACTORY), to_hex(FACTORY_CODE))  # a reset forgets it
         await self.set_automine(on=True)
@@ -94,11 +95,11 @@ class AnvilChain(RpcChain):
 
 
 def find_anvil(environ: Mapping[str, str], folders: Sequence[Path] = ()) -> Path | None:
-    """The program: on the path, or where npm puts it.
+    """The anvil program: from PATH, or installed by npm; None if not found.
 
     Args:
-        environ: whose PATH is looked through.
-        folders: each with a `node_modules` in it.
+        environ: its PATH is searched.
+        folders: folders that may contain `node_modules`.
     """
     found = shutil.which("anvil", path=environ.get("PATH", os.defpath))
     if found:
@@ -111,12 +112,12 @@ def find_anvil(environ: Mapping[str, str], folders: Sequence[Path] = ()) -> Path
 def anvil_command(
     program: Path, chain_id: int, *, port: int = 0, state: Path | None = None, options: Sequence[str] = ()
 ) -> list[str]:
-    """The command that starts one.
+    """The command that starts an anvil.
 
     Args:
         port: 0 lets the system choose; `listening_port` reads it.
-        state: a file that it starts from, if it is there, and is written to in the end.
-        options: more, of anvil's own.
+        state: a file to load at the start, if it exists, and to write at the end.
+        options: further options of anvil.
     """
     command = [str(program), "--hardfork", HARDFORK, "--host", "127.0.0.1", "--port", str(port)]
     command += ["--chain-id", str(chain_id), "--prune-history", str(STATES_MAX)]
@@ -126,17 +127,17 @@ def anvil_command(
 
 
 def listening_port(line: bytes) -> int | None:
-    """The port, from the line of its output that tells it; None from any other."""
+    """The port from anvil's `Listening on` line; None for other lines."""
     address, _, port = line.strip().removeprefix(_LISTENING).rpartition(b":")
     return int(port) if line.startswith(_LISTENING) and address and port.isdigit() else None
 
 
 @asynccontextmanager
 async def running_anvil(command: Sequence[str]) -> AsyncGenerator[NodeSettings]:
-    """The node that is an anvil, which runs until the context is left; see `anvil_command`.
+    """Run an anvil until the context ends; yields its URLs. See `anvil_command`.
 
     Raises:
-        ConfigError: it does not start.
+        ConfigError: anvil does not start.
     """
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
@@ -164,7 +165,7 @@ async def running_anvil(command: Sequence[str]) -> AsyncGenerator[NodeSettings]:
 
 
 async def _started(process: trio.Process, nursery: trio.Nursery) -> int:
-    """Its port; what it says from then on is read and dropped."""
+    """Wait for anvil's port; later output is read and dropped."""
     output = process.stdout
     said = b""
     with trio.move_on_after(ANVIL_START_S):
@@ -187,7 +188,7 @@ async def _drain(output: trio.abc.ReceiveStream) -> None:
 
 
 async def _end(process: trio.Process) -> None:
-    """Ask it to end, which writes its state; kill it where it does not."""
+    """Terminate anvil, which then writes its state; kill it after ANVIL_END_S."""
     process.terminate()
     with trio.move_on_after(ANVIL_END_S):
         await process.wait()

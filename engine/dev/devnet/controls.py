@@ -1,4 +1,4 @@
-"""What only a development node takes: mining, time, balances, snapshots, re-organisations.
+"""Methods of development nodes alone: mining, time, balances, snapshots, re-organisations.
 
 Source: the methods of anvil and hardhat (evm_*, anvil_*, hardhat_*).
 """
@@ -24,13 +24,13 @@ _ALIASES = {
 
 
 class Controls:
-    """Of one chain."""
+    """The control methods of a chain."""
 
     def __init__(self, chain: EmbeddedChain) -> None:
         self._chain = chain
 
     def methods(self) -> Methods:
-        """By name."""
+        """The methods, by name."""
         named = {
             "evm_mine": Method(given.OfEvmMine, self.evm_mine),
             "evm_increaseTime": Method(given.OfSeconds, self.pass_time),
@@ -47,7 +47,7 @@ class Controls:
         return named | {alias: named[name] for alias, name in _ALIASES.items()}
 
     async def evm_mine(self, asked: given.OfEvmMine) -> str:
-        """One block, or as many as are asked for, the first at a time if one is given."""
+        """Mine a block, or the requested number, the first at the requested time."""
         options = asked.read()
         if options.timestamp is not None:
             await self._chain.set_time(options.timestamp)
@@ -55,7 +55,7 @@ class Controls:
         return "0x0"
 
     async def mine(self, asked: given.OfMine) -> None:
-        """So many blocks, so many seconds apart."""
+        """Mine blocks, `interval` seconds apart."""
         if not asked.interval:
             await self._chain.mine(asked.blocks)
             return
@@ -65,19 +65,19 @@ class Controls:
             await self._chain.mine()
 
     async def pass_time(self, asked: given.OfSeconds) -> int:
-        """Later blocks are so much later; returns how far they are ahead of the clock."""
+        """Move the times of later blocks forward; returns their total lead over the clock, in seconds."""
         return await self._chain.pass_time(asked.seconds)
 
     async def set_time(self, asked: given.OfSeconds) -> None:
-        """Of the next block."""
+        """Set the next block's time."""
         await self._chain.set_time(asked.seconds)
 
     async def snapshot(self, _: given.Nothing) -> str:
-        """Its number."""
+        """Take a snapshot; returns its number."""
         return hex(await self._chain.snapshot())
 
     async def restore(self, asked: given.OfFilterId) -> bool:
-        """Whether there was such a snapshot; it is used up."""
+        """Restore a snapshot, which uses it up; False if it is unknown or cannot be restored."""
         try:
             await self._chain.restore(asked.id)
         except ChainError:
@@ -85,16 +85,16 @@ class Controls:
         return True
 
     async def set_automine(self, asked: given.OfSwitch) -> bool:
-        """Whether each transaction gets a block at once."""
+        """Switch automining, by which each transaction is mined at once."""
         await self._chain.set_automine(on=asked.on)
         return True
 
     async def set_balance(self, asked: given.OfBalance) -> None:
-        """Native tokens of an account."""
+        """Set an account's balance of native tokens, in wei."""
         await self._chain.set_balance(bytes(asked.address), asked.wei)
 
     async def set_base_fee(self, asked: given.OfWei) -> None:
-        """Of the next block."""
+        """Set the next block's base fee."""
         await self._chain.set_base_fee(asked.wei)
 
     async def reorganise(self, asked: given.OfReorg) -> None:
@@ -107,7 +107,7 @@ class Controls:
         await self._chain.reorganise(asked.depth, again)
 
     async def drop(self, asked: given.OnlyHash) -> str | None:
-        """Forget a transaction that waits; its hash, or null where none of that hash does."""
+        """Remove a waiting transaction; returns its hash, or None if no transaction of that hash waits."""
         tx_hash = bytes(asked.hash)
         waits = await self._chain.knows(tx_hash) and await self._chain.receipt(tx_hash) is None
         await self._chain.drop(tx_hash)

@@ -1,7 +1,7 @@
-"""JSON-RPC 2.0 around the methods: one call, a batch, notifications, and errors for all that is none.
+"""The JSON-RPC 2.0 dispatcher: calls, batches, notifications, and errors for invalid requests.
 
-A batch is answered call by call; beyond DEVNET_ANSWER_BYTES_MAX of answers the remaining calls get an error,
-as on geth.
+A batch is answered call by call; once its answers exceed DEVNET_ANSWER_BYTES_MAX, the remaining calls get an
+error, as on geth.
 
 Source: JSON-RPC 2.0.
 """
@@ -32,13 +32,13 @@ _NAME_CHARS_MAX = 64
 
 
 async def answer(body: bytes, methods: Methods) -> bytes:
-    """What a request is answered with; empty where it holds notifications alone.
+    """The answer to a request; empty if it holds only notifications.
 
     Args:
-        body: JSON of a call or of a list of them; anything may have come.
+        body: untrusted bytes; should be JSON of a call or of a list of calls.
 
     Raises:
-        nothing: whatever goes wrong is told in the answer.
+        nothing: errors are in the answer.
     """
     try:
         request = _decode(body)
@@ -64,7 +64,7 @@ async def answer(body: bytes, methods: Methods) -> bytes:
 
 
 def error_body(fault: RpcFault, call_id: object = None) -> bytes:
-    """The answer to a call that failed, or to what is none."""
+    """The answer to a failed call or an invalid request."""
     error: dict[str, object] = {"code": fault.code, "message": fault.message}
     if fault.data is not None:
         error["data"] = fault.data
@@ -72,7 +72,7 @@ def error_body(fault: RpcFault, call_id: object = None) -> bytes:
 
 
 async def _one(call: object, methods: Methods) -> bytes:
-    """The answer to one call; empty for a notification."""
+    """The answer to a single call; empty for a notification."""
     try:
         name, parameters = _read(call)
     except RpcFault as fault:
@@ -102,7 +102,7 @@ async def _result(name: str, parameters: object, methods: Methods) -> object:
         raise fault_of(error) from None
     except RpcFault:
         raise
-    except Exception as error:  # noqa: BLE001 - answered, and logged: it is our fault
+    except Exception as error:  # noqa: BLE001 - a bug of the node: answered and logged
         _log.error("a method failed", method=name, exc_info=error)
         raise RpcFault(INTERNAL, "internal error") from None
 

@@ -1,8 +1,8 @@
-"""What the chain answers over JSON-RPC: one row for each method, its parameters and what answers it.
+"""The JSON-RPC methods of any Ethereum node, answered from the embedded chain.
 
-    facade.py       what clients and wallets ask of any node
-    controls.py     what only a development node takes
-    filters.py      what is polled for and announced
+    facade.py       methods of any node
+    controls.py     methods of development nodes alone
+    filters.py      filters and subscriptions
 
 `pending` is the latest block, except for the nonce; `safe` is 32 blocks below it and `finalized` 64, as on
 anvil.
@@ -35,7 +35,10 @@ _PROTOCOL = "0x41"
 
 
 class Method(Struct, frozen=True):
-    """One method: what it is given, and what answers it with JSON or raises RpcFault or ChainError."""
+    """A method: the type of its parameters, and the function that answers it.
+
+    The function returns JSON, or raises RpcFault or ChainError.
+    """
 
     takes: type[Struct]
     answer: Callable[[Any], Awaitable[object]]
@@ -45,7 +48,7 @@ Methods = Mapping[str, Method]
 
 
 class Reads:
-    """What clients ask of any node, and the transactions that they send.
+    """The methods of any node: reads of the chain, and sending of transactions.
 
     Args:
         keys: of the accounts that this node signs for.
@@ -56,7 +59,7 @@ class Reads:
         self._keys = {key.address: key for key in keys}
 
     def methods(self) -> Methods:
-        """By name."""
+        """The methods, by name."""
         return {
             "web3_clientVersion": Method(given.Nothing, self.client_version),
             "web3_sha3": Method(given.OfRaw, self.keccak),
@@ -93,11 +96,11 @@ class Reads:
     # --- The node ---------------------------------------------------------------------------------
 
     async def client_version(self, _: given.Nothing) -> str:
-        """Who answers."""
+        """Name and version of this node."""
         return f"cambist/v{__version__}/{platform.system().lower()}/python{platform.python_version()}"
 
     async def keccak(self, asked: given.OfRaw) -> str:
-        """Of any bytes."""
+        """The keccak-256 hash of the bytes."""
         return to_hex(keccak256(asked.raw))
 
     async def network(self, _: given.Nothing) -> str:
@@ -105,33 +108,33 @@ class Reads:
         return str(self._chain.chain_id)
 
     async def listening(self, _: given.Nothing) -> bool:
-        """It does not dial anybody, and listens."""
+        """Always True, as for a node that accepts connections."""
         return True
 
     async def protocol(self, _: given.Nothing) -> str:
-        """Of the wire between nodes, which this one does not speak; clients want a number."""
+        """A constant version of the protocol between nodes, which this node does not implement."""
         return _PROTOCOL
 
     async def chain_id(self, _: given.Nothing) -> str:
-        """EIP-155."""
+        """The EIP-155 chain id."""
         return hex(self._chain.chain_id)
 
     async def syncing(self, _: given.Nothing) -> bool:
-        """There is nobody to be behind of."""
+        """Always False: the node has no peers to sync from."""
         return False
 
     async def accounts(self, _: given.Nothing) -> list[str]:
-        """Those that this node signs for."""
+        """The accounts that this node signs for."""
         return [to_hex(address) for address in self._keys]
 
     # --- Blocks and transactions ------------------------------------------------------------------
 
     async def height(self, _: given.Nothing) -> str:
-        """Of the latest block."""
+        """The height of the latest block."""
         return hex((await self._chain.head()).header.number)
 
     async def block(self, asked: given.OfBlock) -> told.Json | None:
-        """By height or word; the pending block has no hash, and none of the transactions that wait."""
+        """A block by height or tag; the pending block has no hash and no transactions."""
         if asked.block.named == "pending":
             return told.block_json(await self._chain.pending(), full=asked.full) | {
                 "hash": None,
@@ -141,27 +144,27 @@ class Reads:
         return None if block is None else told.block_json(block, full=asked.full)
 
     async def block_by_hash(self, asked: given.OfBlockHash) -> told.Json | None:
-        """By hash."""
+        """A block by hash, or None."""
         block = await self._chain.full_block(bytes(asked.hash))
         return None if block is None else told.block_json(block, full=asked.full)
 
     async def count(self, asked: given.OnlyBlock) -> str | None:
-        """Transactions of a block."""
+        """Number of transactions of a block by height or tag."""
         block = await self._found(asked.block)
         return None if block is None else hex(len(block.transactions))
 
     async def count_by_hash(self, asked: given.OnlyHash) -> str | None:
-        """Transactions of a block."""
+        """Number of transactions of a block by hash."""
         block = await self._chain.full_block(bytes(asked.hash))
         return None if block is None else hex(len(block.transactions))
 
     async def receipts(self, asked: given.OnlyBlock) -> list[told.Json] | None:
-        """All of a block."""
+        """All receipts of a block."""
         block = await self._found(asked.block)
         return None if block is None else [told.receipt_json(block, at) for at in range(len(block.receipts))]
 
     async def transaction(self, asked: given.OnlyHash) -> told.Json | None:
-        """Mined or waiting."""
+        """A mined or waiting transaction, or None."""
         placed = await self._placed(asked.hash)
         if placed is not None:
             block, tx_index = placed
@@ -170,24 +173,28 @@ class Reads:
         return None if waiting is None else told.transaction_json(waiting, None)
 
     async def transaction_at(self, asked: given.OfPlace) -> told.Json | None:
-        """By its place."""
+        """A transaction by block and index."""
         return _transaction_of(await self._found(asked.block), asked.index)
 
     async def transaction_at_hash(self, asked: given.OfHashPlace) -> told.Json | None:
-        """By its place."""
+        """A transaction by block hash and index."""
         return _transaction_of(await self._chain.full_block(bytes(asked.hash)), asked.index)
 
     async def receipt(self, asked: given.OnlyHash) -> told.Json | None:
-        """Of a mined transaction."""
+        """The receipt of a mined transaction, or None."""
         placed = await self._placed(asked.hash)
         return None if placed is None else told.receipt_json(*placed)
 
     async def logs(self, asked: given.OfLogs) -> list[told.Json]:
-        """Of a range of blocks or of one."""
+        """The matching logs of a range of blocks, or of a block by hash."""
         return [told.log_json(log) for log in await self.found_logs(asked.filter)]
 
     async def found_logs(self, wanted: given.Filter) -> list[Any]:
-        """As `logs`, as values."""
+        """The logs of `logs` as values, not JSON.
+
+        Raises:
+            RpcFault: the range is reversed, or more than DEVNET_LOGS_MAX logs match.
+        """
         if wanted.block_hash is not None:
             found = await self._chain.logs_of(wanted.wanted(), bytes(wanted.block_hash))
         else:
@@ -204,26 +211,26 @@ class Reads:
     # --- State ------------------------------------------------------------------------------------
 
     async def nonce(self, asked: given.OfAccount) -> str:
-        """Mined transactions of an account; with `pending`, those too that wait."""
+        """An account's nonce; with `pending`, after its waiting transactions."""
         if asked.block.named == "pending":
             return hex(await self._chain.pending_nonce(bytes(asked.address)))
         return hex(await self._chain.nonce(bytes(asked.address), await self._at(asked.block)))
 
     async def balance(self, asked: given.OfAccount) -> str:
-        """In wei."""
+        """An account's balance in wei."""
         return hex(await self._chain.balance(bytes(asked.address), await self._at(asked.block)))
 
     async def code(self, asked: given.OfAccount) -> str:
-        """Of a contract."""
+        """An account's code."""
         return to_hex(await self._chain.code(bytes(asked.address), await self._at(asked.block)))
 
     async def slot(self, asked: given.OfSlot) -> str:
-        """A word of storage."""
+        """A contract's storage word."""
         word = await self._chain.slot(bytes(asked.address), int(asked.slot), await self._at(asked.block))
         return to_hex(word.to_bytes(32, "big"))
 
     async def call(self, asked: given.OfCall) -> str:
-        """The return data of a contract at the time of the block; `pending` has the next block's time."""
+        """The return data of a call, executed at the block's time; with `pending`, at the next block's."""
         time_s = await self._time_s(asked)
         (answer,) = await self._chain.call_many(
             [_call(asked.transaction)], await self._at(asked.block), time_s
@@ -233,35 +240,35 @@ class Reads:
         return to_hex(answer)
 
     async def _time_s(self, asked: given.OfCall) -> int | None:
-        """The time that a call reads, Unix seconds; None for the block's own."""
+        """The time override of a call, Unix seconds; None for the block's own time."""
         if asked.block_overrides is not None and asked.block_overrides.time is not None:
             return int(asked.block_overrides.time)
         is_pending = asked.block is not None and asked.block.named == "pending"
         return (await self._chain.upcoming()).made_s if is_pending else None
 
     async def estimate(self, asked: given.OfCall) -> str:
-        """Gas that a transaction needs, at the latest block whichever is named."""
+        """The gas that a transaction needs, always at the latest block."""
         return hex(await self._chain.estimate_gas(_call(asked.transaction)))
 
     # --- Fees -------------------------------------------------------------------------------------
 
     async def gas_price(self, _: given.Nothing) -> str:
-        """Base fee and tip."""
+        """The sum of base fee and suggested tip, in wei."""
         fees = await self._chain.fees()
         return hex(fees.base_fee_wei + fees.tip_wei)
 
     async def tip(self, _: given.Nothing) -> str:
-        """What is suggested to pay on top."""
+        """The suggested tip, in wei."""
         return hex((await self._chain.fees()).tip_wei)
 
     async def fee_history(self, asked: given.OfFeeHistory) -> told.Json:
-        """Of so many blocks up to one."""
+        """The fee history of the requested number of blocks up to `newest`."""
         newest = await self._known(asked.newest)
         count = min(max(1, asked.blocks), limits.DEVNET_FEE_BLOCKS_MAX, newest.header.number + 1)
         blocks = [newest]
         while len(blocks) < count:
             block = await self._chain.full_block(blocks[-1].header.parent_hash)
-            if block is None:  # no longer kept
+            if block is None:  # the block is no longer kept
                 break
             blocks.append(block)
         blocks.reverse()
@@ -272,11 +279,11 @@ class Reads:
     # --- Transactions -----------------------------------------------------------------------------
 
     async def send_raw(self, asked: given.OfRaw) -> str:
-        """Hand in a signed transaction; its hash."""
+        """Send a signed transaction; returns its hash."""
         return await self._hand_in(bytes(asked.raw))
 
     async def send(self, asked: given.OfMessage) -> str:
-        """Sign for one of this node's accounts, and hand it in; its hash."""
+        """Sign a transaction for one of this node's accounts, and send it; returns its hash."""
         wanted = asked.transaction
         key = self._keys.get(bytes(wanted.sender or b""))
         if key is None:
@@ -313,7 +320,7 @@ class Reads:
     # --- Which block ------------------------------------------------------------------------------
 
     async def _found(self, ref: given.BlockRef) -> Block | None:
-        """A block; None where the chain has no such block."""
+        """The block, or None if the chain has no such block."""
         named = ref.named
         if not isinstance(named, str):
             return await self._chain.full_block(named)
@@ -330,19 +337,19 @@ class Reads:
         return block
 
     async def _at(self, ref: given.BlockRef | None) -> At:
-        """A block as the port names it."""
+        """The chain port's reference to a block."""
         if ref is None or ref.named in ("latest", "pending"):
             return None
         return (await self._known(ref)).header.hash
 
     async def _bound(self, ref: given.BlockRef | None) -> int:
-        """One end of a range; it may lie above the latest block."""
+        """The height of an end of a range, which may be above the latest block."""
         if ref is not None and isinstance(ref.named, int):
             return ref.named
         return (await self._known(ref or given.BlockRef("latest"))).header.number
 
     async def _placed(self, tx_hash: bytes) -> tuple[Block, int] | None:
-        """The block of a mined transaction, and its place in it."""
+        """The block of a mined transaction, and its index there."""
         receipt = await self._chain.receipt(bytes(tx_hash))
         block = None if receipt is None else await self._chain.full_block(receipt.block_hash)
         return None if receipt is None or block is None else (block, receipt.tx_index)
@@ -358,7 +365,7 @@ def _call(wanted: given.UnsignedTransaction) -> EthCall:
 
 
 def _prices(wanted: given.UnsignedTransaction, base_fee_wei: int, tip_wei: int) -> tuple[int, int]:
-    """The tip and the most of a transaction that this node signs."""
+    """The tip and the maximum fee of a transaction that this node signs, in wei per unit of gas."""
     if wanted.gas_price is not None:
         return int(wanted.gas_price), int(wanted.gas_price)
     tip = tip_wei if wanted.max_priority_fee_per_gas is None else int(wanted.max_priority_fee_per_gas)

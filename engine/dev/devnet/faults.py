@@ -1,8 +1,8 @@
-"""Errors as a node says them: the codes of JSON-RPC 2.0 and the words of geth, which clients go by.
+"""JSON-RPC errors of a devnet: the codes of JSON-RPC 2.0, with geth's texts, which clients look for.
 
-    -32700 -32600 -32601 -32602 -32603    JSON-RPC's own
-    3          a contract refused; `data` holds what it returned
-    -32000     anything else that the chain refuses
+    -32700 -32600 -32601 -32602 -32603    defined by JSON-RPC
+    3          a contract reverted; `data` holds the revert data
+    -32000     any other refusal of the chain
     -32003     the answer would be too large
     4902       a wallet does not know the chain (EIP-3326)
 
@@ -35,12 +35,12 @@ _WORDS = {
 
 
 class RpcFault(Exception):
-    """The error of one call.
+    """The error of a JSON-RPC call.
 
     Attributes:
-        code: see above.
-        message: for people, and for clients that look for known words in it.
-        data: JSON; None for none.
+        code: see the module.
+        message: for people, and for clients that search it for known words.
+        data: JSON, or None.
     """
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
@@ -51,9 +51,9 @@ class RpcFault(Exception):
 
 
 def fault_of(error: ChainError) -> RpcFault:
-    """What the chain says, as a node says it."""
+    """The JSON-RPC error for an error of the chain port."""
     if isinstance(error, Reverted):
-        if error.reason and not error.data:  # the machine stopped; no contract said anything
+        if error.reason and not error.data:  # the EVM halted; no contract returned revert data
             is_gas = error.reason == "out of gas"
             return RpcFault(REFUSED, error.reason if is_gas else f"EVM error: {error.reason}")
         words = f"execution reverted: {error.reason}" if error.reason else "execution reverted"
@@ -67,7 +67,7 @@ def fault_of(error: ChainError) -> RpcFault:
 
 
 def refusal_of(raw: bytes, error: TransactionRefused) -> RpcFault:
-    """Why a signed transaction was not taken."""
+    """The JSON-RPC error for a refused signed transaction."""
     if error.kind is RefusalKind.GAS:
         gas = decode_transaction(raw).transaction.gas
         is_much = gas > limits.EMBEDDED_BLOCK_GAS
@@ -77,10 +77,10 @@ def refusal_of(raw: bytes, error: TransactionRefused) -> RpcFault:
 
 
 def known_already() -> RpcFault:
-    """The transaction waits."""
+    """The error for a transaction that already waits."""
     return RpcFault(REFUSED, "already known")
 
 
 def unreadable(error: InvalidInput) -> RpcFault:
-    """What came is no JSON."""
+    """The error for a request that is not JSON."""
     return RpcFault(PARSE_ERROR, f"parse error: {error.detail}")

@@ -1,9 +1,9 @@
-"""What is polled for and what is announced: filters, kept by the node, and subscriptions, kept by a socket.
+"""Filters, which clients poll and the node keeps, and subscriptions, which a WebSocket announces and keeps.
 
-Both hear of the same moves. A filter that was not asked for so long that its moves are forgotten is gone; a
-subscription that cannot keep up loses its socket.
+Both read the same moves. A filter is dropped once its next move is no longer kept; a subscription that cannot
+keep up loses its socket.
 
-After a re-organisation the logs of lost blocks are reported once more, with `removed`.
+After a re-organisation the logs of removed blocks are reported again, with `removed`.
 
 Source: eth_newFilter and eth_subscribe of the execution API; go-ethereum's pub/sub (removed logs).
 """
@@ -28,11 +28,11 @@ _ID_BITS = 127
 
 
 class _Filter(Struct):
-    """What one client polls for.
+    """A client's filter.
 
     Attributes:
-        asked: for logs; None polls for blocks.
-        heard: so many moves.
+        asked: the logs polled for; None polls for blocks.
+        heard: number of moves already reported.
     """
 
     asked: given.Filter | None
@@ -40,11 +40,11 @@ class _Filter(Struct):
 
 
 class _Subscription(Struct, frozen=True):
-    """What one client is told.
+    """A client's subscription.
 
     Attributes:
-        wanted: logs; None announces heads.
-        begin: the first move that it hears of, counted from 0.
+        wanted: the logs announced; None announces heads.
+        begin: the first move to announce, counted from 0.
     """
 
     wanted: LogFilter | None
@@ -52,7 +52,7 @@ class _Subscription(Struct, frozen=True):
 
 
 class Filters:
-    """Those that clients of one chain have made."""
+    """The filters of a chain's clients."""
 
     def __init__(self, moves: Moves, reads: Reads) -> None:
         self._moves = moves
@@ -70,15 +70,15 @@ class Filters:
         }
 
     async def new(self, asked: given.OfLogs) -> str:
-        """Of logs."""
+        """Make a filter of logs; returns its id."""
         return await self._keep(asked.filter)
 
     async def new_of_blocks(self, _: given.Nothing) -> str:
-        """Of blocks."""
+        """Make a filter of blocks; returns its id."""
         return await self._keep(None)
 
     async def changes(self, asked: given.OfFilterId) -> list[told.Json] | list[str]:
-        """What is new since it was asked last."""
+        """The block hashes or logs since the last poll; at most DEVNET_LOGS_MAX logs."""
         kept = self._found(asked.id)
         count = await self._moves.catch_up()
         try:
@@ -93,14 +93,14 @@ class Filters:
         return [log for move in moves for log in logs_of(move, wanted)][: limits.DEVNET_LOGS_MAX]
 
     async def logs(self, asked: given.OfFilterId) -> list[told.Json]:
-        """All that fit, as `eth_getLogs`."""
+        """All logs that match the filter, as `eth_getLogs`."""
         kept = self._found(asked.id)
         if kept.asked is None:
             raise RpcFault(REFUSED, "filter is of blocks, not of logs")
         return [told.log_json(log) for log in await self._reads.found_logs(kept.asked)]
 
     async def remove(self, asked: given.OfFilterId) -> bool:
-        """Whether there was such a filter."""
+        """Remove a filter; whether it existed."""
         return self._kept.pop(asked.id, None) is not None
 
     async def _keep(self, asked: given.Filter | None) -> str:
@@ -119,10 +119,10 @@ class Filters:
 
 
 class Subscriptions:
-    """Those of one socket.
+    """The subscriptions of a WebSocket.
 
     Args:
-        send: queues a message for the client; it may close the socket of one that is too slow.
+        send: queues a message for the client; may close the socket of a slow client.
     """
 
     def __init__(self, moves: Moves, send: Callable[[str], object]) -> None:
@@ -139,7 +139,7 @@ class Subscriptions:
         }
 
     async def subscribe(self, asked: given.OfSubscription) -> str:
-        """To new heads, or to logs."""
+        """Subscribe to new heads or to logs; returns the subscription's id."""
         if asked.kind not in ("newHeads", "logs"):
             raise RpcFault(
                 INVALID_PARAMS, f"no {asked.kind[:32]!a} subscription: there are newHeads and logs"
@@ -153,14 +153,14 @@ class Subscriptions:
         return hex(number)
 
     async def unsubscribe(self, asked: given.OfFilterId) -> bool:
-        """Whether there was such a subscription."""
+        """Remove a subscription; whether it existed."""
         return self._kept.pop(asked.id, None) is not None
 
     async def run(self) -> None:
-        """Announce what happens, for ever.
+        """Announce moves to the subscribers, for ever.
 
         Raises:
-            Lost: the chain moved further at once than is remembered.
+            Lost: more moves came at once than are kept.
         """
         while True:
             await self._moves.wait(self._heard)
@@ -178,7 +178,7 @@ class Subscriptions:
 
 
 def logs_of(move: Move, wanted: LogFilter) -> list[told.Json]:
-    """The logs that came or are gone with a block."""
+    """The matching logs added or removed with a block."""
     return [told.log_json(log, removed=move.is_gone) for log in move.logs(wanted)]
 
 

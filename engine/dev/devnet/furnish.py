@@ -1,10 +1,10 @@
-"""What is on a devnet when it starts: contracts, tokens, and accounts that have some of each.
+"""The initial state of a devnet: contracts, tokens, and accounts with balances of each token.
 
-Every address follows from the mnemonic and the code alone: both chains have the same ones, at every start.
+Every address depends only on the mnemonic and the code: both chains have the same addresses at every start.
 
-    account 0    owner of the contracts; gets the protocol's share
+    account 0    owner of the contracts; receives the protocol's share
     account 1    relayer, which may settle Delta orders
-    the others   nothing in particular
+    the others   no role
 """
 
 from collections.abc import Sequence
@@ -25,19 +25,19 @@ from ...chain.transact import DEV_GAS, transact
 ETHER = 10**18
 BALANCE_WEI = 10_000 * ETHER
 ROLES = ("owner, protocol", "relayer")
-"""Of the first accounts."""
+"""Roles of the first accounts."""
 
 _DEPOSIT, _MINT = selector("deposit()"), selector("mint(address,uint256)")
 _WRAPPED_EACH = 100 * ETHER
-_PURSE_WEI = 1_000_000 * ETHER  # of the owner, while it sets everything up
+_PURSE_WEI = 1_000_000 * ETHER  # the owner's balance during deployment
 
 
 class DevToken(Struct, frozen=True):
     """A token that anyone may mint.
 
     Attributes:
-        contract: its artifact.
-        each: whole tokens that every account has.
+        contract: name of its artifact.
+        each: whole tokens per account.
     """
 
     symbol: str
@@ -56,14 +56,14 @@ TOKENS = (
 
 
 async def furnish(chain: DevChain, keys: Sequence[SigningKey], settings: ChainSettings) -> DeployedChain:
-    """Put everything on an empty chain.
+    """Deploy contracts and tokens on an empty chain, and fund the accounts.
 
     Args:
         keys: of the accounts, the owner's and the relayer's first.
         settings: names of the chain and of the signing domains.
 
     Returns:
-        where it is.
+        the addresses.
     """
     owner, relayer = keys[:2]
     await chain.set_balance(owner.address, _PURSE_WEI)

@@ -1,7 +1,8 @@
-"""What happened to a chain, block by block: what filters and subscriptions tell their clients.
+"""The moves of a chain: blocks added and removed, in order, for filters and subscriptions.
 
-Blocks come, and in a re-organisation some go before, the latest one first. Whoever listens remembers how far
-it has heard; what is older than DEVNET_MOVES_MAX is forgotten, and who has not heard it has lost its place.
+A re-organisation removes blocks, the latest first, before it adds others. Each listener keeps the number of
+moves it has processed. Only the last DEVNET_MOVES_MAX moves are kept; a listener that needs an older move is
+Lost.
 """
 
 from collections import deque
@@ -19,27 +20,31 @@ from ..embedded.embedded import EmbeddedChain
 
 
 class Move(Struct, frozen=True):
-    """A block that came, or one that is gone."""
+    """A block that was added, or removed."""
 
     block: Block
     is_gone: bool = False
 
     def logs(self, wanted: LogFilter) -> list[Log]:
-        """Those that are wanted; of a block that is gone the last one first."""
+        """The matching logs of the block, in order; in reverse if the block was removed."""
         found = [log for log in self.block.logs if wanted.matches(log)]
         return found[::-1] if self.is_gone else found
 
 
 class Lost(Exception):
-    """What is to be heard next is forgotten."""
+    """The listener's next move is no longer kept."""
 
 
 class Moves:
-    """Follows one chain. Made by `followed`."""
+    """The last moves of a chain. Made by `followed`.
+
+    Attributes:
+        count: number of all moves so far.
+    """
 
     def __init__(self, chain: EmbeddedChain, head: Block) -> None:
         self._chain = chain
-        self._blocks = deque([head], limits.DEVNET_MOVES_MAX)  # as far as known, without gaps
+        self._blocks = deque([head], limits.DEVNET_MOVES_MAX)  # the latest known blocks, without gaps
         self._moves: deque[Move] = deque(maxlen=limits.DEVNET_MOVES_MAX)
         self._lock = trio.Lock()
         self._arrived = trio.Event()
@@ -48,7 +53,7 @@ class Moves:
     @classmethod
     @asynccontextmanager
     async def followed(cls, chain: EmbeddedChain) -> AsyncIterator["Moves"]:
-        """Following until the context is left."""
+        """Follow the chain until the context ends."""
         moves = cls(chain, await chain.head())
         async with trio.open_nursery() as nursery:
             nursery.start_soon(moves._follow)
@@ -58,10 +63,10 @@ class Moves:
                 nursery.cancel_scope.cancel()
 
     def since(self, heard: int) -> list[Move]:
-        """All after the first `heard` of them.
+        """The moves after the first `heard`.
 
         Raises:
-            Lost: some of them are forgotten.
+            Lost: some of these moves are no longer kept.
         """
         unheard = self.count - heard
         if unheard > len(self._moves):
@@ -69,15 +74,15 @@ class Moves:
         return list(islice(self._moves, len(self._moves) - unheard, None))
 
     async def wait(self, heard: int) -> None:
-        """Return once there are more than `heard`."""
+        """Wait until there are more than `heard` moves."""
         while self.count <= heard:
             await self._arrived.wait()
 
     async def catch_up(self) -> int:
-        """Hear of everything that the chain did until now; returns how many moves there were in all."""
+        """Record the chain's moves until now; returns the number of all moves."""
         async with self._lock:
             while (found := await self._behind()) is None:
-                pass  # it moved meanwhile
+                pass  # the chain moved meanwhile
             kept, came = found
             moved = [Move(block, is_gone=True) for block in self._drop_above(kept)]
             moved += [Move(block) for block in reversed(came)]
@@ -91,7 +96,10 @@ class Moves:
             return self.count
 
     async def _behind(self) -> tuple[int, list[Block]] | None:
-        """The height up to which what is known still stands, and the blocks above it, the highest first."""
+        """Height of the latest known block still on the chain, and newer blocks, the highest first.
+
+        None if the chain moved meanwhile.
+        """
         first = self._blocks[0].header.number
         block: Block | None = await self._chain.head()
         came: list[Block] = []
@@ -107,7 +115,7 @@ class Moves:
         return None
 
     def _drop_above(self, height: int) -> list[Block]:
-        """Take away what does not stand any more, the highest first."""
+        """Remove the known blocks above a height; returns them, the highest first."""
         gone = []
         while self._blocks and self._blocks[-1].header.number > height:
             gone.append(self._blocks.pop())

@@ -1,9 +1,9 @@
-"""An embedded chain as a node: JSON-RPC over HTTP and WebSocket at one address.
+"""A devnet node: JSON-RPC over HTTP and WebSocket for an embedded chain, at one address.
 
     POST /       a call or a batch
-    GET /        a WebSocket: the same, and subscriptions
+    GET /        a WebSocket for calls, batches and subscriptions
 
-Browsers may call from anywhere: it is a chain of play money, and wallets live in browsers.
+Pages of any origin may call: the chain has no real funds, and wallets run in browsers.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -39,11 +39,11 @@ _SETTINGS = ServerSettings(body_bytes_max=limits.DEVNET_REQUEST_BYTES_MAX)
 def all_methods(
     chain: EmbeddedChain, keys: Sequence[SigningKey], moves: Moves, *, are_public: bool = False
 ) -> Methods:
-    """Methods of a node over HTTP; a WebSocket has subscriptions besides.
+    """The methods of a node over HTTP; a WebSocket adds subscriptions.
 
     Args:
-        keys: of the accounts that it signs for.
-        are_public: everybody knows the keys.
+        keys: of the accounts that the node signs for.
+        are_public: the keys are publicly known.
     """
     reads = Reads(chain, keys)
     refused = {
@@ -64,10 +64,10 @@ async def _no_subscriptions(_: object) -> None:
 
 
 class DevNode:
-    """One chain behind one listening socket. Made by `opened`.
+    """A chain behind a listening socket. Made by `opened`.
 
     Attributes:
-        server: to be served.
+        server: the caller serves it.
     """
 
     def __init__(self, methods: Methods, moves: Moves) -> None:
@@ -85,7 +85,7 @@ class DevNode:
     async def opened(
         cls, chain: EmbeddedChain, keys: Sequence[SigningKey], *, are_public: bool = False
     ) -> AsyncIterator["DevNode"]:
-        """A node that follows its chain until the context is left.
+        """Open a node that follows its chain until the context ends.
 
         Args:
             keys, are_public: as `all_methods`.
@@ -98,7 +98,7 @@ class DevNode:
         return Reply(200, body) if body else Reply(204, b"", content_type=JSON)
 
     async def _converse(self, _: HttpCall, socket: "WebSocket") -> None:
-        """Answer messages in the order in which they come, and announce, until the socket is closed."""
+        """Answer messages in order, and send announcements, until the socket is closed."""
         subscriptions = Subscriptions(self._moves, socket.send_nowait)
         methods = {**self._methods, **subscriptions.methods()}
         async with trio.open_nursery() as nursery:

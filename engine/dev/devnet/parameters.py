@@ -1,7 +1,7 @@
-"""What clients send: the parameters of each method, decoded before anything is done with them.
+"""The parameters of each JSON-RPC method, and their decoding.
 
-Each method has a struct whose members are its positional parameters, in order. Text that stands for bytes or
-numbers becomes bytes or numbers here. What is wrong is named: the parameter, what was expected, what came.
+Each method has a struct whose members are its positional parameters, in order. Text for bytes or numbers is
+decoded here. Errors name the parameter, the expected form and the value received.
 
 Quantities may have leading zeros, and be JSON numbers where development nodes take them.
 
@@ -39,18 +39,18 @@ class Quantity(int):
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """From JSON; ValueError if it is none."""
+        """Decode a JSON value; ValueError if it is not of this type."""
         if isinstance(value, str) and _QUANTITY.match(value):
             return cls(int(value, 16))
         raise _refuse("a quantity: 0x and 1 to 64 hexadecimal digits", value)
 
 
 class RpcNumber(int):
-    """A number that counts, as 0x text or as a JSON number."""
+    """A number, as 0x text or as a JSON number."""
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """From JSON; ValueError if it is none."""
+        """Decode a JSON value; ValueError if it is not of this type."""
         number = value if type(value) is int else Quantity.read(value)
         if not 0 <= number <= limits.CHAIN_COUNT_MAX:
             raise _refuse(f"a number from 0 to {limits.CHAIN_COUNT_MAX}", value)
@@ -58,11 +58,11 @@ class RpcNumber(int):
 
 
 class StorageSlot(int):
-    """A place in a contract's storage: a quantity, or 32 bytes."""
+    """The index of a contract's storage slot: a quantity, or 32 bytes."""
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """From JSON; ValueError if it is none."""
+        """Decode a JSON value; ValueError if it is not of this type."""
         return cls(Quantity.read(value))
 
 
@@ -71,7 +71,7 @@ class Data(bytes):
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """From JSON; ValueError if it is none."""
+        """Decode a JSON value; ValueError if it is not of this type."""
         try:
             return cls(parse_hex(value, "data"))
         except InvalidInput as error:
@@ -83,7 +83,7 @@ class Address(bytes):
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """From JSON; ValueError if it is none."""
+        """Decode a JSON value; ValueError if it is not of this type."""
         try:
             return cls(parse_address(value))
         except InvalidInput as error:
@@ -95,7 +95,7 @@ class Hash32(bytes):
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """From JSON; ValueError if it is none."""
+        """Decode a JSON value; ValueError if it is not of this type."""
         data = Data.read(value)
         if len(data) != 32:
             raise _refuse("32 bytes", value)
@@ -103,7 +103,7 @@ class Hash32(bytes):
 
 
 class BlockRef:
-    """A block: by a word, a height or a hash.
+    """A reference to a block, by tag, height or hash.
 
     Attributes:
         named: `latest`, `pending`, `safe`, `finalized`, `earliest`, a height, or a hash of 32 bytes.
@@ -118,7 +118,7 @@ class BlockRef:
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """From JSON; ValueError if it is none."""
+        """Decode a JSON value; ValueError if it is not of this type."""
         if isinstance(value, dict):
             if "blockHash" in value:
                 return cls(bytes(Hash32.read(value["blockHash"])))
@@ -131,14 +131,14 @@ class BlockRef:
 
 
 class FilterValues(tuple[bytes, ...]):
-    """One topic or address, several, or null for any."""
+    """A topic or address to match, several alternatives, or null for any."""
 
     __slots__ = ()
     READ: Any = Hash32
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """From JSON; ValueError if it is none."""
+        """Decode a JSON value; ValueError if it is not of this type."""
         if value is None:
             return cls()
         items = value if isinstance(value, list) else [value]
@@ -148,19 +148,19 @@ class FilterValues(tuple[bytes, ...]):
 
 
 class FilterAddresses(FilterValues):
-    """Addresses."""
+    """The addresses of a log filter."""
 
     __slots__ = ()
     READ = Address
 
 
 def _hook(kind: Any, value: object) -> object:
-    """The types that JSON has not: each of them reads itself."""
+    """Decode a type that JSON lacks, by its `read`."""
     return kind.read(value)
 
 
 class UnsignedTransaction(Struct, rename="camel"):
-    """A transaction that is not signed; members that are not named here do not count."""
+    """An unsigned transaction; unknown members are ignored."""
 
     sender: Address | None = field(default=None, name="from")
     to: Address | None = None
@@ -178,12 +178,12 @@ class UnsignedTransaction(Struct, rename="camel"):
             raise ValueError("expected data and input to be the same where both are given")
 
     def calldata(self) -> bytes:
-        """Whichever of the two names it came under."""
+        """The calldata, from `data` or `input`."""
         return bytes(self.input if self.input is not None else self.data or b"")
 
 
 class Filter(Struct, rename="camel"):
-    """Which logs of which blocks."""
+    """A log filter: blocks, addresses and topics."""
 
     address: FilterAddresses | None = None
     topics: list[FilterValues | None] = []
@@ -198,12 +198,12 @@ class Filter(Struct, rename="camel"):
             raise ValueError("expected blockHash, or fromBlock and toBlock")
 
     def wanted(self) -> LogFilter:
-        """Without the blocks."""
+        """The chain port's filter, without the blocks."""
         return LogFilter(tuple(self.address or ()), tuple(tuple(topic or ()) for topic in self.topics))
 
 
 class _Positional(Struct, array_like=True, forbid_unknown_fields=True):
-    """Parameters in order."""
+    """Positional parameters."""
 
 
 class Nothing(_Positional):
@@ -245,7 +245,7 @@ class OfCall(_Positional):
 
 
 class OfBlock(_Positional):
-    """A block by its height or a word, with whole transactions or their hashes."""
+    """A block by height or tag, with whole transactions or their hashes."""
 
     block: BlockRef
     full: bool = False
@@ -259,7 +259,7 @@ class OfBlockHash(_Positional):
 
 
 class OnlyBlock(_Positional):
-    """A block and nothing else."""
+    """A block by height, tag or hash."""
 
     block: BlockRef
 
@@ -271,14 +271,14 @@ class OnlyHash(_Positional):
 
 
 class OfPlace(_Positional):
-    """A transaction by its place in a block."""
+    """A transaction by its index in a block."""
 
     block: BlockRef
     index: Quantity
 
 
 class OfHashPlace(_Positional):
-    """A transaction by its place in a block."""
+    """A transaction by its index in a block, by the block's hash."""
 
     hash: Hash32
     index: Quantity
@@ -297,7 +297,7 @@ class OfMessage(_Positional):
 
 
 class OfAccountData(_Positional):
-    """An account of this node, and bytes that it signs, in the order of `eth_sign`."""
+    """An account of this node and the bytes to sign, in the order of `eth_sign`."""
 
     address: Address
     data: Data
@@ -312,32 +312,35 @@ class OfDataAccount(_Positional):
 
 
 class OfTypedData(_Positional):
-    """An account of this node, and typed data that it signs: an object, or its JSON as text."""
+    """An account of this node and the typed data to sign: an object, or its JSON as text."""
 
     address: Address
     typed_data: dict[str, Any] | str
 
 
 class ChainWanted(Struct, rename="camel"):
-    """Source: EIP-3326."""
+    """The parameter of wallet_switchEthereumChain.
+
+    Source: EIP-3326.
+    """
 
     chain_id: Quantity
 
 
 class OfChain(_Positional):
-    """The chain that a wallet is to use."""
+    """The chain that a wallet should switch to."""
 
     chain: ChainWanted
 
 
 class OfLogs(_Positional):
-    """A filter."""
+    """A log filter."""
 
     filter: Filter
 
 
 class OfFeeHistory(_Positional):
-    """Fees of the blocks up to one."""
+    """Number of blocks, the newest block, and the reward percentiles."""
 
     blocks: RpcNumber
     newest: BlockRef
@@ -354,32 +357,32 @@ class OfFeeHistory(_Positional):
 
 
 class OfFilterId(_Positional):
-    """A filter or a subscription of this node."""
+    """The id of a filter, a subscription or a snapshot."""
 
     id: Quantity
 
 
 class OfMine(_Positional):
-    """How many blocks."""
+    """The number of blocks to mine, and the seconds between them."""
 
     blocks: RpcNumber = RpcNumber(1)
     interval: RpcNumber = RpcNumber(0)
 
 
 class MineOptions(Struct):
-    """`evm_mine` in the words of one of the development nodes."""
+    """The options object of `evm_mine`."""
 
     timestamp: RpcNumber | None = None
     blocks: RpcNumber = RpcNumber(1)
 
 
 class OfEvmMine(_Positional):
-    """Nothing, the time of the block, or both."""
+    """The parameter of `evm_mine`: the block's time, an object of MineOptions, or nothing."""
 
     options: Any = None
 
     def read(self) -> MineOptions:
-        """As options."""
+        """The parameters as options."""
         if self.options is None or isinstance(self.options, dict):
             return decoded(self.options or {}, MineOptions)
         return MineOptions(decoded([self.options], OfSeconds).seconds)
@@ -392,43 +395,43 @@ class OfSeconds(_Positional):
 
 
 class OfSwitch(_Positional):
-    """On or off."""
+    """A switch, on or off."""
 
     on: bool
 
 
 class OfBalance(_Positional):
-    """What an account is to have."""
+    """An account and its new balance in wei."""
 
     address: Address
     wei: Quantity
 
 
 class OfWei(_Positional):
-    """A price."""
+    """An amount in wei."""
 
     wei: Quantity
 
 
 class OfReorg(_Positional):
-    """How deep, and what stands in which of the new blocks."""
+    """The depth of a re-organisation, and transactions with the index of their new block."""
 
     depth: RpcNumber
     transactions: list[tuple[Data, RpcNumber]] = []
 
 
 class OfSubscription(_Positional):
-    """What is to be announced."""
+    """The kind of a subscription, and its log filter."""
 
     kind: str
     filter: Filter | UnsetType | None = UNSET
 
 
 def decoded(parameters: object, kind: type[T]) -> T:
-    """The parameters of a method.
+    """Decode the parameters of a method.
 
     Args:
-        parameters: JSON as Python has it.
+        parameters: decoded JSON.
 
     Raises:
         RpcFault: -32602; names the parameter.
@@ -440,7 +443,7 @@ def decoded(parameters: object, kind: type[T]) -> T:
 
 
 def _named(text: str, kind: Any) -> str:
-    """The refusal with the name of the parameter in the place of its number."""
+    """The error text of msgspec with the parameter's name in place of its index."""
     names = kind.__struct_fields__
     if text.startswith("Expected `array` of at most length"):
         return f"too many arguments, want at most {len(names)}"

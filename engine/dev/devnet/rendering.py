@@ -1,7 +1,7 @@
-"""Values of the port as nodes write them in JSON: camelCase, numbers as quantities, bytes as 0x text.
+"""JSON forms of the chain port's values, as nodes write them: camelCase, quantities, bytes as 0x text.
 
-Roots of a devnet block's state, transactions and receipts are zeros and its size is absent: no tries or
-headers are built.
+A devnet block builds no tries or headers: the roots of state, transactions and receipts are zeros (empty-trie
+roots in a block without transactions), and the size is absent.
 
 Source: the Ethereum execution API; EIP-1474; EIP-2718 (types), EIP-4895 (withdrawals), EIP-4844 (blob gas).
 """
@@ -65,7 +65,7 @@ def block_json(block: Block, *, full: bool) -> Json:
 
 
 def transaction_json(received: ReceivedTransaction, block: Block | None, tx_index: int = 0) -> Json:
-    """A transaction, in a block or waiting for one."""
+    """A transaction, in a block, or waiting if `block` is None."""
     tx, kind = received.transaction, received.kind
     told: Json = {
         "hash": to_hex(received.tx_hash),
@@ -123,7 +123,7 @@ def _gas_until(receipts: Iterable[Receipt]) -> int:
 
 
 def log_json(log: Log, *, removed: bool = False) -> Json:
-    """An event; `removed` when its block is not on the chain any more."""
+    """A log; `removed` if its block is no longer on the chain."""
     return {
         "address": to_hex(log.address),
         "topics": [to_hex(topic) for topic in log.topics],
@@ -138,10 +138,10 @@ def log_json(log: Log, *, removed: bool = False) -> Json:
 
 
 def fee_history_json(blocks: list[Block], next_base_fee_wei: int, percentiles: list[float] | None) -> Json:
-    """What gas cost in blocks, the oldest first, and costs in the next one.
+    """The answer of eth_feeHistory for blocks, the oldest first.
 
     Args:
-        percentiles: of the gas of a block, by its tip; absent gives no rewards.
+        percentiles: of a block's gas by tip, for the rewards; None or empty gives no rewards.
     """
     told: Json = {
         "oldestBlock": hex(blocks[0].header.number),
@@ -154,7 +154,7 @@ def fee_history_json(blocks: list[Block], next_base_fee_wei: int, percentiles: l
 
 
 def tips_at(block: Block, percentiles: list[float]) -> list[int]:
-    """The tips in wei that so many percent of a block's gas paid at most; zeros for an empty block."""
+    """The tip in wei at each percentile of a block's gas, ordered by tip; zeros for an empty block."""
     paid = sorted(
         (receipt.gas_price_wei - block.header.base_fee_wei, receipt.gas_used) for receipt in block.receipts
     )

@@ -1,9 +1,10 @@
-"""`cambist devnet`: chains with everything on them, each at an address of its own, until SIGTERM or SIGINT.
+"""`cambist devnet`: runs chains with contracts and funded accounts, each on its own port, until a signal.
 
     31337    http://127.0.0.1:8545 and ws://127.0.0.1:8545
     31338    the next port
 
-Where the embedded EVM has no wheel, or on demand, each chain is an anvil at the same address.
+If the embedded EVM is not installed, or on request, each chain is an anvil at the same address. SIGTERM and
+SIGINT end the chains.
 """
 
 import signal
@@ -12,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from socket import socket as Socket  # noqa: N812 - the module's name is taken by it
+from socket import socket as Socket  # noqa: N812 - `socket` is the module's name
 
 import trio
 from msgspec import Struct
@@ -35,16 +36,16 @@ EMBEDDED, ANVIL = "embedded", "anvil"
 
 
 class DevnetOptions(Struct, frozen=True, kw_only=True):
-    """What is to run.
+    """The options of a devnet.
 
     Attributes:
-        chains: chain id -> its names.
-        port: of the first chain, the others follow it; 0 lets the system choose each.
-        keys: of the accounts that have funds.
-        mnemonic: what these keys come from, for an anvil that signs with them.
-        block_time_s: between two blocks; 0 makes one for each transaction.
-        anvil: use an anvil whatever is installed.
-        state_dir: where contracts.json is written to.
+        chains: chain id -> settings with its names.
+        port: of the first chain; later chains use the next ports; 0 lets the system choose each.
+        keys: of the funded accounts.
+        mnemonic: the keys' mnemonic, from which an anvil derives the same keys.
+        block_time_s: seconds between blocks; 0 mines a block for each transaction.
+        anvil: use anvil even if the embedded EVM is installed.
+        state_dir: the folder for contracts.json.
     """
 
     chains: Mapping[int, ChainSettings]
@@ -58,11 +59,11 @@ class DevnetOptions(Struct, frozen=True, kw_only=True):
 
 
 class RunningChain(Struct, frozen=True):
-    """One chain that can be used.
+    """A running chain with contracts and funded accounts.
 
     Attributes:
-        engine: what it runs on.
-        url: of JSON-RPC over HTTP; the WebSocket is at the same host and port.
+        engine: EMBEDDED or ANVIL.
+        url: of JSON-RPC over HTTP; the WebSocket has the same host and port.
     """
 
     chain_id: int
@@ -72,7 +73,7 @@ class RunningChain(Struct, frozen=True):
 
 
 class _Opened(Struct):
-    """A chain that listens. `serve` answers its clients until it is cancelled, or `drain` ends it."""
+    """A listening chain. `serve` answers clients until cancelled or ended by `drain`."""
 
     chain: DevChain
     engine: str
@@ -86,15 +87,15 @@ async def serve_devnet(
     environ: Mapping[str, str],
     started: Callable[[Sequence[RunningChain], Path], None],
 ) -> None:
-    """Run until told to stop.
+    """Run the chains until SIGTERM or SIGINT: the first signal drains, the second ends at once.
 
     Args:
-        environ: whose PATH leads to an anvil.
-        started: called once everything can be used, with the chains and the file with their addresses.
+        environ: its PATH is searched for anvil.
+        started: called once all chains are ready, with the chains and the path of contracts.json.
 
     Raises:
-        ConfigError: an address cannot be listened on, there is nothing to run chains with, or the file
-            cannot be written.
+        ConfigError: an address cannot be listened on, neither the embedded EVM nor anvil is installed, or
+            the file cannot be written.
     """
     async with AsyncExitStack() as owned:
         opened: list[_Opened] = []
@@ -122,7 +123,7 @@ async def serve_devnet(
 async def running_chain(
     wanted: DevnetOptions, environ: Mapping[str, str], chain_id: int
 ) -> AsyncIterator[tuple[DevChain, RunningChain]]:
-    """One of the chains with everything on it, served until the context is left.
+    """Run a single chain of the options, with contracts and funded accounts, until the context ends.
 
     Raises:
         ConfigError: as `serve_devnet`.
@@ -157,7 +158,7 @@ async def _open_embedded(owned: AsyncExitStack, wanted: DevnetOptions, chain_id:
 async def _open_anvil(
     owned: AsyncExitStack, wanted: DevnetOptions, program: Path, chain_id: int, port: int
 ) -> _Opened:
-    with _listening(wanted.host, port) as probe:  # says in our words that the port is taken
+    with _listening(wanted.host, port) as probe:  # gives a ConfigError if the port is taken
         port = port or probe.getsockname()[1]
     options = ["--mnemonic", wanted.mnemonic, "--accounts", str(len(wanted.keys))]
     if wanted.host != "127.0.0.1":
@@ -199,7 +200,7 @@ async def _mine_regularly(chain: DevChain, block_time_s: float) -> None:
 async def _drain_on_signal(
     signals: AsyncIterator[int], opened: Sequence[_Opened], everything: trio.CancelScope
 ) -> None:
-    """The first signal drains, the second ends at once."""
+    """Drain all chains on the first signal, and cancel them on the second."""
     async for _ in signals:
         for one in opened:
             one.drain()

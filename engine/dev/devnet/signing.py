@@ -1,12 +1,12 @@
-"""The signing methods of a wallet, answered by the node for its own accounts.
+"""Signing methods of a wallet, by which a devnet node signs for its own accounts.
 
-Signers of clients ask a development node as they ask a wallet. The keys of the usual accounts are public, so
-that nobody is asked whether to sign.
+Client libraries use a development node like a wallet. The default accounts have public keys, so that the node
+signs without confirmation.
 
 `eth_sign` signs with the prefix of EIP-191, as anvil and geth do. `wallet_switchEthereumChain` to another
-chain is 4902 (unknown chain): the other chain of a devnet has its own URL. Accounts of a private mnemonic
-sign only transactions of their devnet: signed texts are valid on every chain, and any browser page can ask a
-local node for one.
+chain gives error 4902 (unknown chain): the other chain of a devnet has its own URL. Accounts of a private
+mnemonic sign only transactions of their devnet: signed texts are valid on every chain, and any browser page
+can request a signature from a local node.
 
 Source: EIP-191, EIP-712 (`eth_signTypedData`), EIP-1102, EIP-3326; the methods of anvil.
 """
@@ -31,11 +31,11 @@ _decode = decoder(object, bytes_max=limits.TYPED_DATA_BYTES_MAX)
 
 
 class WalletMethods:
-    """The methods of a wallet.
+    """The wallet methods of a node.
 
     Args:
         keys: of the accounts that this node signs for.
-        is_public: everybody knows these keys.
+        is_public: the keys are publicly known, so that texts may be signed too.
     """
 
     def __init__(self, chain_id: int, keys: Sequence[SigningKey], *, is_public: bool) -> None:
@@ -44,7 +44,7 @@ class WalletMethods:
         self._keys = {key.address: key for key in keys}
 
     def methods(self) -> Methods:
-        """By name."""
+        """The methods, by name."""
         return {
             "eth_requestAccounts": Method(given.Nothing, self.accounts),
             "eth_sign": Method(given.OfAccountData, self.sign_text),
@@ -58,12 +58,12 @@ class WalletMethods:
         return [to_hex(address) for address in self._keys]
 
     async def sign_text(self, asked: given.OfAccountData | given.OfDataAccount) -> str:
-        """The signature of 65 bytes over a text with its prefix."""
+        """The 65-byte signature over a text with the EIP-191 prefix."""
         text = bytes(asked.data)
         return self._signed(asked.address, keccak256(b"%b%d%b" % (_PREFIX, len(text), text)))
 
     async def sign_typed_data(self, asked: given.OfTypedData) -> str:
-        """The signature of 65 bytes over typed data."""
+        """The 65-byte signature over EIP-712 typed data."""
         document: object = asked.typed_data
         try:
             if isinstance(document, str):
@@ -74,7 +74,7 @@ class WalletMethods:
         return self._signed(asked.address, digest32)
 
     async def switch(self, asked: given.OfChain) -> None:
-        """Pass for this node's chain."""
+        """Accept this node's chain; refuse another with 4902."""
         if asked.chain.chain_id != self._chain_id:
             wanted = hex(asked.chain.chain_id)
             raise RpcFault(UNKNOWN_CHAIN, f"unrecognized chain ID {wanted}: this is {hex(self._chain_id)}")

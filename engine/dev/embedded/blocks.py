@@ -1,7 +1,7 @@
-"""Blocks of a chain of our own: their hashes, their base fee, what a transaction costs before it runs.
+"""Blocks of the embedded chain: hashes, base fees, and a transaction's gas before execution.
 
-The hash of a block is the keccak of an RLP list of our own, not of a full Ethereum header: it names the block
-and its whole past, no more.
+The hash of a block is the keccak of a private RLP list, not of an Ethereum header: it identifies the block
+and its ancestors, but proves no state.
 
 Source: EIP-1559 (base fee), EIP-2028, EIP-2930 and EIP-3860 (gas of a transaction's data), Yellow Paper 6.2.
 """
@@ -28,12 +28,12 @@ _GAS_LISTED_ADDRESS, _GAS_LISTED_SLOT = 2_400, 1_900
 
 
 class Block(Struct, frozen=True):
-    """A block with what is in it.
+    """A block with its transactions, receipts and logs.
 
     Attributes:
-        prev_randao: what PREVRANDAO reads in it.
+        prev_randao: the value of PREVRANDAO in the block, 32 bytes.
         gas_used: by all its transactions.
-        transactions: in the order of execution; `receipts` has one for each.
+        transactions: in the order of execution; `receipts` is parallel to it.
         logs: of all receipts, in order.
     """
 
@@ -46,12 +46,12 @@ class Block(Struct, frozen=True):
 
 
 def at_time(block: Block, time_s: int) -> Block:
-    """The block as if it had another time, Unix seconds."""
+    """A copy of the block with another time, Unix seconds."""
     return replace(block, header=replace(block.header, time_s=time_s))
 
 
 def base_fee_after(parent: Block) -> int:
-    """The base fee of the block that follows, in wei for a unit of gas."""
+    """The base fee of the next block, in wei per unit of gas."""
     fee_wei, target = parent.header.base_fee_wei, limits.EMBEDDED_BLOCK_GAS // _ELASTICITY
     change_wei = fee_wei * abs(parent.gas_used - target) // target // _BASE_FEE_STEPS
     if parent.gas_used > target:
@@ -71,18 +71,18 @@ def block_hash(
 
     Args:
         transactions: their hashes, in order.
-        timeline: tells blocks apart that have all else in common: one more after each re-organisation.
+        timeline: incremented by each re-organisation, so that otherwise equal blocks get different hashes.
     """
     return keccak256(rlp.encode([parent_hash, number, time_s, base_fee_wei, list(transactions), timeline]))
 
 
 def prev_randao(parent_hash: bytes, timeline: int) -> bytes:
-    """What stands for the beacon chain's randomness: known in advance, other in each block."""
+    """PREVRANDAO of the next block: predictable, but different in each block."""
     return keccak256(parent_hash + timeline.to_bytes(8, "big"))
 
 
 def intrinsic_gas(tx: Transaction) -> int:
-    """The least gas that a transaction may have: what it costs before anything is executed."""
+    """The gas that a transaction costs before execution, and so the least gas limit it may have."""
     zeros = tx.data.count(0)
     gas = _GAS_TRANSACTION + _GAS_ZERO_BYTE * zeros + _GAS_BYTE * (len(tx.data) - zeros)
     if not tx.to:
@@ -93,5 +93,5 @@ def intrinsic_gas(tx: Transaction) -> int:
 
 
 def gas_price(tx: Transaction, base_fee_wei: int) -> int:
-    """What a transaction pays for a unit of gas in a block of that base fee, in wei."""
+    """The price that a transaction pays at this base fee, in wei per unit of gas."""
     return min(tx.fee_max_wei, base_fee_wei + tx.tip_wei)

@@ -1,17 +1,17 @@
-"""A chain in this process: what a devnet node does, without a node.
+"""The embedded chain: the functions of a devnet node, in this process.
 
-Every method takes the chain for itself for as long as it runs, so that nobody sees half a block; a block of
-many transactions and a search for gas let other tasks run between their steps. A block once begun is
-finished, whoever is cancelled.
+Every method locks the chain while it runs, so that no task sees half a block; a block of many transactions
+and a search for gas let other tasks run between their steps. Cancellation does not interrupt a block that has
+begun.
 
-    automine on     each transaction that is handed in gets a block at once, with all others that can go now
-    automine off    they wait for `mine`
+    automine on     each transaction sent is mined at once, together with all other executable ones
+    automine off    transactions wait for `mine`
 
-Wall time is passed in. A block's time is that of the clock, and never before that of the block below; two
-blocks of one second have the same time.
+Wall time is passed in. A block's time is the clock's, but never before its parent's; two blocks made within a
+second have the same time.
 
-A transaction with a gap before its nonce waits, as on a node; one below the next block's base fee is refused,
-as by anvil. A call at the latest block sees that block's number and time.
+A transaction with a gap before its nonce waits, as on a node; a fee below the next block's base fee is
+refused, as on anvil. A call at the latest block sees that block's number and time.
 
 Source: ARCHITECTURE.md, "Embedded chain", "Chain port".
 """
@@ -42,12 +42,12 @@ from .ledger import BlockLedger, check_funds, check_nonce
 from .waiting import Waiting
 
 TIP_WEI = 10**9
-"""What is suggested, as anvil does; any tip will do."""
+"""The suggested tip, as on anvil; any tip is accepted."""
 
-_GAS_LOW = 20_999  # not enough for anything
+_GAS_LOW = 20_999  # too little for any transaction
 _GAS_LEFT_AT_WRITE = 2_300  # EIP-2200
-_TRANSACTIONS_STEP = 4  # that are executed before others may run
-_LOGS_STEP = 1_000  # logs that are looked at before others may run
+_TRANSACTIONS_STEP = 4  # transactions executed before other tasks may run
+_LOGS_STEP = 1_000  # logs searched before other tasks may run
 
 
 class _Snapshot(Struct, frozen=True):
@@ -65,11 +65,11 @@ class EmbeddedChain:
     Args:
         chain_id: its EIP-155 id.
         now_s: Unix time.
-        funded: wei for each address from the start.
-        errors: the contracts' custom errors, so that reverts are told by name.
+        funded: address -> initial balance in wei.
+        errors: the contracts' custom errors, so that revert reasons have their names.
 
     Raises:
-        ChainError: the EVM is not the one that this was made for.
+        ChainError: pyrevm is not installed, or is not the version that `evm` is made for.
     """
 
     def __init__(
@@ -121,13 +121,13 @@ class EmbeddedChain:
         return answers
 
     async def estimate_gas(self, call: EthCall) -> int:
-        """As `Chain`. The least gas with which it goes through, by trying: what a call may hand on is cut by
-        one part in 64 (EIP-150), so it can be more than what is used."""
+        """As `Chain`. The least gas limit with which the call succeeds, found by trial: a call may pass on
+        only 63/64 of its gas (EIP-150), so that the limit can exceed the gas used."""
         async with self._state(None) as block:
             outcome = self._called(call, block)
             self._returned(outcome)
-            # What was spent is often enough, and one less is not. Most of the rest need what EIP-2200 wants
-            # to be left at a write of storage: it is searched by halves below that, or above.
+            # Often the gas spent is the least limit. Most other calls need the gas that EIP-2200 wants left
+            # at a storage write. Bisection finds the limit of all remaining calls.
             low, high = _GAS_LOW, min(call.gas_max or limits.EMBEDDED_BLOCK_GAS, limits.EMBEDDED_BLOCK_GAS)
             spent = outcome.gas_spent
             guesses = [spent + _GAS_LEFT_AT_WRITE, spent - 1, spent]
@@ -146,7 +146,7 @@ class EmbeddedChain:
         return (await self._account(address, at)).nonce
 
     async def pending_nonce(self, address: bytes) -> int:
-        """The nonce of an account's next transaction, those counted that wait in a row."""
+        """The nonce of an account's next transaction, after those that wait without a gap."""
         async with self._lock:
             return self._waiting.nonce_after(address, self._nonce_of(address))
 
@@ -159,7 +159,7 @@ class EmbeddedChain:
         return self._ledger.evm.code_of((await self._account(address, at)).code_hash)
 
     async def slot(self, address: bytes, slot: int, at: At = None) -> int:
-        """A word of a contract's storage."""
+        """A contract's storage word."""
         async with self._state(at):
             return self._ledger.evm.slot(address, slot)
 
@@ -179,7 +179,7 @@ class EmbeddedChain:
             return Upcoming(self._ledger.head.header, self._next_time_s())
 
     async def pending(self) -> Block:
-        """The block that would be made now, without waiting transactions. Its unknown hash is zero."""
+        """The next block as of now, without waiting transactions and with a hash of zeros."""
         async with self._lock:
             head = self._ledger.head.header
             header = Header(
@@ -188,17 +188,17 @@ class EmbeddedChain:
             return Block(header, blocks.prev_randao(head.hash, self._ledger.timeline), 0)
 
     async def head(self) -> Block:
-        """The latest block with its transactions."""
+        """The latest block, with its transactions."""
         async with self._lock:
             return self._ledger.head
 
     async def full_block(self, at: At = None) -> Block | None:
-        """A block with its transactions; None where the chain has no such block."""
+        """A block with its transactions; None if the chain has no such block."""
         async with self._lock:
             return self._ledger.block(at)
 
     async def logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:
-        """As `Chain`. No range is too wide."""
+        """As `Chain`, with ranges of any width."""
         found: list[Log] = []
         async with self._lock:
             for looked_at, log in enumerate(self._ledger.logs(first, last), 1):
@@ -245,7 +245,7 @@ class EmbeddedChain:
         return await self.transaction(tx_hash) is not None
 
     async def transaction(self, tx_hash: bytes) -> ReceivedTransaction | None:
-        """A transaction that waits or is mined."""
+        """A waiting or mined transaction, or None."""
         async with self._lock:
             receipt = self._ledger.receipt(tx_hash)
             if receipt is None:
@@ -283,7 +283,7 @@ class EmbeddedChain:
             self._time_s = time_s
 
     async def pass_time(self, seconds: int) -> int:
-        """Later blocks are so much later; returns by how much they are ahead of the clock in all."""
+        """Move the times of later blocks forward; returns their total lead over the clock, in seconds."""
         async with self._lock:
             self._clock_ahead_s += seconds
             if self._time_s is not None:
@@ -318,10 +318,10 @@ class EmbeddedChain:
             return self._snapshots_made
 
     async def restore(self, snapshot: int) -> None:
-        """As `DevChain`. Those made after it are used up too.
+        """As `DevChain`. Later snapshots are used up too.
 
         Raises:
-            ChainError: there is none of this number (any more), or its block is gone or too old.
+            ChainError: the snapshot is unknown or used up, or its block is gone or too old.
         """
         async with self._lock:
             kept = self._snapshots.get(snapshot)
@@ -338,11 +338,12 @@ class EmbeddedChain:
             self._wake_waiters()
 
     async def reorganise(self, depth: int, again: Sequence[tuple[bytes, int]] = ()) -> None:
-        """As `DevChain`. The new blocks have the old ones' times. What `set_balance` gave since is gone too.
+        """As `DevChain`. The new blocks have the old blocks' times; changes by `set_balance` are undone too.
 
         Raises:
-            TransactionRefused: one that is named cannot stand where it is named; the chain is as it was.
-            ChainError: it is deeper than the chain, or than what can be undone.
+            TransactionRefused: a block of `again` cannot hold its transaction; the chain is unchanged.
+            ChainError: `depth` exceeds the chain, or the blocks that can be undone; or `again` names a block
+                outside the new ones.
         """
         planned: list[list[ReceivedTransaction]] = [[] for _ in range(depth)]
         for raw, at in again:
@@ -379,7 +380,7 @@ class EmbeddedChain:
             raise
 
     async def _mine_block(self) -> dict[bytes, TransactionRefused]:
-        """A block of what can go now; returns what turned out to be impossible, which waits no more."""
+        """Mine a block of all executable transactions; returns the refused ones, which are removed."""
         refused: dict[bytes, TransactionRefused] = {}
         ledger, base_fee_wei = self._ledger, self._next_base_fee_wei()
         draft = ledger.begin(self._next_time_s(), base_fee_wei)
@@ -429,7 +430,7 @@ class EmbeddedChain:
         return self._ledger.evm.account(address).nonce
 
     def _check_form(self, received: ReceivedTransaction) -> None:
-        """Refuse what no block can ever hold."""
+        """Raise TransactionRefused if no block can ever hold the transaction."""
         tx = received.transaction
         if tx.chain_id != self._chain_id:
             raise TransactionRefused(RefusalKind.INVALID, f"for chain {tx.chain_id}, not {self._chain_id}")
@@ -444,7 +445,7 @@ class EmbeddedChain:
             )
 
     def _check(self, received: ReceivedTransaction) -> None:
-        """Refuse what a node would not let wait."""
+        """Raise TransactionRefused if a node would not accept the transaction into its pool."""
         self._check_form(received)
         sender = self._ledger.evm.account(received.sender)
         check_nonce(received.transaction.nonce, sender.nonce)

@@ -1,26 +1,24 @@
-"""The EVM in process: executes messages on a state of its own. The one file that touches pyrevm.
+"""The in-process EVM: executes messages on its own state. No other file uses pyrevm.
 
-pyrevm (revm 8, Cancun rules) keeps one journal for its whole life, in which what was read once stays warm and
-nothing is ever finished. So the journal is kept cold: each transaction
+pyrevm (revm 8, Cancun rules) keeps a single journal for its lifetime, in which every slot once read stays
+warm and no transaction is finalized. To keep the journal cold, each transaction
 
     takes a checkpoint, executes, reads the journal's debug text, REVERTS, and writes the differences
 
 into the database below, where the next transaction finds them as on a chain. `commit()` is never called: it
-halts every later call. The state is mirrored here, so that reads need no EVM and each write gives the write
+halts every later call. `Evm` mirrors the state, so that reads need no pyrevm and each write returns the write
 that undoes it.
 
-The differences come from a debug text, which is no interface: `journal` takes it in one form only, and `Evm`
-proves itself on a known program before it is used.
+The debug text is not a stable interface: `journal` accepts a single form of it, and `Evm` tests itself on a
+known program before use.
 
-What is done here, as pyrevm does it by halves: fees, the sender's nonce and the tip.
+pyrevm handles fees, the sender's nonce and the tip only in part, so this file does.
 
-What the library cannot give, and what is done about it:
-    BASEFEE     reads 0. The code that is executed reads PREVRANDAO in its place, and on a chain with such a
-                contract both are the base fee. Hash and `code_of` are of the true code; what it copies of
-                itself is not, and a constructor, or a contract in the transaction that creates it, reads 0.
-    BLOCKHASH   reads the keccak of the height's decimal digits, not the hash of our block
-
-The rules are Cancun's, the newest of this EVM.
+Limits of the library, and the workarounds:
+    BASEFEE     reads 0. The executed code reads PREVRANDAO in its place, and on a chain with such a contract
+                both are the base fee. Hash and `code_of` are of the true code; a contract's copy of its own
+                code is not, and a constructor, or a contract in the transaction that creates it, reads 0.
+    BLOCKHASH   reads the keccak of the height's decimal digits, not the hash of the embedded block
 
 Source: EIP-1559, EIP-2930 (access lists), EIP-3651 (warm coinbase), EIP-6780 (SELFDESTRUCT);
 """
@@ -43,12 +41,12 @@ from ....crypto.keccak import KECCAK_EMPTY, keccak256
 from .journal import EMPTY, Account, code_text, read_journal
 
 IS_INSTALLED = importlib.util.find_spec("pyrevm") is not None
-"""Whether there is a machine; the library has no wheel for every interpreter and platform."""
+"""Whether pyrevm is installed; the library lacks wheels for some interpreters and platforms."""
 
 pyrevm: Any = importlib.import_module("pyrevm") if IS_INSTALLED else None
 
 COINBASE = ZERO_ADDRESS
-"""Who gets the tips, as on anvil."""
+"""The address that receives the tips, as on anvil."""
 
 
 _PREV_RANDAO, _BASE_FEE, _JUMPDEST, _PUSH1, _PUSH32, _INVALID = 0x44, 0x48, 0x5B, 0x60, 0x7F, 0xFE
@@ -59,7 +57,7 @@ JournalWrite = tuple[bytes, int | None, int | Account]
 
 
 class BlockRules(Struct, frozen=True, gc=False):
-    """What a message may read of the block it is in."""
+    """The block's values that a message executed in it can read."""
 
     number: int
     time_s: int
@@ -68,11 +66,11 @@ class BlockRules(Struct, frozen=True, gc=False):
 
 
 class EvmMessage(Struct, frozen=True, gc=False):
-    """What is executed: a transaction without its signature, or a call.
+    """A message to execute: a transaction without its signature, or a call.
 
     Attributes:
-        to: 20 bytes, or empty to create a contract of `data`.
-        gas_price_wei: what a unit of gas costs in all; 0 for a call.
+        to: 20 bytes, or empty to create a contract from `data`.
+        gas_price_wei: total price of a unit of gas; 0 for a call.
         access_list: (address, slots) that are warm from the start.
     """
 
@@ -86,14 +84,14 @@ class EvmMessage(Struct, frozen=True, gc=False):
 
 
 class ExecutionResult(Struct, frozen=True, gc=False):
-    """What became of a message.
+    """The result of executing a message.
 
     Attributes:
-        output: what it returned, or reverted with.
-        halt: why it stopped without a word, as revm names it; empty where it did not.
-        gas_used: the refund taken off.
+        output: return or revert data.
+        halt: revm's reason for an exceptional halt; empty otherwise.
+        gas_used: after the refund.
         gas_spent: before the refund.
-        contract: what it created; None where it created nothing.
+        contract: address of the created contract, or None.
         logs: (address, topics, data) in order.
     """
 
@@ -112,14 +110,13 @@ _FAILURE = re.compile(
 
 
 class Evm:
-    """A state, and the machine that changes it.
+    """An EVM with its state.
 
     Args:
-        chain_id: what CHAINID reads.
+        chain_id: the value of CHAINID.
 
     Raises:
-        ChainError: the library is not installed, or does not do on a known program what it did when this
-            was written.
+        ChainError: pyrevm is not installed, or its results for a known program are not the expected ones.
     """
 
     def __init__(self, chain_id: int) -> None:
@@ -129,33 +126,33 @@ class Evm:
         self._accounts: dict[bytes, Account] = {}
         self._storage: dict[bytes, dict[int, int]] = {}
         self._codes: dict[bytes, bytes] = {KECCAK_EMPTY: b""}
-        self._code_texts: dict[bytes, str] = {}  # of those that the database has
+        self._code_texts: dict[bytes, str] = {}  # of the codes in the database
         self._is_list_set = False
-        self._reads_base_fee = False  # some contract does
+        self._reads_base_fee = False  # True once a contract uses BASEFEE
         self._rules: BlockRules | None = None
         _prove(self)
         _prove_creation(self)
 
     def account(self, address: bytes) -> Account:
-        """An account; EMPTY where there is none."""
+        """The account; EMPTY if it does not exist."""
         return self._accounts.get(address, EMPTY)
 
     def code_of(self, code_hash: bytes) -> bytes:
-        """The code of a hash that an account of this state has or had."""
+        """The code with this hash, which an account of this state has or had."""
         return self._codes[code_hash]
 
     def slot(self, address: bytes, slot: int) -> int:
-        """A word of a contract's storage."""
+        """A contract's storage word."""
         return self._storage.get(address, {}).get(slot, 0)
 
     def learn_code(self, code: bytes) -> bytes:
-        """Make code known, so that an account may be written with it; returns its hash."""
+        """Store code, so that accounts with it may be written; returns its hash."""
         code_hash = keccak256(code)
         self._codes.setdefault(code_hash, code)
         return code_hash
 
     def apply(self, writes: Sequence[JournalWrite]) -> list[JournalWrite]:
-        """Write to the state; returns what undoes it, applied in its order."""
+        """Write to the state; returns the writes that undo it, in the order to apply them."""
         before: list[JournalWrite] = []
         for write in writes:
             address, slot, value = write
@@ -170,7 +167,7 @@ class Evm:
 
     @contextmanager
     def applied(self, writes: Sequence[JournalWrite]) -> Iterator[None]:
-        """The state with some writes, for as long as the block lasts."""
+        """Apply writes until the context ends, then undo them."""
         undo = self.apply(writes)
         try:
             yield
@@ -178,10 +175,10 @@ class Evm:
             self.apply(undo)
 
     def call(self, rules: BlockRules, message: EvmMessage) -> ExecutionResult:
-        """Execute without changing anything. A sender with code is allowed, as nodes allow it.
+        """Execute without changing the state. A sender may have code, as on nodes.
 
         Raises:
-            TransactionRefused: the gas does not even cover the call data, or the sender lacks the value.
+            TransactionRefused: the gas does not cover the call data, or the sender lacks the value.
         """
         checkpoint = self._vm.snapshot()
         try:
@@ -193,13 +190,13 @@ class Evm:
             self._vm.revert(checkpoint)
 
     def transact(self, rules: BlockRules, message: EvmMessage) -> tuple[ExecutionResult, list[JournalWrite]]:
-        """Execute a transaction: its effects, its fee, its sender's nonce; returns also what undoes it.
+        """Execute a transaction, charge its fee and count its nonce; returns the result and the undo writes.
 
-        The fee: `gas_price_wei` for each unit, of which the base fee is burnt and the rest is the coinbase's.
+        The fee is `gas_price_wei` per unit of gas used: the base fee is burnt, the coinbase gets the rest.
 
         Raises:
-            TransactionRefused: no block may hold it; nothing changed.
-            ChainError: the library did something unknown; nothing changed.
+            TransactionRefused: no block may hold it; the state is unchanged.
+            ChainError: the library behaved in an unknown way; the state is unchanged.
         """
         sender = self.account(message.sender)
         cost_wei = message.gas * message.gas_price_wei
@@ -237,13 +234,13 @@ class Evm:
         return outcome, self.apply(accounts + slots)
 
     def _execute(self, rules: BlockRules, message: EvmMessage) -> ExecutionResult:
-        """Within a checkpoint of the caller, who reverts to it."""
+        """Execute within a checkpoint of the caller, which the caller reverts."""
         vm = self._vm
         if rules != self._rules:
             randao = rules.base_fee_wei.to_bytes(32, "big") if self._reads_base_fee else rules.prev_randao
             vm.set_block_env(_block_env(rules, randao))
             self._rules = rules
-        # What is loaded by the checkpoint's own journal is forgotten with it: revm itself would keep the
+        # Accounts loaded after the checkpoint are cold again once it is reverted: revm itself would keep the
         # coinbase and the access list warm for ever.
         vm.basic(_text(COINBASE))
         if message.access_list or self._is_list_set:
@@ -321,7 +318,7 @@ class Evm:
         )
 
     def _differences(self, text: str, sender: bytes) -> list[JournalWrite]:
-        """What a successful transaction changed, as it stands in its journal."""
+        """The writes of a successful transaction, from its journal."""
         writes: list[JournalWrite] = []
         for address, now in read_journal(text, self._code_texts).items():
             if not now.touched:
@@ -353,8 +350,8 @@ class Evm:
             self._accounts[address] = account
 
     def _write_slot(self, address: bytes, slot: int, value: int) -> None:
-        # One checkpoint for each slot: only the first slot of an account that the journal does not hold
-        # goes to the database.
+        # A checkpoint for each slot: only the first slot of an account that the journal does not hold is
+        # written to the database.
         checkpoint = self._vm.snapshot()
         self._vm.insert_account_storage(_text(address), slot, value)
         self._vm.revert(checkpoint)
@@ -366,7 +363,7 @@ class Evm:
                 del self._storage[address]
 
     def _disguise(self, address: bytes, account: Account) -> None:
-        """Show a contract to the journal as an account without code hash, which may send (EIP-3607)."""
+        """Load a contract into the journal with an empty code hash, so that it may send (EIP-3607)."""
         self._vm.basic(_text(address))
         info = pyrevm.AccountInfo(
             balance=account.balance_wei,
@@ -396,10 +393,10 @@ class Evm:
 
 @lru_cache(maxsize=256)  # senders with code are few
 def executed(code: bytes) -> bytes:
-    """Code as it is given to the library: each BASEFEE that can be reached reads PREVRANDAO.
+    """Code as given to the library: each reachable BASEFEE is replaced by PREVRANDAO.
 
-    Only what comes before the first INVALID is looked at, and of that only what may be jumped to or run into:
-    compilers put data, and the code of contracts to create, behind those.
+    Reachable means before the first INVALID, and by a jump or by falling through: compilers place data, and
+    the code of contracts to create, after unreachable points.
     """
     if _BASE_FEE not in code:
         return code
@@ -470,10 +467,10 @@ _PROOF_CREATION_GAS = 53_114 + 22_112 + 6_400  # of the transaction, what it exe
 
 
 def _prove(vm: Evm) -> None:
-    """Run a known program and hold gas, log and each difference against what they have to be; then undo it.
+    """Run a known program, compare gas, log and each difference with the expected values, and undo it.
 
     Raises:
-        ChainError: something differs.
+        ChainError: a value differs.
     """
     wei, price_wei, base_fee_wei = 10**18, 12, 10
     before: list[JournalWrite] = [
@@ -523,10 +520,10 @@ def _prove(vm: Evm) -> None:
 
 
 def _prove_creation(vm: Evm) -> None:
-    """The same for a transaction that creates a contract, whose fee the library takes itself.
+    """Test as `_prove` does, with a transaction that creates a contract, whose fee the library charges.
 
     Raises:
-        ChainError: something differs.
+        ChainError: a value differs.
     """
     wei, price_wei, base_fee_wei = 10**18, 12, 10
     init_code = bytes.fromhex("3a5f5560205ff3")  # slot 0 is the gas price; 32 zeros of code

@@ -1,8 +1,8 @@
-"""The journal of the EVM, read from its debug text.
+"""A parser of the EVM's journal, from its debug text.
 
-The text is no interface. So all of what it says of accounts is matched, one after the other without a gap, in
-the one form that is known; what differs by a character raises ChainError. Code that is known already is
-compared as a whole, which is many times faster than to read it.
+The debug text is not a stable interface. The parser therefore matches the accounts one after the other
+without a gap, in the only known form; a difference of a single character raises ChainError. Known code is
+compared as a whole text, which is many times faster than parsing it.
 
     JournaledState { state: {0x..: Account { info: .., storage: {..}, status: .. }, ..}, transient_storage: ..
 
@@ -19,7 +19,7 @@ from ....crypto.keccak import KECCAK_EMPTY
 
 
 class Account(Struct, frozen=True, gc=False):
-    """What the state holds of an account, storage apart."""
+    """An account's state without its storage."""
 
     nonce: int = 0
     balance_wei: int = 0
@@ -33,8 +33,8 @@ class Loaded(Struct, frozen=True, gc=False):
     """An account of the journal.
 
     Attributes:
-        code: where it is not known already; None where the journal does not have it.
-        slots: (before, now) of each storage slot that was read or written.
+        code: None if the code is known already, or absent from the journal.
+        slots: slot -> (value before, value now), for each storage slot read or written.
     """
 
     account: Account
@@ -63,18 +63,18 @@ _FLAGS = frozenset({"0x0", "Created", "SelfDestructed", "Touched"})
 
 
 def code_text(code: bytes) -> str:
-    """How the journal writes code that the database has."""
+    """The journal's text for code that the database has."""
     return f"Some(Bytecode {{ bytecode: 0x{code.hex()}, state: Raw }})"
 
 
 def read_journal(text: str, known: Mapping[bytes, str]) -> dict[bytes, Loaded]:
-    """The accounts of the journal, by address.
+    """Parse the journal's accounts, by address.
 
     Args:
-        known: `code_text` of code that need not be read, by its hash.
+        known: code hash -> `code_text` of known code, which is not parsed.
 
     Raises:
-        ChainError: any of it is not as it is known to be written.
+        ChainError: the text differs from the known form.
     """
     if not text.startswith(_HEAD):
         raise _unreadable(text, 0)
@@ -93,7 +93,7 @@ def read_journal(text: str, known: Mapping[bytes, str]) -> dict[bytes, Loaded]:
 
 
 def _account(text: str, at: int, known: Mapping[bytes, str]) -> tuple[bytes, Loaded, int]:
-    """The account at a place, and where it ends."""
+    """The address and account at position `at`, and the position of their end."""
     info = _matched(_INFO, text, at)
     address, balance, nonce, hash_hex = info.groups()
     code_hash, at = bytes.fromhex(hash_hex), info.end()

@@ -1,15 +1,15 @@
-"""The blocks of a chain of our own and the state under them, without clock or tasks.
+"""The ledger of the embedded chain: its blocks and their state, without clock or tasks.
 
-A block is made in three steps, so that its driver can do other things between them:
+A block is made in three steps, so that the caller can let other tasks run between them:
 
-    begin -> execute for each transaction -> seal          (or abandon, which leaves no trace)
+    begin -> execute for each transaction -> seal          (or abandon, which restores the state)
 
-Each block keeps what undoes it. Rolling back applies that from the head down and gives what would bring the
-blocks back; the state of an older block is looked at in the same way. `change` writes to the state without a
-block, as only a chain of our own can: it counts as part of the latest one, and is rolled back with it.
+Each block keeps the writes that undo it. `roll_back` applies them from the head down, and returns the writes
+that would restore the blocks; `state_at` shows the state of an older block in the same way. `change` writes
+to the state without a transaction: the change belongs to the latest block, and is rolled back with it.
 
-Bounds: the last EMBEDDED_UNDO_BLOCKS blocks can be undone and looked into, the last EMBEDDED_KEPT_BLOCKS are
-known with their receipts and logs.
+Bounds: the last EMBEDDED_UNDO_BLOCKS blocks can be undone and their state read; the last EMBEDDED_KEPT_BLOCKS
+blocks are kept with their receipts and logs.
 
 Source: ARCHITECTURE.md, "Embedded chain"; Yellow Paper, 4.4 and 6.
 """
@@ -30,11 +30,11 @@ from .evm import BlockRules, Evm, EvmMessage, ExecutionResult, JournalWrite
 from .journal import Account
 
 _Undo = list[list[JournalWrite]]
-"""Each step's own undo, the latest step last."""
+"""The undo writes of each step, the latest step last."""
 
 
 class Draft(Struct):
-    """A block that is being made."""
+    """A block under construction; see `BlockLedger.begin`."""
 
     rules: BlockRules
     gas_used: int
@@ -43,19 +43,19 @@ class Draft(Struct):
 
 
 class RolledBack(Struct, frozen=True):
-    """A block that was taken away, and the writes that bring its state back, in order."""
+    """A block rolled back, with the writes that restore its state, in order."""
 
     block: Block
     redo: _Undo
 
 
 class BlockLedger:
-    """Blocks and state.
+    """The blocks and the state of a chain.
 
     Args:
         chain_id: its EIP-155 id.
-        time_s: of block 0.
-        funded: wei for each address from the start.
+        time_s: of block 0, Unix seconds.
+        funded: address -> initial balance in wei.
     """
 
     def __init__(self, chain_id: int, time_s: int, funded: Mapping[bytes, int]) -> None:
@@ -78,18 +78,18 @@ class BlockLedger:
     # --- What is there ----------------------------------------------------------------------------
 
     def block(self, at: At) -> Block | None:
-        """A block; None where there is none."""
+        """The block, or None if it is unknown."""
         if at is None:
             return self.head
         height = self._heights.get(at) if isinstance(at, bytes) else at
         return None if height is None else self._blocks.get(height)
 
     def find(self, at: At) -> Block:
-        """A block.
+        """The block.
 
         Raises:
-            BlockGone: there is none of this hash.
-            ChainError: there is none of this height.
+            BlockGone: no block has this hash.
+            ChainError: no block has this height.
         """
         found = self.block(at)
         if found is None:
@@ -99,24 +99,24 @@ class BlockLedger:
         return found
 
     def receipt(self, tx_hash: bytes) -> Receipt | None:
-        """Of a mined transaction."""
+        """The receipt of a mined transaction, or None."""
         return self._receipts.get(tx_hash)
 
     def logs(self, first: int, last: int) -> Iterator[Log]:
-        """Logs of blocks that are known, in order."""
+        """Logs of the kept blocks from height `first` to `last`, in order."""
         head = self.head.header.number
         oldest = max(0, head - limits.EMBEDDED_KEPT_BLOCKS + 1)
         for height in range(max(first, oldest), min(last, head) + 1):
             yield from self._blocks[height].logs
 
     def rules(self, block: Block) -> BlockRules:
-        """What a message executed in a block reads of it."""
+        """The block's values that a message executed in it can read."""
         header = block.header
         return BlockRules(header.number, header.time_s, header.base_fee_wei, block.prev_randao)
 
     @contextmanager
     def state_at(self, block: Block) -> Iterator[None]:
-        """The state after a block, in `evm`, for as long as the context lasts.
+        """Set `evm` to the state after a block until the context ends.
 
         Raises:
             ChainError: the block is too old.
@@ -134,10 +134,13 @@ class BlockLedger:
     # --- A block ----------------------------------------------------------------------------------
 
     def begin(self, time_s: int, base_fee_wei: int) -> Draft:
-        """A block on top of the latest.
+        """Begin a block on top of the latest.
 
         Args:
-            time_s: not before that of the latest.
+            time_s: Unix seconds, not before the latest block's time.
+
+        Raises:
+            ChainError: `time_s` is before the latest block's time.
         """
         head = self.head.header
         if time_s < head.time_s:
@@ -149,7 +152,7 @@ class BlockLedger:
         """Execute a transaction in the block.
 
         Raises:
-            TransactionRefused: it cannot stand in it; nothing changed.
+            TransactionRefused: the block cannot hold it; the state is unchanged.
         """
         tx, base_fee_wei = received.transaction, draft.rules.base_fee_wei
         sender = self.evm.account(received.sender)
@@ -173,12 +176,12 @@ class BlockLedger:
         draft.gas_used += outcome.gas_used
 
     def abandon(self, draft: Draft) -> None:
-        """Take back what a block's transactions did."""
+        """Undo the writes of the draft's transactions."""
         for step in reversed(draft.undo):
             self.evm.apply(step)
 
     def seal(self, draft: Draft) -> Block:
-        """Make the block the latest one."""
+        """Add the draft as the latest block."""
         parent, rules = self.head.header, draft.rules
         block_hash = blocks.block_hash(
             parent.hash,
@@ -208,17 +211,17 @@ class BlockLedger:
         self._undo[self.head.header.number].append(self.evm.apply([(address, None, account)]))
 
     def steps(self) -> int:
-        """How many steps the latest block has; see `roll_back`."""
+        """Number of steps of the latest block: its transactions and changes; see `roll_back`."""
         return len(self._undo[self.head.header.number])
 
     def roll_back(self, height: int, steps: int | None = None) -> list[RolledBack]:
-        """Take away all blocks above a height, and of that one what came after so many of its steps.
+        """Remove all blocks above a height; with `steps`, also undo that block's later steps.
 
         Returns:
-            the blocks, the highest first; see `bring_back`.
+            the removed blocks, the highest first; see `bring_back`.
 
         Raises:
-            ChainError: it is too far back; nothing changed.
+            ChainError: the height is unknown or too old; the state is unchanged.
         """
         self._check_reach(height)
         taken = [self._roll_back() for _ in range(self.head.header.number - height)]
@@ -230,7 +233,7 @@ class BlockLedger:
         return taken
 
     def bring_back(self, taken: Sequence[RolledBack]) -> None:
-        """Put blocks back where they were."""
+        """Restore the blocks that `roll_back` removed."""
         for one in reversed(taken):
             self._add(one.block, [self.evm.apply(writes) for writes in one.redo])
 
@@ -270,13 +273,13 @@ class BlockLedger:
 
 
 def check_nonce(nonce: int, next_nonce: int) -> None:
-    """Raises TransactionRefused where a nonce is used already."""
+    """Raise TransactionRefused if the nonce is already used."""
     if nonce < next_nonce:
         raise TransactionRefused(RefusalKind.NONCE_TOO_LOW, f"next is {next_nonce}, not {nonce}")
 
 
 def check_funds(received: ReceivedTransaction, sender: Account) -> None:
-    """Raises TransactionRefused where the sender cannot pay for all that a transaction may cost."""
+    """Raise TransactionRefused if the sender's balance is below the transaction's maximum cost."""
     tx = received.transaction
     cost_wei = tx.gas * tx.fee_max_wei + tx.value_wei
     if sender.balance_wei < cost_wei:

@@ -1,7 +1,7 @@
-"""Transactions that wait for a block: which may replace which, and which come next.
+"""The pool of transactions that wait for a block: order of execution, and replacement.
 
-Each sender's wait in the order of their nonces. A nonce that waits already is replaced by a transaction that
-offers at least 10 % more of both fees, and by no other.
+A sender's transactions wait in the order of their nonces. A waiting transaction is replaced by another with
+the same nonce only if the other offers at least 10 % more of both fees.
 
 Source: go-ethereum, core/txpool (price bump of 10 %); EIP-1559.
 """
@@ -23,7 +23,7 @@ class _WaitingTransaction(Struct, frozen=True):
 
 
 class Waiting:
-    """Them, by sender and nonce."""
+    """The waiting transactions, by sender and nonce."""
 
     def __init__(self) -> None:
         self._lines: dict[bytes, dict[int, _WaitingTransaction]] = {}
@@ -34,18 +34,18 @@ class Waiting:
         return len(self._known)
 
     def get(self, tx_hash: bytes) -> ReceivedTransaction | None:
-        """One that waits."""
+        """The waiting transaction with this hash, or None."""
         return self._known.get(tx_hash)
 
     def nonce_after(self, sender: bytes, nonce: int) -> int:
-        """The next nonce of a sender once those that wait in a row from `nonce` on are mined."""
+        """The sender's first nonce from `nonce` on without a waiting transaction."""
         line = self._lines.get(sender, {})
         while nonce in line:
             nonce += 1
         return nonce
 
     def copy(self) -> "Waiting":
-        """The same, apart."""
+        """An independent copy."""
         other = Waiting()
         other._lines = {sender: dict(line) for sender, line in self._lines.items()}
         other._known = dict(self._known)
@@ -53,11 +53,10 @@ class Waiting:
         return other
 
     def add(self, received: ReceivedTransaction) -> None:
-        """Let a transaction wait.
+        """Add a transaction, in place of a waiting one of the same nonce.
 
         Raises:
-            TransactionRefused: another one of its nonce waits and it does not offer enough more, or too many
-                wait.
+            TransactionRefused: the fees are too low to replace the waiting transaction, or the pool is full.
         """
         tx = received.transaction
         held = self._lines.get(received.sender, {}).get(tx.nonce)
@@ -76,7 +75,7 @@ class Waiting:
         self._arrivals += 1
 
     def remove(self, tx_hash: bytes) -> None:
-        """Forget one, if it waits."""
+        """Remove a transaction, if it waits."""
         received = self._known.pop(tx_hash, None)
         if received is not None:
             line = self._lines[received.sender]
@@ -87,12 +86,12 @@ class Waiting:
     def next(
         self, nonce_of: Callable[[bytes], int], base_fee_wei: int, gas_left: int
     ) -> ReceivedTransaction | None:
-        """The one that pays the block's maker most, of those whose turn it is; the earlier among equals.
+        """The executable transaction with the highest tip, the earliest among equals; None if none is.
 
         Args:
             nonce_of: the next nonce of a sender.
-            base_fee_wei: what it has to pay at least.
-            gas_left: what is left of the block; a transaction that may use more waits on.
+            base_fee_wei: the least fee that a transaction must offer, in wei per unit of gas.
+            gas_left: gas left in the block; transactions with a higher gas limit wait on.
         """
         found: _WaitingTransaction | None = None
         most = (-1, 0)
@@ -107,7 +106,7 @@ class Waiting:
         return None if found is None else found.received
 
     def forget_used(self, sender: bytes, nonce: int) -> None:
-        """Forget those of a sender whose nonce is below its next."""
+        """Remove a sender's transactions with a nonce below `nonce`."""
         line = self._lines.get(sender, {})
         for entry in [line[used] for used in line if used < nonce]:
             self.remove(entry.received.tx_hash)
