@@ -1,14 +1,14 @@
-"""Which accounts of live orders are to be read on one chain, and when: for whoever follows their funds.
+"""Schedule of the reads of live orders' accounts on one chain, for the followers of funds.
 
-    an order is followed -> its account: (token, owner), and what else tells it from others
-        logs about it, what the follower marks, a slow round of all -> to be read
+    an order is followed -> its account: (token, owner), and further parts of its key
+        logs about the account, marks of the follower, a slow round of all -> waiting
             -> some accounts at a time, once the chain is read to its head -> `_look`
 
-Nothing is polled for each order: what is read are accounts that the chain's logs name (`engine.chain.watch`),
-each once, however many orders it has.
+No order is polled: each account that the chain's logs name (`engine.chain.watch`) is read once, however many
+orders it has.
 
-An account that could not be read is read again. One that fails although others are read rests for itself, and
-keeps nobody waiting (`apart`): which one that is, is found by halving.
+An account that could not be read is read again. An account that alone fails rests by itself and delays no
+other account (`apart`); halving finds this account.
 
 Every account is read again within a minute, for tokens that move balances without events; at most 50 a
 second, so that beyond 3,000 accounts a round takes longer. An account with over 50 orders that change at once
@@ -52,15 +52,15 @@ OF_ALL = (NodeUnavailable, BlockGone, NodeContradiction)
 
 
 class FundsStatistics(Struct, frozen=True):
-    """What is followed on one chain.
+    """Counters of the funds watch of one chain.
 
     Attributes:
-        orders, accounts: now.
-        waiting: accounts that are to be read.
-        read: accounts that were read, each time counted.
-        failed: reads that came to nothing, since the node or the store was away, or for an account's sake.
-        suspended, restored: steps.
-        apart: accounts that rest, since they cannot be read or had many orders change.
+        orders, accounts: followed now.
+        waiting: accounts to be read.
+        read: reads of accounts.
+        failed: reads that failed: the node or the store was away, or an account was unreadable.
+        suspended, restored: steps of orders.
+        apart: accounts that rest: unreadable, or many of their orders changed.
     """
 
     orders: int
@@ -83,7 +83,7 @@ FollowedOrder = TypeVar("FollowedOrder", bound=Followed[Any])
 
 
 class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
-    """See the module. `run` is its task.
+    """Reads followed accounts as described in the module. `run` is its task.
 
     Args:
         watch: of the chain's indexer.
@@ -97,12 +97,12 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
         self._followed: dict[bytes, FollowedOrder] = {}
         self._of_account: dict[Account, dict[bytes, None]] = {}
         self._waiting: dict[Account, None] = {}
-        self._told: deque[Collection[WatchedAccount]] = deque()  # are to be sorted in
+        self._told: deque[Collection[WatchedAccount]] = deque()  # batches for `_sort_in`
         self._apart: Apart[Account] = Apart()
-        self._rested: Account | None = None  # is looked at alone just now
-        self._rests: dict[Account, float] = {}  # seconds, of what was looked at just now
+        self._rested: Account | None = None  # the rested account that is being read alone
+        self._rests: dict[Account, float] = {}  # seconds, of the accounts of the present read
         self._asleep = trio.lowlevel.ParkingLot()
-        self._count = VENUE_FUNDS_ACCOUNTS_MAX  # of the next look
+        self._count = VENUE_FUNDS_ACCOUNTS_MAX  # accounts of the next read
         self._reads = self._failed = self._suspended = self._restored = 0
 
     def statistics(self) -> FundsStatistics:
@@ -118,33 +118,33 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
             len(self._apart),
         )
 
-    # --- What a kind of orders fills in -----------------------------------------------------------------
+    # --- Hooks of a kind of orders ----------------------------------------------------------------------
 
     @abstractmethod
     async def _look(self, accounts: Sequence[Account], top: Mark) -> None:
-        """Read accounts, count them as read, and do what follows from it.
+        """Read accounts, count them as read, and change their orders accordingly.
 
         Args:
-            top: the block that the chain is read to; what is read is of it, or of a later one.
+            top: the block that the chain is read to; the accounts are read at this block or a later block.
 
         Raises:
-            ChainError: it cannot be read: one of `OF_ALL` where no account is the cause.
-            StoreUnavailable: what follows was not written.
+            ChainError: the chain cannot be read: one of `OF_ALL` where no account is the cause.
+            StoreUnavailable: the changes of the orders were not written.
         """
 
     @abstractmethod
     def _pair(self, account: Account) -> WatchedAccount:
-        """What the chain's logs know an account by."""
+        """Key of an account in the chain's logs."""
 
     @abstractmethod
     def _account(self, pair: WatchedAccount) -> Account:
         """The account that logs are about."""
 
-    # --- What is to be read -----------------------------------------------------------------------------
+    # --- Marking accounts -------------------------------------------------------------------------------
 
     def touched(self, _chain_id: int, pairs: Collection[WatchedAccount]) -> None:
-        """Funds of these (token, owner) may have moved, or what an owner has deposited. There may be very
-        many, so that `run` sorts them in."""
+        """Note that the funds or deposits of these (token, owner) may have moved. `run` marks the accounts,
+        as the pairs may be very many."""
         self._told.append(pairs)
         self._asleep.unpark()
 
@@ -155,14 +155,14 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
             others = self._of_account[followed.account] = {}
             pair = self._pair(followed.account)
             if not self._watch.follow(*pair):
-                self._watch.refresh({pair})  # orders of another kind have it followed: it is to be told anew
-        else:  # they have one tuple among them
+                self._watch.refresh({pair})  # followed for another kind of orders: have it reported again
+        else:  # the orders of an account share one tuple
             followed.account = self._followed[next(iter(others))].account
         others[order_hash] = None
         self._followed[order_hash] = followed
 
     def _forget(self, order_hash: bytes) -> None:
-        """Follow an order not any more, and its account where it was the last."""
+        """Stop following an order, and its account after the account's last order."""
         known = self._followed.pop(order_hash, None)
         if known is None:
             return
@@ -182,7 +182,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
             self._asleep.unpark()
 
     def _note(self, account: Account) -> bool:
-        """Have an account read, unless it rests. Returns whether it is to be."""
+        """Put an account among the waiting, unless it rests or is not followed. Returns whether it waits."""
         rests = account in self._apart and account != self._rested
         is_wanted = account in self._of_account and not rests
         if is_wanted:
@@ -190,7 +190,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
         return is_wanted
 
     async def _sort_in(self) -> None:
-        """Have the accounts read that `touched` was told of, with turns for others."""
+        """Put the accounts of `touched` among the waiting, with turns for other tasks."""
         while self._told:
             for count, pair in enumerate(self._told[0], start=1):
                 self._note(self._account(pair))
@@ -201,7 +201,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
     # --- Reading ----------------------------------------------------------------------------------------
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Read what is to be read, until cancelled."""
+        """Read the waiting accounts until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._go_round)
             task_status.started()
@@ -219,9 +219,9 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                     self._mark(account)
 
     async def _look_on(self) -> None:
-        """Look at what waits once the chain is read to its head, whatever is away meanwhile. What cannot be
-        read goes behind the others, and is read with fewer beside it. After each look one account that has
-        rested is looked at alone."""
+        """Read the waiting accounts whenever the chain is read to its head, also after failures of node and
+        store. After a failed read the accounts go behind the others, and the next read is smaller. After each
+        read one rested account is read alone."""
         pause_s = FUNDS_PAUSE_S
         while True:
             await self._sort_in()
@@ -254,7 +254,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                 _log.error(
                     "funds are not followed", chain_id=self._chain.chain_id, detail=repr(error), exc_info=True
                 )
-                for one in (*accounts, rested):  # by itself: without the bug it is soon followed again
+                for one in (*accounts, rested):  # each alone: an account without the bug soon returns
                     self._set_apart(one)
                 await trio.sleep(FUNDS_PAUSE_S)
             else:
@@ -262,10 +262,10 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                 self._count = min(2 * self._count, VENUE_FUNDS_ACCOUNTS_MAX)
 
     async def _look_at(self, accounts: Sequence[Account], top: Mark) -> None:
-        """Look at accounts. Where one of them cannot be read, the others are all the same, and it rests.
+        """Read accounts. An unreadable account rests; the others are read all the same.
 
         Raises:
-            ChainError, StoreUnavailable: no account is the cause.
+            ChainError, StoreUnavailable: the read failed, and no account is the cause.
         """
         if not accounts:
             return
@@ -292,13 +292,16 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                     self._set_apart(account, self._rests.pop(account))
 
     def _changes(self, account: Account, count: int) -> None:
-        """To be told of an account that is looked at, how many of its orders change: it rests, where they are
-        many."""
+        """Let an account that is being read rest afterwards if many of its orders change.
+
+        Args:
+            count: orders that change.
+        """
         if count > VENUE_FUNDS_STEPS_FREE:
             self._rests[account] = min(count * FUNDS_STEP_REST_S, FUNDS_STEPS_REST_S_MAX)
 
     def _set_apart(self, account: Account | None, rest_s: float = 0.0) -> None:
-        """Let an account rest that is still followed: for some seconds, or since it cannot be read."""
+        """Let a followed account rest: for some seconds, or (0) because it cannot be read."""
         if account == self._rested:
             self._rested = None
         if account is not None and account in self._of_account:

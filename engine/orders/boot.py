@@ -1,9 +1,9 @@
-"""What an engine takes up when it starts, or when it gets further shards: nothing is remembered elsewhere.
+"""Reads the unfinished work of shards for an engine that starts or gets further shards. All state is stored.
 
     lease (epoch + 1) -> open orders -> unfinished effects -> the chain from its cursor -> ... -> accept
 
-The shards are held before anything is read: who held them before cannot write any more, so what is read stays
-true until this engine changes it. An effect that is still intended is done again by whoever does its kind.
+The shards are held before the first read: their earlier holder cannot write any more, so the rows stay true
+until this engine changes them. An effect that is still intended is done again by the actor of its kind.
 
 Source: ARCHITECTURE.md, "Start".
 """
@@ -23,11 +23,11 @@ from .order_units import DELTA, OTC
 
 
 class TakenUp(Struct, frozen=True):
-    """What was not finished in some shards.
+    """The unfinished work of some shards.
 
     Attributes:
-        delta, otc: orders that may still change, as they came in.
-        effects: that are intended, by key.
+        delta, otc: orders that may still change, in order of arrival.
+        effects: intended effects, sorted by key.
     """
 
     delta: list[DeltaOrderRow]
@@ -36,10 +36,10 @@ class TakenUp(Struct, frozen=True):
 
 
 async def take_up(store: Store, shards: Collection[int], page_rows: int = BOOT_PAGE_ROWS) -> TakenUp:
-    """Read what is not finished in shards that are held.
+    """Read the unfinished work of shards that this engine holds.
 
     Args:
-        page_rows: how many rows are read at once; there is a checkpoint between two pages.
+        page_rows: rows per read; other tasks have their turn between two pages.
 
     Raises:
         StoreUnavailable: the store is away.
@@ -61,7 +61,7 @@ async def take_up(store: Store, shards: Collection[int], page_rows: int = BOOT_P
 
 
 async def _all(store: Store, table: Table, page: Callable[[Any], Query], page_rows: int) -> list[Any]:
-    """Page by page, each from behind the last row of the one before."""
+    """Read all rows, each page from behind the last row of the page before."""
     found: list[Any] = []
     while True:
         (rows,) = await store.read(page(found[-1] if found else None))

@@ -1,6 +1,6 @@
-"""A chain as the engines of orders follow it: one indexer, whoever goes by what it reads.
+"""A chain as the engines of orders follow it: one indexer for all projections and watches.
 
-    its step -> what every projection makes of it, in the unit of the step -> durable -> watches are told
+    a step of the indexer -> every projection's changes, in the unit of the step -> durable -> watches hear it
 
 The settings decide which logs of a chain are read: the RFQ contract's with `rfq`, Delta's with `delta`,
 whichever orders are served.
@@ -17,15 +17,15 @@ from ..store.store import Store
 from ..store.units import Change
 
 Touched = Callable[[int, frozenset[WatchedAccount]], None]
-"""Told of (chain id, the followed whose funds may have moved); see `Indexer`."""
+"""Gets (chain id, followed accounts whose funds may have moved); see `Indexer`."""
 
 
 class FollowedChain:
-    """One chain's.
+    """One chain's indexer and its users.
 
     Attributes:
-        watch: what its indexer looks for beside the contracts' logs.
-        indexer: whoever runs the engines runs it.
+        watch: accounts that the indexer looks for beside the contracts' logs.
+        indexer: run by `OrderEngines`.
     """
 
     def __init__(self, place: ServedChain, store: Store, wall_ms: Callable[[], int]) -> None:
@@ -47,7 +47,7 @@ class FollowedChain:
         )
 
     def join(self, projection: Projection, touched: Touched) -> None:
-        """Have the steps followed from now on. To be asked before the indexer runs."""
+        """Add a projection and a listener. Call this before the indexer runs."""
         self._projections.append(projection)
         self._touched.append(touched)
 
@@ -57,7 +57,7 @@ class FollowedChain:
         return Mark(told.block_number, told.block_hash) if told.state is IndexerState.FOLLOWING else None
 
     async def changes(self, advance: Advance) -> Sequence[Change]:
-        """See `Projection.changes`: those of all who have joined, in their order."""
+        """Changes of all joined projections, in the order in which they joined; see `Projection.changes`."""
         changes: list[Change] = []
         for projection in self._projections:
             changes += await projection.changes(advance)
@@ -69,7 +69,7 @@ class FollowedChain:
 
 
 class FollowedChains:
-    """Those of a venue: of each chain that some engine asks for, and of no other.
+    """The followed chains of a venue: each chain that some engine asks for, and no other.
 
     Args:
         places: by chain id.
@@ -83,11 +83,15 @@ class FollowedChains:
         self._chains: dict[int, FollowedChain] = {}
 
     def __iter__(self) -> Iterator[tuple[int, FollowedChain]]:
-        """(chain id, chain) of all that were asked for."""
+        """(chain id, chain) of all followed chains."""
         return iter(tuple(self._chains.items()))
 
     def of(self, chain_id: int) -> FollowedChain:
-        """The chain, which is followed from now on. KeyError where the venue does not serve it."""
+        """The chain, which is followed from now on.
+
+        Raises:
+            KeyError: the venue does not serve the chain.
+        """
         if chain_id not in self._chains:
             self._chains[chain_id] = FollowedChain(self._places[chain_id], self._store, self._wall_ms)
         return self._chains[chain_id]

@@ -1,14 +1,14 @@
 """The orders of one kind that may still change, in memory as in the store, and the way to change them.
 
-    step        one order, by a function of its row that says the next one; asked again when another was first
-    step_all    several, in one unit: all or none
+    step        change one order by a function from its row to the next row; repeated after a lost race
+    step_all    change several orders in one unit: all or none
 
-Nothing is changed but by a compare-and-set in the store; what is kept here follows what was written: by this
-process at once, by others (and by what the chain's logs changed) through the log of events (`hear`). Only
-orders of shards that this engine holds are in memory: the others' are run elsewhere.
+Every change is a compare-and-set in the store. The memory follows the writes: those of this process at once,
+those of other processes and of the indexer through the log of events (`hear`). Only orders of shards that
+this engine holds are in memory: other engines run the others.
 
-A kind fills in what belongs to a row beside it, and how an order is made of both (`_read_parts`, `_made`);
-and if it needs that, what a step means beyond the row (`_stepped`), and how else it finds orders (`_added`,
+A kind implements the reading of the parts beside a row and the making of an order of both (`_read_parts`,
+`_made`); optionally the consequences of a step beyond the row (`_stepped`), and indexes of its own (`_added`,
 `_dropped`).
 
 Source: ARCHITECTURE.md, "Orders", "Transitions".
@@ -38,10 +38,10 @@ from .order_units import OrderKind, OrderRow
 from .step import OrderStep
 
 _log = structlog.get_logger("cambist.venue")
-_YIELD_ORDERS = 16  # are taken in before other tasks have their turn
+_YIELD_ORDERS = 16  # orders that are taken in before other tasks have their turn
 
 Decide = Callable[[OrderRow], OrderStep[OrderRow] | None]
-"""The next step of a row; None where there is none to take."""
+"""From a row to its next step, or None for no step."""
 
 Effects = Mapping[bytes, Sequence[Effect]]
 """Order hash -> its effects that have not ended."""
@@ -52,8 +52,8 @@ class LiveRow(Protocol):
 
     Attributes:
         row: as it was last seen in the store.
-        ended_at: height at which its end is known to the chain, or that the chain was read to when it was
-            first seen to have ended otherwise; None while it has not.
+        ended_at: height of the block with its end; for an end off the chain, the height that the chain was
+            read to when the end was first seen; None before its end.
     """
 
     row: Any
@@ -61,7 +61,7 @@ class LiveRow(Protocol):
 
     @property
     def order_hash(self) -> bytes:
-        """What it is known by."""
+        """32 bytes."""
         ...
 
 
@@ -69,7 +69,7 @@ Live = TypeVar("Live", bound=LiveRow)
 
 
 class LiveRowsStatistics(Struct, frozen=True):
-    """How many orders are in memory, by status."""
+    """Orders in memory by status, and counts of steps and lost races."""
 
     orders: Mapping[OrderStatus | OtcState, int]
     steps: int
@@ -77,14 +77,14 @@ class LiveRowsStatistics(Struct, frozen=True):
 
 
 class LiveRows(ABC, Generic[OrderRow, Live]):
-    """See the module.
+    """The orders of one kind in memory, as described in the module.
 
     Args:
         surface: the kind of orders.
-        leases: who runs which orders; what is written by `step` is fenced with them.
+        leases: the shards of this engine, which fence the writes of `step`.
 
     Attributes:
-        changed: told after an order was taken in or has changed.
+        changed: gets each order that was taken in or has changed.
     """
 
     def __init__(self, surface: OrderKind[OrderRow], store: Store, leases: Leases) -> None:
@@ -100,38 +100,38 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         self._steps = self._conflicts = 0
 
     def __len__(self) -> int:
-        """How many."""
+        """Number of orders in memory."""
         return len(self._orders)
 
     def __iter__(self) -> Iterator[Live]:
-        """All of them, as they are now."""
+        """The orders in memory at the call."""
         return iter(tuple(self._orders.values()))
 
     def get(self, order_hash: bytes) -> Live | None:
-        """The order, if it may still change."""
+        """The order, or None if it is not in memory."""
         return self._orders.get(order_hash)
 
     def count_of(self, owner: bytes) -> int:
-        """How many orders an account has in memory, those whose end may still be undone among them."""
+        """Number of an account's orders in memory, including those whose end may still be undone."""
         return self._by_owner[owner]
 
     def count_in(self, *statuses: OrderStatus | OtcState) -> int:
-        """How many are in one of some statuses."""
+        """Number of orders in any of the statuses."""
         return sum(self._by_status[status] for status in statuses)
 
     def ended(self, chain_id: int) -> list[Live]:
-        """Those whose end may still be undone."""
+        """Orders of a chain whose end may still be undone."""
         return [live for live in self._ended.values() if live.row.chain_id == chain_id]
 
     def statistics(self) -> LiveRowsStatistics:
         """Counters and present sizes."""
         return LiveRowsStatistics(dict(+self._by_status), self._steps, self._conflicts)
 
-    # --- What a kind fills in ---------------------------------------------------------------------------
+    # --- Hooks of a kind of orders ----------------------------------------------------------------------
 
     @abstractmethod
     async def _read_parts(self, rows: Sequence[OrderRow], effects: Effects) -> Mapping[bytes, Any]:
-        """What belongs to rows beside them, by order hash.
+        """Read the parts of orders beside their rows, by order hash.
 
         Raises:
             StoreUnavailable: the store is away.
@@ -139,32 +139,32 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
 
     @abstractmethod
     def _made(self, row: OrderRow, parts: Any, known: Live | None) -> Live | None:
-        """The order of a row and its parts; None where it cannot be made.
+        """Order made of a row and its parts; None if that is impossible.
 
         Args:
-            known: it as it is in memory, whose own row is older: what is beside the row is changed in place.
+            known: the order in memory, with an older row: its other parts are changed in place.
         """
 
     def _stepped(self, live: Live, found: OrderStep[OrderRow]) -> None:
-        """A step of this process is durable: what it means beyond the row, which is still the one before."""
+        """Apply a durable step of this process beyond the row; `live` still has the row before the step."""
 
     def _added(self, live: Live) -> None:
-        """An order came into memory."""
+        """Note an order that came into memory."""
 
     def _dropped(self, live: Live) -> None:
-        """An order is not in memory any more."""
+        """Note an order that has left memory."""
 
     # --- Writing ----------------------------------------------------------------------------------------
 
     async def step(self, order_hash: bytes, decide: Decide[OrderRow]) -> OrderRow:
-        """Take the step that `decide` says, or none.
+        """Take the step that `decide` returns, or none.
 
         Returns:
-            The row as it is then.
+            The row afterwards.
 
         Raises:
-            OrderNotFound: there is no such order.
-            StoreUnavailable: nothing was written, or nobody can say; also where the shard is another's.
+            OrderNotFound: the store has no such order.
+            StoreUnavailable: the write failed or its outcome is unknown; or another engine holds the shard.
         """
         (row,) = await self.step_all((order_hash,), decide)
         return row
@@ -172,14 +172,14 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     async def step_all(
         self, hashes: Sequence[bytes], decide: Decide[OrderRow], *, is_fenced: bool = True
     ) -> tuple[OrderRow, ...]:
-        """As `step`, for several: all steps in one unit. `decide` may raise: then nothing is written.
+        """Take the steps of several orders as `step` does, all in one unit; none if `decide` raises.
 
-        Of orders of several shards the unit has one's fence; that nobody else runs the others by then is what
-        this process knows, and their versions decide.
+        A unit over several shards has the fence of only one of them; this process's leases and the orders'
+        versions protect the others.
 
         Args:
-            is_fenced: whoever runs the orders; a caller's request may be taken by any process. It is told
-                that nothing is to be done only after a look at the rows as the store has them.
+            is_fenced: True for the engine that runs the orders; False for a caller's request, which any
+                process may take. Without a fence, "no step" counts only for rows read from the store anew.
         """
         rows = await self._rows(hashes)
         is_anew = False
@@ -232,10 +232,10 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             raise OrderNotFound(got=f"0x{missing[0].hex()}")
         return [found[key] for key in hashes]
 
-    # --- What is in memory ------------------------------------------------------------------------------
+    # --- Memory -----------------------------------------------------------------------------------------
 
     def _apply_step(self, found: OrderStep[OrderRow]) -> None:
-        """A step of this process is durable. Where it is not the next after what is known, it is followed."""
+        """Apply a durable step of this process, unless it is not the next version: `hear` brings that."""
         after = found.after
         live = self._orders.get(after.order_hash)
         if live is None or live.row.version + 1 != after.version:
@@ -265,7 +265,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         self.changed(live)
 
     def _sort(self, live: Live) -> None:
-        """Note whether an order has ended; forget it once that is final."""
+        """Note whether an order has ended; drop it once its end is final."""
         if live.row.is_final:
             self._drop(live)
         elif live.row.status in self._ends:
@@ -289,13 +289,13 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     # --- Following --------------------------------------------------------------------------------------
 
     async def load(self, rows: Sequence[OrderRow], effects: Iterable[Effect]) -> None:
-        """Take in what was not finished when this engine got its shards.
+        """Take in the unfinished orders of shards that this engine got.
 
         Args:
-            effects: that have not ended, of whatever orders.
+            effects: unfinished effects, also of other orders.
 
         Raises:
-            StoreUnavailable: the store is away; to be asked again.
+            StoreUnavailable: the store is away; call again.
         """
         of_order: dict[bytes, list[Effect]] = {}
         for effect in effects:
@@ -310,16 +310,16 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
                 self._drop(live)
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
-        """Take in what events of orders of this kind say, whoever wrote them. Returns once that is done."""
+        """Bring the orders up to events of this kind, from this process or another, before returning."""
         if all(map(self._is_known, events)):
             return
-        await trio.lowlevel.checkpoint()  # whoever wrote them here may be about to take them in
+        await trio.lowlevel.checkpoint()  # a writer in this process may be about to take them in
         behind = list(dict.fromkeys(event.order_hash for event in events if not self._is_known(event)))
         for at in range(0, len(behind), VENUE_LOAD_ORDERS):
             await self._reload(behind[at : at + VENUE_LOAD_ORDERS])
 
     async def notice(self, rows: Sequence[OrderRow]) -> None:
-        """Take in the orders that are run here and of which these rows, as the store has them, are newer.
+        """Reread the orders in memory that are older than these rows of the store.
 
         Raises:
             StoreUnavailable: the store is away.
@@ -333,7 +333,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             await self._read(behind[at : at + VENUE_LOAD_ORDERS])
 
     def _is_known(self, event: OrderEvent) -> bool:
-        """Whether an event says nothing new, or is of an order that is run elsewhere."""
+        """Whether an event is not newer than the memory, or of an order that another engine runs."""
         live = self._orders.get(event.order_hash)
         if live is None:
             return self._leases.fence(event.shard) is None
@@ -341,7 +341,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         return version >= event.version
 
     async def _reload(self, hashes: Sequence[bytes]) -> None:
-        """Read orders anew; wait where the store is away. Where one is a bug, its next event reads it."""
+        """Reread orders; wait while the store is away. An order with a bug waits for its next event."""
         while True:
             try:
                 await self._read(hashes)
@@ -360,7 +360,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
                 return
 
     async def _read(self, hashes: Sequence[bytes]) -> None:
-        """Read orders anew, with what follows from them; they are taken in in this order."""
+        """Read orders with their unfinished effects, and take them in in this order."""
         rows, effects = await self._store.read(
             among(self._surface.orders, "order_hash", hashes), among(EFFECT, "order_hash", hashes)
         )
@@ -373,7 +373,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         await self._load([found[key] for key in hashes if key in found], intended)
 
     async def _load(self, rows: Sequence[OrderRow], effects: Effects) -> None:
-        """Take in rows, and what else of these orders is not in memory or has changed."""
+        """Take in rows with the other parts of their orders."""
         parts = await self._read_parts(rows, effects)
         for count, row in enumerate(rows, start=1):
             self._take_in(row, parts[row.order_hash])
@@ -381,7 +381,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
                 await trio.lowlevel.checkpoint()
 
     def _take_in(self, row: OrderRow, parts: Any) -> None:
-        """Take in one; not where a step was taken meanwhile: what was read is of before it."""
+        """Take in an order, unless the memory is as new, by a step taken meanwhile, or the order is final."""
         known = self._orders.get(row.order_hash)
         if row.is_final if known is None else known.row.version >= row.version:
             return
@@ -395,4 +395,4 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
 
 
 def _nobody(_: object) -> None:
-    """Who is told of changes at first."""
+    """The initial listener to changes."""

@@ -1,7 +1,7 @@
-"""What is done about orders, one thing at a time for each, whatever is away meanwhile.
+"""Acts on orders: one at a time for each order, retried while the store or the chain is away.
 
     start(act, order hash) -> act, and again after a pause while the store or the chain is away
-                           -> done: the order is tended anew, as something may have been asked for meanwhile
+                           -> done: the order is tended anew, as another act may have been refused meanwhile
 
 Source: ARCHITECTURE.md, "Orders".
 """
@@ -18,14 +18,14 @@ from ...crypto.hexadecimal import to_hex
 _log = structlog.get_logger("cambist.venue")
 
 OrderAct = Callable[[bytes], Awaitable[object]]
-"""Does something about the order of a hash."""
+"""An act on the order of a hash."""
 
 
 class OrderActs:
-    """See the module.
+    """Runs acts as described in the module.
 
     Args:
-        tend: told of an order about which something was done.
+        tend: gets the hash of an order after an act on it.
     """
 
     def __init__(self, tend: Callable[[bytes], None]) -> None:
@@ -34,18 +34,18 @@ class OrderActs:
         self._busy: set[bytes] = set()
 
     def open(self, nursery: trio.Nursery) -> None:
-        """Where it is done from now on. What is asked for before that is not done: its order is tended
-        again."""
+        """Run acts in a nursery from now on. Acts that are started before this call are dropped: their orders
+        are tended again."""
         self._nursery = nursery
 
     def start(self, act: OrderAct, order_hash: bytes) -> None:
-        """Do something about an order, unless something is being done: whoever changes it tends it anew."""
+        """Start an act on an order, unless another act on it runs: the order is tended anew after that."""
         if self._nursery is not None and order_hash not in self._busy:
             self._busy.add(order_hash)
             self._nursery.start_soon(self._act, act, order_hash)
 
     async def _act(self, act: OrderAct, order_hash: bytes) -> None:
-        """Act. Where that is a bug, the order waits for its next change."""
+        """Act until it succeeds. After a bug the order waits for its next change."""
         is_done = False
         try:
             while not is_done:
@@ -64,5 +64,5 @@ class OrderActs:
                     return
         finally:
             self._busy.discard(order_hash)
-            if is_done:  # not where it was cancelled: that would have no end
+            if is_done:  # not after a cancellation, which would start acts without end
                 self._tend(order_hash)

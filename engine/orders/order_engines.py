@@ -1,16 +1,16 @@
-"""Runs the engines of a venue, one for each kind of orders, and what they share.
+"""Runs the engines of a venue, one for each kind of orders, and their shared parts.
 
     leases -> the engines' own tasks -> the place in the log of events
         -> open orders and unfinished effects of the shards, a part at a time
         -> beside it, from the start: events after that place, timers, the chains from their cursors, requests
 
 An engine gets the orders of the shards that come, and leaves those of the shards that go; it hears each event
-of its kind, whoever wrote it. There is one of everything: leases, a follower of the log, a scheduler, and an
-indexer for each chain that some engine follows.
+of its kind, of this process or another. The engines share one set of leases, one follower of the log, one
+scheduler, and one indexer for each chain that some engine follows.
 
-A start is no different from shards that come later. An event of an order that is not taken up yet has that
-order read at once, so that it waits for no other order. Orders that wait for a round are taken up before
-limit orders, of which there may be very many.
+A start does the same as shards that come later. An event of an order that is not taken up yet has that order
+read at once, so that it waits for no other order. Orders that wait for a round are taken up before limit
+orders, which may be very many.
 
 Source: ARCHITECTURE.md, "Orders", "Transitions", "Start".
 """
@@ -41,7 +41,7 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class OrderEngine(Protocol):
-    """What runs the orders of one kind."""
+    """The engine of one kind of orders."""
 
     @property
     def surface(self) -> str:
@@ -49,11 +49,11 @@ class OrderEngine(Protocol):
         ...
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run its own tasks until cancelled. Started once it can be given orders."""
+        """Run its own tasks until cancelled. It counts as started once it accepts orders."""
         ...
 
     async def load(self, taken_up: TakenUp) -> None:
-        """Take in what was not finished in shards that have come. Asked again where it was not done.
+        """Take in the unfinished work of shards that have come. The caller repeats a failed call.
 
         Raises:
             StoreUnavailable: the store is away.
@@ -61,11 +61,11 @@ class OrderEngine(Protocol):
         ...
 
     async def leave(self, held: Container[int]) -> None:
-        """Forget the orders of all shards but these."""
+        """Forget the orders of all shards except the held ones."""
         ...
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
-        """Take in events of its orders, whoever wrote them. It raises nothing."""
+        """Take in events of its orders, of this process or another. Guarantees: raises no error."""
         ...
 
 
@@ -102,12 +102,12 @@ class OrderTimers:
 
 
 class Footing(Struct, frozen=True):
-    """What the engines of a venue stand on.
+    """The shared parts of a venue's engines.
 
     Attributes:
-        leases: the shards of this process, for whoever else works for their holder, too.
-        scheduler: for timers of orders.
-        chains: that are followed: an engine asks for those that it needs.
+        leases: the shards of this process, also for its other workers.
+        scheduler: runs the timers of orders.
+        chains: the followed chains; an engine asks for those that it needs.
         wall_ms: Unix milliseconds.
     """
 
@@ -119,12 +119,12 @@ class Footing(Struct, frozen=True):
 
 
 class OrderEnginesStatistics(Struct, frozen=True):
-    """How they stand.
+    """Present sizes of the engines.
 
     Attributes:
-        shards: of 256, whose orders are taken up and run here.
+        shards: shards, of 256, whose orders are taken up and run here.
         engines: processes that share the shards.
-        indexers: of the chains that are followed, by chain id.
+        indexers: indexers of the followed chains, by chain id.
     """
 
     shards: int
@@ -135,10 +135,10 @@ class OrderEnginesStatistics(Struct, frozen=True):
 def open_footing(
     settings: Settings, store: Store, places: ServedChains, wall_ms: Callable[[], int]
 ) -> Footing:
-    """What engines are opened on; its leases have a name of their own.
+    """The shared parts of a venue's engines, with leases under a random name.
 
     Args:
-        places: by chain id.
+        places: served chains by chain id.
         wall_ms: Unix milliseconds.
     """
     leases = Leases(store, f"venue-{secrets.token_hex(8)}", life_s=settings.store.lease_s, now_ms=wall_ms)
@@ -146,11 +146,11 @@ def open_footing(
 
 
 class OrderEngines:
-    """See the module. `run` is its task.
+    """Runs the engines as described in the module. `run` is its task.
 
     Args:
-        footing: that the engines were opened on; its parts are run here.
-        engines: one of each kind.
+        footing: shared parts that the engines were opened with, run here.
+        engines: one engine of each kind of orders.
 
     Attributes:
         leases: the shards of this process.
@@ -173,7 +173,8 @@ class OrderEngines:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the orders until cancelled. Started once orders can be given, and are being taken up."""
+        """Run the orders until cancelled. It counts as started once new orders are accepted and the stored
+        orders are being taken up."""
         async with trio.open_nursery() as nursery:
             await nursery.start(self.leases.run)
             for engine in self._engines.values():
@@ -187,7 +188,7 @@ class OrderEngines:
             task_status.started()
 
     async def _follow_shards(self) -> None:
-        """Have the orders taken up of the shards that come, and those left of the ones that go."""
+        """Have the engines take up the orders of shards that come, and leave the orders of shards that go."""
         known: Mapping[int, Fence] = {}
         while True:
             changed = self.leases.changed()

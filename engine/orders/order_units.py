@@ -1,12 +1,12 @@
-"""What is written for Delta and OTC orders, as units: a life cycle's step with its event and effects. Pure.
+"""Store units of Delta and OTC orders: a step of the life cycle with its event and effects. Pure.
 
     submitted   order + document + event + effects          Created | Existing
     advanced    compare-and-set on version + event + effects
     finished    an effect is done or failed, as part of a unit or alone
 
-Side effects never run inside a transaction: the effect's row is written with the step that wants it, and
-executing it is somebody's who reads what is intended. A step that the life cycle does not have raises
-TransitionError before anything is written.
+Side effects never run inside a transaction: the effect's row is written with the step that wants it, and its
+executor reads the intended effects. A step that the life cycle does not have raises TransitionError before
+any write.
 
 Source: ARCHITECTURE.md, "Transitions".
 """
@@ -55,9 +55,9 @@ class Intent(Struct, frozen=True):
     """An effect that a step wants.
 
     Attributes:
-        kind: what is to be done; one of a kind for each version of an order.
-        payload: what whoever does it needs.
-        due_ms: not before, Unix milliseconds.
+        kind: name of the effect; at most one of a kind for each version of an order.
+        payload: input of the executor.
+        due_ms: earliest time of execution, Unix milliseconds.
     """
 
     kind: str
@@ -66,7 +66,7 @@ class Intent(Struct, frozen=True):
 
 
 class OrderKind(Struct, Generic[OrderRow], frozen=True):
-    """One kind of orders: where they are kept and how they live."""
+    """One kind of orders: its tables and its life cycle."""
 
     name: str
     row: type[OrderRow]
@@ -75,11 +75,11 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
     lifecycle: Lifecycle[Any, Any]
 
     def owner(self, order: OrderRow) -> bytes:
-        """Whose order it is: the account that events are found by."""
+        """Account of an order's owner, by which events are found."""
         return order.owner if isinstance(order, DeltaOrderRow) else order.maker
 
     def event(self, order: OrderRow) -> OrderEvent:
-        """The event that says how `order` is now."""
+        """Event with the present state of an order."""
         if isinstance(order, DeltaOrderRow):
             body, partner = _delta_body(order), order.partner
         else:
@@ -98,10 +98,10 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
         )
 
     def submitted(self, order: OrderRow, document: bytes, effects: Sequence[Intent] = ()) -> Unit:
-        """Keep a new order, whose version is 1.
+        """Unit that stores a new order, whose version is 1.
 
         Args:
-            document: what was signed, as the surface wants to read it again.
+            document: the signed order, in the encoding of its surface.
         """
         self.lifecycle.check_new(order.status)
         if order.version != 1 or order.shard != order.order_hash[0]:
@@ -124,12 +124,12 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
         more: Sequence[Change] = (),
         fence: Fence | None = None,
     ) -> Unit:
-        """Take a step; nothing is written unless the stored version is still that of `before`.
+        """Unit of a step; the store refuses it unless the stored version is still that of `before`.
 
         Args:
-            after: `before` with what changed (`step`).
-            more: what is written in the same transaction: fills, effects that are finished, a cursor.
-            fence: of the shard, for whoever runs its orders.
+            after: `before` with the changed columns (`step`).
+            more: further changes of the same transaction: fills, finished effects, a cursor.
+            fence: of the shard, for the engine that runs its orders.
         """
         self.lifecycle.check(before.status, after.status, is_final=before.is_final)
         if after.version != before.version + 1:
@@ -146,7 +146,7 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
         )
 
     def found(self, values: Any) -> OrderRow:
-        """The order of a row that was read."""
+        """Order of a stored row's values."""
         order: OrderRow = row_of(self.orders, values)
         return order
 
@@ -172,30 +172,30 @@ def order_id(order_hash: bytes) -> UUID:
 
 
 def hashes_of_id(order_id: UUID) -> tuple[bytes, bytes]:
-    """(least, greatest) order hash that may have an id; compare `order_id` of what lies between."""
+    """(least, greatest) order hash that may have an id; compare `order_id` of each hash between them."""
     start = order_id.bytes[:6]
     return start + bytes(26), start + b"\xff" * 26
 
 
 def effect_key(order_hash: bytes, version: int, kind: str) -> str:
-    """What an effect is known by."""
+    """Key of an effect."""
     return f"{order_hash.hex()}:{version}:{kind}"
 
 
 def finished(effect: Effect, now_ms: int, *, failed: bool = False) -> Change:
-    """An effect has been executed, or never will be."""
+    """Change that ends an effect: executed, or given up."""
     return cas(
         EFFECT, replace(effect, state=EffectState.FAILED if failed else EffectState.DONE, updated_ms=now_ms)
     )
 
 
 def postponed(effect: Effect, now_ms: int, due_ms: int) -> Change:
-    """An effect was tried in vain; it is due again later."""
+    """Change that makes an effect due again, Unix milliseconds, after an attempt without success."""
     return cas(EFFECT, replace(effect, attempts=effect.attempts + 1, due_ms=due_ms, updated_ms=now_ms))
 
 
 def _delta_body(order: DeltaOrderRow) -> bytes:
-    """What an event says of a Delta order beyond its columns."""
+    """Body of a Delta order's event: its facts beyond the event's columns."""
     return encode(
         EventBody(
             type=order.type,
@@ -208,7 +208,7 @@ def _delta_body(order: DeltaOrderRow) -> bytes:
 
 
 def _otc_body(order: OtcOrderRow) -> bytes:
-    """What an event says of an OTC order beyond its columns."""
+    """Body of an OTC order's event: its facts beyond the event's columns."""
     return encode(
         OtcEventBody(
             type=order.type,

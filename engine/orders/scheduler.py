@@ -1,13 +1,13 @@
-"""Everything that is to happen at a time: one heap of timers, run by one task.
+"""Timers of a process: one heap, run by one task.
 
     add(key) --waits--> due --> run, once
         |                 \\-> raises: logged; the others are not affected
-        |--add(key) again--> the new time and callback count
+        |--add(key) again--> the new time and callback replace the old
         \\--cancel(key)---> never
 
-A timer is a row in a heap, not a task: a fifth of a kilobyte, and a microsecond or two. One that was
-cancelled or replaced stays in the heap as a dead entry. Once most entries are dead the heap is set aside and
-its live ones move, a few with each call, to a new one; so no call does much at once.
+A timer is a row in a heap, not a task: a fifth of a kilobyte, and a microsecond or two. A cancelled or
+replaced timer stays in the heap as a dead entry. Once most entries are dead the heap is set aside, and its
+live entries move to a new heap, a few with each call, which keeps every call short.
 
 Source: docs/performance.md, "Orders that wait"; ARCHITECTURE.md, "Orders".
 """
@@ -31,7 +31,7 @@ _log = structlog.get_logger("cambist.scheduler")
 
 
 class Timer(Struct, frozen=True, order=True, gc=False):
-    """One timer. They sort by time, then in the order in which they were added."""
+    """One timer. Timers sort by time, then in the order in which they were added."""
 
     at_ms: int
     number: int
@@ -40,7 +40,7 @@ class Timer(Struct, frozen=True, order=True, gc=False):
 
 
 class Timers:
-    """The timers of one process. Pure: it is told what time it is."""
+    """The timers of one process. Pure: the caller passes the time."""
 
     __slots__ = ("_aside", "_by_key", "_heap", "_number", "_reached_ms")
 
@@ -52,22 +52,22 @@ class Timers:
         self._reached_ms = -inf
 
     def __len__(self) -> int:
-        """How many wait."""
+        """Number of waiting timers."""
         return len(self._by_key)
 
     @property
     def entries(self) -> int:
-        """How many entries the heaps hold, dead ones included: at most three times as many as ever waited at
-        once, and a hundred."""
+        """Number of entries in the heaps, dead ones included: at most three times the most timers that ever
+        waited at once, plus a hundred."""
         return len(self._heap) + len(self._aside)
 
     def add(self, at_ms: int, key: Hashable, run: Callable[[], None]) -> Timer:
-        """Wait for a time; a timer that the key has already is replaced.
+        """Add a timer, in place of the key's present timer.
 
         Args:
-            at_ms: a time that has passed counts as now, behind all that is due already, so that a callback
-                that adds itself again and again starves nobody.
-            run: short and without waiting; what takes longer it starts elsewhere.
+            at_ms: Unix milliseconds; a past time counts as now, behind all due timers, so that a callback
+                that adds itself again and again starves no other.
+            run: callback; short and without waiting, it starts longer work elsewhere.
         """
         reached = self._reached_ms
         self._number += 1
@@ -84,9 +84,9 @@ class Timers:
         return waited
 
     def next_at(self) -> int | None:
-        """When to look at `due` again, Unix milliseconds; None if there is no need.
+        """Time of the next call of `due`, Unix milliseconds; None if no timer waits.
 
-        Guarantees: not later than the first timer. It may be the time of a dead entry.
+        Guarantees: not later than the first timer; possibly the time of a dead entry.
         """
         heap = self._first()
         return heap[0].at_ms if heap else None
@@ -95,7 +95,7 @@ class Timers:
         """Take out the first entry if its time has come.
 
         Returns:
-            Its timer, or None where it is dead or nothing is due: `next_at` tells which.
+            Its timer; None if the entry is dead or not due, which `next_at` tells apart.
         """
         self._reached_ms = max(self._reached_ms, now_ms)
         heap = self._first()
@@ -109,7 +109,7 @@ class Timers:
         return timer
 
     def _first(self) -> list[Timer]:
-        """The heap whose first entry comes first; an empty one if both are."""
+        """Heap with the earlier first entry; an empty heap if both are empty."""
         if not self._aside or (self._heap and self._heap[0] < self._aside[0]):
             return self._heap
         return self._aside
@@ -131,13 +131,13 @@ class Timers:
 
 
 class SchedulerStatistics(Struct, frozen=True):
-    """What the scheduler has and has done.
+    """Counters of the scheduler.
 
     Attributes:
         waiting: timers now.
-        entries: rows of the heaps, dead ones included.
-        fired, failed: callbacks that were run, and those among them that raised.
-        late_ms_max: the furthest that one was run after its time.
+        entries: entries of the heaps, dead ones included.
+        fired, failed: callbacks that were run, and callbacks among them that raised.
+        late_ms_max: greatest delay of a callback after its time, milliseconds.
     """
 
     waiting: int
@@ -148,13 +148,13 @@ class SchedulerStatistics(Struct, frozen=True):
 
 
 class Scheduler:
-    """The one task that runs timers. They may be added before `run` is started, and are forgotten as it ends.
+    """The task that runs timers. Timers may be added before `run` starts, and are forgotten when `run` ends.
 
-    Nothing of a timer is known to the garbage collector, which would walk all of them: what they run may hold
-    the engine, and that the scheduler.
+    Timers are invisible to the garbage collector, which would walk all of them. `run` therefore forgets them
+    at its end: a callback may hold the engine, which holds the scheduler.
 
     Args:
-        now_ms: wall clock, Unix milliseconds (`WallClock.now_ms`), which goes as the trio clock does.
+        now_ms: wall clock, Unix milliseconds (`WallClock.now_ms`), at the pace of the trio clock.
     """
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
@@ -165,7 +165,7 @@ class Scheduler:
         self._fired = self._failed = self._late_ms_max = 0
 
     def at(self, at_ms: int, key: Hashable, run: Callable[[], None]) -> None:
-        """Run something at a time, once; see `Timers.add`."""
+        """Run a callback once, at a time; see `Timers.add`."""
         timer = self._timers.add(at_ms, key, run)
         if timer.at_ms < self._wakes_ms:
             self._asleep.unpark()
@@ -180,7 +180,7 @@ class Scheduler:
         return SchedulerStatistics(len(timers), timers.entries, self._fired, self._failed, self._late_ms_max)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run what is due, when it is, until cancelled."""
+        """Run each callback at its time, until cancelled."""
         task_status.started()
         try:
             while True:
@@ -195,7 +195,7 @@ class Scheduler:
             self._timers = Timers()
 
     async def _pass(self) -> None:
-        """Run all that is due, in slices."""
+        """Run all due callbacks, in slices of `SLICE_S`."""
         timers = self._timers
         slice_ends = perf_counter() + SLICE_S
         now_ms = self._now_ms()

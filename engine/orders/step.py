@@ -1,4 +1,4 @@
-"""One step of an order's life, of whatever kind: what is written in one unit. Pure."""
+"""One step of an order's life, of any kind of orders. Pure."""
 
 from typing import Generic
 
@@ -9,12 +9,12 @@ from .order_units import Intent, OrderRow
 
 
 class OrderStep(Struct, Generic[OrderRow], frozen=True):
-    """What is written in one unit.
+    """The content of one store unit.
 
     Attributes:
         after: the next row.
-        effects: that it wants.
-        more: what else is written.
+        effects: effects that the step wants.
+        more: further changes.
     """
 
     after: OrderRow
