@@ -1,12 +1,10 @@
-"""The endpoints of OTC orders: a maker posts, everybody reads.
+"""The endpoints of OTC orders: posts, stored orders, listings, fillable balances and events.
 
-How much of a token an account can still give with new OTC orders.
+The fillable balance is the amount of a token that an account can still give with new OTC orders:
 
-    min(balance, allowance to the RFQ contract) - what is left of its PENDING orders of the token, at least 0
+    max(0, min(balance, allowance to the RFQ contract) - unfilled amounts of its PENDING orders of the token)
 
-GET /ft/events: which events of OTC orders a stream is asked for.
-
-Events of OTC orders use the log, messages, tokens and bounds of Delta's events.
+GET /ft/events uses the log, messages, tokens and bounds of Delta's events.
 
 Source: spec 2.6 to 2.10; interop.md 1; choices.md#requests-and-errors, choices.md#fees-and-partners,
     choices.md#otc-orders; spec 2.10; interop.md 1; ARCHITECTURE.md, "Push"; spec 2.13.3.
@@ -63,7 +61,7 @@ from .stored_orders import StoredOtcOrders
 
 
 def otc_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
-    """The rows of the table."""
+    """Row of the route table: the stream of OTC events."""
     return (
         streams.endpoint(
             f"{OTC_PREFIX}/events",
@@ -77,10 +75,10 @@ def otc_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
 
 
 def _asked(query: bytes) -> tuple[EventFilter, str | None]:
-    """What is wanted, and the token to begin behind.
+    """Filter of a query, and the token after which the stream begins.
 
     Raises:
-        InvalidInput: a parameter is at fault.
+        InvalidInput: a parameter is wrong.
     """
     asked = decode_otc_events_query(query)
     wanted = EventFilter(
@@ -94,7 +92,7 @@ def _asked(query: bytes) -> tuple[EventFilter, str | None]:
 
 
 def promised(orders: Iterable[OtcOrderRow]) -> dict[bytes, int]:
-    """Maker's asset -> what is left of the PENDING orders that give it; 0 where other orders alone do."""
+    """Maker's asset -> sum of its PENDING orders' unfilled amounts; 0 for an asset of other orders only."""
     left: dict[bytes, int] = {}
     for order in orders:
         of_order = amount_of(order.remaining) if order.status is OtcState.PENDING else 0
@@ -103,10 +101,10 @@ def promised(orders: Iterable[OtcOrderRow]) -> dict[bytes, int]:
 
 
 def fillable(usable: Mapping[bytes, int], taken: Mapping[bytes, int], token: bytes) -> int:
-    """What is left of a token.
+    """Fillable balance of a token, raw units.
 
     Args:
-        usable: the smaller of balance and allowance; a token that tells neither is not there.
+        usable: token -> the lesser of balance and allowance; without tokens that return neither.
         taken: see `promised`.
     """
     return max(0, usable.get(token, 0) - taken.get(token, 0))
@@ -127,10 +125,10 @@ class OtcEndpoints:
     """Posts, stored orders, listings and balances.
 
     Args:
-        places: by chain id.
-        orders: where orders are taken in.
-        small_usd: less than that is a small balance.
-        signatures_of: what a request may spend on wrong signatures.
+        places: served chains by chain id.
+        orders: the OTC orders in memory, which take in posts.
+        small_usd: balances below this amount are small.
+        signatures_of: a request's budget for wrong signatures.
     """
 
     def __init__(
@@ -149,7 +147,7 @@ class OtcEndpoints:
         self._signatures_of = signatures_of
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """The rows of the table."""
+        """Rows of the route table."""
         listing = partial(_row, method="GET", query=OtcListingQuery, answer=OtcListing)
         balance = partial(
             _row,
@@ -268,7 +266,7 @@ class OtcEndpoints:
         return otc_chain_at(self._places, chain_in_path(chain_text), "chainId")
 
     def _small(self, place: ServedChain) -> tuple[tuple[bytes, bytes], ...]:
-        """Of each listed token that has a price, what is worth less than a small balance."""
+        """(token, least amount32 that is not small) of each listed token with a price."""
         worth = {
             token: place.usd.least_worth(token, self._small_usd)
             for token in place.tokens.by_address

@@ -1,23 +1,23 @@
-"""What a maker's funds make of its orders: who is backed, and how much of each can be filled now. Pure.
+"""Backing of a maker's orders by its funds: which are backed, and how much of each can be filled now. Pure.
 
-    the live orders of one (chain, maker, maker's asset) + what the maker has and allows -> a Standing each
+    the live orders of one (chain, maker, maker's asset) + balance and allowance -> an OrderBacking each
 
-    makerBalance    min(balance, allowance, what is left of the order)
-    SUSPENDED       while balance or allowance is below what is left of the order itself
-    reserved        its share: the oldest PENDING order first, each as much as is left of it and of the funds
+    makerBalance    min(balance, allowance, unfilled amount)
+    SUSPENDED       while balance or allowance is below the unfilled amount
+    reserved        its share: the oldest PENDING order first, each min(unfilled amount, rest of the funds)
     swappable       min(reserved, makerBalance) while PENDING, else 0
 
-The allowance of an order is what the RFQ contract may take, or what the order's permit would let it take,
-whichever is more. Shares are given out of the balance, and of the allowance to orders without a permit.
+The allowance of an order is the greater of the RFQ contract's allowance and the grant of the order's permit.
+Shares are given out of the balance, and of the allowance to orders without a permit.
 
-What the permits of OTC orders grant, where the maker's allowance alone falls short.
+A permit is tried only if the maker's allowance alone falls short:
 
     permits of one account whose orders need them -> trial_calls -> trial_results -> raw units, or 0
 
-The permit that came with an order is kept, and whoever fills it hands it to the RFQ contract. So as long as
-the token would take it, it is as good as an approval. A token that refuses it gives nothing, and that is no
-error: the permit may have been shown before, when the allowance is there; its nonce may be used; or its
-deadline may have passed, when the token is not asked any more.
+The permit that came with an order is kept, and the filler hands it to the RFQ contract: a permit that the
+token would take is as good as an approval. A refused permit grants 0 and is no error: the permit may already
+be used, which left an allowance; its nonce may be used otherwise; or its deadline may have passed, after
+which the token is not asked any more.
 
 Source: spec 2.4, 2.5; spec 2.2.3, 2.3.11; interop.md 1.
 Choice: A maker's funds go to its PENDING orders oldest first, then by hash. DRAFT and SUSPENDED orders
@@ -51,7 +51,7 @@ def is_wanted(permit: bytes | None, remaining: int, holding: Holding | None, now
 
 
 def trial_calls(permits: Sequence[bytes], token: bytes, maker: bytes, rfq: bytes) -> list[EthCall]:
-    """What the chain is asked to find what permits of 224 or 256 bytes grant the RFQ contract."""
+    """Calls that find the grants of permits of 224 or 256 bytes to the RFQ contract."""
     calls: list[EthCall] = []
     for permit in permits:
         found = permit_calls(permit, token, maker, rfq)
@@ -60,7 +60,7 @@ def trial_calls(permits: Sequence[bytes], token: bytes, maker: bytes, rfq: bytes
 
 
 def trial_results(permits: Sequence[bytes], answers: Sequence[bytes | Exception]) -> dict[bytes, int]:
-    """Permit -> raw units that it lets be taken; 0 where the token refuses it.
+    """Permit -> raw units that it grants; 0 if the token refuses it.
 
     Args:
         answers: to `trial_calls`.
@@ -76,13 +76,13 @@ _NOTHING = Holding(0, 0)
 
 
 class Backed(Struct, frozen=True):
-    """A live order that funds are given to.
+    """A live order that shares the maker's funds.
 
     Attributes:
         status: DRAFT, PENDING or SUSPENDED.
-        remaining: of the maker's asset, raw units.
+        remaining: unfilled raw units of the maker's asset.
         created_ms: when it was kept, Unix milliseconds.
-        permitted: what its permit would let be taken.
+        permitted: raw units that its permit grants.
     """
 
     order_hash: bytes
@@ -93,7 +93,7 @@ class Backed(Struct, frozen=True):
 
 
 class OrderBacking(Struct, frozen=True):
-    """How an order stands: its status by its funds, and raw units of the maker's asset."""
+    """An order's status by its maker's funds, and raw units of the maker's asset."""
 
     status: OtcState
     maker_balance: int
@@ -102,15 +102,15 @@ class OrderBacking(Struct, frozen=True):
 
 
 def standings(orders: Sequence[Backed], holding: Holding | None) -> dict[bytes, OrderBacking]:
-    """How the orders of one account stand.
+    """Backing of each order of one account, by order hash.
 
     Args:
         orders: all live ones of one chain, maker and maker's asset, in any order.
-        holding: what the maker has, and allows to the RFQ contract; None where the token's contract answers
-            nothing that could be a number: that is as good as nothing.
+        holding: the maker's balance and its allowance to the RFQ contract; None if the token's contract
+            returns no numbers, which counts as 0.
 
-    Guarantees: what is reserved is together at most the balance, and of orders without a permit at most the
-        allowance.
+    Guarantees: the sum of all reserved amounts is at most the balance; the sum over orders without a permit
+        is at most the allowance.
     """
     there = _NOTHING if holding is None else holding
     balance, allowance = there.balance, there.allowance
@@ -131,6 +131,6 @@ def standings(orders: Sequence[Backed], holding: Holding | None) -> dict[bytes, 
 
 
 def is_backed(order: Backed, holding: Holding | None) -> bool:
-    """Whether the maker's funds cover all that is left of an order, whatever its other orders take."""
+    """Whether the maker's funds cover the unfilled amount of an order, leaving its other orders aside."""
     there = _NOTHING if holding is None else holding
     return min(there.balance, max(there.allowance, order.permitted)) >= order.remaining

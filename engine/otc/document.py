@@ -1,10 +1,8 @@
-"""What is kept of an OTC order for good, beside its row: what was signed and what came with it. Pure.
+"""An OTC order's document, stored for good beside its row: the signed members and the signature. Pure.
 
-What is known of an OTC order beside its row: what was signed, and what the chain's logs say of it.
-
-The stored order, as a post and every read answer it.
-
-    row + document -> StoredOrder
+    row + document          -> RfqOrder, the signed struct
+    row + document          -> StoredOrder, the answer to a post and every read
+    row + document + logs   -> OtcFacts
 
 Source: spec 2.3; ARCHITECTURE.md, "Databases" (the signed document is a row of its own);
     choices.md#otc-orders; spec 2.4.
@@ -29,14 +27,14 @@ from .life import OtcFacts
 
 
 class OtcDocument(Struct, frozen=True, array_like=True):
-    """One order's.
+    """The document of one order.
 
     Attributes:
         nonce_and_meta: 32 bytes.
         expiry: as signed, Unix seconds; 0 is never.
         signature: as the RFQ contract takes it, and as it is shown.
-        permit: for the maker's asset, as it was posted; None where there was none at all.
-        filled_before: amount32: what was filled before the chain was followed; it is in no row of otc_fill.
+        permit: for the maker's asset, as posted; None if the post had no permit member.
+        filled_before: amount32 of the fills before the chain was followed, which have no row of otc_fill.
     """
 
     nonce_and_meta: bytes
@@ -52,7 +50,7 @@ decode_document = _decoder.decode
 
 
 def order_of(row: OtcOrderRow, document: OtcDocument) -> RfqOrder:
-    """What was signed."""
+    """The signed struct."""
     return RfqOrder(
         nonce_and_meta=amount_of(document.nonce_and_meta),
         expiry=document.expiry,
@@ -78,10 +76,10 @@ def facts_of(
     ended_at: int | None = None,
     is_short: bool = False,
 ) -> OtcFacts:
-    """What `life.told_by_chain` is asked with; see `OtcFacts`.
+    """Facts for `life.told_by_chain`; see `OtcFacts`.
 
     Args:
-        settled_below: 0 where nobody asks whether its end is final.
+        settled_below: 0 if finality does not matter.
     """
     return OtcFacts(
         fills,
@@ -95,7 +93,7 @@ def facts_of(
 
 
 def is_by_key(row: OtcOrderRow, document: OtcDocument) -> bool:
-    """Whether the maker's key made the signature; else the maker is a contract."""
+    """Whether the maker's key made the signature; if not, the maker is a contract."""
     try:
         return signer(row.order_hash, document.signature) == row.maker
     except InvalidSignature:
@@ -106,7 +104,7 @@ _address_text = lru_cache(maxsize=4_096)(to_checksum)  # a listing is of one acc
 
 
 def stored_order(row: OtcOrderRow, document: OtcDocument) -> StoredOrder:
-    """What everybody may know of an order."""
+    """Public form of an order."""
     return StoredOrder(
         nonce_and_meta=str(amount_of(document.nonce_and_meta)),
         expiry=document.expiry,

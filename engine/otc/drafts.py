@@ -1,12 +1,12 @@
-"""Looks whether the contracts of makers accept by now what was posted in their name: DRAFT, until they do.
+"""Asks makers' contracts whether they accept the signatures of their orders yet: DRAFT until they do.
 
-    a DRAFT is taken in -> it waits its turn -> EIP-1271 at the block that the indexer has read
+    a DRAFT is taken in -> waits its turn -> EIP-1271 at the block that the indexer has read
         -> accepted: PENDING, or SUSPENDED where the maker's funds do not cover it
         -> not yet: behind the others
 
-Contracts sign by transactions that leave no log of their own kind, so they are asked: some of the drafts each
-second, whoever was not asked for longest first, and nobody twice about one block. One contract that cannot be
-asked together with others is asked alone, and keeps nobody waiting.
+Contracts sign by transactions that leave no common log, and are therefore asked: some of the drafts each
+second, the longest unasked first, and no draft twice at the same block. A contract that makes a common call
+fail is asked alone and delays no other.
 
 Source: EIP-1271.
 Choice: A DRAFT is the order of a contract that does not accept its signature yet. A key's wrong signature is
@@ -43,13 +43,13 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class DraftsStatistics(Struct, frozen=True):
-    """What waits for its signature on one chain.
+    """Counters of the drafts of one chain.
 
     Attributes:
-        waiting: orders, now.
-        asked: questions to contracts.
-        signed: orders that were accepted.
-        failed: looks that came to nothing, since the node or the store was away, or for one contract's sake.
+        waiting: drafts now.
+        asked: calls to contracts.
+        signed: orders that their contracts accepted.
+        failed: failed looks: the node or the store was away, or one contract made the call fail.
     """
 
     waiting: int
@@ -59,12 +59,12 @@ class DraftsStatistics(Struct, frozen=True):
 
 
 class Drafts:
-    """One chain's. `run` is its task.
+    """The drafts of one chain. `run` is its task.
 
     Args:
-        rfq: the contract, which will ask the makers' contracts.
+        rfq: the RFQ contract, the caller in the question to the makers' contracts.
         read_to: the block that the chain is read to; None until that is its head.
-        is_short: whether a maker's funds do not cover an order, as far as that is known.
+        is_short: whether a maker's last known funds do not cover an order.
         wall_ms: Unix milliseconds.
     """
 
@@ -84,7 +84,7 @@ class Drafts:
         self._read_to = read_to
         self._is_short = is_short
         self._wall_ms = wall_ms
-        self._waiting: dict[bytes, bytes] = {}  # block of the last answer; who waits for longest comes first
+        self._waiting: dict[bytes, bytes] = {}  # hash -> block of its last answer, the longest unasked first
         self._asked = self._signed = self._failed = 0
 
     def statistics(self) -> DraftsStatistics:
@@ -92,19 +92,19 @@ class Drafts:
         return DraftsStatistics(len(self._waiting), self._asked, self._signed, self._failed)
 
     def tend(self, live: LiveOtc) -> None:
-        """Have an order looked at while it is a DRAFT. To be told of every change."""
+        """Ask about an order while it is a DRAFT. Call this after every change."""
         if live.row.status is OtcState.DRAFT:
             self._waiting.setdefault(live.order_hash, b"")
         else:
             self._waiting.pop(live.order_hash, None)
 
     def leave(self, held: Container[int]) -> None:
-        """Look at the orders of these shards alone."""
+        """Forget the drafts of all shards except the held ones."""
         for order_hash in [key for key in self._waiting if key[0] not in held]:
             del self._waiting[order_hash]
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Look at some of them each second, until cancelled."""
+        """Ask about some drafts each second, until cancelled."""
         task_status.started()
         is_held_up = False
         while True:
@@ -126,7 +126,7 @@ class Drafts:
                 is_held_up = False
 
     def _next(self, top: Mark) -> list[LiveOtc]:
-        """Those whose turn it is, of which this block was not asked yet; they go behind the others."""
+        """The next drafts that were not asked about at this block; they go behind the others."""
         found = []
         for order_hash, answered_at in list(islice(self._waiting.items(), VENUE_DRAFTS_MAX)):
             if answered_at == top.hash:
@@ -139,11 +139,11 @@ class Drafts:
         return found
 
     async def _look(self, drafts: Sequence[LiveOtc], top: Mark) -> None:
-        """Ask the makers' contracts of drafts, and keep what they say.
+        """Ask the makers' contracts about drafts, and sign the accepted orders.
 
         Raises:
-            ChainError: no order is the cause.
-            StoreUnavailable: what follows was not written.
+            ChainError: the chain is away; no order is the cause.
+            StoreUnavailable: a step was not written.
         """
         if not drafts:
             return

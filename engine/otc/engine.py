@@ -1,21 +1,20 @@
-"""The part of a venue that runs OTC orders: what each of them waits for, and who does it.
+"""The engine of OTC orders: starts the work that each order waits for.
 
     an order is taken in, or has changed -> tend
         live                   the maker's funds, which OtcFundsWatch follows
         DRAFT                  the signature of the maker's contract, which Drafts asks for
-        with an expiry         EXPIRED, by the scheduler
-        with a permit          its funds are read again once that is over
-        behind its logs        made anew of them
-        ended                  nothing is done for it any more; the chain's logs may open it again
+        with an expiry         the scheduler, which makes it EXPIRED
+        with a permit          its funds are read again once the permit's deadline has passed
+        behind its logs        made anew of its logs
+        ended                  no work any more; the chain's logs may reopen the order
 
-Fills and cancellations are indexed: OtcProjection changes rows in the unit of the indexer's step, and that is
-heard of through the log of events. Waiting orders are rows and timers.
+Fills and cancellations are indexed: OtcProjection changes rows in the unit of the indexer's step, and the
+engine hears of the changes through the log of events. Waiting orders are rows and timers.
 
-What it shares with other kinds of orders is run by `order_engines`: the shards whose orders it gets, timers,
-the chains' indexers. An order that is overdue expires only once the chain is read up to the head: a fill that
-nobody has seen yet comes first.
+`order_engines` runs the parts shared with other kinds of orders: shards, timers, the chains' indexers. An
+overdue order expires only once the chain is read up to the head: a fill that is not read yet comes first.
 
-Opens what runs the OTC orders of a venue: the engine, and on each chain its watches and its projection.
+`open_otc` opens the engine, and on each chain its watches and its projection.
 
 Source: spec 2.5; ARCHITECTURE.md, "Orders", "Transitions", "Start".
 Choice: OTC orders need `rfq` on the chain and no relayer.
@@ -52,7 +51,7 @@ _LOOK_MS = 1_000
 
 
 class OtcChain(Struct, frozen=True):
-    """What runs the orders of one chain."""
+    """The parts of the engine that serve one chain."""
 
     followed: FollowedChain
     funds: OtcFundsWatch
@@ -60,14 +59,14 @@ class OtcChain(Struct, frozen=True):
 
 
 class OtcChainStatistics(Struct, frozen=True):
-    """One chain's."""
+    """Counters of one chain."""
 
     funds: FundsStatistics
     drafts: DraftsStatistics
 
 
 class OtcStatistics(Struct, frozen=True):
-    """How the engine stands.
+    """Counters of the engine.
 
     Attributes:
         chains: by chain id.
@@ -78,13 +77,13 @@ class OtcStatistics(Struct, frozen=True):
 
 
 class OtcEngine:
-    """See the module. An `order_engines.OrderEngine`.
+    """Runs OTC orders as described in the module. An `order_engines.OrderEngine`.
 
     Args:
-        leases: who runs which orders.
+        leases: the shards of this engine.
         scheduler: of the venue.
-        orders: whose changes are told to `tend`.
-        chains: by chain id.
+        orders: orders in memory; their changes go to `tend`.
+        chains: parts of each chain, by chain id.
         wall_ms: Unix milliseconds.
     """
 
@@ -139,18 +138,17 @@ class OtcEngine:
             chain.drafts.leave(held)
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
-        """See `OrderEngine.hear`. An order that another engine runs may take another share of its maker's
-        funds."""
+        """See `OrderEngine.hear`. A change in another engine may change the shares of the maker's funds."""
         await self.orders.hear(events)
         for event in events:
             chain = self.chains.get(event.chain_id)
             if chain is not None and self._leases.fence(event.shard) is None:
                 chain.funds.others_changed(event.owner)
 
-    # --- What an order waits for ------------------------------------------------------------------------
+    # --- Tending an order -------------------------------------------------------------------------------
 
     def tend(self, live: LiveOtc) -> None:
-        """See that what an order waits for is on its way."""
+        """Start the work that an order waits for, and stop work that it needs no longer."""
         row = live.row
         chain = self.chains.get(row.chain_id)
         if chain is None:
@@ -169,7 +167,8 @@ class OtcEngine:
             self._acts.start(self._catch_up, row.order_hash)
 
     def look_at_expiry(self, order_hash: bytes) -> None:
-        """See whether an order expires, soon; while the chain is unread, later: nothing is started for it."""
+        """Check soon whether an order expires; while the chain is not read to its head, only set the timer
+        again."""
         live = self.orders.get(order_hash)
         if live is not None and live.row.chain_id in self.chains and not self._is_read(live.row):
             self._expire_at(live.row, 0)
@@ -177,13 +176,13 @@ class OtcEngine:
             self._acts.start(self._expire, order_hash)
 
     def look_at_permit(self, order_hash: bytes) -> None:
-        """Have the funds of an order read, whose permit is over."""
+        """Have the funds of an order read whose permit's deadline has passed."""
         live = self.orders.get(order_hash)
         if live is not None and live.row.chain_id in self.chains:
             self.chains[live.row.chain_id].funds.read_again(live)
 
     def _look_when_over(self, order_hash: bytes, permit: bytes) -> None:
-        """Look then; not where it is over already, or never will be while anybody waits."""
+        """Set a timer for the end of a permit, unless the deadline is past or beyond `JSON_INT_MAX`."""
         deadline = deadline_of(permit)
         if deadline is not None and self._wall_ms() // 1_000 <= deadline <= JSON_INT_MAX:
             self._permit_ends.at(order_hash, (deadline + 1) * 1_000)
@@ -194,11 +193,11 @@ class OtcEngine:
             self.tend(live)
 
     def _expire_at(self, row: OtcOrderRow, at_ms: int) -> None:
-        """Look then whether an order expires; where that time has passed, soon."""
+        """Set the timer of an order's expiry; a past time counts as soon."""
         self._expiries.at(row.order_hash, max(at_ms, self._wall_ms() + _LOOK_MS))
 
     async def _expire(self, order_hash: bytes) -> None:
-        """It is too late; nothing happens while the chain is unread."""
+        """Expire an overdue order, unless its chain is not read to the head."""
         now_ms = self._wall_ms()
 
         def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
@@ -209,7 +208,7 @@ class OtcEngine:
         await self.orders.step(order_hash, decide)
 
     def _is_read(self, row: OtcOrderRow) -> bool:
-        """Whether its chain is read to its head, so that nothing is missed that came in time."""
+        """Whether the order's chain is read to its head, so that no timely log is missed."""
         return self.chains[row.chain_id].followed.read_to() is not None
 
     async def _catch_up(self, order_hash: bytes) -> None:
@@ -220,7 +219,7 @@ class OtcEngine:
 
 
 def _is_begun_draft(row: OtcOrderRow) -> bool:
-    """Whether something was filled of it, so that its maker's contract has accepted the signature."""
+    """Whether an order is a DRAFT with a fill: then the maker's contract has accepted the signature."""
     return row.status is OtcState.DRAFT and row.remaining != row.maker_amount
 
 
@@ -228,7 +227,7 @@ def open_otc(footing: Footing, places: ServedChains) -> OtcEngine:
     """The engine of the chains that have an RFQ contract.
 
     Args:
-        footing: what it shares with other engines.
+        footing: parts shared with other engines.
     """
     orders = OtcOrders(footing.store, footing.leases)
     chains = {

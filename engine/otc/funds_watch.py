@@ -1,26 +1,26 @@
-"""Follows the funds of makers on one chain: SUSPENDED while they do not cover an order, and each one's share.
+"""Follows the funds of makers on one chain: suspends uncovered orders, and sets each order's share.
 
-    order taken in, ended, filled, signed; logs about (makerAsset, maker); a slow round of all -> to be read
-        -> balance, allowance, and what the contract has left of the account's orders, at the block that the
-           indexer has read
-        -> where that is not what a row says: the order is made anew of its logs (`OtcOrders.catch_up`)
+    order taken in, ended, filled, signed; logs about (makerAsset, maker); a slow round of all -> waiting
+        -> balance, allowance, and the contract's unfilled amounts of the account's orders, at the block that
+           the indexer has read
+        -> another amount than in a row: the order is made anew of its logs (`OtcOrders.catch_up`)
         -> the account's live orders, from the store -> permits that are needed, tried at the same block
-        -> `balances.standings` -> the steps of the orders that are run here
+        -> `balances.standings` -> steps of the orders that this engine runs
 
-Which accounts are read, and when, is `accounts_watch`. An account's orders are read from the store, as other
-engines may run some of them, which have their shares too: what they write has the account read again.
+`accounts_watch` schedules the reads. An account's orders are read from the store, as other engines may run
+some of them, which have their shares too: a write of another engine has the account read again.
 
-An order may have come back to the same share before its events are heard, so that `tend` sees no change. So
-the orders in memory are brought up to the rows that were read before these are compared.
+An order may have come back to the same share before its events are heard, so that `tend` sees no change.
+Before the comparison, the orders in memory are therefore brought up to the rows that were read.
 
-An order that is new here is read once the indexer has looked at the chain again: what it was checked by
-may be of a later block than has been read so far.
+The account of a new order is read once the indexer has looked at the chain again: the block of the order's
+check may be later than the block that the indexer has read.
 
-An account that could not be read changes nothing: no order is suspended for a node that is away. A token
-whose contract answers nonsense has nothing.
+An account that could not be read changes no order: no order is suspended because a node is away. A token
+whose contract answers nonsense counts as a balance and an allowance of 0.
 
-Permits of one account are tried at once up to a bound, the oldest orders' first; a token takes one at a time,
-by its nonce.
+Permits of one account are tried together, up to a bound, the oldest orders' first; a token takes the permits
+one by one, by their nonces.
 
 Source: spec 2.5; ARCHITECTURE.md, "Funds"; choices.md#otc-orders.
 """
@@ -56,38 +56,42 @@ from .live_orders import LiveOtc, OtcOrders
 
 _log = structlog.get_logger("cambist.venue")
 
-_CALLS_MAX = 20  # questions about what is left, of VENUE_FUNDS_ORDERS_MAX orders each, at once
+_CALLS_MAX = 20  # simultaneous calls for unfilled amounts, of VENUE_FUNDS_ORDERS_MAX orders each
 
 OtcAccount = tuple[bytes, bytes]
 """(maker's asset, maker)."""
 
 
 class _FollowedOtc(Followed[OtcAccount]):
-    """One order.
+    """One order with its share.
 
     Attributes:
-        share: whether it takes a share of the funds, and of how much.
+        share: (whether the order shares the funds, its unfilled amount as 32 bytes).
     """
 
     share: tuple[bool, bytes]
 
 
 class _MakerFunds(Struct, frozen=True):
-    """What an account has, and what the contract has left of its orders: hash -> raw units, None for all."""
+    """An account's funds, and its orders' unfilled amounts by the contract.
+
+    Attributes:
+        left: order hash -> raw units; None for an order that the contract has not seen.
+    """
 
     holding: Holding | None
     left: Mapping[bytes, int | None]
 
 
 class _Due(Struct, frozen=True):
-    """Orders of one account that are to be changed together: as they were read, and how all of it stand."""
+    """Orders of one account to be changed together: their rows as read, and the backing of all its orders."""
 
     rows: Mapping[bytes, OtcOrderRow]
     found: Mapping[bytes, OrderBacking]
 
 
 class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
-    """See the module. `run` is its task.
+    """The funds watch of one chain's OTC orders, as described in the module. `run` is its task.
 
     Args:
         watch: of the chain's indexer.
@@ -112,14 +116,14 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         self._orders = orders
         self._rfq = rfq
         self._wall_ms = wall_ms
-        self._found: dict[OtcAccount, Holding | None] = {}  # when they were read last
+        self._found: dict[OtcAccount, Holding | None] = {}  # funds at the last read
         self._of_maker: dict[bytes, dict[OtcAccount, None]] = {}
 
-    # --- What is to be read -----------------------------------------------------------------------------
+    # --- Marking accounts -------------------------------------------------------------------------------
 
     def tend(self, live: LiveOtc) -> None:
-        """Follow the funds of an order until its end is final, as it may be open again; and have them read
-        where its share changes. To be told of every change."""
+        """Follow the funds of an order until its end is final, as an ended order may reopen; have them read
+        if its share changes. Call this after every change."""
         row = live.row
         if row.is_final:
             self._forget(row.order_hash)
@@ -131,31 +135,31 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
             is_alone = account not in self._of_account
             self._follow(row.order_hash, _FollowedOtc(account, share))
             self._of_maker.setdefault(row.maker, {})[account] = None
-            if not is_alone:  # else it is told anyway
+            if not is_alone:  # a first order's account is reported anyway
                 self._watch.refresh({account})
         elif known.share != share:
             known.share = share
             self._mark(known.account)
 
     def read_again(self, live: LiveOtc) -> None:
-        """Have the account of an order read: what time alone has changed leaves no log."""
+        """Have the account of an order read, after a change by time, which leaves no log."""
         known = self._followed.get(live.order_hash)
         if known is not None:
             self._mark(known.account)
 
     def others_changed(self, maker: bytes) -> None:
-        """An order of a maker has changed that another engine runs: it may take another share."""
+        """Note that an order of a maker has changed in another engine: its share may differ now."""
         for account in self._of_maker.get(maker, ()):
             self._mark(account)
 
     def leave(self, held: Container[int]) -> None:
-        """Follow the orders of these shards alone."""
+        """Stop following the orders of all shards except the held ones."""
         for order_hash in [key for key in self._followed if key[0] not in held]:
             self._forget(order_hash)
 
     def is_short(self, row: OtcOrderRow) -> bool:
-        """Whether the maker's funds did not cover what is left of an order when they were read last. Not
-        where nobody has read them, or a permit may help."""
+        """Whether the maker's last known funds do not cover the unfilled amount of an order. False if the
+        funds are unread, or a permit may help."""
         account = row.maker_asset, row.maker
         live = self._orders.get(row.order_hash)
         if account not in self._found or (live is not None and live.document.permit):
@@ -164,7 +168,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         return holding is None or holding.usable < amount_of(row.remaining)
 
     def _forget(self, order_hash: bytes) -> None:
-        """Its share goes to the others of its account."""
+        """Stop following an order, whose share goes to the other orders of its account."""
         known = self._followed.get(order_hash)
         super()._forget(order_hash)
         if known is None:
@@ -188,7 +192,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     # --- Reading ----------------------------------------------------------------------------------------
 
     async def _look(self, accounts: Sequence[OtcAccount], top: Mark) -> None:
-        """Read accounts, and hold them against their orders."""
+        """Read accounts, and compare them with their orders."""
         followed = [account for account in accounts if account in self._of_account]
         if not followed:
             return
@@ -212,7 +216,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         await self._take_steps(dues)
 
     async def _read(self, accounts: Sequence[OtcAccount], top: Mark) -> dict[OtcAccount, _MakerFunds]:
-        """What accounts have at a block, and what is left of their orders that are run here."""
+        """Funds of accounts at a block, with the unfilled amounts of their orders in this engine."""
         told = await holdings(
             self._chain, [HoldingQuestion(asset, maker, self._rfq) for asset, maker in accounts], top.hash
         )
@@ -234,8 +238,8 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         }
 
     async def _catch_up(self, left: Mapping[bytes, int | None]) -> None:
-        """Make orders anew of their logs of which something else is left than their rows say. That may also
-        be since a later block was read meanwhile."""
+        """Make orders anew of their logs if the contract's unfilled amount differs from the row's. A later
+        block that was read meanwhile can cause this too."""
         for order_hash, amount in left.items():
             live = self._orders.get(order_hash)
             if live is None or live.row.status not in LIVE:
@@ -252,7 +256,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     async def _permitted(
         self, account: OtcAccount, rows: Sequence[OtcOrderRow], holding: Holding | None, top: Mark
     ) -> dict[bytes, int]:
-        """Order hash -> what its permit would let be taken, of the orders that need it."""
+        """Order hash -> raw units that its permit grants, for the orders that need a permit."""
         if holding is None:
             return {}
         short = [row for row in rows if holding.allowance < amount_of(row.remaining)]
@@ -273,7 +277,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         return {order_hash: amounts.get(permit, 0) for order_hash, permit in wanted.items()}
 
     async def _permits(self, rows: Sequence[OtcOrderRow]) -> dict[bytes, bytes | None]:
-        """Order hash -> what came with it; of orders that other engines run, from the store."""
+        """Order hash -> its permit; for orders that other engines run, from the store."""
         found: dict[bytes, bytes | None] = {}
         others: list[bytes] = []
         for row in rows:
@@ -289,7 +293,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
                 found[document.order_hash] = decode_document(document.body).permit
         return found
 
-    # --- What follows -----------------------------------------------------------------------------------
+    # --- Steps ------------------------------------------------------------------------------------------
 
     def _due(
         self,
@@ -298,7 +302,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         holding: Holding | None,
         permitted: Mapping[bytes, int],
     ) -> list[_Due]:
-        """What is to be changed for the orders of an account to stand as its funds make them."""
+        """Changes that bring the orders of an account to their backing."""
         found = standings([_backed(row, permitted.get(row.order_hash, 0)) for row in rows], holding)
         own = self._of_account.get(account, {})
         due = [
@@ -310,10 +314,10 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         ]
 
     async def _take_steps(self, dues: Sequence[_Due]) -> None:
-        """Change orders, those of one account together.
+        """Change orders, the orders of each account together.
 
         Raises:
-            StoreUnavailable: some were not changed, or nobody can say.
+            StoreUnavailable: some writes failed, or their outcome is unknown.
         """
         problems: list[StoreUnavailable] = []
         for at in range(0, len(dues), VENUE_FUNDS_ACCOUNTS_MAX):
@@ -324,7 +328,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
             raise problems[0]
 
     async def _step(self, due: _Due, problems: list[StoreUnavailable]) -> None:
-        """Take steps that are due. One whose order has changed meanwhile is looked at again for that."""
+        """Take due steps. An order that has changed meanwhile is skipped: the change has it read again."""
 
         def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
             was = due.rows[row.order_hash]
@@ -355,7 +359,7 @@ def _backed(row: OtcOrderRow, permitted: int) -> Backed:
 
 
 def _left_of(answer: bytes | Exception, count: int) -> list[int | None]:
-    """What is left of orders, by `getRemainingOrderBalance`: None where the contract has not seen one."""
+    """Unfilled raw units by `getRemainingOrderBalance`; None for an order that the contract has not seen."""
     head = 2 * WORD_BYTES
     if isinstance(answer, Exception) or len(answer) < head + count * WORD_BYTES:
         raise ChainError("the RFQ contract does not say what is left of orders")

@@ -1,13 +1,13 @@
-"""The steps of an OTC order's life: from its row and what happened to the next one. Pure.
+"""The steps of an OTC order's life: from a row and an occurrence to the next row. Pure.
 
-`OTC_LIFECYCLE` (docs/lifecycles.md) says from which states a reason leads where; each step here judges the
-guard of its reason, and takes the state from the table.
+`OTC_LIFECYCLE` (docs/lifecycles.md) has the transitions of each reason; each step here judges the guard of
+its reason, and takes the state from the table.
 
-Each returns None where there is nothing to do, so that whoever lost a race against another step asks again
-and finds that out. Fills and cancellations need nobody's leave: they have happened. So what is left of an
-order, its end by them and its transaction are made anew from all of its logs each time, whatever the row had
-before; the same logs in another order, or twice, make the same row. The transaction is that of the
-cancellation where the order is cancelled, else that of the last fill.
+Each function returns None for no change, so that the loser of a race against another step can ask again.
+Fills and cancellations have happened and cannot be refused. The rest of an order, its end on chain and its
+transaction are therefore computed from all of its logs each time, independently of the earlier row; the same
+logs in another order, or twice, give the same row. The transaction is the cancellation's if the order is
+cancelled, else the last fill's.
 
 Source: spec 2.5.
 Choice: A partial fill changes the rest and the transaction, not the status; undone, both return.
@@ -35,7 +35,7 @@ from .balances import OrderBacking
 _S, _W = OtcState, OtcReason
 LIVE = OTC_LIFECYCLE.before(_W.EXPIRY)
 BACKED = LIVE - OTC_LIFECYCLE.before(_W.ACCEPTED)
-"""States of orders that funds are given to."""
+"""States of orders that share the maker's funds."""
 ENDED = OTC_LIFECYCLE.terminal()
 
 _NONE32 = amount32(0)
@@ -43,15 +43,15 @@ _NO_FUNDS = {"maker_balance": _NONE32, "reserved": _NONE32, "swappable": _NONE32
 
 
 class OtcFacts(Struct, frozen=True):
-    """What the logs say of one order, as of one block.
+    """The facts in one order's logs, as of one block.
 
     Attributes:
-        fills, cancels: of it, in any order, each once or several times; other senders' cancels too.
+        fills, cancels: of the order, in any sequence, with repetitions; other senders' cancels too.
         filled_before: raw units of the maker's asset that were filled before the chain was followed.
-        settled_below: height up to which nothing can be undone any more.
-        ended_at: height that was read when it ended without the chain; None where that is not known.
-        is_by_contract: no key made the signature. Asked for where an order may be open again.
-        is_short: the funds that were read last do not cover it.
+        settled_below: height up to which blocks are final.
+        ended_at: height that was read when the order ended off the chain; None if unknown.
+        is_by_contract: whether a contract, not a key, signs; used if an order may reopen.
+        is_short: whether the maker's last known funds do not cover the order.
     """
 
     fills: Sequence[OtcFill]
@@ -64,19 +64,20 @@ class OtcFacts(Struct, frozen=True):
 
 
 def signed(row: OtcOrderRow, now_ms: int, *, is_backed: bool) -> OrderStep[OtcOrderRow] | None:
-    """The maker's contract accepts the signature. Its share of the funds is found next.
+    """Step of a DRAFT whose signature the maker's contract accepts. The next read of funds sets its share.
 
     Args:
-        is_backed: the maker's funds cover what is left of it.
+        is_backed: whether the maker's funds cover its unfilled amount.
     """
     return _moved(row, _W.ACCEPTED if is_backed else _W.ACCEPTED_SHORT, now_ms)
 
 
 def stood(row: OtcOrderRow, standing: OrderBacking, now_ms: int) -> OrderStep[OtcOrderRow] | None:
-    """What the maker's funds make of it. Not of an order that was signed, or has ended, since they were read.
+    """Step of an order to its standing by the maker's funds. None for an order that was signed, or has ended,
+    since the funds were read.
 
     Args:
-        standing: by what is left of it as in `row`.
+        standing: computed with the unfilled amount in `row`.
     """
     if row.status not in LIVE or (row.status is _S.DRAFT) != (standing.status is _S.DRAFT):
         return None
@@ -92,13 +93,13 @@ def stood(row: OtcOrderRow, standing: OrderBacking, now_ms: int) -> OrderStep[Ot
 
 
 def expired(row: OtcOrderRow, now_s: int, now_ms: int) -> OrderStep[OtcOrderRow] | None:
-    """Its expiry has passed."""
+    """Step of an order whose expiry has passed."""
     is_over = row.expires_s != NEVER_S and now_s > row.expires_s
     return _moved(row, _W.EXPIRY, now_ms, **_NO_FUNDS) if is_over else None
 
 
 def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[OtcOrderRow] | None:
-    """What the logs make of an order."""
+    """Step of an order to the state that its logs imply."""
     if row.is_final:
         return None
     fills = sorted({_log(fill): fill for fill in facts.fills}.values(), key=_place)
@@ -134,7 +135,7 @@ def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[O
 
 
 def _reason(row: OtcOrderRow, facts: OtcFacts, left: int, cancel: OtcCancel | None) -> OtcReason | None:
-    """What the logs say of an order, or None for nothing new."""
+    """Reason that the logs give for a change of state, or None."""
     if not left:
         return _W.FILLED
     if cancel is not None:
@@ -152,14 +153,14 @@ def _reason(row: OtcOrderRow, facts: OtcFacts, left: int, cancel: OtcCancel | No
 
 
 def _after(row: OtcOrderRow, reason: OtcReason) -> OtcState:
-    """The state that a reason leads to; the row's own where it leads nowhere."""
+    """The state that a reason leads to; the row's own if the reason leads nowhere."""
     return OTC_LIFECYCLE.after(row.status, reason) or row.status
 
 
 def _moved(
     row: OtcOrderRow, reason: OtcReason, now_ms: int, **changed: bytes
 ) -> OrderStep[OtcOrderRow] | None:
-    """The step to the state that a reason leads to; None where it leads nowhere."""
+    """The step to the state that a reason leads to; None if the reason leads nowhere."""
     status = OTC_LIFECYCLE.after(row.status, reason)
     return None if status is None else OrderStep(step(row, now_ms, status=status, **changed))
 
@@ -181,7 +182,7 @@ def _is_final(status: OtcState, facts: OtcFacts, cancel: OtcCancel | None) -> bo
 
 
 def _told(row: OtcOrderRow) -> tuple[object, ...]:
-    """What of a row says something to anybody."""
+    """The columns of a row that users can see, and its finality."""
     balances = row.remaining, row.maker_balance, row.reserved, row.swappable
     return row.status, *balances, row.transaction_hash, row.is_final
 

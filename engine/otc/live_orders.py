@@ -1,12 +1,12 @@
-"""The OTC orders that may still change: see `live_rows`, and what is OTC's of it.
+"""The OTC orders that may still change: `live_rows` with the parts of OTC orders.
 
-    submit      a new order                   durable when it returns
-    sign        a DRAFT, by what its maker's contract accepts; what it came with goes
-    catch_up    what its logs make of it      read anew with its row, as one state of the store
+    submit      keep a new order                          durable when it returns
+    sign        sign a DRAFT by another signature         the signature that it came with goes
+    catch_up    bring an order to the state of its logs   row and logs are read as one state of the store
 
-Beside its row an order has its document. Whenever one is read, its logs are read with it: where they say more
-than the row, it `is_behind`. That is so where a fill was read between the check of an order and its keeping:
-the step that read it found no order to change.
+Beside its row an order has its document. Whenever an order is read, its logs are read too: if its row lacks
+some of them, the order `is_behind`. This happens if the indexer reads a fill between the check of an order
+and its storing: the indexer's step finds no order to change.
 
 Source: ARCHITECTURE.md, "Orders", "Transitions"; choices.md#otc-orders.
 """
@@ -37,10 +37,10 @@ class LiveOtc(Struct, eq=False, gc=False):
 
     Attributes:
         row: as it was last seen in the store.
-        document: what came with it.
-        ended_at: height of the log that ended it, or that the chain was read to when it was first seen to
-            have ended otherwise.
-        is_behind: its logs said more than its row when it was read.
+        document: signature, permit and further parts of the post.
+        ended_at: height of the log that ended the order; for an end off the chain, the height that the chain
+            was read to when the end was first seen.
+        is_behind: whether its row lacked some of its logs when both were read.
     """
 
     row: OtcOrderRow
@@ -50,29 +50,29 @@ class LiveOtc(Struct, eq=False, gc=False):
 
     @property
     def order_hash(self) -> bytes:
-        """What it is known by."""
+        """32 bytes."""
         return self.row.order_hash
 
 
 class OtcLogs(Struct):
-    """What the chain's logs say of one order, as the store has it."""
+    """The stored logs of one order."""
 
     fills: list[OtcFill]
     cancels: list[OtcCancel]
 
 
 class _OtcParts(Struct, frozen=True):
-    """What belongs to a row."""
+    """The parts of an order beside its row."""
 
     document: OrderDocument | None
     logs: OtcLogs
 
 
 class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
-    """See the module.
+    """The OTC orders in memory, as described in the module.
 
     Args:
-        leases: who runs which orders; what is written by `step` and `catch_up` is fenced with them.
+        leases: the shards of this engine, which fence the writes of `step` and `catch_up`.
     """
 
     def __init__(self, store: Store, leases: Leases) -> None:
@@ -80,17 +80,17 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
         self._drafts: dict[bytes, set[bytes]] = {}
 
     def drafts_of(self, maker: bytes) -> int:
-        """How many of an account's orders in memory are not signed yet."""
+        """Number of an account's DRAFT orders in memory."""
         return len(self._drafts.get(maker, ()))
 
     async def submit(self, row: OtcOrderRow, document: OtcDocument) -> OtcOrderRow:
-        """Keep a new order; the same one again is answered with what is kept (idempotent by hash).
+        """Store a new order (idempotent by hash).
 
         Returns:
-            `row` itself where the order is new, else the row that is there.
+            `row` itself if the order is new, else the stored row.
 
         Raises:
-            StoreUnavailable: nothing was kept, or nobody can say: submitting again is safe.
+            StoreUnavailable: the write failed or its outcome is unknown: submitting again is safe.
         """
         outcome = await self._store.write(OTC.submitted(row, encode_document(document)))
         match outcome:
@@ -105,15 +105,15 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
     async def sign(
         self, order_hash: bytes, signature: bytes, permit: bytes | None, decide: Decide[OtcOrderRow]
     ) -> None:
-        """Have a DRAFT be signed by another signature than it came with. Any process may.
+        """Sign a DRAFT by another signature than its stored one. Any process may do this.
 
         Args:
-            permit: that comes with it; the one that is kept stays where there is none.
-            decide: its step; None where it is no DRAFT any more.
+            permit: permit of the new post; None or empty keeps the stored permit.
+            decide: returns the order's step; None if the order is no DRAFT any more.
 
         Raises:
-            OrderNotFound: there is no such order.
-            StoreUnavailable: nothing was written, or nobody can say.
+            OrderNotFound: the store has no such order.
+            StoreUnavailable: the write failed or its outcome is unknown.
         """
         (found,) = await self._store.read(by(OTC_DOCUMENT, order_hash))
         if not found:
@@ -132,17 +132,17 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
     async def catch_up(
         self, order_hash: bytes, now_ms: int, is_short: Callable[[OtcOrderRow], bool]
     ) -> OtcOrderRow | None:
-        """Have an order be what the logs make of it that the store has.
+        """Bring an order to the state that its stored logs imply.
 
         Args:
-            is_short: whether its maker's funds, as they were read last, do not cover it.
+            is_short: whether the maker's last known funds do not cover a row.
 
         Returns:
-            The row as it is then; None where it is not run here.
+            The row afterwards; None if this engine does not run the order.
 
         Raises:
-            OrderNotFound: there is no such order.
-            StoreUnavailable: nothing was written, or nobody can say; also where the shard is another's.
+            OrderNotFound: the store has no such order.
+            StoreUnavailable: the write failed or its outcome is unknown; or another engine holds the shard.
         """
         for _ in range(VENUE_STEP_TRIES_MAX):
             live = self.get(order_hash)
@@ -174,7 +174,7 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
             self._conflicts += 1
         raise StoreUnavailable(f"an order was changed by others {VENUE_STEP_TRIES_MAX} times meanwhile")
 
-    # --- What is OTC's of `LiveRows` --------------------------------------------------------------------
+    # --- Hooks of `LiveRows` ----------------------------------------------------------------------------
 
     async def _read_parts(self, rows: Sequence[OtcOrderRow], effects: Effects) -> Mapping[bytes, _OtcParts]:  # noqa: ARG002
         hashes = [row.order_hash for row in rows]
@@ -225,13 +225,13 @@ _BY_CHAIN = frozenset({OtcState.FULFILLED, OtcState.CANCELLED})
 
 
 def log_queries(hashes: Sequence[bytes], makers: Collection[bytes]) -> tuple[Query, ...]:
-    """What `logs_of` reads."""
+    """Queries of the rows that `logs_of` takes."""
     by_hash = (among(table, "order_hash", hashes) for table in (OTC_FILL, OTC_CANCEL))
     return (*by_hash, among(OTC_CANCEL_UNTIL, "maker", sorted(makers)))
 
 
 def logs_of(rows: Iterable[OtcOrderRow], read: Sequence[Sequence[Sequence[object]]]) -> dict[bytes, OtcLogs]:
-    """Order hash -> its logs, of what `log_queries` found."""
+    """Order hash -> its logs, from the results of `log_queries`."""
     fills, cancels, untils = read
     found: dict[bytes, OtcLogs] = {}
     for values in untils:
@@ -249,7 +249,8 @@ def logs_of(rows: Iterable[OtcOrderRow], read: Sequence[Sequence[Sequence[object
 
 
 def cancel_by(until: OtcCancelUntil, row: OtcOrderRow) -> OtcCancel | None:
-    """The cancellation of an order among all of its maker's, or None."""
+    """Cancellation of an order by its maker's cancellation up to an expiry; None if it does not cover the
+    order."""
     if (until.chain_id, until.maker) != (row.chain_id, row.maker):
         return None
     if until.until_s < row.expires_s != NEVER_S:

@@ -1,15 +1,15 @@
-"""Takes in OTC orders: the chain is asked, then the store decides.
+"""Takes in OTC orders: checks by the chain, then a write to the store.
 
     body -> struct, hash --lives here--> the stored order
                          --else--> rules -> chain, all at one block -> OtcOrders.submit -> the stored order
                                      |--refused: kept already?--> the stored order
     a stored DRAFT, with another signature -> rules -> chain --accepted--> OtcOrders.sign -> the stored order
 
-Nothing is taken in unchecked: where the chain cannot be asked, the answer is 503 and nothing is kept.
+No order is taken in unchecked: while the chain cannot be asked, the answer is 503 and the order is not kept.
 
-An order of which a part was filled before it came here begins with that part gone. Parts that the indexer has
-read are rows; what was filled before it began is what the contract says at the height that is read, less
-these rows.
+An order that was filled in part before its post begins with the rest. Fills that the indexer has read are
+rows; the fills before the indexer began are the filled amount by the contract at the height that is read,
+less these rows.
 
 Source: spec 2.6; ARCHITECTURE.md, "Orders", "Limits".
 Choice: A repeated post is answered with the stored order whatever else is in the body. A DRAFT becomes signed
@@ -45,11 +45,11 @@ _UNFUNDED = (OtcState.DRAFT, OtcState.SUSPENDED)
 
 
 class OtcDesk:
-    """See the module.
+    """The desk that takes in orders.
 
     Args:
-        places: by chain id.
-        orders: where they are kept.
+        places: served chains by chain id.
+        orders: the OTC orders in memory.
     """
 
     def __init__(self, places: ServedChains, orders: OtcOrders, stored: StoredOtcOrders) -> None:
@@ -68,14 +68,14 @@ class OtcDesk:
     async def submit(
         self, chain_id: int, body: OtcOrderBody, now_ms: int, signatures: SignatureBudget
     ) -> PostedOrder:
-        """Take in an order; the same one again is answered with what is kept.
+        """Take in an order; a repeated post is answered with the stored order.
 
         Args:
-            signatures: what the request may spend on wrong ones; entered.
+            signatures: the request's budget for wrong signatures; entered.
 
         Raises:
             RequestError: see `terms` and `submission`.
-            StoreUnavailable: nothing was kept, or nobody can say: posting again is safe.
+            StoreUnavailable: the write failed or its outcome is unknown: posting again is safe.
         """
         place = otc_chain_at(self._places, chain_id, "chainId")
         found = identify(body, self._domains[chain_id])
@@ -110,10 +110,10 @@ class OtcDesk:
         return await self._kept(place, body, found, now_ms, signatures)
 
     def _check_room(self, maker: bytes, *, is_draft: bool) -> None:
-        """Pass if the maker may have one order more; those that are being taken in are not counted yet.
+        """Refuse an order beyond the maker's bound; orders that are being taken in are not counted yet.
 
         Raises:
-            TooManyOpenOrders: it has too many.
+            TooManyOpenOrders: the maker has too many orders.
         """
         drafts = self._orders.drafts_of(maker)
         count, most, what = (
@@ -131,10 +131,13 @@ class OtcDesk:
             )
 
     def _check_memory(self, status: OtcState) -> None:
-        """Pass if the venue may run one order more, which begins with a status.
+        """Refuse an order beyond the venue's bounds.
+
+        Args:
+            status: first status of the order.
 
         Raises:
-            ServiceUnavailable: it has too many, or too many that cost their makers nothing.
+            ServiceUnavailable: the venue has too many orders, or too many without funds or signature.
         """
         is_unfunded = status in _UNFUNDED
         if len(self._orders) >= limits.OTC_LIVE_MAX:
@@ -155,7 +158,7 @@ class OtcDesk:
         now_ms: int,
         signatures: SignatureBudget,
     ) -> PostedOrder:
-        """An order that there is; a DRAFT is signed by what it is posted with now, if that is accepted."""
+        """A stored order; a DRAFT takes the post's signature if the maker's contract accepts it."""
         kept = await self._stored.order(found.order_hash)
         if kept is not None and kept.state is OtcState.DRAFT:
             await self._sign(place, body, found, kept.signature, now_ms, signatures)
@@ -173,13 +176,13 @@ class OtcDesk:
         now_ms: int,
         signatures: SignatureBudget,
     ) -> None:
-        """Have a DRAFT be signed, if its maker accepts what it is posted with now.
+        """Sign a DRAFT if its maker's contract accepts the post's signature.
 
         Args:
-            known: the signature that it has.
+            known: the stored signature.
 
         Raises:
-            ServiceUnavailable, StoreUnavailable: nobody can say.
+            ServiceUnavailable, StoreUnavailable: the chain or the store is away.
             RateLimited: too many signatures of the caller were wrong.
         """
         signatures.begin(1)
@@ -208,7 +211,7 @@ class OtcDesk:
     async def _judged(
         self, place: ServedChain, terms: OtcTerms, now_ms: int
     ) -> tuple[OtcOrderRow, OtcDocument]:
-        """Row and document of an order against which the chain has nothing."""
+        """Row and document of an order that passes the checks by the chain."""
         told = await _asked(place, terms)
         start = Begun() if told.left is None else await self._begun(place, terms)
         others = await self._stored.live_of(place.chain_id, terms.order.maker, terms.order.maker_asset)
@@ -216,7 +219,7 @@ class OtcDesk:
         return row, new_document(terms, start)
 
     async def _begun(self, place: ServedChain, terms: OtcTerms) -> Begun:
-        """What was filled of an order up to where the chain is read."""
+        """Fills of an order up to the height that the chain is read to."""
         cursor, fills = await self._stored.fills(place.chain_id, terms.order_hash)
         if cursor is None:
             raise ServiceUnavailable("what was filled of the order before is not known yet")
@@ -226,7 +229,7 @@ class OtcDesk:
 
 
 async def _asked(place: ServedChain, terms: OtcTerms) -> Answered:
-    """What the contracts say at the latest block."""
+    """Facts of the contracts at the latest block."""
     header = await latest_block(place.chain)
     has_code = await signer_has_code(place.chain, terms.signature, header)
     calls = submission_calls(terms, place.rfq)
@@ -237,5 +240,5 @@ async def _asked(place: ServedChain, terms: OtcTerms) -> Answered:
 
 
 async def _is_contract(place: ServedChain, asset: bytes, header: Header) -> bool:
-    """Whether there is code; a listed token is taken at the operator's word."""
+    """Whether an asset has code; a listed token is taken at the operator's word."""
     return asset in place.tokens.by_address or bool(await place.chain.code(asset, header.hash))

@@ -1,12 +1,12 @@
-"""What the chain's logs make of OTC orders, written in the unit of the step that read them.
+"""Changes of OTC orders by the chain's logs, written in the unit of the indexer's step that read the logs.
 
-    Advance -> orders that it is about -> their rows, documents and logs as of the step
+    Advance -> hashes of its orders -> their rows, documents and logs as of the step
             -> `life.told_by_chain` -> changes
 
-It is about an order when a fill or a cancellation of it came or went, or when it has ended and may have
-become final. Logs of the RFQ contract are of firm quotes as well: what is no order of ours is passed over.
-What orders are is read from the store, since the step stands only if that is still so when it is written; so
-it does not matter who runs them.
+A step concerns an order if a fill or a cancellation of it came or went, or if the order has ended and may
+have become final. Logs of the RFQ contract are of firm quotes as well: orders of others are passed over. The
+orders are read from the store, and the write of the step is refused if they have changed since; therefore any
+engine may run them.
 
 Source: ARCHITECTURE.md, "Indexer", "Transitions"; choices.md#otc-orders.
 """
@@ -29,16 +29,16 @@ from .life import told_by_chain
 from .live_orders import OtcLogs, OtcOrders, cancel_by, log_queries, logs_of
 
 _SLICE = 64
-"""Orders that are read and decided at once: others have their turn while the store answers."""
+"""Orders that are read and decided at once: other tasks have their turn while the store answers."""
 
 
 class _StepLogs(Struct, frozen=True):
-    """What a step says of orders.
+    """The logs in a step of the indexer.
 
     Attributes:
-        undone: rows that it takes back.
-        logs: that it brings, by order hash.
-        untils: cancellations that it brings, of many orders each; `undone_untils` that it takes back.
+        undone: rows that the step takes back.
+        logs: new logs by order hash.
+        untils: new cancellations up to an expiry, of many orders each; `undone_untils` are taken back.
     """
 
     undone: frozenset[Any]
@@ -47,7 +47,7 @@ class _StepLogs(Struct, frozen=True):
     undone_untils: Sequence[OtcCancelUntil]
 
     def on(self, row: OtcOrderRow, kept: OtcLogs) -> OtcLogs:
-        """The logs of an order as they are once the step is written."""
+        """The logs of an order after the step."""
         new = self.logs.get(row.order_hash, OtcLogs([], []))
         undone = {*self.undone, *(cancel_by(until, row) for until in self.undone_untils)}
         cancels = [cancel for until in self.untils if (cancel := cancel_by(until, row)) is not None]
@@ -58,12 +58,12 @@ class _StepLogs(Struct, frozen=True):
 
 
 class OtcProjection:
-    """One chain's. See `engine.chain.indexer.Projection`.
+    """The projection of one chain; see `engine.chain.indexer.Projection`.
 
     Args:
-        orders: that may still change.
-        confirmations: blocks, its own included, after which nothing is undone.
-        is_short: whether a maker's funds, as they were read last, do not cover an order.
+        orders: orders that may still change.
+        confirmations: blocks, its own included, after which a log is final.
+        is_short: whether a maker's last known funds do not cover an order.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class OtcProjection:
         return hashes
 
     async def _cancelled(self, told: _StepLogs) -> set[bytes]:
-        """Hashes of the orders that cancellations of many are about, and those that were taken back."""
+        """Hashes of the orders that new or undone cancellations up to an expiry cover."""
         questions = [live_otc(until.chain_id, until.maker) for until in told.untils]
         questions += [unfinished_otc(until.chain_id, until.maker) for until in told.undone_untils]
         if not questions:
@@ -122,7 +122,7 @@ class OtcProjection:
     async def _decided(
         self, hashes: Sequence[bytes], told: _StepLogs, chain_id: int, settled_below: int
     ) -> list[Change]:
-        """What becomes of some orders, with the step's own rows and without those that it undoes."""
+        """Changes of some orders, with the step's own rows and without the rows that it undoes."""
         rows, documents = await self._store.read(
             *(among(table, "order_hash", hashes) for table in (OTC_ORDER, OTC_DOCUMENT))
         )

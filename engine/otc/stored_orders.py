@@ -1,6 +1,6 @@
-"""Reads OTC orders from the store: one by its hash, the listings, and an account's live ones.
+"""Reads OTC orders from the store: an order by its hash, the listings, and an account's live orders.
 
-    page    where the rows stand -> row and document of each        total and state are of the same moment
+    page    hashes of the page's rows -> row and document of each       total and state are of the same moment
 
 Source: spec 2.7, 2.8 and 2.9; interop.md 1.
 Choice: A listing's `asOf`, sent back with `offset`, continues the same listing; without it newer orders move
@@ -24,12 +24,12 @@ from ..store.tables import CHAIN_CURSOR, OTC_DOCUMENT, OTC_FILL, OTC_ORDER
 from ..store.units import row_of
 from .document import decode_document, stored_order
 
-_FAR = 1_000  # orders to be passed over, from which on it pays to count first
+_FAR = 1_000  # offset from which counting first is faster
 _COUNTS_MAX = 1_000  # listings whose counts are remembered for their far pages
 
 
 class StoredOtcPage(Struct, frozen=True):
-    """Part of a listing; `total` counts all of it, as of `as_of`."""
+    """Part of a listing; `total` counts the whole listing, as of `as_of`."""
 
     orders: tuple[StoredOrder, ...]
     total: int
@@ -37,7 +37,7 @@ class StoredOtcPage(Struct, frozen=True):
 
 
 class _Places(Struct, frozen=True):
-    """The hashes of a page, in its order."""
+    """The hashes of a page, in the page's order."""
 
     hashes: list[bytes]
     total: int
@@ -45,17 +45,17 @@ class _Places(Struct, frozen=True):
 
 
 class StoredOtcOrders:
-    """See the module."""
+    """The readable OTC orders of a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._counts: dict[tuple[OtcFilter, str], tuple[int, ...]] = {}
 
     async def order(self, order_hash: bytes) -> StoredOrder | None:
-        """One order.
+        """An order by its hash, or None.
 
         Raises:
-            StoreUnavailable: nobody can say.
+            StoreUnavailable: the store is away.
         """
         found = await self._orders([order_hash])
         return found[0] if found else None
@@ -64,11 +64,11 @@ class StoredOtcOrders:
         """A page of a listing.
 
         Args:
-            as_of: of an earlier page; None for now.
+            as_of: `as_of` of an earlier page; None for now.
 
         Raises:
             InvalidInput: `as_of` is not of this store.
-            StoreUnavailable: nobody can say.
+            StoreUnavailable: the store is away.
         """
         try:
             found = await self._places(wanted, limit, offset, as_of)
@@ -79,7 +79,7 @@ class StoredOtcOrders:
         return StoredOtcPage(await self._orders(found.hashes), found.total, found.as_of)
 
     async def _places(self, wanted: OtcFilter, limit: int, offset: int, as_of: str | None) -> _Places:
-        """Which orders stand on a page. ValueError: `as_of` is not of this store."""
+        """Hashes of a page. Raises ValueError if `as_of` is not of this store."""
         if offset >= _FAR:
             return await self._far_places(wanted, limit, offset, as_of or await self._now())
         queries = otc_page(wanted, limit, offset, as_of or "")
@@ -89,7 +89,7 @@ class StoredOtcOrders:
         return _Places([place[0] for place in places], sum(counts), then)
 
     async def _far_places(self, wanted: OtcFilter, limit: int, offset: int, as_of: str) -> _Places:
-        """The same, counted first, and read from whichever end is nearer."""
+        """Hashes of a far page: counted first, and read from the nearer end of the listing."""
         counts = self._counts.get((wanted, as_of))
         if counts is None:
             ((counts,),) = await self._store.read(otc_page(wanted, limit, offset, as_of)[1])
@@ -107,12 +107,13 @@ class StoredOtcOrders:
         return _Places(hashes[::-1] if is_backwards else hashes, total, as_of)
 
     async def _now(self) -> str:
-        """As of when the present state is."""
+        """Token of the present state, as `as_of`."""
         (((then,),),) = await self._store.read(as_of_now(OTC_ORDER))
         return str(then)
 
     def _remember(self, wanted: OtcFilter, as_of: str, counts: tuple[int, ...]) -> None:
-        """Of all orders as of then there are never more; what can be filled now changes."""
+        """Remember the counts of a long listing, except of a listing by swappable amount, whose counts change
+        even for a fixed `as_of`."""
         if sum(counts) >= _FAR and wanted.swappable_min is None:
             self._counts.pop((wanted, as_of), None)
             self._counts[wanted, as_of] = counts
@@ -122,18 +123,18 @@ class StoredOtcOrders:
     async def live_of(
         self, chain_id: int, maker: bytes, maker_asset: bytes | None = None
     ) -> list[OtcOrderRow]:
-        """A maker's orders that may still be filled, or are drafts; of one token, or of all."""
+        """A maker's orders that may still be filled, or are drafts; of a token, or of all (None)."""
         (rows,) = await self._store.read(live_otc(chain_id, maker, maker_asset))
         return [OTC.found(row) for row in rows]
 
     async def fills(self, chain_id: int, order_hash: bytes) -> tuple[ChainCursor | None, list[OtcFill]]:
-        """How far a chain is read, and what was filled of an order up to there, oldest first."""
+        """(cursor of the chain, fills of an order up to this cursor, oldest first)."""
         cursors, fills = await self._store.read(by(CHAIN_CURSOR, chain_id), of_order(OTC_FILL, order_hash))
         cursor: ChainCursor | None = row_of(CHAIN_CURSOR, cursors[0]) if cursors else None
         return cursor, [row_of(OTC_FILL, fill) for fill in fills]
 
     async def _orders(self, hashes: Sequence[bytes]) -> tuple[StoredOrder, ...]:
-        """Those that there are of a page's orders, in their order, all of one committed state."""
+        """The existing orders among these hashes, in the same order, all of one committed state."""
         if not hashes:
             return ()
         rows, documents = await self._store.read(

@@ -1,15 +1,15 @@
-"""A posted OTC order held against what the chain says, all at one block. Pure.
+"""Checks of a posted OTC order against the chain, all at one block. Pure.
 
-    submission_calls   what the contracts are asked
-    answered           their answers -> Answered: whether it is signed, what funds there are, what is left
-    new_row            -> the row that it begins as, by the funds of the maker and its other live orders
+    submission_calls   calls of the contracts
+    answered           their answers -> Answered: signature, funds, unfilled amount
+    new_row            -> the order's first row, by the funds of the maker and its other live orders
 
-    makerAsset, takerAsset   code at the address, and a balance that it tells       else InvalidInput
-    makerAsset               an allowance that it tells                             else InvalidInput
+    makerAsset, takerAsset   code at the address that returns a balance             else InvalidInput
+    makerAsset               code that returns an allowance                         else InvalidInput
     remaining                0 never seen; 1 closed: OrderClosed; else what is left and 1
     signature                of a contract; not accepted (yet): DRAFT; no contract: InvalidSignature
     balance, allowance       below what is left: SUSPENDED
-    permit                   tried as the RFQ contract would show it; refused: it gives nothing
+    permit                   tried as the RFQ contract would show it; refused: grants 0
 
 Source: spec 2.5.2, 2.5.3, 2.14; interop.md 1.
 Choice: An order with nothing left on chain is refused; a partly filled one is accepted with its earlier
@@ -41,12 +41,12 @@ _CLOSED = 1
 
 
 class Answered(Struct, frozen=True):
-    """What the chain says of an order.
+    """The chain's facts about an order.
 
     Attributes:
-        is_signed: else the maker's contract may accept it later.
-        permitted: what its permit lets be taken.
-        left: of the maker's asset; None where the contract has never seen the order.
+        is_signed: False while the maker's contract may still accept the signature later.
+        permitted: raw units that its permit grants.
+        left: unfilled raw units of the maker's asset; None if the contract has never seen the order.
     """
 
     is_signed: bool
@@ -56,11 +56,11 @@ class Answered(Struct, frozen=True):
 
 
 class Begun(Struct, frozen=True):
-    """How much of an order is left when it is kept.
+    """The earlier fills of an order that is taken in.
 
     Attributes:
-        filled_before: what was filled before the chain was followed.
-        fills: what was filled since.
+        filled_before: raw units of the maker's asset that were filled before the chain was followed.
+        fills: fills since then.
     """
 
     filled_before: int = 0
@@ -68,7 +68,7 @@ class Begun(Struct, frozen=True):
 
 
 def submission_calls(terms: OtcTerms, rfq: bytes) -> dict[str, EthCall]:
-    """What the chain is asked, each by its name."""
+    """Calls that check an order, by name."""
     order = terms.order
     calls = {
         "makerAsset": _question(order.maker_asset, balance_of(order.maker)),
@@ -86,17 +86,17 @@ def submission_calls(terms: OtcTerms, rfq: bytes) -> dict[str, EthCall]:
 
 
 def answered(terms: OtcTerms, answers: Answers, *, without_code: Sequence[str], has_code: bool) -> Answered:
-    """What the answers say.
+    """Facts of the answers.
 
     Args:
         answers: to `submission_calls`.
-        without_code: fields of the assets where there is no contract.
-        has_code: there is one at the maker.
+        without_code: fields of the assets without a contract.
+        has_code: whether the maker is a contract.
 
     Raises:
         InvalidInput: an asset is no token.
-        OrderClosed: nothing is left of the order.
-        InvalidSignature: it is not the maker's, and never will be.
+        OrderClosed: the order is filled or cancelled.
+        InvalidSignature: the signature is not the maker's, and never will be.
         ServiceUnavailable: the RFQ contract does not answer.
     """
     order = terms.order
@@ -113,23 +113,23 @@ def answered(terms: OtcTerms, answers: Answers, *, without_code: Sequence[str], 
 
 
 def _check_until(answer: bytes | Exception, terms: OtcTerms) -> None:
-    """Pass for an order that is not cancelled with all that expire until a time.
+    """Refuse an order that its maker has cancelled with all orders up to an expiry.
 
     Raises:
-        OrderClosed: it is.
+        OrderClosed: the order is cancelled.
     """
     if isinstance(answer, Exception) or len(answer) < WORD_BYTES:
-        return  # another RFQ contract than ours: `remaining` has told all
+        return  # another RFQ contract than ours: `remaining` is enough
     until = int.from_bytes(answer[:WORD_BYTES], "big")
     if until and (not terms.order.expiry or terms.order.expiry <= until):
         raise OrderClosed(field="expiry", expected=f"a time after {until}", got=terms.order.expiry)
 
 
 def left_of(answer: bytes | Exception, terms: OtcTerms) -> int | None:
-    """What is left of an order by the contract's `remaining`; None where it has never seen it.
+    """Unfilled raw units by the contract's `remaining`; None if the contract has never seen the order.
 
     Raises:
-        OrderClosed: nothing.
+        OrderClosed: the order is filled or cancelled.
         ServiceUnavailable: the contract does not answer.
     """
     if isinstance(answer, Exception) or len(answer) < WORD_BYTES:
@@ -141,11 +141,12 @@ def left_of(answer: bytes | Exception, terms: OtcTerms) -> int | None:
 
 
 def begun(maker_amount: int, left: int | None, fills: Sequence[OtcFill]) -> Begun:
-    """How much of an order was filled, and where that is known from.
+    """Earlier fills of an order: those in the store, and the rest before them.
 
     Args:
-        left: by the contract, at the height that the chain is read to; None where it had not seen the order.
-        fills: the rows up to there.
+        left: raw units by the contract, at the height that the chain is read to; None if the contract had not
+            seen the order.
+        fills: the rows up to that height.
     """
     if left is None:
         return Begun()
@@ -156,7 +157,7 @@ def begun(maker_amount: int, left: int | None, fills: Sequence[OtcFill]) -> Begu
 def new_row(
     terms: OtcTerms, told: Answered, start: Begun, others: Sequence[OtcOrderRow], chain_id: int, now_ms: int
 ) -> OtcOrderRow:
-    """The row that an order begins as.
+    """First row of an order.
 
     Args:
         others: the maker's live orders of the same asset.
@@ -194,7 +195,7 @@ def new_row(
 
 
 def new_document(terms: OtcTerms, start: Begun) -> OtcDocument:
-    """What is kept beside the row."""
+    """Document that is stored beside the row."""
     return OtcDocument(
         nonce_and_meta=amount32(terms.order.nonce_and_meta),
         expiry=terms.order.expiry,
@@ -205,7 +206,7 @@ def new_document(terms: OtcTerms, start: Begun) -> OtcDocument:
 
 
 def _standing(this: Backed, others: Sequence[OtcOrderRow], holding: Holding) -> OrderBacking:
-    """Of a new order. What the permits of the others grant is what they were last found to be backed by."""
+    """Backing of a new order. The other orders' last `maker_balance` stands for their permits' grants."""
     backed = [
         Backed(
             row.order_hash,

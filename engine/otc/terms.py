@@ -1,23 +1,23 @@
-"""What an OTC order says: the body of a post, read and held against the rules that need no chain. Pure.
+"""The terms of an OTC order: the body of a post, read and checked by the rules that need no chain. Pure.
 
     identify   chain's domain + body -> the signed struct and its hash
-    checked    -> OtcTerms: everything that needs no chain
+    checked    -> OtcTerms, after all rules that need no chain
 
-What is at fault first in this order is what is said:
+The first fault in this order is the reported fault:
 
      1  chain: served, with an RFQ contract (by the caller)
      2  members and their types, then their form, in the order of spec 2.3: nonceAndMeta, makerAsset,
         takerAsset, makerAmount, takerAmount, maker, taker
-     3  an order that is kept already is answered with what is kept, whatever else holds (by the caller)
+     3  a post of a stored order is answered with the stored order, before all further checks (by the caller)
      4  assets: ERC-20 tokens, not the native one; two different ones
      5  amounts: above 0
      6  expiry: 0 for never, or a time to come
      7  maker: an account
-     8  permit: its length, and whom it names
+     8  permit: its length, its owner and its spender
      9  signature: its form, the maker's key
-    10  how many orders of the maker may still be filled (by the caller)
-    11  by the chain (`submission`): a contract at the maker whose key has not signed, the assets, what is
-        left of the order, the signature of that contract
+    10  number of the maker's orders that may still be filled (by the caller)
+    11  by the chain (`submission`): a contract at the maker whose key has not signed, the assets, the
+        unfilled amount, the signature of that contract
 
 Source: spec 2.3; interop.md 1; choices.md#fees-and-partners, choices.md#otc-orders.
 Choice: Every uint256 is a nonceAndMeta, shown as a decimal number.
@@ -56,12 +56,12 @@ _COMPACT_BYTES = 64
 
 
 class OtcDomain(Struct, frozen=True):
-    """Where orders of one chain are signed for.
+    """The signing domain of one chain's orders.
 
     Attributes:
         named: the RFQ contract's domain.
         separator: 32 bytes, of `named`.
-        others: domains that it is mistaken for.
+        others: domains that signers mistake for this domain.
     """
 
     named: NamedDomain
@@ -75,15 +75,15 @@ class OtcDomain(Struct, frozen=True):
 
 
 OtcDomains = Mapping[int, OtcDomain]
-"""By chain id: the chains that are served."""
+"""Domains of the served chains, by chain id."""
 
 
 class IdentifiedOtc(Struct, frozen=True):
-    """What a body holds.
+    """The order in a body.
 
     Attributes:
-        order_hash: 32 bytes, what the maker signs.
-        signing: what it may have signed instead.
+        order_hash: 32 bytes, the digest that the maker signs.
+        signing: digests that the maker may have signed by mistake.
     """
 
     order: RfqOrder
@@ -92,14 +92,14 @@ class IdentifiedOtc(Struct, frozen=True):
 
 
 class OtcTerms(Struct, frozen=True):
-    """An order against which nothing can be said without the chain.
+    """An order that has passed all rules that need no chain.
 
     Attributes:
         type: P2P with a taker, else LIMIT.
         taker_from_meta: 20 bytes, the intended receiver.
-        signature: held against the hash; `is_by_key`, or the chain is asked.
-        shown_signature: as it is kept and shown.
-        permit: bytes; None where there was none at all.
+        signature: checked against the hash: `is_by_key`, or the maker's contract has to accept it.
+        shown_signature: as it is stored and shown.
+        permit: bytes; None if the body had no permit member.
     """
 
     order: RfqOrder
@@ -115,7 +115,7 @@ def otc_domain(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> OtcDoma
     """The domain of a chain's RFQ contract.
 
     Args:
-        served: of the venue's other chains.
+        served: domains of the venue's other chains.
     """
     return OtcDomain(here, here.separator, rfq_others(here, served))
 
@@ -124,10 +124,10 @@ def identify(body: OtcOrderBody, domain: OtcDomain, prefix: str = "") -> Identif
     """The signed struct of a body.
 
     Args:
-        prefix: of the members in errors, for an order that stands in another document.
+        prefix: prefix of the members in errors, for an order within another document.
 
     Raises:
-        InvalidInput: a member has not its form.
+        InvalidInput: a member is malformed.
     """
     order = RfqOrder(
         nonce_and_meta=parse_amount(body.nonce_and_meta, f"{prefix}nonceAndMeta"),
@@ -147,10 +147,10 @@ def identify(body: OtcOrderBody, domain: OtcDomain, prefix: str = "") -> Identif
 def checked(
     body: OtcOrderBody, found: IdentifiedOtc, domains: OtcDomains, chain_id: int, now_ms: int
 ) -> OtcTerms:
-    """Hold an order against all rules that need no chain.
+    """Terms of an order that passes all rules that need no chain.
 
     Args:
-        domains: of the chains that are served, `chain_id` among them.
+        domains: domains of the served chains, `chain_id` among them.
 
     Raises:
         InvalidInput, OrderExpired, InvalidSignature: see the module.
@@ -212,7 +212,7 @@ def _permit(text: str | None, maker: bytes, rfq: bytes) -> bytes | None:
 
 
 def _shown(raw: bytes, signature: OwnerSignature) -> bytes:
-    """As it was posted, but that v is 27 or 28."""
+    """Signature as posted, with v of 27 or 28."""
     if not signature.is_by_key or len(raw) == _COMPACT_BYTES:
         return raw
     return to_65(*parse_signature(raw))
