@@ -4,9 +4,9 @@
     VenueApp.run    engines of orders · server · feeds · gas · issued         until it is drained or cancelled
                     routes · streams · retention
 
-It listens once the orders that are not finished are taken up. Shut-down: the listener closes, answers in
-flight go out, then feeds, watches, auctions, relayers and indexers end, what the store is still owed is
-written, and the store closes last. What is under way on chain goes on at the next start.
+The venue listens once the unfinished orders are being taken up. Shut-down: the listener closes, answers in
+flight go out, then feeds, watches, auctions, relayers and indexers end, issued routes that still wait are
+written, and the store closes last. Transactions under way are followed again at the next start.
 
 A venue is one process: its books, buckets and health scores are its own.
 
@@ -93,15 +93,15 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class VenueParts(Struct, frozen=True):
-    """What the application is put together from.
+    """The parts of a venue's application.
 
     Attributes:
-        places: by chain id.
-        seal: of Market routes.
+        places: served chains by chain id.
+        seal: seal of Market routes.
         delta: runs the Delta orders.
         otc: runs the OTC orders.
-        engines: runs both.
-        webhooks: are told of orders.
+        engines: runs `delta` and `otc`.
+        webhooks: delivers events of orders.
         maker_rules: file with the operator's word on makers.
     """
 
@@ -119,21 +119,21 @@ class VenueApp:
     """One venue. Made by `opened_venue`.
 
     Args:
-        settings: with `[venue]`.
-        parts: open while this runs.
+        settings: settings with `[venue]`.
+        parts: open while the venue runs.
         clock: the wall clock.
-        access_log: kept by the server.
+        access_log: log that the server writes.
 
     Attributes:
-        places: by chain id.
-        issued: the Delta routes that were given out.
+        places: served chains by chain id.
+        issued: the Delta routes in given quotes.
         delta: runs the Delta orders.
         otc: runs the OTC orders.
         quotes: GET /v2/quote.
         router: every endpoint.
         reference: the description of the API.
         scheme: http or https.
-        drained: `run` came to its end: every answer went out.
+        drained: whether `run` has ended after every answer went out.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class VenueApp:
         self._firm = venue.firm
         self.scheme = "https" if settings.server.tls else "http"
         self.drained = False
-        self._held_back = ""  # whatever chains and store could do
+        self._held_back = ""  # reason not to be ready although chains and store are
         self.delta = parts.delta
         self.otc = parts.otc
         self._engines = parts.engines
@@ -231,27 +231,27 @@ class VenueApp:
         )
 
     def _partner_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
-        """For makers and for those who have webhooks."""
+        """Endpoints for makers and for owners of webhooks."""
         desk = WebhookDesk(
             self._webhooks, self._store, key_of=self.admission.required_key, now_ms=self._wall_ms
         )
         return (*MakerScoreBoard(self.places, venue.makers).endpoints(), *desk.endpoints())
 
     def _asker_of(self, call: HttpCall) -> Asker:
-        """Who has makers sign."""
+        """The caller, as the asker of firm quotes."""
         key = self.admission.key(call)
         places = self._firm.unfilled_keyed_max if key else self._firm.unfilled_max
         return Asker(self.admission.caller(call), bool(key), places)
 
     def _health_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
-        """Of what operators watch."""
+        """Endpoints for operators."""
         health = HealthEndpoints(
             readiness=self.readiness, metrics=self._metrics, open_to_all=venue.metrics_open
         )
         return health_endpoints(health)
 
     def _otc_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
-        """Of OTC orders and their events."""
+        """Endpoints of OTC orders and their events."""
         endpoints = OtcEndpoints(
             self.places,
             self.otc.orders,
@@ -262,7 +262,7 @@ class VenueApp:
         return (*endpoints.endpoints(), *otc_event_endpoints(self._events))
 
     def _delta_endpoints(self, settings: Settings) -> tuple[Endpoint, ...]:
-        """Of orders and auctions."""
+        """Endpoints of Delta orders, their events and auctions."""
         delta, store = self.delta, self._store
         auctions = {chain_id: chain.auctioneer for chain_id, chain in delta.chains.items()}
         return (
@@ -289,7 +289,8 @@ class VenueApp:
         """Serve until `drain` is called or the task is cancelled.
 
         Args:
-            listener: closed in the end, as is `health_listener`, which serves from the beginning to the end.
+            listener: closed at the end.
+            health_listener: serves health and metrics from the start to the end; closed then.
         """
         async with trio.open_nursery() as nursery:
             if health_listener is not None:
@@ -315,13 +316,13 @@ class VenueApp:
         self.drained = True
 
     def drain(self) -> None:
-        """Stop accepting, answer what is in flight, then let `run` return."""
+        """Stop accepting, answer the requests in flight, then let `run` return."""
         self._held_back = "the venue ends"
         self.server.drain()
 
     def readiness(self) -> Readiness:
-        """Whether some chain can be served, and why others cannot. Without the store nothing is ready, nor
-        while the system's clock has left ours: deadlines would be judged wrongly by one of them."""
+        """Whether some chain can be served, with the faults of the others. The venue is not ready without the
+        store, nor while the system's clock differs from the venue's: one of them would misjudge deadlines."""
         by_chain = [place.not_ready() for place in self.places.values()]
         away = self._store.away
         reasons = [reason for told in by_chain for reason in told]
@@ -336,11 +337,11 @@ class VenueApp:
         return Readiness(not (away or self._held_back or is_off or all(by_chain)), tuple(reasons))
 
     def _clock_off_s(self) -> float:
-        """How far the system's clock has left ours since the start."""
+        """Seconds by which the system's clock was moved since the start."""
         return self._clock.behind_ms() / 1_000
 
     def not_ready(self) -> list[str]:
-        """What could not be quoted or built, chain by chain, and why; nothing when all could."""
+        """Reasons of `readiness`; empty if all chains can be served."""
         return [*self.readiness().reasons]
 
     def status(self) -> dict[str, Any]:
@@ -370,7 +371,7 @@ class VenueApp:
         return told
 
     async def _flush_issued(self) -> None:
-        """Have what the store is owed written."""
+        """Write the issued routes that still wait for the store."""
         try:
             with trio.fail_after(ISSUED_ROUTES_END_S):
                 await self.issued.flush()
@@ -407,18 +408,18 @@ async def opened_venue(
     chains: Mapping[int, Chain] | None = None,
     store_in_process: bool = False,
 ) -> AsyncIterator[VenueApp]:
-    """A venue that can run, with everything that it depends on.
+    """A venue that is ready to run, with all its parts.
 
     Args:
-        environ: where `env:` references lead.
-        folder: what relative paths of the settings start from.
-        random: for jitter.
-        chains: in place of nodes, by chain id.
-        store_in_process: no store process.
+        environ: environment that `env:` references name.
+        folder: base of relative paths in the settings.
+        random: source of jitter.
+        chains: chains in place of nodes, by chain id.
+        store_in_process: whether the store runs in this process, without a process of its own.
 
     Raises:
         ConfigError: names the setting that is wrong.
-        StoreUnavailable: there is no store to begin with.
+        StoreUnavailable: the store is away at the start.
     """
     venue = _venue_of(settings)
     check_addresses(settings)

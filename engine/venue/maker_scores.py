@@ -1,8 +1,8 @@
 """GET /makers/scores: outcomes of the makers' firm quotes, and the rests of makers and pairs.
 
     every caller                           counts, rests, bounds of sizes
-    a maker, by its own credentials        and its last faults, with expected and signed amounts
-    a caller on this machine               and the last faults of all makers
+    a maker, by its own credentials        also its last faults, with expected and signed amounts
+    a caller on this machine               also the last faults of all makers
 
 A maker's counts are public; its signed quotes and their users are not. Scores without `network` and `chainId`
 cover all served chains.
@@ -37,11 +37,11 @@ from ..server.routing import HttpCall, Reply
 
 
 class MakerScoreBoard:
-    """The endpoint.
+    """The endpoint of the makers' scores.
 
     Args:
-        places: by chain id.
-        makers: as configured, by name.
+        places: served chains by chain id.
+        makers: configured makers by name.
     """
 
     def __init__(self, places: ServedChains, makers: Mapping[str, VenueMaker]) -> None:

@@ -62,16 +62,16 @@ class Quotes:
     """The endpoints of quotes.
 
     Args:
-        places: by chain id.
-        settings: of the partners.
-        market: prices what Delta does not.
-        issued: keeps digests of the Delta routes that are given out.
-        delta_gas: of a Delta settlement, beside its fills.
-        random16: 16 random bytes, for the id of a price.
+        places: served chains by chain id.
+        settings: settings of the partners.
+        market: prices Market routes.
+        issued: keeps digests of the given Delta routes.
+        delta_gas: gas of a Delta settlement beside its fills.
+        random16: returns 16 random bytes for the id of a price.
         partner_of: the default partner of a request; empty for none.
 
     Attributes:
-        outcomes: mode, and `delta`, `market` or an errorType -> how many quotes of GET /v2/quote.
+        outcomes: (mode, `delta`, `market` or an errorType) -> number of quotes of GET /v2/quote.
     """
 
     def __init__(
@@ -148,11 +148,11 @@ class Quotes:
         """The answer of GET /v2/quote.
 
         Args:
-            raw_query: what follows the `?`.
-            partner: of a request that names none.
+            raw_query: query after the `?`.
+            partner: default partner of the request.
 
         Raises:
-            RequestError: its row of the catalogue.
+            RequestError: the quote is refused; its class is its row of the catalogue.
         """
         query = with_partner(decode_quote_query(raw_query), partner)
         mode = query.mode.value
@@ -198,7 +198,7 @@ class Quotes:
         try:
             tokens.find(query.token, "srcToken", None)
         except InvalidToken:
-            parse_address(query.token, "token")  # what is no address at all is at fault
+            parse_address(query.token, "token")  # a malformed address is an error, not an unsupported token
             return Reply(200, encode(IsTokenSupported(supported=False)))
         except TokenNotSupported:
             return Reply(200, encode(IsTokenSupported(supported=False)))
@@ -230,7 +230,7 @@ class Quotes:
         return block
 
     def _gas(self, plan: PlanTotal) -> int:
-        """Of a settlement: that of the fills, and what it needs beside them."""
+        """Gas of a settlement: that of the fills, and `delta_gas` beside them."""
         return plan.gas - swap_gas(plan.side, 0, 0) + self._delta_gas
 
 

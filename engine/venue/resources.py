@@ -66,7 +66,7 @@ class Resources:
     """The endpoints of the venue's resources.
 
     Args:
-        places: by chain id.
+        places: served chains by chain id.
         settings: settings of the partners.
     """
 

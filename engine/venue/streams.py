@@ -1,13 +1,12 @@
-"""GET /v2/quote/stream: the quote of GET /v2/quote, and again whenever a book that matters changes it.
+"""GET /v2/quote/stream: the quote of GET /v2/quote, repeated whenever a relevant book changes it.
 
     event: quote    data: the answer of GET /v2/quote   at once, when its amounts have changed, and every beat
-    event: error    data: the error body                it cannot be priced now; the stream goes on
-    : beat                                              it still cannot
+    event: error    data: the error body                the quote cannot be priced now; the stream goes on
+    : beat                                              the quote still cannot be priced
 
 A change of the books marks streams, at most every QUOTE_STREAM_LOOK_S; a marked stream is priced when its
-client has taken what was sent before. So what is sent is the newest quote, and a slow client has no queue.
-Streams are priced one at a time, with a turn for everybody else in between: many of them grow slower, and
-nothing else does.
+client has taken the last piece. Each sent quote is thus the newest, and a slow client has no queue. Streams
+are priced one at a time, with a turn for all other tasks in between: many streams slow down only each other.
 
 A changed book matters to a quote stream if its pair can lie on a path of at most 4 tokens between both ends.
 A quote stream has one chain: `destChainId`, if given, equals `chainId`.
@@ -40,8 +39,8 @@ from ..server.routing import HttpCall, StreamReply
 Quote = Callable[[bytes, int, str], bytes]
 
 _BEAT = b": beat\n\n"
-_COST = 5  # it is priced again and again
-_MARKED_AT_ONCE = 32  # streams that are looked at between two checkpoints
+_COST = 5  # a stream is priced again and again
+_MARKED_AT_ONCE = 32  # streams that are checked between two checkpoints
 
 
 class StreamedChain(Struct, frozen=True):
@@ -52,12 +51,12 @@ class StreamedChain(Struct, frozen=True):
 
 
 class QuoteStreamStatistics(Struct, frozen=True):
-    """What was streamed.
+    """Counters of the quote streams.
 
     Attributes:
-        streams: open now.
-        opened, refused: streams; refused for being too many.
-        quotes, errors, beats: what was sent.
+        streams: open streams.
+        opened, refused: opened streams, and streams beyond a bound.
+        quotes, errors, beats: sent pieces of each kind.
     """
 
     streams: int
@@ -92,7 +91,7 @@ class _Market(Struct, rename="camel"):
 
 
 class _QuotedAmounts(Struct):
-    """What of a quote is compared with the one before."""
+    """The members of a quote that are compared with the previous quote."""
 
     delta: _Delta | UnsetType = UNSET
     market: _Market | UnsetType = UNSET
@@ -102,7 +101,7 @@ _decode_amounts = msgspec.json.Decoder(_QuotedAmounts).decode
 
 
 class _Changes:
-    """One chain: what has changed since the last look, and whom that may concern."""
+    """One chain: the pairs that have changed since the last marking, and the streams of the chain."""
 
     def __init__(self, index: PairIndex, woken: Callable[[], None]) -> None:
         self.streams: set[_Stream] = set()
@@ -112,7 +111,7 @@ class _Changes:
         index.watch(self._note)
 
     async def mark(self) -> None:
-        """Mark the streams that what has changed may concern."""
+        """Mark the streams whose quotes the changed pairs may change."""
         pairs, self._pairs = self._pairs, set()
         partners: defaultdict[bytes, set[bytes]] = defaultdict(set)
         for base, quote in pairs:
@@ -125,7 +124,7 @@ class _Changes:
                 await trio.lowlevel.checkpoint()
 
     def _note(self, base: bytes, quote: bytes) -> None:
-        """Two tokens whose books have changed."""
+        """Note a pair whose books have changed."""
         if self.streams:
             self._pairs.add((base, quote))
             self._woken()
@@ -146,11 +145,11 @@ class QuoteStreams:
     """All quote streams of a venue. `run` is its task.
 
     Args:
-        quote: what GET /v2/quote answers.
-        chains: by chain id.
-        caller: whom a request counts for.
+        quote: makes the answer of GET /v2/quote.
+        chains: streamed chains by chain id.
+        caller: key or address that a request counts for.
         partner_of: the default partner of a request; empty for none.
-        streams_max: at a time.
+        streams_max: greatest number of open streams.
         wall_ms: wall clock, Unix milliseconds.
     """
 
@@ -188,8 +187,8 @@ class QuoteStreams:
         """GET /v2/quote/stream.
 
         Raises:
-            RateLimited, ServiceUnavailable: too many streams, of the caller or of all.
-            RequestError: a parameter is at fault.
+            RateLimited, ServiceUnavailable: too many streams, of the caller or of all callers.
+            RequestError: a parameter is wrong.
         """
         query = decode_quote_query(call.request.query or b"")
         src, dest = self._ends(query)
@@ -216,22 +215,22 @@ class QuoteStreams:
         )
 
     def enter(self, caller: str) -> None:
-        """A stream begins."""
+        """Count a stream that begins."""
         self._open.enter(caller)
 
     def leave(self, caller: str) -> None:
-        """A stream has ended."""
+        """Count a stream that has ended."""
         self._open.leave(caller)
 
     def count(self, kind: str) -> None:
-        """Something was sent."""
+        """Count a sent piece."""
         self._sent[kind] += 1
 
     async def price(self, stream: "_Stream") -> bytes:
-        """A stream's quote, of the time when it has its turn.
+        """A stream's quote, priced when its turn comes.
 
         Raises:
-            CambistError: it cannot be priced.
+            CambistError: the quote cannot be priced.
         """
         async with self._pricing:
             stream.unmark()
@@ -258,13 +257,13 @@ class QuoteStreams:
 
 
 class _Stream:
-    """One stream: an iterator of its pieces. It counts from its making to `aclose`.
+    """One stream: an iterator of its pieces. A stream counts from its making to `aclose`.
 
     Attributes:
         raw_query: the parameters of GET /v2/quote.
-        partner: where they name none.
+        partner: default partner of the parameters.
         src, dest: its tokens, as books name them.
-        is_marked: its quote may have changed since it was priced last.
+        is_marked: whether its quote may have changed since it was priced last.
     """
 
     def __init__(
@@ -296,7 +295,7 @@ class _Stream:
         return self
 
     async def __anext__(self) -> bytes:
-        """The next piece: an event, or a comment where there has been nothing to tell for a while."""
+        """The next piece: an event, or a comment after a while without events."""
         if self._first is not None:
             piece, self._first = self._first, None
             return piece
@@ -315,32 +314,32 @@ class _Stream:
         """Price for the first time.
 
         Raises:
-            RequestError: what is asked for is at fault, whatever the books say.
+            RequestError: the request is wrong, independently of the books.
         """
         self._first = await self._event(refuse=True)
 
     def mark(self) -> None:
-        """Its quote may have changed."""
+        """Note that the quote may have changed."""
         self.is_marked = True
         self._marked.set()
 
     def unmark(self) -> None:
-        """It is priced in this step."""
+        """Note that the quote is being priced now."""
         self.is_marked, self._marked = False, trio.Event()
 
     async def aclose(self) -> None:
-        """It has ended, for whatever reason."""
+        """End the stream; idempotent."""
         if self._is_open:
             self._is_open = False
             self._changes.streams.discard(self)
             self._streams.leave(self._caller)
 
     async def _event(self, *, refuse: bool = False, anew: bool = False) -> bytes | None:
-        """What is to be told now; None where it was told last.
+        """The next event; None if it equals the last event.
 
         Args:
-            refuse: raise what is wrong with the request itself.
-            anew: a quote is told though its amounts are those that were told last.
+            refuse: raise faults of the request itself.
+            anew: repeat a quote whose amounts are unchanged.
         """
         try:
             body = await self._streams.price(self)
@@ -358,7 +357,7 @@ class _Stream:
 
 
 def _amounts(body: bytes) -> tuple[str, ...]:
-    """What of a quote a change is a change of."""
+    """The amounts of a quote; a difference in them counts as a change."""
     quote = _decode_amounts(body)
     market, delta = quote.market, quote.delta
     if market is not UNSET:
@@ -370,7 +369,7 @@ def _amounts(body: bytes) -> tuple[str, ...]:
 
 
 def stream_endpoints(streams: QuoteStreams) -> tuple[Endpoint, ...]:
-    """The rows of quotes that are streamed."""
+    """Rows of the route table for quote streams."""
     return (
         Endpoint(
             method="GET",

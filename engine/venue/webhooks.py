@@ -1,4 +1,4 @@
-"""The endpoints of webhooks: how they stand, what they have not taken, and delivering that anew.
+"""The endpoints of webhooks: their state, their waiting and dead deliveries, and the replay of dead ones.
 
 A webhook is managed with one API key, which the settings name; to every other caller it does not exist.
 
@@ -40,14 +40,14 @@ from ..store.tables import DELIVERY, WEBHOOK
 from ..store.units import Conflict, Done, Unit, cas, row_of
 
 _GROUP = "Webhooks"
-_COST = 5  # of what reads or writes many rows
+_COST = 5  # of an endpoint that reads or writes many rows
 
 
 class WebhookDesk:
-    """See the module.
+    """The endpoints of webhooks.
 
     Args:
-        key_of: name of the API key of a request; raises UnknownApiKey where there is none.
+        key_of: name of the API key of a request; raises UnknownApiKey without a key.
         now_ms: wall clock, Unix milliseconds.
     """
 
