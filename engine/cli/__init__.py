@@ -39,8 +39,8 @@ _COMMANDS = {
 
 
 def _leave_rich_out() -> None:
-    """structlog imports rich for tracebacks with local variables, which nothing here prints, and httpx for a
-    command of its own: together a sixth of the time in which a venue starts."""
+    """Keep structlog from importing rich, for tracebacks that cambist never prints, and httpx from importing
+    its own command. Both imports together take a sixth of a venue's start-up time."""
     modules: dict[str, Any] = sys.modules
     if "httpx" not in modules:
         modules.setdefault("httpx._main", None)
@@ -53,7 +53,7 @@ def _leave_rich_out() -> None:
 
 
 class _Commands(click.Group):
-    """Imports a command when it is wanted, and turns our errors into click's."""
+    """Imports a command at its first use, and turns our errors into click's."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:

@@ -1,7 +1,4 @@
-"""`cambist agent`: bid for the orders of a venue's auctions.
-
-`cambist agent serve`: the agent as one process, until SIGTERM or SIGINT.
-"""
+"""`cambist agent`: bids for the orders of a venue's auctions, as one process until SIGTERM or SIGINT."""
 
 import os
 import sys
@@ -23,16 +20,16 @@ _log = structlog.get_logger("cambist.agent")
 
 
 async def serve_agent(settings: Settings, environ: Mapping[str, str], folder: Path) -> int:
-    """Serve until told to stop.
+    """Serve until SIGTERM or SIGINT.
 
     Args:
-        folder: what relative paths of the settings start from.
+        folder: base of relative paths in the settings.
 
     Returns:
         The exit status.
 
     Raises:
-        ConfigError: names the setting that is wrong; an address that cannot be listened on is one.
+        ConfigError: names the wrong setting, such as an address on which the process cannot listen.
     """
     clock = WallClock()
     return await serve_app(

@@ -1,4 +1,4 @@
-"""`cambist db`: look after the store that the settings name."""
+"""`cambist db`: status, backup, export and maintenance of the store that the settings name."""
 
 import os
 import sys
@@ -182,7 +182,7 @@ def _place(path: Path | None) -> StorePlace:
 
 
 def _refuse_the_store_itself(place: StorePlace, out: Path) -> None:
-    """Whatever --force says: what replaces a file of the database loses all that is in it."""
+    """Refuse a file of the database as the output, even with --force: replacing it loses the data."""
     if isinstance(place, SqlitePlace) and out.parent.resolve() / out.name in place.files():
         raise ConfigError(str(out), "is a file of the database itself")
 
@@ -191,7 +191,7 @@ def _print(lines: Iterator[bytes]) -> None:
     try:
         sys.stdout.buffer.writelines(lines)
         sys.stdout.buffer.flush()
-    except BrokenPipeError:  # whoever reads has enough: click ends silently
+    except BrokenPipeError:  # the reader has enough: click ends silently
         raise
     except OSError as error:
         raise ConfigError("standard output", f"cannot be written: {error.strerror}") from None

@@ -1,4 +1,4 @@
-"""`cambist demo`: what works today, run before your eyes."""
+"""`cambist demo`: a demonstration of makers, agents, a venue, swaps and orders."""
 
 import click
 from rich.console import Console

@@ -1,4 +1,4 @@
-"""`cambist devnet`: chains of our own for wallets, scripts and the other commands."""
+"""`cambist devnet`: local chains for wallets, scripts and the other commands."""
 
 import ipaddress
 import os
@@ -24,7 +24,7 @@ from ..process.logs import configure_logs
 
 
 class _Account(msgspec.Struct, rename="camel", omit_defaults=True):
-    """`key` only where it is public."""
+    """An account of the devnet; `key` only if it is public."""
 
     address: str
     role: str
@@ -40,7 +40,7 @@ class _Chain(msgspec.Struct, rename="camel"):
 
 
 class _Started(msgspec.Struct, rename="camel"):
-    """What `--json` prints."""
+    """Output of `--json`."""
 
     chains: list[_Chain]
     accounts: list[_Account]

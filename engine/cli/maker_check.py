@@ -1,7 +1,7 @@
-"""`cambist maker check`: does a market maker conform to the interface (spec 3)?
+"""`cambist maker check`: checks whether a market maker conforms to the interface (spec 3).
 
-Exit status: 0 it conforms, 1 faults were found, 2 wrong usage, 3 it could not be reached at all, 4 too little
-could be judged, 130 stopped.
+Exit status: 0 the maker conforms, 1 faults were found, 2 wrong usage, 3 the maker could not be reached at
+all, 4 too little could be judged, 130 stopped.
 """
 
 import os
@@ -175,10 +175,10 @@ def check(
 
 
 def _opened(path: str | None) -> IO[bytes] | None:
-    """The file to write to.
+    """Open the file of a report; None for no path.
 
     Raises:
-        ConfigError: it cannot be written.
+        ConfigError: the file cannot be written.
     """
     if path is None:
         return None
@@ -189,10 +189,10 @@ def _opened(path: str | None) -> IO[bytes] | None:
 
 
 def _write(path: str | None, file: IO[bytes] | None, report: bytes) -> None:
-    """Fill it and close it.
+    """Write a report and close its file.
 
     Raises:
-        ConfigError: it cannot be written, after all.
+        ConfigError: the file cannot be written.
     """
     if file is None:
         return
@@ -209,10 +209,10 @@ def _console(file: IO[str]) -> Console:
 
 
 def _options(url: str, settings: dict[str, Any]) -> CheckOptions:
-    """The options as the run takes them.
+    """Options of the run.
 
     Raises:
-        ConfigError: they do not fit together.
+        ConfigError: an option is wrong, or options contradict each other.
     """
     selection = Selection(settings["only"], settings["skip"], settings["strict"])
     for option in ("only", "skip"):
@@ -262,7 +262,7 @@ def _credentials(settings: dict[str, Any]) -> Credentials | None:
     encoding: SecretEncoding = settings["secret_encoding"]
     secret = decode_secret(read_secret(settings["secret"], os.environ, "--secret").reveal(), encoding)
     credentials = Credentials(settings["domain"], settings["access_key"], secret)
-    credentials.signer()  # refuses what no header can carry
+    credentials.signer()  # refuses values that no header can carry
     return credentials
 
 
@@ -271,7 +271,7 @@ def _now_ms() -> int:
 
 
 def _run(options: CheckOptions) -> RunReport:
-    """Run, with a bar on standard error where that is a terminal."""
+    """Run, with a progress bar if standard error is a terminal."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),

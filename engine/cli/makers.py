@@ -1,4 +1,4 @@
-"""`cambist makers`: leave a maker out of a venue that runs, or have it asked again."""
+"""`cambist makers`: excludes a maker from a running venue, or releases it again."""
 
 import os
 import time

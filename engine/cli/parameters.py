@@ -1,4 +1,4 @@
-"""What several trading commands take: addresses, percents, amounts in whole tokens, a venue and a node."""
+"""Parameters of trading commands: addresses, percents, amounts in whole tokens, a venue and a node."""
 
 import os
 import re
@@ -25,7 +25,7 @@ API_KEY_HELP = "The venue's key for you: env:NAME or file:PATH."
 
 
 class AddressParam(click.ParamType[bytes]):
-    """20 bytes; a checksum that is wrong is refused."""
+    """An address of 20 bytes; a wrong checksum is refused."""
 
     name = "address"
 
@@ -40,7 +40,7 @@ class AddressParam(click.ParamType[bytes]):
 
 
 class Percent(click.ParamType[Decimal]):
-    """A decimal, exact."""
+    """An exact decimal."""
 
     name = "percent"
 
@@ -56,10 +56,10 @@ class Percent(click.ParamType[Decimal]):
 
 
 class Duration(click.ParamType[int]):
-    """Seconds, or a number with s, m, h or d behind it.
+    """Seconds, or a number with the unit s, m, h or d.
 
     Args:
-        least_s: the shortest that there may be.
+        least_s: least duration, seconds.
     """
 
     name = "duration"
@@ -81,7 +81,7 @@ class Duration(click.ParamType[int]):
 
 
 class Expires(Duration):
-    """As `Duration`; `never` is 0."""
+    """A `Duration`, or `never`, which gives 0."""
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """See click."""
@@ -89,13 +89,13 @@ class Expires(Duration):
 
 
 def checked_node(rpc: str, **amounts: str) -> NodeSettings:
-    """The node of `--rpc`, once the command line's amounts are what they have to be.
+    """The node of `--rpc`, after a check of the command line's amounts.
 
     Args:
-        amounts: by the name that errors give them.
+        amounts: texts by their names in errors.
 
     Raises:
-        click.UsageError: one is not.
+        click.UsageError: an amount or the node is malformed.
     """
     try:
         for name, amount in amounts.items():
@@ -108,7 +108,7 @@ def checked_node(rpc: str, **amounts: str) -> NodeSettings:
 
 
 def check_venue(url: str) -> None:
-    """Pass for a URL that a venue may have."""
+    """Refuse a URL that no venue can have."""
     try:
         check_url(url)
     except ConfigError as error:
@@ -116,16 +116,16 @@ def check_venue(url: str) -> None:
 
 
 def check_partner(partner: str) -> None:
-    """Pass for a name of a length that there is."""
+    """Refuse a partner's name that is too long."""
     if len(partner) > limits.NAME_CHARS_MAX:
         raise click.UsageError(f"--partner: at most {limits.NAME_CHARS_MAX} characters")
 
 
 def raw_units(text: str, token: TradedToken, field: str) -> int:
-    """An amount of whole tokens, exactly.
+    """Raw units of an amount in whole tokens, exactly.
 
     Raises:
-        ConfigError: finer than the token's decimals, zero, or too much.
+        ConfigError: the amount is finer than the token's decimals, zero, or too large.
     """
     mantissa, scale = parse_decimal(text, field)
     if scale > token.decimals and mantissa % 10 ** (scale - token.decimals):

@@ -1,7 +1,4 @@
-"""`cambist serve`: run a venue.
-
-`cambist serve`: the venue as one process, until SIGTERM or SIGINT.
-"""
+"""`cambist serve`: runs a venue as one process until SIGTERM or SIGINT."""
 
 import os
 import sys
@@ -25,17 +22,17 @@ _log = structlog.get_logger("cambist.venue")
 
 
 async def serve_venue(settings: Settings, environ: Mapping[str, str], folder: Path) -> int:
-    """Serve until told to stop.
+    """Serve until SIGTERM or SIGINT.
 
     Args:
-        folder: what relative paths of the settings start from.
+        folder: base of relative paths in the settings.
 
     Returns:
         The exit status.
 
     Raises:
-        ConfigError: names the setting that is wrong; an address that cannot be listened on is one.
-        StoreUnavailable: there is no store to begin with.
+        ConfigError: names the wrong setting, such as an address on which the process cannot listen.
+        StoreUnavailable: the store is away at the start.
     """
     clock = WallClock()
     return await serve_app(

@@ -1,4 +1,4 @@
-"""What several commands take: files and standard input within a bound, named secrets, and a yes."""
+"""Inputs of several commands: bounded files and standard input, named secrets, and consent."""
 
 import os
 import sys
@@ -20,7 +20,8 @@ def read_bounded(file: IO[bytes], bytes_max: int) -> bytes:
     """The whole of a file or of standard input.
 
     Raises:
-        InvalidInput: it is longer than `bytes_max`.
+        ConfigError: the file cannot be read.
+        InvalidInput: the input is longer than `bytes_max`.
     """
     try:
         raw = file.read(bytes_max + 1)
@@ -32,14 +33,14 @@ def read_bounded(file: IO[bytes], bytes_max: int) -> bytes:
 
 
 def read_key(reference: str, password: str | None) -> SigningKey:
-    """The key that `--key` names; a keystore's password is asked for where a terminal is there to ask."""
+    """The key that `--key` names; a keystore's password is asked for if standard input is a terminal."""
     secret = read_secret(reference, os.environ, "--key")
     is_keystore = secret.reveal().lstrip().startswith("{")
     return signing_key(secret, read_password(password, confirm=False) if is_keystore or password else None)
 
 
 def agree(question: str, *, err: bool = True) -> None:
-    """Ask, while the loop stands still.
+    """Ask for consent, while the event loop stands still.
 
     Raises:
         click.Abort: the answer is no, or an interrupt.
@@ -52,7 +53,7 @@ def agree(question: str, *, err: bool = True) -> None:
 
 
 def read_password(reference: str | None, *, confirm: bool) -> Secret | None:
-    """The password that `--password` names, or that is typed; None where nobody can be asked."""
+    """The password that `--password` names, or a typed one; None if standard input is no terminal."""
     if reference is not None:
         return read_secret(reference, os.environ, "--password")
     if not sys.stdin.isatty():

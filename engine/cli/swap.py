@@ -1,8 +1,8 @@
 """`cambist swap`: a Market swap, from the price to the receipt.
 
 Exit status: 0 swapped (or rehearsed), 1 refused or failed before the swap was sent, 2 wrong usage, 3 a
-transaction was mined and reverted, 4 a transaction was sent, or may have been when it was interrupted, and it
-is not known what became of it.
+transaction was mined and reverted, 4 a transaction was sent, or may have been sent before an interrupt, and
+its end is not known.
 """
 
 import os
@@ -43,7 +43,7 @@ from .sources import KEY_HELP, PASSWORD_HELP, agree, read_key
 
 
 class _SwapOptions(Struct, frozen=True, kw_only=True):
-    """The command line, read."""
+    """The parsed command line."""
 
     sell: str
     buy: str
@@ -203,7 +203,7 @@ def _wish(asked: _SwapOptions, src: TradedToken, dest: TradedToken) -> Wish:
 
 
 def _report(asked: _SwapOptions, offer: Offer, outcome: SentOutcome | None) -> None:
-    """The result, on standard output."""
+    """Print the result on standard output."""
     if outcome is None:
         outcome = SentOutcome(verdict=TradeVerdict.REHEARSED, step="price")
     if asked.is_json:

@@ -1,10 +1,10 @@
-"""`cambist webhooks`: what a venue's webhooks have not taken, and delivering it anew.
+"""`cambist webhooks`: lists the waiting and dead deliveries of a venue's webhooks, and replays dead ones.
 
-    list        the webhooks that the key manages, and how they stand
-    deliveries  what one has not taken
+    list        the webhooks that the key manages, and their state
+    deliveries  the waiting or dead deliveries of a webhook
     replay      have dead deliveries delivered anew
 
-Exit status: 0 done, 1 refused or not answered, 2 wrong usage, 3 not all that was named is delivered anew.
+Exit status: 0 done, 1 refused or not answered, 2 wrong usage, 3 some named deliveries are not delivered anew.
 """
 
 import re
@@ -77,7 +77,7 @@ def replay(venue: VenueOptions, name: str, tokens: tuple[str, ...], *, is_all: b
     run(_replay, _with_key(venue), _checked(name), tuple(dict.fromkeys(tokens)))
 
 
-# --- What they do -------------------------------------------------------------------------------------
+# --- Their work ---------------------------------------------------------------------------------------
 
 
 async def _list(_: UnderWay, place: VenueOptions) -> int:
@@ -132,7 +132,7 @@ async def _replay(under_way: UnderWay, place: VenueOptions, name: str, tokens: t
 async def _pages(
     venue: VenueClient, name: str, status: DeliveryState
 ) -> AsyncIterator[tuple[DeliveryEntry, ...]]:
-    """All deliveries of a status; a page that does not go on from the last is the end."""
+    """All deliveries of a status; a page that does not advance ends the listing."""
     after = ""
     while True:
         page = await venue.deliveries(name, status, after)
@@ -144,7 +144,7 @@ async def _pages(
 
 
 async def _all_anew(venue: VenueClient, name: str) -> AsyncIterator[tuple[str, ...]]:
-    """Replay what is dead now; what is dead again meanwhile is not replayed once more."""
+    """Replay the deliveries that are dead now; a delivery that dies again meanwhile is not replayed again."""
     seen: set[str] = set()
     while True:
         told = await venue.replay_deliveries(name, ())

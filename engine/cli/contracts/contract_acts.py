@@ -1,7 +1,7 @@
-"""`cambist contracts pause | unpause | roles | revoke | handover | claim | cap`: what is done in an incident.
+"""`cambist contracts pause | unpause | roles | revoke | handover | claim | cap`: acts of an incident.
 
-Each shows its calls first. With a key they are sent; without one, or with `--dry-run`, they are tried in the
-name of the account that may make them, and printed for a multisig.
+Each command shows its calls first. With a key the calls are sent; without a key, or with `--dry-run`, they
+are tried in the name of the account that may make them, and printed for a multisig.
 """
 
 import os
@@ -46,12 +46,13 @@ _SINCE = click.option(
 
 
 class ActOptions(Struct, frozen=True, kw_only=True):
-    """Where acts are made, and how.
+    """The options of all acts.
 
     Attributes:
-        settings: as the file has them.
-        key: None prints the calls.
-        is_sure: nobody is asked.
+        settings: settings of the file.
+        at: the contracts of the chain.
+        key: signs the acts; None prints the calls.
+        is_sure: whether the question is left out.
     """
 
     settings: Settings
@@ -65,7 +66,7 @@ class ActOptions(Struct, frozen=True, kw_only=True):
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """What every act takes: `place` instead of the options that it is made of."""
+    """Add the options of all acts to a command, which receives them as `place`."""
 
     @CONFIG
     @CHAIN
@@ -208,7 +209,7 @@ def cap(place: ActOptions, caps: tuple[str, ...]) -> None:
 COMMANDS = (pause, unpause, roles, revoke, handover, claim, cap)
 
 
-# --- What they do ---------------------------------------------------------------------------------------
+# --- Their work -----------------------------------------------------------------------------------------
 
 
 async def _paused(
@@ -297,13 +298,13 @@ def _told(found: Roles) -> dict[str, Any]:
 
 
 async def _carry_out(chain: RpcChain, place: ActOptions, made: Sequence[Act], account: bytes = b"") -> None:
-    """Show acts; send them, or try them in the name of who may make them.
+    """Show acts; send them, or try them in the names of the accounts that may make them.
 
     Args:
-        account: who makes those that are nobody's by role.
+        account: maker of the acts that belong to no role.
 
     Raises:
-        ChainError: an act is not the key's to make, or would fail, or failed.
+        ChainError: the key may not make an act, or an act would fail, or failed.
     """
     powers = await powers_of(chain, place.at)
     tried = [(act, acts.holders(act, powers) or (account,)) for act in made]
@@ -335,7 +336,7 @@ async def _carry_out(chain: RpcChain, place: ActOptions, made: Sequence[Act], ac
 
 
 async def _sent(chain: RpcChain, place: ActOptions, key: SigningKey, made: Sequence[Act]) -> list[str]:
-    """Hashes of the transactions, each of which was mined before the next is sent."""
+    """Send acts, each after the previous transaction is mined; the hashes of the transactions."""
     if made and not place.is_sure:
         agree("Send these?")
     policed = _policed(key, place.chain_id, made)
@@ -356,7 +357,7 @@ def _check_key(key: SigningKey, tried: Sequence[tuple[Act, tuple[bytes, ...]]]) 
 
 
 def _policed(key: SigningKey, chain_id: int, made: Sequence[Act]) -> PolicedRelayKey:
-    """The key, for the contracts of these acts and nothing else."""
+    """The key, restricted to the contracts of these acts."""
     policy = TransactionPolicy(
         contracts=frozenset((chain_id, act.to) for act in made),
         fee_max_wei=limits.RELAY_FEE_CAP_WEI,

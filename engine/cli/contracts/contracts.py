@@ -1,4 +1,4 @@
-"""`cambist contracts`: where the contracts are, and putting them on a chain."""
+"""`cambist contracts`: addresses of the contracts, and their deployment on a chain."""
 
 import os
 from pathlib import Path
@@ -145,13 +145,13 @@ def deploy_command(
 
 
 class _Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for.
+    """A deployment, as the command line asks for it.
 
     Attributes:
-        plan: without what the chain has to be asked for.
+        plan: plan without the facts that only the chain has.
         caps: (token, whole tokens or `max`).
-        new_owner: is proposed in the end; empty for nobody.
-        is_sure: nobody is asked.
+        new_owner: owner to propose at the end; empty for none.
+        is_sure: whether the question is left out.
     """
 
     key: SigningKey
@@ -178,7 +178,7 @@ async def _deploy(job: _Job, chain_id: int, node: NodeSettings) -> tuple[Deploye
 
 
 async def _propose(chain: RpcChain, job: _Job, at: DeployedContracts, plan: DeploymentPlan) -> None:
-    """Propose the owner that was named, and say who has the powers of the owner until it accepts."""
+    """Propose the named owner, and print the account that keeps the owner's powers until the acceptance."""
     standing = OwnedContracts(at.delta, at.router, at.executor, at.fee_vault)
     powers = await powers_of(chain, standing)
     if job.new_owner:
@@ -193,7 +193,7 @@ async def _propose(chain: RpcChain, job: _Job, at: DeployedContracts, plan: Depl
 
 
 async def _completed(chain: RpcChain, job: _Job) -> DeploymentPlan:
-    """The plan with what the chain knows; on a devnet, WETH and Permit2 are put there first."""
+    """The plan with raw caps, by the tokens' decimals; on a devnet, WETH and Permit2 are created first."""
     plan = job.plan
     key = policed(job.key, chain.chain_id, plan)
     for address, name in ((plan.weth, "DevWeth"), (plan.permit2, "DevPermit2")):
@@ -230,7 +230,7 @@ def _show(found: Rollout, plan: DeploymentPlan, chain_id: int) -> None:
 def _plan(
     chain: ChainSettings, chain_id: int, owner: bytes, protocol: bytes | None, permit2: bytes
 ) -> DeploymentPlan:
-    """What follows from settings and options alone; on a devnet without WETH, with ours."""
+    """The plan from settings and options alone; on a devnet, our WETH if the settings name none."""
     if chain.wrapped_native:
         weth = checked_address(chain.wrapped_native, f"chains.{chain_id}.wrapped_native")
     elif chain_id in DEVNET_CHAINS:

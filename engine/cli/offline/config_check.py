@@ -1,4 +1,4 @@
-"""`cambist config check`: is a settings file right, down to checksums, keys and credentials?"""
+"""`cambist config check`: checks a settings file, down to checksums, keys and credentials."""
 
 import os
 from pathlib import Path

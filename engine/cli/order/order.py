@@ -1,16 +1,16 @@
-"""`cambist order`: Delta orders of a trader's, from the price to the settlement.
+"""`cambist order`: a trader's Delta orders, from the price to the settlement.
 
     swap      at the market's price: quote, sign, submit, follow
-    limit     at a price: rests until it can be had
+    limit     at a price: rests until the price can be had
     twap      in slices, on a schedule
-    list      what there is
-    watch     follow one that was submitted, or the changes of many
-    cancel    sign the cancellation of some, follow them
-    withdraw  take back what is left of a deposit of native tokens
+    list      list the orders at a venue
+    watch     follow a submitted order, or the changes of many orders
+    cancel    sign the cancellation of orders, follow them
+    withdraw  take back the rest of a deposit of native tokens
 
-Exit status: 0 settled (or placed, cancelled or shown, where that was asked for), 1 refused or failed before
-anything was submitted, 2 wrong usage, 3 it ended in another way: not settled, not cancelled, or a transaction
-before it was reverted, 4 it is not known how it ends.
+Exit status: 0 settled (or placed, cancelled or shown, as asked for), 1 refused or failed before the order was
+submitted, 2 wrong usage, 3 another end: not settled, not cancelled, or an earlier transaction was reverted,
+4 the end is not known.
 """
 
 from collections.abc import Sequence
@@ -126,7 +126,7 @@ def withdraw(
     run(_withdraw, venue, Withdrawal(wei, to), chain_id, checked_node(rpc), signer, delta)
 
 
-# --- What they do -------------------------------------------------------------------------------------
+# --- Their work ---------------------------------------------------------------------------------------
 
 
 async def _cancel(
@@ -175,7 +175,7 @@ async def _withdraw(
 
 
 def _report_cancelled(place: VenueOptions, records: Sequence[OrderRecord]) -> int:
-    """What became of each, on standard output; the exit status."""
+    """Print the state of each order; the exit status."""
     if place.is_json:
         orders = [{"id": record.id, "status": record.status.value} for record in records]
         click.echo(encode({"orders": orders}).decode())

@@ -75,11 +75,11 @@ async def show_pages(
     row_of: Callable[[T, TokenOf], tuple[str, ...]],
     chains_of: Callable[[Sequence[T]], set[int]],
 ) -> int:
-    """Show all pages of a listing: a table, or with --json an order a line; the exit status.
+    """Print all pages of a listing: a table, or with --json an order a line; the exit status.
 
     Args:
         row_of: the cells of an order, as in `headers`.
-        chains_of: the chains of a page, whose tokens the venue is asked for.
+        chains_of: the chains of a page, whose tokens are looked up at the venue.
     """
     under_way.hint = "there are more orders"
     count, widths = 0, [len(header) for header in headers]
@@ -104,7 +104,7 @@ async def show_pages(
 
 
 class ListedTokens:
-    """What a venue lists, by chain."""
+    """A venue's listed tokens by chain."""
 
     def __init__(self, venue: VenueClient) -> None:
         self._venue = venue
@@ -112,7 +112,7 @@ class ListedTokens:
         self._entries: dict[tuple[int, str], TokenEntry] = {}
 
     async def learn(self, chain_ids: set[int]) -> None:
-        """Ask for the lists of chains that are new; a chain that has none is shown in raw units."""
+        """Ask for the lists of new chains; amounts of a chain without a list are shown in raw units."""
         for chain_id in chain_ids - self._learnt:
             self._learnt.add(chain_id)
             try:

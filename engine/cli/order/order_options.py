@@ -1,4 +1,4 @@
-"""What the commands of `cambist order` share: a venue, options, how they run and what they tell."""
+"""Shared parts of the commands of `cambist order`: the venue, options, running and reporting."""
 
 import math
 import os
@@ -71,11 +71,11 @@ HELP = {"help_option_names": ["-h", "--help"]}
 
 
 class UnderWay(Struct):
-    """What whoever interrupts it is told.
+    """The answer to an interrupt of a command.
 
     Attributes:
-        hint: how to go on; empty before there is anything to tell.
-        status: of the exit then.
+        hint: commands that go on with the order; empty before an order exists.
+        status: exit status after an interrupt with a hint.
     """
 
     hint: str = ""
@@ -83,7 +83,7 @@ class UnderWay(Struct):
 
 
 class VenueOptions(Struct, frozen=True):
-    """Where it is done, and how it is told."""
+    """The venue of a command, and the form of its output."""
 
     url: str
     api_key: Secret | None
@@ -92,29 +92,29 @@ class VenueOptions(Struct, frozen=True):
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[VenueClient]:
-        """The client."""
+        """A client of the venue."""
         async with VenueClient.open(self.url, self.api_key) as client:
             yield client
 
     def hint(self, name: str) -> str:
-        """How to go on with an order that has not ended."""
+        """Commands that go on with an order that has not ended."""
         return (
             f"`cambist order watch {name} --venue {self.url}` follows it, "
             f"`cambist order cancel {name} --venue {self.url} ...` cancels it"
         )
 
     def withdrawal(self) -> str:
-        """How a deposit comes back."""
+        """Command that takes a deposit back."""
         return f"`cambist order withdraw --venue {self.url} ...` takes the deposit back"
 
 
 def venue_options(command: Callable[..., None]) -> Callable[..., None]:
-    """What every command takes: `venue` instead of the three that it is made of."""
+    """Add the options of a venue to a command, which receives them as `venue`."""
     return _with_place(command, is_needed=True)
 
 
 def venue_options_if_any(command: Callable[..., None]) -> Callable[..., None]:
-    """As `venue_options`; without --venue the URL is empty."""
+    """Add `venue_options` with an optional --venue: without it the URL is empty."""
     return _with_place(command, is_needed=False)
 
 
@@ -136,7 +136,7 @@ def _with_place(command: Callable[..., None], *, is_needed: bool) -> Callable[..
 
 
 def chain_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The chain, its node, and the key that signs on it."""
+    """Add the options of a chain, its node, and the key that signs."""
     for option in (
         click.option("--password", help=PASSWORD_HELP),
         click.option("--key", required=True, help=KEY_HELP),
@@ -148,7 +148,7 @@ def chain_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def signing_options(command: Callable[..., None]) -> Callable[..., None]:
-    """What commands take that sign for the Delta contract."""
+    """Add the options of a command that signs for the Delta contract."""
     pin = click.option(
         "--delta", type=AddressParam(), help="The one Delta contract to use, whatever its code."
     )
@@ -156,7 +156,7 @@ def signing_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 class SecondsParam(click.FloatRange):
-    """A time above zero; `inf` is one."""
+    """Seconds above zero, `inf` included."""
 
     def __init__(self) -> None:
         super().__init__(0, min_open=True)
@@ -164,7 +164,7 @@ class SecondsParam(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """See click."""
         seconds: float = super().convert(value, param, ctx)
-        if math.isnan(seconds):  # it is not below any bound
+        if math.isnan(seconds):  # NaN is not below any bound
             self.fail(f"{seconds} is not in the range x>0.", param, ctx)
         return seconds
 
@@ -181,7 +181,7 @@ timeout = click.option(
 
 
 def run(do: Callable[..., Any], *what: object) -> NoReturn:
-    """Do it and leave with its exit status; who interrupts it is told how to go on."""
+    """Run a command and exit with its status; an interrupt prints the hint of `UnderWay`."""
     under_way = UnderWay()
     was_interrupted = False
     status = UNKNOWN
@@ -203,7 +203,7 @@ def run(do: Callable[..., Any], *what: object) -> NoReturn:
 
 
 def allowing_of(*, permit: bool, approve_max: bool) -> Allowing:
-    """How a spender is allowed to take what is given.
+    """The way in which a spender is allowed to take the sold token.
 
     Raises:
         click.UsageError: both options are set.
@@ -245,19 +245,19 @@ def refuse_mixed(name: str | None, noun: str, *, many: dict[str, Any], one: dict
 def new_trader(
     chain: Chain, key: SigningKey, tell: Callable[[str], None], allowing: Allowing = Allowing.EXACT
 ) -> Trader:
-    """The key's account, by the wall clock."""
+    """A trader with the key's account and the wall clock."""
     return Trader(chain=chain, key=key, wall_s=lambda: int(time.time()), tell=tell, allowing=allowing)
 
 
 def new_console() -> "Console":
-    """Progress and the offer go to standard error."""
+    """Console on standard error, for progress and the offer."""
     from rich.console import Console
 
     return Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 async def ended(record: OrderRecord, chain: RpcChain | None, subject: Subject | None) -> DeltaOutcome:
-    """What became of it; the chain is asked where there is one and something was settled."""
+    """Outcome of an order; after its end it is proven on the chain, if `chain` and `subject` are given."""
     settled: SettledOnChain | None = None
     if chain is not None and subject is not None and record.status in TERMINAL:
         settled = await proven(chain, subject, record)
@@ -265,7 +265,7 @@ async def ended(record: OrderRecord, chain: RpcChain | None, subject: Subject | 
 
 
 async def tell_why(venue: VenueClient, record: OrderRecord, tell: Callable[[str], None]) -> None:
-    """Say why an order that goes on is not settled, where the venue says it."""
+    """Print the venue's reasons for which an order is not settled yet, if it gives any."""
     if record.status in TERMINAL:
         return
     with suppress(VenueError):
@@ -291,7 +291,7 @@ def order_name(text: str, field: str) -> str:
 def report(
     place: VenueOptions, outcome: DeltaOutcome, tokens: OfferTokens, offer: OrderOffer | None = None
 ) -> int:
-    """The result, on standard output; the exit status."""
+    """Print the result on standard output; the exit status."""
     if place.is_json:
         click.echo(encode(order_json(outcome, offer)).decode())
     else:
@@ -310,10 +310,10 @@ def report(
 
 
 def is_native(record: OrderRecord) -> bool:
-    """Whether what it sells was deposited."""
+    """Whether an order sells native tokens, which were deposited."""
     return record.input.token == limits.NATIVE_PLACEHOLDER
 
 
 def timed(place: VenueOptions, timeout_s: float) -> VenueOptions:
-    """The venue, with the time that orders are followed for."""
+    """The venue options with a time limit for following orders, in seconds."""
     return structs.replace(place, timeout_s=timeout_s)

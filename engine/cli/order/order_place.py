@@ -1,8 +1,8 @@
-"""What the commands share that place an order: their options, and the way from the price to the settlement.
+"""Shared parts of the commands that place an order: options, and the way from the price to the settlement.
 
-    options -> Placing --a wish, once the tokens are known--> offer, shown -> asked -> placed -> followed
+    options -> Placing --a wish, once the tokens are known--> offer, shown -> confirmed -> placed -> followed
 
-Each command says which order it is: its options of its own, and the wish that they come to.
+Each command adds options of its own, and makes a wish of them.
 """
 
 from collections.abc import Callable
@@ -49,16 +49,16 @@ from .order_options import (
 )
 
 SLIPPAGE_BPS = 50
-"""Unless it is given."""
+"""Default slippage."""
 
 follow = click.option("--follow", "follows", is_flag=True, help="Follow it until it has ended.")
 
 
 class Placing(Struct, frozen=True, kw_only=True):
-    """What is wanted of any order.
+    """The options of all commands that place an order.
 
     Attributes:
-        amount: as it was typed; of what is sold, or with BUY of what is bought.
+        amount: whole tokens as typed: of the sold token, or with BUY of the bought token.
     """
 
     sell: str
@@ -88,7 +88,7 @@ class Placing(Struct, frozen=True, kw_only=True):
         schedule: Schedule | None = None,
         is_partial: bool = False,
     ) -> OrderWish:
-        """The order of these tokens."""
+        """The wish for an order of these tokens."""
         return OrderWish(
             chain_id=self.chain_id,
             src=src,
@@ -110,19 +110,19 @@ class Placing(Struct, frozen=True, kw_only=True):
         """AMOUNT in raw units.
 
         Raises:
-            ConfigError: the tokens are the same, or it is none of them.
+            ConfigError: the tokens are the same, or the text is no amount of the token.
         """
         if src.address == dest.address:
             raise ConfigError("BUY_TOKEN", "is the token that is sold")
         return raw_units(self.amount, src if self.side is Side.SELL else dest, "AMOUNT")
 
     def raw_limit(self, text: str, src: TradedToken, dest: TradedToken, field: str) -> int:
-        """An amount of the other side in raw units."""
+        """An amount of the token whose amount is not fixed, in raw units."""
         return raw_units(text, dest if self.side is Side.SELL else src, field)
 
 
 def placing_options(command: Callable[..., None]) -> Callable[..., None]:
-    """What every command takes that places an order: `placing` instead of all of them."""
+    """Add the options of all commands that place an order; the command receives them as `placing`."""
 
     @wraps(command)
     def with_placing(
@@ -201,10 +201,10 @@ async def place_order(
     wish_of: Callable[[TradedToken, TradedToken], OrderWish],
     follows: bool,  # noqa: FBT001  handed through `run`
 ) -> int:
-    """Show what it comes to, ask, place it, and follow it where that is wanted; the exit status.
+    """Show the offer, ask, place the order, and follow it if `follows`; the exit status.
 
     Args:
-        wish_of: the order, once its two tokens are known.
+        wish_of: makes the wish of the sold and the bought token.
     """
     console = new_console()
     tell = partial(console.print, style="dim")
@@ -231,7 +231,7 @@ async def place_order(
 async def _placed(
     under_way: UnderWay, placing: Placing, placer: OrderPlacer, offer: OrderOffer
 ) -> DeltaOutcome:
-    """Handed in; what an interrupt is answered with says how far it has come."""
+    """Place the order; `under_way` keeps the hint for an interrupt up to date."""
     known_hash = b""
 
     def about_to(order_hash: bytes) -> None:
@@ -269,7 +269,7 @@ async def _followed(
     venue: VenueClient,
     tell: Callable[[str], None],
 ) -> DeltaOutcome:
-    """What became of an order that the venue has taken."""
+    """Follow an order that the venue has taken; its outcome."""
     record = placed.record
     if record is None:
         return placed

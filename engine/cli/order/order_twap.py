@@ -104,10 +104,10 @@ def twap(
 
 
 def _life_s(schedule: Schedule, asked_s: int | None) -> int:
-    """From the build to the deadline, with room for all slices.
+    """Seconds from the build to the deadline, with room for all slices.
 
     Raises:
-        click.UsageError: there is none.
+        click.UsageError: the slices take longer than an order may live, or than the deadline allows.
     """
     least_s = schedule.room_s + TRADER_TWAP_SLACK_S
     if least_s > _LIFE_S_MAX:

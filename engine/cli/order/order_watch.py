@@ -1,4 +1,4 @@
-"""`cambist order watch`: one order to its end, or all changes of many as the venue pushes them.
+"""`cambist order watch`: follows an order to its end, or prints all pushed changes of many orders.
 
 `order watch` and `otc watch` without an order run until they are interrupted and exit with status 0.
 """
@@ -131,11 +131,11 @@ async def listen(
     after: str,
     timeout_s: float | None,
 ) -> int:
-    """Tell every change of orders until time is up or it is interrupted.
+    """Print every change of orders until the time is up or an interrupt.
 
     Args:
-        line_of: a change, for people.
-        after: the token that it goes on from; empty for now.
+        line_of: the line of a change, for people.
+        after: token after which the changes begin; empty for now.
     """
     tell = partial(new_console().print, style="dim")
     under_way.status = 0
@@ -157,10 +157,10 @@ async def listen(
 async def _checked_end(
     record: OrderRecord, venue: VenueClient, node: NodeSettings, delta: bytes | None
 ) -> tuple[DeltaOutcome, OfferTokens]:
-    """What became of it, as the chain says.
+    """Outcome of an order, proven on the chain if the order has ended, with its tokens.
 
     Raises:
-        ChainError, VenueError: that is not to be had.
+        ChainError, VenueError: the proof is not available.
     """
     chain_id = record.input.chain_id
     async with RpcChain.open(chain_id, node, known_errors()) as chain:

@@ -1,14 +1,14 @@
 """`cambist otc`: OTC orders, from the signature to the fill on chain.
 
     post      sign an order for a counterparty, or for anyone, and hand it to a venue
-    fill      fill one on chain, whole or in part
-    cancel    cancel orders of one's own on chain
-    list      what there is, of a maker or of a taker
-    watch     follow one, or the changes of many
+    fill      fill an order on chain, whole or in part
+    cancel    cancel own orders on chain
+    list      list the orders of a maker or of a taker
+    watch     follow an order, or the changes of many orders
 
-Exit status: 0 posted, filled, cancelled or shown, as asked for, 1 refused or failed before anything was
-posted or sent, 2 wrong usage, 3 it ended in another way: a transaction was reverted, the order that was
-followed was not filled, or one that was to be cancelled was, 4 it is not known how it ends.
+Exit status: 0 posted, filled, cancelled or shown, as asked for, 1 refused or failed before a post or a
+transaction, 2 wrong usage, 3 another end: a transaction was reverted, the followed order was not filled, or
+an order to be cancelled was filled, 4 the end is not known.
 """
 
 import click

@@ -1,4 +1,4 @@
-"""`cambist otc cancel`: orders that their maker cancels on chain, all of them in one transaction."""
+"""`cambist otc cancel`: cancels a maker's orders on chain, all in one transaction."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -143,7 +143,7 @@ async def _cancel_all(
 
 
 def _report_failed(place: VenueOptions, failed: StepFailedError, orders: Iterable[bytes]) -> int:
-    """The transaction came to nothing, or it is not known what became of it; the exit status."""
+    """Print that the transaction failed, or that its end is not known; the exit status."""
     outcome = "reverted" if failed.receipt else "unknown"
     if place.is_json:
         told = [{"orderHash": to_hex(each), "outcome": outcome, "stateBefore": None} for each in orders]
@@ -153,10 +153,10 @@ def _report_failed(place: VenueOptions, failed: StepFailedError, orders: Iterabl
 
 
 def _report(place: VenueOptions, cancelled: Cancelled, states: Mapping[bytes, OtcState]) -> int:
-    """What became of each, on standard output; the exit status.
+    """Print the outcome of each order; the exit status.
 
     Args:
-        states: as the venue told them; of those that are closed, as the chain bears it out.
+        states: the venue's states; for closed orders only if the chain confirms them.
     """
     tx_hash = None if cancelled.receipt is None else to_hex(cancelled.receipt.tx_hash)
     closed = [order_hash for order_hash, ending in cancelled.endings.items() if ending is Ending.CLOSED]

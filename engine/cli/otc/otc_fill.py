@@ -56,7 +56,7 @@ _AMOUNT, _RECEIVE = "--amount", "--receive"
 
 
 class _FillOptions(Struct, frozen=True, kw_only=True):
-    """The command line, read. Of `amount` and `receive` one is given at most; else all that is left."""
+    """The parsed command line. At most one of `amount` and `receive` is given; neither means all the rest."""
 
     named: Named
     amount: str | None
@@ -71,11 +71,11 @@ class _FillOptions(Struct, frozen=True, kw_only=True):
     is_rehearsal: bool
 
     def part(self, signed: SignedOtc, standing: OtcOnChain, gives: TradedToken, gets: TradedToken) -> OtcPart:
-        """What is taken of the order.
+        """The part of the order to fill.
 
         Raises:
-            ConfigError: an amount is none.
-            ChainError: it is more than is left.
+            ConfigError: an amount is malformed.
+            ChainError: the part exceeds the rest of the order.
         """
         order, left = signed.order, standing.left(signed.order)
         if self.amount is not None:
@@ -146,7 +146,7 @@ def fill(
     run(_fill, asked)
 
 
-# --- What it does -------------------------------------------------------------------------------------
+# --- Its work -----------------------------------------------------------------------------------------
 
 
 async def _fill(under_way: UnderWay, asked: _FillOptions) -> int:
@@ -180,7 +180,7 @@ async def _fill(under_way: UnderWay, asked: _FillOptions) -> int:
 
 
 async def _listed(venue: VenueClient | None, chain_id: int) -> TokenList:
-    """What the venue lists; nothing where there is none, or it does not say."""
+    """The venue's tokens; empty without a venue or its answer."""
     if venue is not None:
         with suppress(VenueError):
             return await venue.tokens(chain_id)
@@ -188,7 +188,7 @@ async def _listed(venue: VenueClient | None, chain_id: int) -> TokenList:
 
 
 def _closed(stored: StoredOrder | None) -> str:
-    """What the venue says of an order that is closed on chain; empty where it says nothing."""
+    """The venue's account of an order that is closed on chain; empty if it has none."""
     if stored is None or stored.state not in (OtcState.FULFILLED, OtcState.CANCELLED):
         return ""
     means = "filled" if stored.state is OtcState.FULFILLED else "cancelled"
@@ -197,7 +197,7 @@ def _closed(stored: StoredOrder | None) -> str:
 
 
 def _report(place: VenueOptions, outcome: SentOutcome, offer: FillOffer) -> int:
-    """The result, on standard output; the exit status."""
+    """Print the result on standard output; the exit status."""
     if place.is_json:
         click.echo(encode(fill_json(outcome, offer)).decode())
     else:

@@ -1,4 +1,4 @@
-"""What the commands of `cambist otc` share: options, signed orders by hash or file, how to go on."""
+"""Shared parts of the commands of `cambist otc`: options, signed orders by hash or file, hints."""
 
 import os
 import sys
@@ -30,13 +30,13 @@ STDIN = "-"
 
 
 class _PostedJson(Struct, frozen=True, rename="camel"):
-    """What `cambist otc post --json` tells, as far as it is of the signed order."""
+    """The signed order in the output of `cambist otc post --json`."""
 
     signed_order: OtcHandOver | UnsetType | None = UNSET
 
 
 class Named(Struct, frozen=True):
-    """An order as it was named: by its hash, or by a file that holds it, signed.
+    """An order as the command line names it: by its hash, or by a file with the signed order.
 
     Attributes:
         order_hash: 32 bytes; empty for a file.
@@ -51,12 +51,12 @@ _decode_told = decoder(_PostedJson, bytes_max=limits.JSON_BYTES_MAX)
 
 
 def rfq_options(command: Callable[..., None]) -> Callable[..., None]:
-    """What commands take that sign for the RFQ contract."""
+    """Add the options of a command that signs for the RFQ contract."""
     return chain_options(click.option("--rfq", type=AddressParam(), help=RFQ_HELP)(command))
 
 
 def allowing_options(command: Callable[..., None]) -> Callable[..., None]:
-    """`allowing`: how the RFQ contract is allowed to take what is given."""
+    """Add the options of an allowance for the RFQ contract; the command receives them as `allowing`."""
 
     @wraps(command)
     def with_allowing(*, permit: bool, approve_max: bool, **rest: Any) -> None:
@@ -75,7 +75,7 @@ def hash_of(text: str, field: str) -> bytes:
     """An order's hash: 32 bytes.
 
     Raises:
-        click.UsageError: it is none.
+        click.UsageError: the text is no hash.
     """
     try:
         raw = parse_hex(text, field)
@@ -90,7 +90,7 @@ def named_order(text: str, field: str = SOURCE) -> Named:
     """The order that a text names: 0x is a hash, - standard input, everything else a file.
 
     Raises:
-        click.UsageError: it is none; or the file cannot be read, or holds no signed order.
+        click.UsageError: the hash is malformed; or the file cannot be read, or holds no signed order.
     """
     if text.startswith(("0x", "0X")):
         order_hash = hash_of(text, field)
@@ -112,12 +112,12 @@ def named_order(text: str, field: str = SOURCE) -> Named:
 async def find_order(
     named: Named, venue: VenueClient | None, contract: SigningContract
 ) -> tuple[SignedOtc, StoredOrder | None]:
-    """The order, and what the venue has of it where it was asked.
+    """The signed order, and the venue's record of it if the order was named by its hash.
 
     Raises:
-        VenueError: the venue does not have it, or answers with another one.
-        ChainError: the file's is of another chain or contract.
-        ConfigError: there is no venue to ask for a hash.
+        VenueError: the venue does not have the order, or answers with another order.
+        ChainError: the file's order is of another chain or contract.
+        ConfigError: a hash is given without a venue.
     """
     if named.handed_over is not None:
         return check_handed_over(named.handed_over, contract, named.text), None
@@ -129,7 +129,7 @@ async def find_order(
 
 @asynccontextmanager
 async def open_venue(place: VenueOptions) -> AsyncGenerator[VenueClient | None]:
-    """The client; None where no venue is named."""
+    """A client of the venue; None if no venue is named."""
     if not place.url:
         yield None
         return
@@ -138,10 +138,10 @@ async def open_venue(place: VenueOptions) -> AsyncGenerator[VenueClient | None]:
 
 
 def write_order(path: Path, handed_over: OtcHandOver) -> None:
-    """The signed order in a file, never over another one.
+    """Write the signed order to a new file; an existing file is never overwritten.
 
     Raises:
-        ConfigError: it cannot be written.
+        ConfigError: the file cannot be written.
     """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -152,7 +152,7 @@ def write_order(path: Path, handed_over: OtcHandOver) -> None:
 
 
 def how_to_go_on(place: VenueOptions, order_hash: str) -> str:
-    """What is told of an order that has not ended."""
+    """Commands that go on with an order that has not ended."""
     return (
         f"`cambist otc watch {order_hash} --venue {place.url}` follows it, "
         f"`cambist otc cancel {order_hash} --venue {place.url} ...` cancels it"

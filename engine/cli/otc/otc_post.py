@@ -1,4 +1,4 @@
-"""`cambist otc post`: a signed order for a counterparty, or for anyone."""
+"""`cambist otc post`: signs and posts an order for a counterparty, or for anyone."""
 
 import os
 import time
@@ -51,7 +51,7 @@ _PRICE, _RECEIVE = "--price", "--receive"
 
 
 class _PostOptions(Struct, frozen=True, kw_only=True):
-    """The command line, read. Of `price` and `receive` one is given."""
+    """The parsed command line. Either `price` or `receive` is given."""
 
     sell: str
     buy: str
@@ -73,10 +73,10 @@ class _PostOptions(Struct, frozen=True, kw_only=True):
     follows: bool
 
     def wish(self, src: TradedToken, dest: TradedToken) -> OtcWish:
-        """The order of these tokens.
+        """The wish for an order of these tokens.
 
         Raises:
-            ConfigError: the tokens or the amounts are none for it.
+            ConfigError: the tokens or the amounts make no order.
         """
         for token, field in ((src, "SELL_TOKEN"), (dest, "BUY_TOKEN")):
             if token.is_native:
@@ -193,7 +193,7 @@ def post(
 
 
 def report(place: VenueOptions, outcome: OtcOutcome, chain_id: int | None = None) -> int:
-    """The result, on standard output; the exit status."""
+    """Print the result on standard output; the exit status."""
     if place.is_json:
         click.echo(encode(otc_json(outcome, chain_id)).decode())
     else:
@@ -208,7 +208,7 @@ def report(place: VenueOptions, outcome: OtcOutcome, chain_id: int | None = None
     return EXIT[outcome.verdict]
 
 
-# --- What it does -------------------------------------------------------------------------------------
+# --- Its work -----------------------------------------------------------------------------------------
 
 
 async def _post(under_way: UnderWay, asked: _PostOptions) -> int:
@@ -233,10 +233,10 @@ async def _post(under_way: UnderWay, asked: _PostOptions) -> int:
 
 
 def _agreed(asked: _PostOptions, offer: OtcOffer) -> None:
-    """Ask, where it was not said before.
+    """Ask for consent, unless an option has given it.
 
     Raises:
-        ChainError: the balance does not cover it, and nobody can be asked.
+        ChainError: the balance does not cover the order, and --yes forbids the question.
     """
     is_short = offer.is_short and not asked.even_if_short
     if asked.is_sure and is_short:
@@ -252,7 +252,7 @@ def _agreed(asked: _PostOptions, offer: OtcOffer) -> None:
 
 
 async def _posted(under_way: UnderWay, asked: _PostOptions, poster: OtcPoster, offer: OtcOffer) -> OtcOutcome:
-    """Handed in; what an interrupt is answered with says how far it has come."""
+    """Post the order; `under_way` keeps the hint for an interrupt up to date."""
 
     name = ""
 
@@ -289,7 +289,7 @@ async def _posted(under_way: UnderWay, asked: _PostOptions, poster: OtcPoster, o
 async def _followed(
     posted: OtcOutcome, asked: _PostOptions, follower: OtcFollower, chain: RpcChain, contract: SigningContract
 ) -> OtcOutcome:
-    """What became of an order that the venue has taken, as the chain bears it out."""
+    """Follow an order that the venue has taken; its outcome, checked on the chain."""
     if posted.stored is None or posted.signed is None:
         return posted
     fault = ""

@@ -1,4 +1,4 @@
-"""`cambist otc watch`: one OTC order to its end, or all changes of many as the venue pushes them."""
+"""`cambist otc watch`: follows an OTC order to its end, or prints all pushed changes of many orders."""
 
 import time
 from functools import partial
@@ -126,10 +126,10 @@ async def _watch(
 async def _fault(
     stored: StoredOrder, order_hash: bytes, venue: VenueClient, node: NodeSettings, rfq: bytes | None
 ) -> str:
-    """Where the chain does not bear the venue out; empty if it does.
+    """The chain's contradiction of the venue's record; empty if the chain confirms it.
 
     Raises:
-        ChainError, VenueError: that is not to be had, or the order is another one.
+        ChainError, VenueError: the proof is not available, or the record is of another order.
     """
     async with RpcChain.open(stored.chain_id, node, known_errors()) as chain:
         contract = await signing_contract(chain, venue, RFQ, rfq)
