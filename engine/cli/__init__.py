@@ -35,7 +35,7 @@ _COMMANDS = {
     "keys": "offline.keys",
     "config": "offline.config_check:config",
 }
-"""Command -> its module, and its name there where the two differ; in the order of a first reading."""
+"""Command -> its module, and its name there if the two differ; in the order of a first reading."""
 
 
 def _leave_rich_out() -> None:

@@ -46,9 +46,9 @@ from .apart import Account, Apart
 _log = structlog.get_logger("cambist.venue")
 
 YIELD_ORDERS = 256
-"""Orders are compared, or accounts are sorted in, before other tasks have their turn."""
+"""Compared orders, or marked accounts, after which other tasks have their turn."""
 OF_ALL = (NodeUnavailable, BlockGone, NodeContradiction)
-"""Errors that no account is the cause of."""
+"""Errors that no account causes."""
 
 
 class FundsStatistics(Struct, frozen=True):
@@ -86,7 +86,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
     """Reads followed accounts as described in the module. `run` is its task.
 
     Args:
-        watch: of the chain's indexer.
+        watch: accounts that the chain's indexer looks for.
         read_to: the block that the chain is read to; None until that is its head.
     """
 

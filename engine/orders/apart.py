@@ -21,8 +21,8 @@ class Apart(Generic[Account]):
     """The resting accounts. Times are in seconds, of any clock."""
 
     def __init__(self) -> None:
-        self._rests: dict[Account, tuple[float, float]] = {}  # (when it is due, how long it rests)
-        self._due: list[tuple[float, Account]] = []  # a heap; an entry that is not the account's last is void
+        self._rests: dict[Account, tuple[float, float]] = {}  # (end of the rest, its length)
+        self._due: list[tuple[float, Account]] = []  # a heap; only an account's last entry counts
 
     def __len__(self) -> int:
         """Number of resting accounts."""

@@ -72,7 +72,7 @@ class FollowedChains:
     """The followed chains of a venue: each chain that some engine asks for, and no other.
 
     Args:
-        places: by chain id.
+        places: served chains by chain id.
         wall_ms: Unix milliseconds.
     """
 

@@ -3,9 +3,9 @@
     step        change one order by a function from its row to the next row; repeated after a lost race
     step_all    change several orders in one unit: all or none
 
-Every change is a compare-and-set in the store. The memory follows the writes: those of this process at once,
-those of other processes and of the indexer through the log of events (`hear`). Only orders of shards that
-this engine holds are in memory: other engines run the others.
+Every change is a compare-and-set in the store. The memory follows the writes: writes of this process at
+once, writes of other processes and of the indexer through the log of events (`hear`). Only orders of shards
+that this engine holds are in memory: other engines run the others.
 
 A kind implements the reading of the parts beside a row and the making of an order of both (`_read_parts`,
 `_made`); optionally the consequences of a step beyond the row (`_stepped`), and indexes of its own (`_added`,
@@ -41,17 +41,17 @@ _log = structlog.get_logger("cambist.venue")
 _YIELD_ORDERS = 16  # orders that are taken in before other tasks have their turn
 
 Decide = Callable[[OrderRow], OrderStep[OrderRow] | None]
-"""From a row to its next step, or None for no step."""
+"""Returns the next step of a row, or None for no step."""
 
 Effects = Mapping[bytes, Sequence[Effect]]
-"""Order hash -> its effects that have not ended."""
+"""Order hash -> its unfinished effects."""
 
 
 class LiveRow(Protocol):
     """One order that may still change.
 
     Attributes:
-        row: as it was last seen in the store.
+        row: the row as last seen in the store.
         ended_at: height of the block with its end; for an end off the chain, the height that the chain was
             read to when the end was first seen; None before its end.
     """

@@ -18,7 +18,7 @@ from ...crypto.hexadecimal import to_hex
 _log = structlog.get_logger("cambist.venue")
 
 OrderAct = Callable[[bytes], Awaitable[object]]
-"""An act on the order of a hash."""
+"""An act on an order; gets the order's hash."""
 
 
 class OrderActs:

@@ -107,7 +107,7 @@ class Footing(Struct, frozen=True):
     Attributes:
         leases: the shards of this process, also for its other workers.
         scheduler: runs the timers of orders.
-        chains: the followed chains; an engine asks for those that it needs.
+        chains: the followed chains; a chain is followed once an engine asks for it.
         wall_ms: Unix milliseconds.
     """
 

@@ -129,7 +129,7 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
         Args:
             after: `before` with the changed columns (`step`).
             more: further changes of the same transaction: fills, finished effects, a cursor.
-            fence: of the shard, for the engine that runs its orders.
+            fence: fence of the shard, for the engine that runs its orders.
         """
         self.lifecycle.check(before.status, after.status, is_final=before.is_final)
         if after.version != before.version + 1:

@@ -22,7 +22,7 @@ import trio
 from msgspec import Struct
 
 SLICE_S = 0.000_5
-"""A pass that took so long lets the other tasks run."""
+"""Length of a pass after which other tasks have their turn."""
 
 _MOVED = 4
 _DEAD_MIN = 64
@@ -95,7 +95,7 @@ class Timers:
         """Take out the first entry if its time has come.
 
         Returns:
-            Its timer; None if the entry is dead or not due, which `next_at` tells apart.
+            The timer; None if the entry is dead or not due, which `next_at` tells apart.
         """
         self._reached_ms = max(self._reached_ms, now_ms)
         heap = self._first()

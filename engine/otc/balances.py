@@ -63,7 +63,7 @@ def trial_results(permits: Sequence[bytes], answers: Sequence[bytes | Exception]
     """Permit -> raw units that it grants; 0 if the token refuses it.
 
     Args:
-        answers: to `trial_calls`.
+        answers: answers to `trial_calls`, in their order.
     """
     found = {}
     for at, permit in enumerate(permits):

@@ -69,7 +69,7 @@ class OtcStatistics(Struct, frozen=True):
     """Counters of the engine.
 
     Attributes:
-        chains: by chain id.
+        chains: counters of each chain, by chain id.
     """
 
     orders: LiveRowsStatistics
@@ -81,7 +81,7 @@ class OtcEngine:
 
     Args:
         leases: the shards of this engine.
-        scheduler: of the venue.
+        scheduler: the venue's scheduler.
         orders: orders in memory; their changes go to `tend`.
         chains: parts of each chain, by chain id.
         wall_ms: Unix milliseconds.

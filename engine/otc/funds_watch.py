@@ -94,7 +94,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     """The funds watch of one chain's OTC orders, as described in the module. `run` is its task.
 
     Args:
-        watch: of the chain's indexer.
+        watch: accounts that the chain's indexer looks for.
         rfq: the contract, 20 bytes.
         read_to: the block that the chain is read to; None until that is its head.
         wall_ms: Unix milliseconds.

@@ -112,7 +112,7 @@ def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[O
     left32 = amount32(left)
     if status in ENDED or row.status in ENDED:
         funds = _NO_FUNDS
-    else:  # until they are read again
+    else:  # the last known balances, until the funds are read again
         is_pending = status is _S.PENDING
         funds = {
             "maker_balance": min(row.maker_balance, left32),

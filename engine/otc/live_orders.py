@@ -36,7 +36,7 @@ class LiveOtc(Struct, eq=False, gc=False):
     """One order that may still change.
 
     Attributes:
-        row: as it was last seen in the store.
+        row: the row as last seen in the store.
         document: signature, permit and further parts of the post.
         ended_at: height of the log that ended the order; for an end off the chain, the height that the chain
             was read to when the end was first seen.

@@ -86,7 +86,7 @@ class OtcProjection:
         settled_below = advance.top.number - self._confirmations + 1
         told = _told_in(advance)
         about = self._about(advance, settled_below) | await self._cancelled(told)
-        ordered = sorted(about)  # any number of them, ours or not
+        ordered = sorted(about)  # any number of hashes, of our orders or of others
         changes: list[Change] = []
         for at in range(0, len(ordered), _SLICE):
             changes += await self._decided(ordered[at : at + _SLICE], told, advance.chain_id, settled_below)
@@ -103,7 +103,7 @@ class OtcProjection:
         for live in self._orders.ended(advance.chain_id):
             if live.ended_at is None:
                 live.ended_at = advance.top.number
-            if live.ended_at <= settled_below and ripe < VENUE_LOAD_ORDERS:  # the others with the next block
+            if live.ended_at <= settled_below and ripe < VENUE_LOAD_ORDERS:  # the rest with the next block
                 ripe += 1
                 hashes.add(live.order_hash)
         return hashes

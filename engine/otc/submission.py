@@ -6,9 +6,9 @@
 
     makerAsset, takerAsset   code at the address that returns a balance             else InvalidInput
     makerAsset               code that returns an allowance                         else InvalidInput
-    remaining                0 never seen; 1 closed: OrderClosed; else what is left and 1
+    remaining                0 never seen; 1 closed: OrderClosed; else the unfilled amount plus 1
     signature                of a contract; not accepted (yet): DRAFT; no contract: InvalidSignature
-    balance, allowance       below what is left: SUSPENDED
+    balance, allowance       below the unfilled amount: SUSPENDED
     permit                   tried as the RFQ contract would show it; refused: grants 0
 
 Source: spec 2.5.2, 2.5.3, 2.14; interop.md 1.
@@ -89,7 +89,7 @@ def answered(terms: OtcTerms, answers: Answers, *, without_code: Sequence[str], 
     """Facts of the answers.
 
     Args:
-        answers: to `submission_calls`.
+        answers: answers to `submission_calls`, by name.
         without_code: fields of the assets without a contract.
         has_code: whether the maker is a contract.
 
@@ -141,7 +141,7 @@ def left_of(answer: bytes | Exception, terms: OtcTerms) -> int | None:
 
 
 def begun(maker_amount: int, left: int | None, fills: Sequence[OtcFill]) -> Begun:
-    """Earlier fills of an order: those in the store, and the rest before them.
+    """Earlier fills of an order: the stored fills, and the amount that was filled before them.
 
     Args:
         left: raw units by the contract, at the height that the chain is read to; None if the contract had not

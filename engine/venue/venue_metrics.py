@@ -41,7 +41,7 @@ def readiness_families(
     """Readiness of the venue, its chains and its clock.
 
     Args:
-        chains: by chain id.
+        chains: served chains by chain id.
         clock_off_s: seconds by which the system's clock was moved since the start.
     """
     yield gauge("ready", "1 while /readyz answers 200", [((), float(is_ready))])
@@ -62,7 +62,7 @@ def venue_families(
     """Makers' books and firm quotes, quotes and their streams.
 
     Args:
-        chains: by chain id.
+        chains: served chains by chain id.
         now_ms: wall clock, Unix milliseconds.
     """
     feeds = (

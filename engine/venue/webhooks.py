@@ -161,7 +161,7 @@ class WebhookDesk:
         return [row_of(DELIVERY, values) for values in rows]
 
     async def _dead(self, hook: Hook, token: str) -> list[Delivery]:
-        """The dead delivery of a token, if there is one."""
+        """The dead delivery of a token, as a list of at most one."""
         (rows,) = await self._store.read(by(DELIVERY, hook.name, token))
         found: list[Delivery] = [row_of(DELIVERY, values) for values in rows]
         return [one for one in found if one.state is DeliveryState.DEAD]

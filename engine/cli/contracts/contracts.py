@@ -30,7 +30,7 @@ from .contract_acts import COMMANDS
 from .contract_options import CHAIN, CONFIG, caps_asked, chain_settings, named_key, raw_cap
 
 PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
-"""Where Uniswap's contract is on the chains that have it."""
+"""Address of Uniswap's contract on the chains that have it."""
 
 _PERMIT2 = click.option(
     "--permit2", type=AddressParam(), default=PERMIT2, show_default=True, help="The Permit2 of the chain."
