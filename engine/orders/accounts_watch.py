@@ -74,7 +74,7 @@ class FundsStatistics(Struct, frozen=True):
 
 
 class Followed(Struct, Generic[Account], gc=False):
-    """One order, with its account."""
+    """A followed order's account."""
 
     account: Account
 

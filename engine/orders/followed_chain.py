@@ -21,7 +21,7 @@ Touched = Callable[[int, frozenset[WatchedAccount]], None]
 
 
 class FollowedChain:
-    """One chain's indexer and its users.
+    """A chain's indexer, and the projections and listeners that use it.
 
     Attributes:
         watch: accounts that the indexer looks for beside the contracts' logs.

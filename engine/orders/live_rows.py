@@ -48,7 +48,7 @@ Effects = Mapping[bytes, Sequence[Effect]]
 
 
 class LiveRow(Protocol):
-    """One order that may still change.
+    """An order that may still change.
 
     Attributes:
         row: the row as last seen in the store.

@@ -49,7 +49,7 @@ class OrderEngine(Protocol):
         ...
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run its own tasks until cancelled. It counts as started once it accepts orders."""
+        """Run its own tasks until cancelled. Started once the engine accepts orders."""
         ...
 
     async def load(self, taken_up: TakenUp) -> None:
@@ -173,8 +173,8 @@ class OrderEngines:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the orders until cancelled. It counts as started once new orders are accepted and the stored
-        orders are being taken up."""
+        """Run the orders until cancelled. Started once new orders are accepted and the stored orders are
+        being taken up."""
         async with trio.open_nursery() as nursery:
             await nursery.start(self.leases.run)
             for engine in self._engines.values():

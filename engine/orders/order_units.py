@@ -66,7 +66,7 @@ class Intent(Struct, frozen=True):
 
 
 class OrderKind(Struct, Generic[OrderRow], frozen=True):
-    """One kind of orders: its tables and its life cycle."""
+    """A kind of orders: its tables and its life cycle."""
 
     name: str
     row: type[OrderRow]

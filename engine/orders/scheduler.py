@@ -31,7 +31,7 @@ _log = structlog.get_logger("cambist.scheduler")
 
 
 class Timer(Struct, frozen=True, order=True, gc=False):
-    """One timer. Timers sort by time, then in the order in which they were added."""
+    """A timer. Timers sort by time, then in the order in which they were added."""
 
     at_ms: int
     number: int

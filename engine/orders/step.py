@@ -1,4 +1,4 @@
-"""One step of an order's life, of any kind of orders. Pure."""
+"""A step of an order's life, for any kind of orders. Pure."""
 
 from typing import Generic
 

@@ -44,7 +44,7 @@ _NAMES = ("permit", "nonces")
 
 
 def is_wanted(permit: bytes | None, remaining: int, holding: Holding | None, now_s: int) -> bool:
-    """Whether a permit can make a difference to an order now, Unix seconds."""
+    """Whether a permit can make a difference to an order at a time, Unix seconds."""
     if not permit or holding is None:
         return False
     return holding.allowance < remaining and not is_over(permit, now_s)

@@ -63,7 +63,7 @@ OtcAccount = tuple[bytes, bytes]
 
 
 class _FollowedOtc(Followed[OtcAccount]):
-    """One order with its share.
+    """An order with its share.
 
     Attributes:
         share: (whether the order shares the funds, its unfilled amount as 32 bytes).

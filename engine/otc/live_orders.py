@@ -33,7 +33,7 @@ from .life import told_by_chain
 
 
 class LiveOtc(Struct, eq=False, gc=False):
-    """One order that may still change.
+    """An order that may still change.
 
     Attributes:
         row: the row as last seen in the store.

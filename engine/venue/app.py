@@ -116,7 +116,7 @@ class VenueParts(Struct, frozen=True):
 
 
 class VenueApp:
-    """One venue. Made by `opened_venue`.
+    """A venue, made by `opened_venue`.
 
     Args:
         settings: settings with `[venue]`.

@@ -101,7 +101,7 @@ _decode_amounts = msgspec.json.Decoder(_QuotedAmounts).decode
 
 
 class _Changes:
-    """One chain: the pairs that have changed since the last marking, and the streams of the chain."""
+    """A chain's streams, and its pairs that have changed since the last marking."""
 
     def __init__(self, index: PairIndex, woken: Callable[[], None]) -> None:
         self.streams: set[_Stream] = set()
@@ -257,7 +257,7 @@ class QuoteStreams:
 
 
 class _Stream:
-    """One stream: an iterator of its pieces. A stream counts from its making to `aclose`.
+    """A stream: an iterator of its pieces. A stream is open from its making to `aclose`.
 
     Attributes:
         raw_query: the parameters of GET /v2/quote.
