@@ -69,7 +69,7 @@ class Check(Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """Transport and sign, e.g. `HTTP, positive`."""
+        """Transport, and whether the check is negative, e.g. `HTTP, positive`."""
         return f"{self.transport}, {'negative' if self.negative else 'positive'}"
 
 

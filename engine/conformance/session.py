@@ -114,7 +114,7 @@ class Session:
         for text in (credentials.access_key, credentials.secret.decode("utf-8", "replace")):
             if (
                 len(text) > _REDACTED_CHARS_MIN
-            ):  # also cut by its last character and in another case: see auth
+            ):  # tamperings in auth also send it in another case or without its last character
                 pattern = f"{re.escape(text[:-1])}(?:{re.escape(text[-1])})?"
                 got = re.sub(pattern, "(hidden)", got, flags=re.IGNORECASE)
         return structs.replace(result, got=got)

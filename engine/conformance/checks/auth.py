@@ -113,7 +113,7 @@ def unsigned(target: Target) -> Iterator[Tampering]:
 
 
 def tamperings(credentials: Credentials, target: Target, now_ms: Clock) -> Iterator[Tampering]:
-    """Every wrong signature, and the unusual signatures that must be accepted.
+    """Every wrong signature, and unusual but correct signatures that must be accepted.
 
     Guarantees: each case is signed when it is taken from the iterator, so that its age on arrival is as its
     name says, even if the maker answers slowly.

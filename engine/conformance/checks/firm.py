@@ -36,7 +36,7 @@ FIRM_KEYS = frozenset(
 )
 _AMOUNT_KEYS = ("nonceAndMeta", "makerAmount", "takerAmount")
 _ADDRESS_KEYS = ("makerAsset", "takerAsset", "maker", "taker")
-_SMALL_PARTS, _TINY_PARTS = 200, 5_000  # of the depth
+_SMALL_PARTS, _TINY_PARTS = 200, 5_000  # divisors of the depth
 _MILLISECONDS_FROM = 100_000_000_000  # as seconds this is the year 5138
 EXPIRY_FAR_S = 86_400
 CLOCK_GRACE_S = 1  # allowed difference between the maker's clock and the harness's

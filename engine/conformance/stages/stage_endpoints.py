@@ -52,7 +52,7 @@ def _judge_quiet(check: str, exchange: HttpExchange) -> Iterator[Result]:
 
 
 async def check_authentication(session: Session) -> None:
-    """Send a request for every tampering."""
+    """Send correctly signed requests, then a request for every tampering."""
     credentials = session.options.credentials
     if credentials is None:
         session.skip("no credentials are given: --domain, --access-key, --secret", "auth")
