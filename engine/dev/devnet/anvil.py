@@ -25,7 +25,7 @@ from ...chain.nodes import rpc_values as values
 from ...chain.nodes.failover import Talk
 from ...chain.nodes.rpc import RpcChain
 
-HARDFORK = "cancun"  # as the embedded chain
+HARDFORK = "cancun"  # as on the embedded chain
 STATES_MAX = 10_000
 """Number of blocks whose states anvil keeps in memory. By default anvil writes states before the last 500
 blocks to files below the home directory, without the contracts' code: after a re-organisation no contract
@@ -83,7 +83,7 @@ class AnvilChain(RpcChain):
     async def reset(self) -> None:
         """Reset the chain to its genesis block, at wall time, with automining and an empty pool."""
         await self._do("anvil_reset")
-        await self._do("anvil_setCode", to_hex(FACTORY), to_hex(FACTORY_CODE))  # a reset forgets it
+        await self._do("anvil_setCode", to_hex(FACTORY), to_hex(FACTORY_CODE))  # a reset removes the factory
         await self.set_automine(on=True)
         self._height = 0
 

@@ -60,7 +60,7 @@ class Filters:
         self._kept: OrderedDict[int, _Filter] = OrderedDict()
 
     def methods(self) -> Methods:
-        """By name."""
+        """The methods, by name."""
         return {
             "eth_newFilter": Method(given.OfLogs, self.new),
             "eth_newBlockFilter": Method(given.Nothing, self.new_of_blocks),
@@ -132,7 +132,7 @@ class Subscriptions:
         self._heard = moves.count
 
     def methods(self) -> Methods:
-        """By name."""
+        """The methods, by name."""
         return {
             "eth_subscribe": Method(given.OfSubscription, self.subscribe),
             "eth_unsubscribe": Method(given.OfFilterId, self.unsubscribe),

@@ -1,7 +1,7 @@
 """JSON forms of the chain port's values, as nodes write them: camelCase, quantities, bytes as 0x text.
 
-A devnet block builds no tries or headers: the roots of state, transactions and receipts are zeros (empty-trie
-roots in a block without transactions), and the size is absent.
+No tries or headers are built for devnet blocks: the roots of state, transactions and receipts are zeros, or
+the empty trie's for transactions and receipts of an empty block; the size is absent.
 
 Source: the Ethereum execution API; EIP-1474; EIP-2718 (types), EIP-4895 (withdrawals), EIP-4844 (blob gas).
 """

@@ -7,7 +7,7 @@ begun.
     automine on     each transaction sent is mined at once, together with all other executable ones
     automine off    transactions wait for `mine`
 
-Wall time is passed in. A block's time is the clock's, but never before its parent's; two blocks made within a
+Wall time is passed in. A block's time is the clock's, but never before its parent's; blocks made in the same
 second have the same time.
 
 A transaction with a gap before its nonce waits, as on a node; a fee below the next block's base fee is

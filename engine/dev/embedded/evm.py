@@ -1,7 +1,7 @@
 """The in-process EVM: executes messages on its own state. No other file uses pyrevm.
 
-pyrevm (revm 8, Cancun rules) keeps a single journal for its lifetime, in which every slot once read stays
-warm and no transaction is finalized. To keep the journal cold, each transaction
+pyrevm (revm 8, with Cancun's rules, its newest) keeps a single journal for its lifetime, in which every slot
+once read stays warm and no transaction is finalized. To keep the journal cold, each transaction
 
     takes a checkpoint, executes, reads the journal's debug text, REVERTS, and writes the differences
 
@@ -458,12 +458,12 @@ _PROOF_CODE = bytes.fromhex(
     "60006001556007600255"  # slot 1 from 9 to 0, slot 2 stays 7
     "6001600c5d"  # transient slot 12
     "60aa60005260bb60206000a1"  # a log of one topic and one word
-    "6b600160005560016000f3000060a01b600052600c60006003f050"  # creates one with 3 wei, slot 0 of which is 1
+    "6b600160005560016000f3000060a01b600052600c60006003f050"  # creates a contract: 3 wei, slot 0 is 1
     "00"
 )
 _PROOF_CHILD = bytes.fromhex("894bcfd2eed71b2082101dc85f86865824efb62d")
 _PROOF_GAS, _PROOF_REFUND = 100_994, 4_800
-_PROOF_CREATION_GAS = 53_114 + 22_112 + 6_400  # of the transaction, what it executes, what it leaves
+_PROOF_CREATION_GAS = 53_114 + 22_112 + 6_400  # intrinsic gas, execution, code deposit
 
 
 def _prove(vm: Evm) -> None:
