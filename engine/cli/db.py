@@ -79,7 +79,7 @@ def migrate_command(path: Path | None, *, check: bool) -> None:
 def status_command(path: Path | None, *, as_json: bool) -> None:
     """Say how large the store is and what it holds.
 
-    It counts every row, which takes seconds per ten million.
+    The command counts every row: seconds per ten million.
     """
     status = _status(_place(path))
     if as_json:
@@ -149,8 +149,8 @@ def backup_command(path: Path | None, out: Path, *, force: bool) -> None:
 def rescan_command(path: Path | None, chain_id: int, first_block: int) -> None:
     """Have a chain read anew from a block on.
 
-    The way on when its indexer is halted, as docs/indexer.md says. What is kept from that block on is taken
-    back by the engine, once it runs. With SQLite, stop the engine before.
+    The way on when its indexer is halted, as docs/indexer.md says. The engine takes back all rows from that
+    block on, once it runs. With SQLite, stop the engine before.
     """
     settings = read_settings(path, os.environ, reveal=False)
     if chain_id not in settings.chains:

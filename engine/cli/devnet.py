@@ -92,7 +92,7 @@ def devnet(
     """Run chains 31337 and 31338 until SIGTERM or SIGINT, for ethers, viem, cast and wallets.
 
     Contracts, tokens and accounts with funds are there from the start, at the same addresses every time; they
-    are in contracts.json of the state directory too. Nothing is kept.
+    are in contracts.json of the state directory too. A chain ends with its process.
     """
     settings = read_settings(path, os.environ, reveal=False)
     words = read_secret(mnemonic, os.environ, "--mnemonic").reveal() if mnemonic else DEV_MNEMONIC

@@ -30,7 +30,7 @@ def makers() -> None:
     """Leave a maker out of a venue that runs, or have it asked again.
 
     Writes the venue's file of makers; its process follows within a tenth of a second, and a restart keeps it.
-    How makers do is at GET /makers/scores.
+    GET /makers/scores shows the results of each maker.
     """
 
 

@@ -122,7 +122,7 @@ def swap(
     """Swap AMOUNT of SELL_TOKEN for BUY_TOKEN on the Market route.
 
     Tokens are addresses, or symbols of the venue's list; AMOUNT is in whole tokens, such as 1.5. Shows the
-    price and asks. What the venue answers is checked against that before anything is signed. Exit status: 0
+    price and asks. The venue's answer is checked against that before a signature. Exit status: 0
     swapped, 1 refused or failed before it was sent, 2 wrong usage, 3 mined and reverted, 4 sent and not
     known.
     """

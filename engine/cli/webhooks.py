@@ -29,9 +29,9 @@ _DELIVERIES = ("TOKEN", "STATUS", "TRIES", "CREATED", "DUE", "REASON")
 
 @click.group(context_settings=HELP)
 def webhooks() -> None:
-    """What a venue's webhooks have not taken, and delivering it anew.
+    """Show deliveries that a venue's webhooks have not taken, and deliver them anew.
 
-    They are managed with the one API key that the venue's settings name.
+    The one API key that the venue's settings name manages them.
 
     Exit status: 0 done, 1 refused or not answered, 2 wrong usage, 3 not all is delivered anew.
     """

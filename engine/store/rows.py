@@ -187,7 +187,7 @@ class OrderEvent(Row, frozen=True, array_like=True, gc=False):
 
 
 class EffectState(StrEnum):
-    """Where an effect stands."""
+    """States of an effect."""
 
     INTENDED = "INTENDED"
     DONE = "DONE"

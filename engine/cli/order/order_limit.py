@@ -48,9 +48,9 @@ def limit(
 ) -> None:
     """Sell AMOUNT of SELL_TOKEN for BUY_TOKEN at a price, or a better one.
 
-    It rests at the venue until makers' prices meet it, also while you are away. Rounding is for you: at
-    least the price is received, or with --side BUY at most the price is paid. Takes an approval or a deposit,
-    no permit; shows what it comes to and asks.
+    The order rests at the venue until makers' prices meet it, also while you are away. Rounding is for you:
+    at least the price is received, or with --side BUY at most the price is paid. Takes an approval or a
+    deposit, no permit; shows what it comes to and asks.
     """
     if (price_text is None) == (limit_amount is None):
         raise click.UsageError(f"one of {_PRICE} and {_AMOUNT} is needed")

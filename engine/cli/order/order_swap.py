@@ -36,7 +36,7 @@ def swap(placing: Placing, slippage_bps: int, life_s: int, *, no_wait: bool) -> 
     """Swap AMOUNT of SELL_TOKEN for BUY_TOKEN by a Delta order.
 
     Tokens are addresses, or symbols of the venue's list; amounts are in whole tokens, such as 1.5. Shows the
-    price and asks. What the venue wants to be signed is checked against that first. Native tokens are
+    price and asks. The order that the venue wants signed is checked against that first. Native tokens are
     deposited for the order, everything else costs no gas but for an approval.
     """
 

@@ -61,9 +61,9 @@ def cancel(
     """Cancel orders of yours on chain, in one transaction; the gas is yours.
 
     By their hashes, or by FILEs that hold them. Without --venue, --rfq names the contract: then a hash is
-    cancelled unseen, for your account. What is closed or over already is told and left out.
+    cancelled unseen, for your account. Orders that are closed or over are named and left out.
 
-    With --all-within no list is needed. It cannot be taken back: orders that you sign afterwards have to
+    With --all-within no list is needed. The cancellation is final: orders that you sign afterwards have to
     expire later than that.
     """
     if bool(sources) == (life_s is not None):

@@ -112,8 +112,8 @@ def fill(
     """Fill an OTC order on chain, whole or in part; the gas is yours.
 
     The order is asked for by its hash, or read from a FILE that its maker handed over: - is standard input. A
-    FILE needs no --venue, where --rfq names the contract. What it says is checked on the chain; shows what
-    is given and received, and asks.
+    FILE needs no --venue, where --rfq names the contract. The chain is asked about the order; the
+    command shows both amounts, and asks.
     """
     if amount is not None and receive is not None:
         raise click.UsageError(f"{_AMOUNT} and {_RECEIVE} exclude each other")
