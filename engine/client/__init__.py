@@ -1,6 +1,6 @@
-"""A trader's side of the API: typed requests, the checks before a signature, the way to the end.
+"""A trader's side of the API: typed requests, checks before a signature, trades followed to their end.
 
-In: a trader's wish and key. Out: an offer, a signed trade, and its outcome as the chain has it.
+In: a trader's wish and key. Out: an offer, a signed trade, and its outcome on chain.
 Read: `client`, `tokens`, `terms`, `safety`, `trusted_contract`, `permits`, `sending`, `allowing`,
     `trader`, `outcome`, `submitting`, `limit_price`, `schedule`, `events`, `swap/`, `order/`, `otc/`.
 """

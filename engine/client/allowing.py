@@ -1,6 +1,6 @@
-"""How a contract is allowed to take the source: an approval on chain, or a permit that goes with the trade.
+"""Allowances for the contract that takes the source: an approval on chain, or a permit within the trade.
 
-An insufficient allowance is set to zero first where the token insists on that.
+An insufficient allowance is set to zero first if the token requires that.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _FALSE = bytes(32)
 
 
 class Allowing(Enum):
-    """How the spender is allowed to take the source."""
+    """The way in which the spender is allowed to take the source."""
 
     EXACT = "approve the exact amount"
     MOST = "approve any amount"
@@ -32,7 +32,7 @@ class Allowing(Enum):
 
 
 class MissingAllowance(Struct, frozen=True):
-    """An allowance that a trade needs and a spender does not have.
+    """An allowance that a trade needs and the spender lacks.
 
     Attributes:
         token, spender: 20 bytes each.
@@ -50,7 +50,7 @@ async def held(chain: Chain, token: TradedToken, owner: bytes, spender: bytes) -
     """(balance, allowance), in raw units; the native token needs no allowance.
 
     Raises:
-        ChainError: it is no token.
+        ChainError: `token` is no token contract.
     """
     if token.is_native:
         return await chain.balance(owner), 0
@@ -90,10 +90,10 @@ async def approve_spender(
 
 
 async def signed_permit(chain: Chain, key: SigningKey, missing: MissingAllowance, deadline: int) -> bytes:
-    """224 bytes: the spender may take the missing amount, once it is shown them, until the deadline.
+    """Sign a permit, 224 bytes, for the spender to take the missing amount until the deadline.
 
     Raises:
-        ChainError: the token has no EIP-2612 permits, or of a domain that cannot be told.
+        ChainError: the token has no EIP-2612 permits, or its signing domain is not recognised.
     """
     answers = await chain.call_many(permit_questions(missing.token, key.address))
     basis = permit_basis(answers, chain.chain_id, missing.token)

@@ -1,9 +1,9 @@
 """A venue's HTTP interface for traders: typed requests, typed answers, one kind of error.
 
-What may be asked twice is: a GET whatever went wrong, a POST only where it cannot have been received, or was
-refused with 429 or 503 before anything was done (a firm quote that is asked for and not used is held against
-the user; an order that was taken is looked for by its hash). `Retry-After` is honoured up to
-TRADER_RETRY_AFTER_S_MAX; a venue that asks for more is an error at once.
+A GET is repeated after a transport error and after 429, 502, 503 and 504. A POST is repeated only if the
+venue cannot have received it, or refused it with 429 or 503 before it acted: an unused firm quote counts
+against the user, and `submitting` looks up an unanswered order by its hash. `Retry-After` is honoured up to
+TRADER_RETRY_AFTER_S_MAX; a longer wait is an error at once.
 
 Source: spec 1.12 to 1.22, 1.25; interop.md 3; choices.md#requests-and-errors; RFC 9110 10.2.3 (Retry-After);
     ARCHITECTURE.md, "Push".
@@ -69,7 +69,7 @@ API_KEY_HEADER = "X-API-KEY"
 _ORDERS = "/v2/delta/orders"
 _WEBHOOKS = "/v2/webhooks"
 _HASH_BYTES = 32
-_SENT_BYTES_MAX = 4_096  # nothing is sent over its WebSocket but pongs and a close frame
+_SENT_BYTES_MAX = 4_096  # the client sends only pongs and a close frame over the WebSocket
 _LISTING_BYTES_MAX = 16 << 20  # a thousand orders with signatures of contracts
 _TRIES = 3
 _CONNECTIONS_MAX = 4
@@ -79,25 +79,25 @@ _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 class _Priced(Struct, frozen=True, rename="camel"):
-    """GET /prices. The route as it came: it is sealed and goes back byte for byte."""
+    """GET /prices, with the route undecoded: the sealed route goes back byte for byte."""
 
     price_route: Raw
 
 
 class _Quoted(Struct, frozen=True):
-    """GET /v2/quote, as far as it is of Delta, as it came; empty where there is none."""
+    """The undecoded Delta block of GET /v2/quote; empty if absent."""
 
     delta: Raw = Raw()
 
 
 class _RouteOf(Struct, frozen=True):
-    """A Delta block's route as it came: it goes back byte for byte."""
+    """A Delta block's undecoded route, which goes back byte for byte."""
 
     route: Raw
 
 
 class _ErrorBody(Struct, frozen=True, rename="camel"):
-    """What may stand in the body of a refusal, choices.md#requests-and-errors."""
+    """The members of a refusal's body that are read, choices.md#requests-and-errors."""
 
     error_type: str = ""
     details: str = ""
@@ -106,7 +106,7 @@ class _ErrorBody(Struct, frozen=True, rename="camel"):
 
 
 class OtcPage(Struct, frozen=True, rename="camel"):
-    """One page of OTC orders, as far as it is read; `as_of` is empty where a venue has no such thing."""
+    """A page of OTC orders, with the members that are read; `as_of` is empty if the venue gives none."""
 
     orders: tuple[StoredOrder, ...]
     has_more: bool
@@ -114,7 +114,7 @@ class OtcPage(Struct, frozen=True, rename="camel"):
 
 
 class ReceivedRoute(Struct, frozen=True):
-    """A Market route: read, and as it came."""
+    """A Market route, decoded and undecoded."""
 
     route: PriceRoute
     raw: Raw
@@ -141,10 +141,10 @@ _decode_error = decoder(_ErrorBody, bytes_max=limits.JSON_BYTES_MAX)
 
 
 class VenueClient:
-    """One venue. Made by `open`.
+    """A client of one venue, created by `open`.
 
     Args:
-        http: what sends.
+        http: the HTTP client that sends the requests.
         url: of the venue, with any prefix.
         api_key: sent as X-API-KEY.
     """
@@ -159,10 +159,10 @@ class VenueClient:
     @classmethod
     @asynccontextmanager
     async def open(cls, url: str, api_key: Secret | None = None) -> AsyncGenerator[Self]:
-        """The venue, until the context is left.
+        """Open a client of the venue, which closes with the context.
 
         Raises:
-            ConfigError: it is no base URL of http or https.
+            ConfigError: `url` is no base URL of http or https.
         """
         check_url(url)
         transport = DialTransport(tls=client_tls(), connections_max=_CONNECTIONS_MAX, limits=Http1Limits())
@@ -199,7 +199,7 @@ class VenueClient:
             amount: raw units of the source for SELL, of the destination for BUY.
 
         Raises:
-            VenueError: `error_type` NoRoute where there is none.
+            VenueError: `error_type` is NoRoute if no route exists.
         """
         query: dict[str, Any] = {
             "srcToken": src_token,
@@ -221,7 +221,7 @@ class VenueClient:
     async def transaction(self, chain_id: int, body: TransactionBody) -> TransactionEnvelope:
         """POST /transactions/{chainId}: the makers sign, the venue builds calldata.
 
-        Balances and gas are not the venue's affair here: who signs looks for himself.
+        The venue estimates no gas: the trader checks balances and simulates the transaction.
         """
         path = f"/transactions/{chain_id}?{urlencode({'ignoreGasEstimate': 'true'})}"
         return await self._ask("POST", path, encode(body), _decode_envelope)
@@ -243,7 +243,7 @@ class VenueClient:
         """GET /v2/quote, mode DELTA. Arguments as for `prices`.
 
         Raises:
-            VenueError: no price, or none of Delta.
+            VenueError: no price, or no Delta price.
         """
         query: dict[str, Any] = {
             "chainId": chain_id,
@@ -267,7 +267,7 @@ class VenueClient:
         return quoted
 
     async def build_order(self, body: BuildBody) -> BuildResponse:
-        """POST /v2/delta/orders/build: what is to be signed."""
+        """POST /v2/delta/orders/build: the typed data to sign."""
         return await self._ask("POST", f"{_ORDERS}/build", encode(body), _decode_build)
 
     async def submit_order(self, body: SubmitBody) -> OrderRecord:
@@ -278,7 +278,7 @@ class VenueClient:
         """An order by its id, or by its hash: GET /v2/delta/orders/{id}, GET /v2/delta/orders/hash/{hash}.
 
         Args:
-            name: 0x and 64 digits are a hash.
+            name: an id, or a hash, which begins with 0x.
         """
         path = f"hash/{name}" if name.startswith("0x") else quote(name, safe="")
         return await self._get(f"{_ORDERS}/{path}", {}, _record)
@@ -287,21 +287,21 @@ class VenueClient:
         """GET /v2/delta/orders: one page, the newest orders first.
 
         Args:
-            query: what is wanted, and `limit`.
+            query: the filters, and `limit`.
             page: from 1.
         """
         return await self._get(_ORDERS, {**query, "page": page}, _page)
 
     @asynccontextmanager
     async def events(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[WebSocket]:
-        """A stream of order events, as a WebSocket; each message is one of `codecs.event_messages`.
+        """Open a WebSocket of order events; each message is one of `codecs.messages.event_messages`.
 
         Args:
-            path: of the surface whose orders they are of.
-            query: what is wanted, and `after`.
+            path: of the events of Delta or of OTC orders.
+            query: the filters, and `after`.
 
         Raises:
-            VenueError: a refusal, or no answer. Not once it is open.
+            VenueError: a refusal or no answer, until the WebSocket is open.
         """
         parts = urlsplit(f"{self._url}{path}?{urlencode(query)}")
         is_secure = parts.scheme == "https"
@@ -332,12 +332,12 @@ class VenueClient:
         return await self._get(f"/v2/delta/auctions/{auction_id}", {}, _decode_auction)
 
     async def build_cancellation(self, ids: Sequence[str]) -> CancellationBuildResponse:
-        """POST /v2/delta/orders/build/cancellation: what is to be signed."""
+        """POST /v2/delta/orders/build/cancellation: the typed data to sign."""
         body = encode(CancellationBuildBody(tuple(ids)))
         return await self._ask("POST", f"{_ORDERS}/build/cancellation", body, _decode_cancellation)
 
     async def cancel_orders(self, ids: Sequence[str], signature: str) -> CancelResponse:
-        """POST /v2/delta/orders/cancel: all of them or none."""
+        """POST /v2/delta/orders/cancel: cancels all of the orders or none."""
         body = encode(CancelBody(tuple(ids), signature))
         return await self._ask("POST", f"{_ORDERS}/cancel", body, _decode_cancelled)
 
@@ -356,7 +356,7 @@ class VenueClient:
 
         Args:
             role: `maker` or `taker`.
-            query: what is wanted, and `limit` and `offset`.
+            query: the filters, `limit` and `offset`.
         """
         return await self._get(f"/ft/p2p/{chain_id}/{role}/{account}", dict(query), _listing)
 
@@ -365,20 +365,20 @@ class VenueClient:
         return await self._get(f"/ft/fillablebalance/{chain_id}/{account}/{token}", {}, _decode_fillable)
 
     async def webhooks(self) -> WebhookList:
-        """GET /v2/webhooks: those that the API key manages."""
+        """GET /v2/webhooks: the webhooks that the API key manages."""
         return await self._get(_WEBHOOKS, {}, decode_webhook_list)
 
     async def deliveries(self, name: str, status: DeliveryState, after: str = "") -> DeliveryPage:
         """GET /v2/webhooks/{name}/deliveries: one page, by place.
 
         Args:
-            after: token of the last one that is known already.
+            after: token of the last delivery already read.
         """
         query = {"status": status.value} | ({"after": after} if after else {})
         return await self._get(f"{_WEBHOOKS}/{quote(name, safe='')}/deliveries", query, decode_delivery_page)
 
     async def replay_deliveries(self, name: str, tokens: Sequence[str]) -> ReplayResponse:
-        """POST /v2/webhooks/{name}/replay: those of the tokens, or without any the first of all."""
+        """POST /v2/webhooks/{name}/replay: the deliveries of the tokens; without tokens, the first ones."""
         body = encode(ReplayBody(tuple(tokens)))
         path = f"{_WEBHOOKS}/{quote(name, safe='')}/replay"
         return await self._ask("POST", path, body, decode_replay_response)
@@ -387,10 +387,10 @@ class VenueClient:
         return await self._ask("GET", f"{path}?{urlencode(query)}" if query else path, b"", read)
 
     async def _ask(self, method: str, path: str, body: bytes, read: Callable[[bytes], T]) -> T:
-        """The answer to one question, which may take several requests.
+        """Send a request, repeated as the module describes, and decode its answer.
 
         Raises:
-            VenueError: a refusal, no answer, or one that cannot be read.
+            VenueError: a refusal, no answer, or an answer that cannot be decoded.
         """
         headers = self._headers | ({"content-type": "application/json"} if body else {})
         pause_s = TRADER_PAUSE_S
@@ -415,7 +415,7 @@ class VenueClient:
 
 
 def check_url(url: str, field: str = "--venue") -> None:
-    """Refuse what is no base URL.
+    """Refuse a text that is no base URL of http or https.
 
     Raises:
         ConfigError: another scheme, no host, a user, a query or a fragment.
@@ -464,7 +464,7 @@ def _listing(raw: bytes) -> OtcPage:
 
 
 def _check_hashes(stored: StoredOrder, where: str) -> None:
-    """Pass for an order whose hashes are some.
+    """Pass if the order's hashes have 32 bytes.
 
     Raises:
         InvalidInput: names the member.
@@ -475,7 +475,7 @@ def _check_hashes(stored: StoredOrder, where: str) -> None:
 
 
 def _check_shown(record: OrderRecord, where: str) -> None:
-    """Pass for an order whose names can be shown: what is not printable could draw over what stands there.
+    """Pass if the order's names are printable: control characters could overwrite the terminal.
 
     Raises:
         InvalidInput: names the member.
@@ -523,7 +523,7 @@ def _refusal(method: str, path: str, status: int, content: bytes) -> VenueError:
 
 
 def _wait_s(answer: httpx.Response, pause_s: float) -> float | None:
-    """Until the next try; None where the venue wants more than we wait."""
+    """Seconds until the next try; None if the venue asks for more than TRADER_RETRY_AFTER_S_MAX."""
     asked = answer.headers.get("retry-after", "")
     if not (asked.isascii() and asked.isdigit()):
         return pause_s

@@ -1,14 +1,14 @@
-"""Changes of orders as a venue pushes them, for as long as they are wanted.
+"""A client of a venue's order events, which reconnects after the last token.
 
     connecting --open--> live --a change or a beat: the token moves on--> live
         \\--no answer----------\\--ended--> a pause with jitter, doubling --> connecting, after the token
         \\--refused: over
 
-Whoever hears of everything after a token has missed nothing and heard nothing twice, however often the
-connection ended meanwhile. Without a token it begins with what happens from now on.
+After a reconnect the events continue after the last token, so that the receiver misses no event and gets none
+twice. Without a token the events begin with the connection.
 
-`order watch` reads events over a WebSocket, whose pings reveal a dead connection. A refusal of 400 to 499 is
-final except 408 and 429, and so is a close with 1008: the token belongs to another database.
+`order watch` reads events over a WebSocket, whose pings reveal a dead connection. A refusal of 400 to 499,
+except 408 and 429, is final, as is a close with 1008: the token belongs to another database.
 
 Source: ARCHITECTURE.md, "Push"; codecs/messages/event_messages.py.
 """
@@ -35,11 +35,11 @@ _LATER = frozenset((408, 429))
 
 
 class EventSelection(Protocol):
-    """Which orders of a surface are listened to."""
+    """The orders, of Delta or of OTC, whose events are received."""
 
     @property
     def path(self) -> str:
-        """Of their events."""
+        """The path of the events' endpoint."""
         ...
 
     def query(self, after: str) -> dict[str, str]:
@@ -52,7 +52,7 @@ class EventSelection(Protocol):
 
 
 class EventsWanted(Struct, frozen=True, kw_only=True):
-    """Which Delta orders are listened to; empty for any.
+    """Filters for events of Delta orders; an empty member matches any order.
 
     Attributes:
         order: an id, or a hash.
@@ -86,11 +86,11 @@ class EventsWanted(Struct, frozen=True, kw_only=True):
 
 
 class OtcEventsWanted(Struct, frozen=True, kw_only=True):
-    """Which OTC orders are listened to; empty for any.
+    """Filters for events of OTC orders; an empty member matches any order.
 
     Attributes:
         order: a hash.
-        maker, taker: addresses; a taker is that of an order or the one in its nonceAndMeta.
+        maker, taker: addresses; the taker is the order's or the address in its nonceAndMeta.
     """
 
     order: str = ""
@@ -120,16 +120,16 @@ class OtcEventsWanted(Struct, frozen=True, kw_only=True):
 
 
 class OrderEvents:
-    """Listens at one venue; `run` is its task.
+    """A listener to one venue's order events; `run` is its task.
 
     Args:
-        hear: gets each message, beats included.
-        tell: one line when the connection is lost.
-        random: for the pauses.
+        hear: receives each message, beats included.
+        tell: receives one line when the connection is lost.
+        random: for the jitter of pauses.
 
     Attributes:
-        token: of the last message; whoever begins anew after it misses nothing.
-        is_live: connected, and told where it begins.
+        token: of the last message; a listener that starts after it misses no event.
+        is_live: connected, and the first message has arrived.
     """
 
     def __init__(
@@ -152,10 +152,10 @@ class OrderEvents:
         self.is_live = False
 
     async def run(self, timeout_s: float = math.inf) -> None:
-        """Listen for so long.
+        """Receive events until the timeout.
 
         Raises:
-            VenueError: the venue refuses, and will not think better of it.
+            VenueError: the venue's refusal is final.
         """
         with trio.move_on_after(timeout_s):
             await self._run()
@@ -176,11 +176,11 @@ class OrderEvents:
             await trio.sleep(pause_s(self._failures, self._random))
 
     async def _listen(self, socket: WebSocket) -> None:
-        """Take what comes until the connection ends.
+        """Pass on messages until the connection ends.
 
         Raises:
-            WebSocketClosed: it has ended.
-            InvalidInput: what came is no message.
+            WebSocketClosed: the connection has ended.
+            InvalidInput: a message cannot be decoded.
         """
         while True:
             text = await socket.receive()
@@ -198,10 +198,10 @@ class OrderEvents:
 
 
 class OrderPush:
-    """Wakes whoever waits for an order; made by `pushed`.
+    """Wakes the task that waits for an order; created by `pushed`.
 
     Attributes:
-        is_live: the venue pushes now; where it is not, orders have to be asked for.
+        is_live: the venue pushes events now; if False, the order must be polled.
     """
 
     def __init__(self, venue: VenueClient, wanted: EventSelection, tell: Callable[[str], None]) -> None:
@@ -216,24 +216,24 @@ class OrderPush:
         return self._events.is_live and not self._is_over
 
     async def run(self) -> None:
-        """Listen, until cancelled or refused: a venue may have no events."""
+        """Receive events until cancelled or finally refused: a venue may have no events."""
         try:
             await self._events.run()
         except VenueError:
             self._is_over = True
 
     async def wait(self, unpushed_s: float) -> None:
-        """Until the order may have changed.
+        """Wait until the order may have changed.
 
         Args:
-            unpushed_s: for how long at most where the venue does not push.
+            unpushed_s: maximum seconds to wait if the venue does not push.
         """
         with trio.move_on_after(TRADER_ORDER_LOOK_PUSHED_S if self.is_live else unpushed_s):
             await self._heard.wait()
         self._heard = trio.Event()
 
     def _hear(self, message: OrderStreamMessage) -> None:
-        """A change; or the beginning, before which there may have been one."""
+        """Wake the waiting task at a change, or at the first message, before which a change may have come."""
         if not isinstance(message, BeatMessage):
             self._heard.set()
 
@@ -246,7 +246,7 @@ class OrderPush:
 async def pushed(
     venue: VenueClient, wanted: EventSelection, tell: Callable[[str], None]
 ) -> AsyncGenerator[OrderPush]:
-    """Listen to one order until the context is left."""
+    """Receive one order's events until the context is left."""
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
         push = OrderPush(venue, wanted, tell)

@@ -1,8 +1,8 @@
-"""A limit as a price, and the amount that is signed for it. Pure.
+"""A limit price, and the amount that is signed for it. Pure.
 
     price    buy tokens for one sell token, in whole tokens, exact
-    SELL     the least that is received = ceil(amount * price)
-    BUY      the most that is spent     = floor(amount / price)
+    SELL     minimum received = ceil(amount * price)
+    BUY      maximum spent    = floor(amount / price)
 
 Source: spec 1.16.11 to 1.16.13.
 Choice: A price that gives no whole unit rounds for the user: more is received, or less spent.
@@ -23,18 +23,18 @@ _PERCENT_PLACES = Decimal("0.01")
 
 
 class LimitPrice(Struct, frozen=True):
-    """mantissa / 10^scale buy tokens for one sell token."""
+    """A price: mantissa / 10^scale buy tokens for one sell token."""
 
     mantissa: int
     scale: int
 
     @classmethod
     def parse(cls, text: str, field: str) -> "LimitPrice":
-        """A decimal string above zero.
+        """Parse a decimal string above zero.
 
         Raises:
-            InvalidInput: it is no decimal.
-            ConfigError: it is zero.
+            InvalidInput: `text` is no decimal.
+            ConfigError: the price is zero.
         """
         mantissa, scale = parse_decimal(text, field)
         if mantissa == 0:
@@ -49,7 +49,7 @@ class LimitPrice(Struct, frozen=True):
             field: the option, for errors.
 
         Raises:
-            ConfigError: it comes to nothing, or to more than there can be.
+            ConfigError: the bound is zero, or above UINT256_MAX.
         """
         dest_units = self.mantissa * 10**dest.decimals
         src_units = 10 ** (self.scale + src.decimals)
@@ -65,11 +65,11 @@ class LimitPrice(Struct, frozen=True):
 
 
 def percent_away(src_quoted: int, dest_quoted: int, src_limit: int, dest_limit: int) -> Decimal:
-    """How much more than now one source token has to bring, in percent; negative where less is enough.
+    """Distance of the limit price from the quoted price, in percent; negative if the limit is lower.
 
     Args:
-        src_quoted, dest_quoted: what is traded for what now; src_limit, dest_limit: at the limit. All above
-            zero but `dest_limit`.
+        src_quoted, dest_quoted: the quoted amounts; src_limit, dest_limit: the amounts at the limit. All are
+            above zero except `dest_limit`, which may be zero.
     """
     now = dest_quoted * src_limit
     return (Decimal(100 * (dest_limit * src_quoted - now)) / Decimal(now)).quantize(_PERCENT_PLACES)

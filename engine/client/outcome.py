@@ -1,4 +1,4 @@
-"""Outcomes of a trade, a sent transaction or an order that a venue was given, and their texts. Pure."""
+"""Outcomes of a trade: a sent transaction or an order handed to a venue, and their texts. Pure."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TradeVerdict(Enum):
-    """How a trade ended."""
+    """The end of a trade."""
 
     SWAPPED = "swapped"
     FILLED = "filled"
@@ -34,11 +34,11 @@ class SentOutcome(Struct, frozen=True, kw_only=True):
     """The end of a trade that is a transaction of the trader's own: a Market swap or an OTC fill.
 
     Attributes:
-        step: the transaction that it is about: `swap`, `fill`, or the `approval` that failed.
+        step: the transaction's name: `swap`, `fill`, or the `approval` that failed.
         tx_hash: 32 bytes; empty for a rehearsal.
-        spent, received: raw units, as the contract's event says; of a rehearsal, as simulated or agreed.
-        gas: units that were used; of a rehearsal, that it may use.
-        reason: of a revert, or why the end is not known.
+        spent, received: raw units, from the contract's event; of a rehearsal, as simulated or agreed.
+        gas: used units; of a rehearsal, the gas limit.
+        reason: of a revert, or of an unknown end.
         remarks: notes for the trader.
     """
 
@@ -55,12 +55,12 @@ class SentOutcome(Struct, frozen=True, kw_only=True):
 
 
 class OrderOutcome(Struct, frozen=True, kw_only=True):
-    """The end of an order that a venue was given: what Delta and OTC orders share.
+    """The end of an order handed to a venue: the members common to Delta and OTC orders.
 
     Attributes:
-        order_hash: 32 bytes; empty where no order was built or signed.
-        step: `order`, or the transaction before it that failed: `approval`, `deposit`.
-        tx_hash: of that transaction.
+        order_hash: 32 bytes; empty if no order was built or signed.
+        step: `order`, or the preceding transaction that failed: `approval`, `deposit`.
+        tx_hash: of the failed transaction.
     """
 
     verdict: TradeVerdict
@@ -80,7 +80,7 @@ def mined_outcome(
     reason: str = "",
     remarks: tuple[str, ...] = (),
 ) -> SentOutcome:
-    """The outcome of a transaction that was mined."""
+    """The outcome of a mined transaction."""
     return SentOutcome(
         verdict=verdict,
         step=step,
@@ -99,7 +99,7 @@ def failed_outcome(failed: StepFailedError, unmined: str = "") -> SentOutcome:
     """The outcome of a transaction that reverted, or was not mined in time.
 
     Args:
-        unmined: the reason of the latter.
+        unmined: the reason of an outcome without a receipt.
     """
     if failed.receipt is not None:
         return mined_outcome(failed.receipt, TradeVerdict.REVERTED, failed.step, reason=failed.reason)
@@ -117,7 +117,7 @@ def new_table() -> "Table":
 
 
 def sent_line(outcome: SentOutcome) -> str:
-    """How the transaction ended, for people."""
+    """The transaction's end, for people."""
     if outcome.tx_hash:
         return f"{outcome.step} {outcome.verdict.value}: {to_hex(outcome.tx_hash)}"
     return f"{outcome.step} {outcome.verdict.value}, nothing was sent"

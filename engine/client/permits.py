@@ -1,7 +1,7 @@
-"""An EIP-2612 permit in place of an approval: what is read of the token, and what is signed. Pure.
+"""EIP-2612 permits in place of approvals: the calls to the token, and the signature. Pure.
 
-A token's domain is not taken on trust: the separator that the token gives has to be the one of its name, a
-version, this chain and this address; what a wallet could not show is not signed.
+A token's domain separator is verified: it must follow from the token's name, a version, this chain and the
+token's address. No other domain is signed, since a wallet could not show it.
 
 Source: EIP-2612; EIP-712; interop.md 1 (224 bytes: the words of the token's own call).
 Choice: Permit versions tried are the token's `version()`, then "1" and "2".
@@ -38,10 +38,10 @@ _TYPES = Types(
 
 
 class PermitBasis(Struct, frozen=True):
-    """What a permit of a token is signed over.
+    """The token's domain and the owner's nonce for a permit.
 
     Attributes:
-        separator: 32 bytes.
+        separator: 32 bytes, of the token's signing domain.
         nonce: of the owner's next permit.
     """
 
@@ -50,7 +50,7 @@ class PermitBasis(Struct, frozen=True):
 
 
 def permit_questions(token: bytes, owner: bytes) -> list[EthCall]:
-    """What has to be asked of the token, for `permit_basis`."""
+    """The calls to the token whose answers `permit_basis` reads."""
     return [
         EthCall(token, _NONCES + address_word(owner)),
         EthCall(token, _DOMAIN_SEPARATOR),
@@ -60,10 +60,10 @@ def permit_questions(token: bytes, owner: bytes) -> list[EthCall]:
 
 
 def permit_basis(answers: Sequence[bytes | Exception], chain_id: int, token: bytes) -> PermitBasis:
-    """What the answers come to.
+    """The basis of a permit, from the answers to `permit_questions`.
 
     Raises:
-        ChainError: the token has no EIP-2612 permits, or of a domain that cannot be told.
+        ChainError: the token has no EIP-2612 permits, or its signing domain is not recognised.
     """
     nonce, separator, name, version = answers
     if isinstance(nonce, Exception) or isinstance(separator, Exception) or isinstance(name, Exception):
@@ -88,7 +88,7 @@ def permit_basis(answers: Sequence[bytes | Exception], chain_id: int, token: byt
 
 
 def sign_permit(basis: PermitBasis, key: SigningKey, spender: bytes, value: int, deadline: int) -> bytes:
-    """224 bytes: `spender` may take `value` of the key's tokens, once shown, until the deadline."""
+    """Sign a permit, 224 bytes, for `spender` to take `value` of the key's tokens until the deadline."""
     message = {
         "owner": to_checksum(key.address),
         "spender": to_checksum(spender),
@@ -103,7 +103,7 @@ def sign_permit(basis: PermitBasis, key: SigningKey, spender: bytes, value: int,
 
 
 def _text(returned: bytes) -> str | None:
-    """A string that a token returned; None for what is no short string."""
+    """A string that a token returned; None for an invalid or too long string."""
     try:
         raw = decode_bytes(returned)
         return raw.decode() if len(raw) <= _TEXT_BYTES_MAX else None

@@ -1,13 +1,13 @@
-"""What stands between a venue's answer and a signature. Pure.
+"""Checks of a venue's Market answers before the trader signs. Pure.
 
-Nothing that a venue says is believed where the trader would pay for it: the calldata is read back, and
-every member that moves money has to be what was asked for. Together with the Router's own rules (it takes at
-most `srcAmount`, and reverts if less than `destAmount` arrives) the worst that remains is the agreed bound.
+The venue is not trusted with money: the calldata is decoded, and every member that moves money must equal the
+request. Together with the Router's own rules (the Router takes at most `srcAmount`, and reverts if less than
+`destAmount` arrives) the agreed bound is the worst outcome.
 
     answer     from, to, chainId, value
     calldata   function (SELL or BUY), srcToken, destToken, srcAmount, destAmount, receiver, deadline, fee,
                surplus, permit
-    not looked at: the makers' orders; whatever they are, the Router holds the result against destAmount
+    unchecked  the makers' orders: the Router compares the result with destAmount
 
 An envelope with another deadline or permit than requested is refused.
 
@@ -36,7 +36,7 @@ ComparedMember = tuple[str, object, object]  # member, expected, got
 
 
 def check_route(route: PriceRoute, wish: Wish, router: bytes) -> None:
-    """A route is the one that was asked for.
+    """Check that a route is the requested one.
 
     Raises:
         UnsafeTransaction: names the member.
@@ -66,16 +66,16 @@ def check_route(route: PriceRoute, wish: Wish, router: bytes) -> None:
 
 
 def fee_bps_of(route: PriceRoute) -> int:
-    """The partner's fee that was quoted.
+    """The partner's quoted fee in basis points.
 
     Raises:
-        UnsafeTransaction: it is no whole number of basis points, or above the most that there may be.
+        UnsafeTransaction: the fee is no whole number of basis points, or above PARTNER_FEE_BPS_MAX.
     """
     return bps_of_percent(route.partner_fee, "priceRoute.partnerFee")
 
 
 def bps_of_percent(percent: Decimal, member: str) -> int:
-    """A fee in percent as basis points; as `fee_bps_of`."""
+    """A fee in percent, as basis points; raises as `fee_bps_of`."""
     bps = percent * 100
     if bps != bps.to_integral_value() or not 0 <= bps <= limits.PARTNER_FEE_BPS_MAX:
         most = Decimal(limits.PARTNER_FEE_BPS_MAX) / 100
@@ -84,16 +84,16 @@ def bps_of_percent(percent: Decimal, member: str) -> int:
 
 
 def check_envelope(envelope: TransactionEnvelope, terms: Terms) -> tuple[bytes, int]:
-    """A transaction does what was agreed and nothing else.
+    """Check that a transaction is the agreed swap and does nothing else.
 
     Returns:
-        (calldata, native tokens that go with it, in wei).
+        (calldata, native tokens of the call in wei).
 
     Raises:
         UnsafeTransaction: names the member.
 
     Guarantees: with a Router of ours at `terms.router`, the user gives at most `src_amount_max`, and the
-        receiver gets `dest_amount_min` at least, or nothing happens.
+        receiver gets at least `dest_amount_min`, or the transaction reverts.
     """
     wish = terms.wish
     hold(
@@ -139,10 +139,10 @@ _FUNCTIONS = {Side.SELL: "swapExactIn", Side.BUY: "swapExactOut"}
 
 
 def hold(checks: Iterable[ComparedMember]) -> None:
-    """Pass if everything is as expected.
+    """Pass if all members are as expected.
 
     Raises:
-        UnsafeTransaction: names the first member that is not.
+        UnsafeTransaction: names the first member that differs.
     """
     for member, expected, got in checks:
         if expected != got:
@@ -150,10 +150,10 @@ def hold(checks: Iterable[ComparedMember]) -> None:
 
 
 def told_address(text: str, member: str) -> bytes:
-    """An address that a venue tells: 20 bytes.
+    """Parse an address from the venue's answer: 20 bytes.
 
     Raises:
-        UnsafeTransaction: it is none.
+        UnsafeTransaction: `text` is no address.
     """
     try:
         return parse_address(text, member)
@@ -162,7 +162,7 @@ def told_address(text: str, member: str) -> bytes:
 
 
 def one_spelling(address: str) -> str:
-    """In one spelling, to be compared; what is no address stays as it is."""
+    """An address in its checksum spelling, for comparison; a text that is no address stays unchanged."""
     try:
         return to_checksum(parse_address(address, "address"))
     except InvalidInput:
@@ -170,7 +170,7 @@ def one_spelling(address: str) -> str:
 
 
 def token_spelling(text: str, field: str) -> str:
-    """A token of a trading endpoint in one spelling, to be compared; what is none stays as it is."""
+    """A trading endpoint's token in one spelling, for comparison; a text that is no token stays unchanged."""
     try:
         address = parse_trading_token(text, "srcToken" if field == "srcToken" else "destToken")
     except RequestError:

@@ -1,11 +1,11 @@
-"""A TWAP's slices: how many, how far apart, and what a bound on all of them says of each. Pure.
+"""A TWAP's slices: their number, interval and amounts, and the bound of each slice. Pure.
 
     slice    floor(total / slices) of the fixed side; the last one takes the remainder
-    sale     each slice gives at least what is signed per slice, the last one pro rata, rounded up
-    purchase each slice spends at most its share of what is signed in all, rounded down; nothing rolls over
+    sale     each slice gives at least the signed bound per slice, the last one pro rata, rounded up
+    purchase each slice spends at most its share of the signed total, rounded down; no rest rolls over
 
-A trader bounds a TWAP as a whole; a sale's least per slice is rounded up, so that all slices together keep
-the bound.
+A trader bounds a TWAP as a whole; the minimum per slice of a sale is rounded up, so that all slices together
+keep the bound.
 
 Source: spec 1.16.28 to 1.16.42; choices.md#delta-orders; contracts/Delta.sol.
 """
@@ -16,11 +16,11 @@ from ...codecs.rounding import mul_div_down, mul_div_up
 
 
 class Schedule(Struct, frozen=True):
-    """How a TWAP is cut.
+    """The division of a TWAP into slices.
 
     Attributes:
         slices: at least 2.
-        interval_s: between the settlements of two slices, at the least.
+        interval_s: minimum seconds between the settlements of two slices.
     """
 
     slices: int
@@ -28,46 +28,46 @@ class Schedule(Struct, frozen=True):
 
     @property
     def room_s(self) -> int:
-        """The nearest that its deadline may be."""
+        """Minimum seconds from now to the order's deadline."""
         return self.slices * self.interval_s
 
     @property
     def span_s(self) -> int:
-        """From the first slice to the last, at the least."""
+        """Minimum seconds from the first slice to the last."""
         return (self.slices - 1) * self.interval_s
 
     def slice_of(self, total: int) -> int:
-        """The fixed side of every slice but the last."""
+        """Fixed-side amount of every slice but the last, in raw units."""
         return total // self.slices
 
     def last_of(self, total: int) -> int:
-        """The fixed side of the last slice."""
+        """Fixed-side amount of the last slice, in raw units."""
         return total - self.slice_of(total) * (self.slices - 1)
 
     def least_per_slice(self, total: int, least: int) -> int:
-        """What each slice of a sale has to give, so that all of them give `least`."""
+        """Minimum that each slice of a sale must give, so that all slices together give `least`."""
         return mul_div_up(least, self.slice_of(total), total)
 
     def least_of(self, total: int, per_slice: int) -> int:
-        """What all slices of a sale give at least.
+        """Minimum that all slices of a sale give together.
 
         Args:
-            per_slice: as it is signed.
+            per_slice: the signed minimum per slice.
         """
         last = mul_div_up(per_slice, self.last_of(total), self.slice_of(total))
         return per_slice * (self.slices - 1) + last
 
     def most_of(self, total: int, per_slice: int) -> int:
-        """What a purchase may spend in all, where each slice but the last spends at most `per_slice`."""
+        """Maximum that a purchase may spend in all, if each slice but the last spends at most `per_slice`."""
         return mul_div_down(per_slice, total, self.slice_of(total))
 
     def most_per_slice(self, total: int, most: int) -> int:
-        """What each slice of a purchase but the last may spend."""
+        """Maximum that each slice of a purchase but the last may spend."""
         return mul_div_down(most, self.slice_of(total), total)
 
 
 def duration_text(seconds: int) -> str:
-    """A time as people say it: "90 s", "5 min", "1 h 30 min", "7 d"."""
+    """A duration in readable units: "30 s", "5 min", "1 h 30 min", "7 d"."""
     if seconds % 60:
         return f"{seconds} s" if seconds < 60 else f"{duration_text(seconds - seconds % 60)} {seconds % 60} s"
     parts: list[str] = []

@@ -1,7 +1,7 @@
-"""One transaction of a trader's: signed once, handed in, and followed until it is mined or time is up.
+"""A trader's transaction: signed once, sent, and followed until it is mined or time is up.
 
-A node that does not answer proves nothing: the same bytes are handed in again, which can do no harm, and the
-receipt is looked for as long as the bound allows. What is not known then is said to be not known.
+If a node does not answer, the same signed bytes are sent again, which is harmless, and the receipt is asked
+for until TRADER_FOLLOW_S is over. Without a receipt the transaction's end is reported as unknown.
 
 Source: EIP-1559 (fee rules).
 """
@@ -18,16 +18,16 @@ from ...crypto.custody.transaction_policy import PolicedRelayKey
 from ..chain.port import Chain, EthCall, Receipt
 
 GAS_MARGIN = 5
-"""One part in so many is added to an estimate: state may change until it is mined."""
+"""Divisor of the share added to a gas estimate (5: a fifth), since state may change before mining."""
 
 
 class StepFailedError(Exception):
-    """A transaction that has to come before the trade came to nothing; whoever trades makes an outcome of it.
+    """A transaction of a trade reverted, or was not mined in time.
 
     Attributes:
-        step: which one: `approval`, `deposit`, `withdrawal`.
+        step: the transaction's name, such as `approval`, `deposit` or `swap`.
         tx_hash: 32 bytes.
-        receipt: of a transaction that reverted; None where it is not known what became of it.
+        receipt: of a transaction that reverted; None if its end is not known.
         reason: of the revert.
     """
 
@@ -41,17 +41,17 @@ class StepFailedError(Exception):
 
 
 async def gas_needed(chain: Chain, call: EthCall) -> int:
-    """What a transaction may use: the node's estimate and a margin.
+    """Gas limit of a transaction: the node's estimate and a margin.
 
     Raises:
-        Reverted: it would be refused.
+        Reverted: the call reverts.
     """
     estimate = await chain.estimate_gas(call)
     return estimate + estimate // GAS_MARGIN
 
 
 async def signed(chain: Chain, key: PolicedRelayKey, call: EthCall, gas: int) -> SignedTransaction:
-    """A call as the account's next transaction.
+    """Sign a call as the account's next transaction.
 
     Raises:
         PolicyError: the key's policy forbids it; nothing was signed.
@@ -71,13 +71,13 @@ async def signed(chain: Chain, key: PolicedRelayKey, call: EthCall, gas: int) ->
 
 
 async def send_and_follow(chain: Chain, transaction: SignedTransaction) -> Receipt | None:
-    """Hand it in and wait.
+    """Send a transaction and wait for its receipt.
 
     Returns:
-        The receipt, reverted ones too; None where it was not mined in TRADER_FOLLOW_S, and may still be.
+        The receipt, also of a revert; None if not mined within TRADER_FOLLOW_S (it may still be mined).
 
     Raises:
-        TransactionRefused: it was not taken, and nobody can have taken it before.
+        TransactionRefused: the node refused the transaction at the first attempt.
     """
     attempts, again_at = 0, -math.inf
     with trio.move_on_after(TRADER_FOLLOW_S):
@@ -112,11 +112,11 @@ async def first_step(
     *,
     gas: int = 0,
 ) -> Receipt:
-    """A transaction of a trade, sent and mined.
+    """Sign and send a transaction of a trade, and wait until it is mined.
 
     Args:
         tell: receives the hash before the wait begins.
-        gas: units that it may use; 0 estimates them.
+        gas: gas limit in units; 0 estimates it.
 
     Raises:
         StepFailedError: the transaction reverted, or its end is not known.
@@ -133,7 +133,7 @@ async def first_step(
 
 
 async def why_reverted(chain: Chain, call: EthCall, receipt: Receipt) -> str:
-    """What the contract said, as far as the state before its block tells."""
+    """The revert reason, from a call on the state before the receipt's block."""
     try:
         await chain.call(call, receipt.block_number - 1)
     except Reverted as error:

@@ -1,6 +1,6 @@
-"""An order is handed in once: where a venue does not answer, it may have taken it, so it is looked for.
+"""The submission of an order, which happens once: the venue may have accepted an unanswered submission.
 
-An unanswered submission is not repeated but looked up by its hash for TRADER_FOUND_S.
+An unanswered submission is not repeated: the order is looked up by its hash for TRADER_FOUND_S.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,14 +18,14 @@ _REFUSAL, _SERVER_FAULT, _BUSY = 400, 500, 503
 async def submitted(
     submit: Callable[[], Awaitable[T]], find: Callable[[], Awaitable[T]], tell: Callable[[str], None]
 ) -> T | None:
-    """What the venue has of the order; None where it does not say whether it took it.
+    """Submit an order and return the venue's record; None if its acceptance is not known.
 
     Args:
-        submit: hands it in.
-        find: asks for it by its hash.
+        submit: submits the order.
+        find: asks for the order by its hash.
 
     Raises:
-        VenueError: it has not taken the order.
+        VenueError: the venue refuses the order.
     """
     try:
         return await submit()
@@ -46,5 +46,5 @@ async def submitted(
 
 
 def was_refused(fault: VenueError) -> bool:
-    """Whether a venue has said no to a POST, so that nothing was done; else something may have been."""
+    """Whether the venue refused a POST without effect; if False, the POST may have taken effect."""
     return _REFUSAL <= fault.status < _SERVER_FAULT or fault.status == _BUSY

@@ -1,9 +1,9 @@
-"""What a trader wants of a Market swap, what the venue is asked for it, and the bound that is signed. Pure.
+"""A trader's Market swap: the wish, the request to the venue, and the signed bound. Pure.
 
     Wish --GET /prices--> a route --limit_of--> Terms --POST /transactions--> an envelope (see `safety`)
 
-The bound is fixed when the trader agrees to a price and stays: however often the route is priced again
-meanwhile, what is signed gives at least that, or costs at most that.
+The bound is fixed when the trader agrees to a price: even if the route is priced again before the signature,
+the signed swap gives at least the bound, or costs at most the bound.
 
 Source: spec 1.14; interop.md 2 (how slippage rounds); choices.md#market-swaps.
 """
@@ -20,14 +20,14 @@ from ...config import limits
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
 
-_PRICE_DIGITS_MAX = 90  # a price of less is none
+_PRICE_DIGITS_MAX = 90  # decimal places of a shown price, at most
 
 
 class TradedToken(Struct, frozen=True):
     """One token of a swap.
 
     Attributes:
-        address: 20 bytes; the placeholder's for the native token.
+        address: 20 bytes; NATIVE_TOKEN for the native token.
     """
 
     address: bytes
@@ -36,23 +36,23 @@ class TradedToken(Struct, frozen=True):
 
     @property
     def is_native(self) -> bool:
-        """Whether it is the chain's own."""
+        """Whether the token is the chain's native token."""
         return self.address == NATIVE_TOKEN
 
     @property
     def text(self) -> str:
-        """The address as requests carry it."""
+        """The address as written in requests."""
         return limits.NATIVE_PLACEHOLDER if self.is_native else to_checksum(self.address)
 
 
 def amount_text(amount: int, token: TradedToken) -> str:
-    """In whole tokens, with the symbol."""
+    """An amount in whole tokens, with the symbol."""
     return f"{format_units(amount, token.decimals)} {token.symbol}"
 
 
 def price_text(src: TradedToken, dest: TradedToken, src_amount: int, dest_amount: int) -> str:
-    """Of one source token, in destination tokens, rounded down: to eight digits after the point, or to eight
-    significant ones of a price below that."""
+    """Price of one source token in destination tokens, rounded down to eight decimal places, or to eight
+    significant digits if lower."""
     ones = src_amount * 10**dest.decimals
     whole = dest_amount * 10**src.decimals
     digits = 8
@@ -63,14 +63,14 @@ def price_text(src: TradedToken, dest: TradedToken, src_amount: int, dest_amount
 
 
 class Wish(Struct, frozen=True, kw_only=True):
-    """A swap as a trader wants it.
+    """A trader's wished swap.
 
     Attributes:
         amount: raw units of `src` for SELL, of `dest` for BUY.
-        slippage_bps: how much worse than quoted the other side may become.
-        user: 20 bytes, who signs and pays; receiver: who gets the destination.
-        partner: its key; empty for none.
-        max_impact: percent; a route above it is no offer. None: whoever trades sees whether the venue's own
+        slippage_bps: tolerated loss against the quote on the other side, basis points.
+        user: 20 bytes, the account that signs and pays; receiver: 20 bytes, the account that gets `dest`.
+        partner: the partner's key; empty for none.
+        max_impact: percent; a route above it is no offer. None: the offer shows whether the venue's own
             ceiling is reached.
     """
 
@@ -87,14 +87,14 @@ class Wish(Struct, frozen=True, kw_only=True):
 
 
 class Terms(Struct, frozen=True, kw_only=True):
-    """What may be signed.
+    """Terms within which a swap may be signed.
 
     Attributes:
-        limit: raw units of the side that is not fixed: the least that is received, or the most that is spent.
-        fee_bps: of the partner, as it was quoted.
-        router: 20 bytes; the one contract that is called.
+        limit: raw units of the side that is not fixed: minimum received, or maximum spent.
+        fee_bps: the partner's quoted fee.
+        router: 20 bytes; the called contract.
         deadline: Unix seconds.
-        permit: what the Router is shown; empty for none.
+        permit: the permit for the Router; empty for none.
     """
 
     wish: Wish
@@ -106,29 +106,29 @@ class Terms(Struct, frozen=True, kw_only=True):
 
     @property
     def src_amount_max(self) -> int:
-        """The most that is spent: what has to be there, and to be allowed to the Router."""
+        """Maximum spent, raw units: the required balance and allowance to the Router."""
         return self.wish.amount if self.wish.side is Side.SELL else self.limit
 
     @property
     def dest_amount_min(self) -> int:
-        """The least that is received."""
+        """Minimum received, raw units."""
         return self.limit if self.wish.side is Side.SELL else self.wish.amount
 
 
 def limit_of(route: PriceRoute, side: Side, slippage_bps: int) -> int:
-    """The bound that follows from a quote: SELL of the destination, BUY of the source; both rounded down."""
+    """The quote's bound with slippage: SELL of the destination, BUY of the source; both rounded down."""
     if side is Side.SELL:
         return int(route.dest_amount) * (limits.BPS_ONE - slippage_bps) // limits.BPS_ONE
     return int(route.src_amount) * (limits.BPS_ONE + slippage_bps) // limits.BPS_ONE
 
 
 def quoted_of(route: PriceRoute, side: Side) -> int:
-    """What was quoted of the side that is not fixed."""
+    """Quoted raw units of the side that is not fixed."""
     return int(route.dest_amount if side is Side.SELL else route.src_amount)
 
 
 def transaction_body(terms: Terms, route: Raw) -> TransactionBody:
-    """POST /transactions for a route of these terms."""
+    """The body of POST /transactions for a route of these terms."""
     wish = terms.wish
     return TransactionBody(
         price_route=route,
@@ -148,10 +148,10 @@ def transaction_body(terms: Terms, route: Raw) -> TransactionBody:
 
 
 def impact_percent(src_text: str, dest_text: str) -> Decimal | None:
-    """How much of the value is lost, in percent; negative for a gain; None where a price is not known.
+    """Lost share of the value, in percent; negative for a gain; None if a price is not known.
 
     Args:
-        src_text, dest_text: US dollars of either side, as a venue tells them; "0" where it has no price.
+        src_text, dest_text: the venue's values of either side in US dollars; "0" without a price.
     """
     src_usd, dest_usd = _usd(src_text), _usd(dest_text)
     if not src_usd or not dest_usd:

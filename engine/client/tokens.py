@@ -1,6 +1,6 @@
-"""Which token a trader means: a symbol of the venue's list, an address, or the chain's own.
+"""Resolution of a trader's text to a token: a symbol of the venue's list, an address, or the native token.
 
-A symbol means the token of the venue's list; a name by address needs no trust in the list.
+A symbol relies on the venue's list; an address does not.
 
 Choice: Decimals come from the token's contract, not from the venue, whose mistake would change the amount.
 """
@@ -23,12 +23,12 @@ async def find_token(chain: Chain, listed: TokenList, text: str, field: str) -> 
     """The token that a text names.
 
     Args:
-        listed: of the venue.
+        listed: the venue's token list.
         text: a symbol in any case, or an address.
         field: the argument, for errors.
 
     Raises:
-        ConfigError: no such symbol, several, no address, or no token there.
+        ConfigError: the symbol is unknown or ambiguous, or the address is malformed or has no token.
     """
     symbol, address = _named(listed, text, field)
     if address == NATIVE_TOKEN:

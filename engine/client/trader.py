@@ -1,7 +1,6 @@
-"""A key's account on one chain, and the acts that precede every trade: an approval or a permit, the clock, a
-transaction.
+"""A key's account on one chain, and the steps of every trade: approval or permit, clock, transaction.
 
-Each act signs with a key whose policy allows one contract, a capped fee and the named value only.
+Each transaction is signed with a key whose policy allows one contract, a capped fee and the named value only.
 """
 
 import secrets
@@ -22,13 +21,13 @@ _RANDOM_BYTES = 32
 
 
 class Trader(Struct, frozen=True, kw_only=True):
-    """A key's account on a chain, and how it acts.
+    """A key's account on a chain, with its clock, progress output and way of allowing spenders.
 
     Attributes:
         wall_s: the wall clock, Unix seconds.
-        tell: receives a line of progress; of a transaction, its hash before the wait for it.
-        random32: 32 random bytes, new ones at each call.
-        allowing: how a spender is allowed to take tokens that it may not take yet.
+        tell: receives lines of progress; a transaction's hash before the wait for its receipt.
+        random32: returns 32 new random bytes at each call.
+        allowing: the way in which a missing allowance is given to a spender.
     """
 
     chain: Chain
@@ -40,7 +39,7 @@ class Trader(Struct, frozen=True, kw_only=True):
 
     @property
     def account(self) -> str:
-        """The key's address, with its checksum."""
+        """The key's address in its checksum spelling."""
         return to_checksum(self.key.address)
 
     async def clock_s(self) -> int:
@@ -49,11 +48,11 @@ class Trader(Struct, frozen=True, kw_only=True):
         return max(self.wall_s(), header.time_s if header else 0)
 
     def approves(self, missing: MissingAllowance | None) -> bool:
-        """Whether an approval is sent, since an allowance is missing and no permit stands for it."""
+        """Whether an approval is sent: an allowance is missing and no permit replaces it."""
         return missing is not None and self.allowing is not Allowing.PERMIT
 
     async def approve(self, missing: MissingAllowance | None) -> None:
-        """Approve a missing allowance, unless a permit stands for it.
+        """Approve a missing allowance, unless a permit replaces it.
 
         Raises:
             StepFailedError: the approval failed on chain, or its end is not known.
@@ -66,10 +65,10 @@ class Trader(Struct, frozen=True, kw_only=True):
         await approve_spender(self.chain, key, missing, any_amount=any_amount, tell=self.tell)
 
     async def permit(self, missing: MissingAllowance | None, deadline: int) -> bytes:
-        """The permit, 224 bytes, that stands for a missing allowance; empty where none is signed.
+        """Sign the permit, 224 bytes, that replaces a missing allowance; empty if not needed.
 
         Raises:
-            ChainError: the token has no EIP-2612 permits, or tells no domain that fits it.
+            ChainError: the token has no EIP-2612 permits, or its signing domain is not recognised.
         """
         if missing is None or self.allowing is not Allowing.PERMIT:
             return b""
@@ -80,19 +79,19 @@ class Trader(Struct, frozen=True, kw_only=True):
         """Send a transaction and wait until it is mined.
 
         Args:
-            value_max_wei: the most native tokens that the key lets go with the call.
-            gas: as it was estimated; 0 estimates it.
+            value_max_wei: maximum native tokens of the call that the key's policy allows.
+            gas: gas limit in units; 0 estimates it.
 
         Raises:
             StepFailedError: the transaction reverted, or its end is not known.
-            ChainError: the transaction would be refused or was not taken.
+            ChainError: the transaction would revert, or the node refused it.
         """
         key = policed(self.key, self.chain.chain_id, call.to, value_max_wei)
         return await first_step(self.chain, key, step, call, self.tell, gas=gas)
 
 
 def policed(key: SigningKey, chain_id: int, target: bytes, value_max_wei: int = 0) -> PolicedRelayKey:
-    """A key that signs transactions to one contract, which carry at most `value_max_wei`."""
+    """Restrict a key to transactions to one contract that carry at most `value_max_wei`."""
     policy = TransactionPolicy(
         contracts=frozenset(((chain_id, target),)),
         fee_max_wei=limits.RELAY_FEE_CAP_WEI,

@@ -1,7 +1,6 @@
-"""The contract that a venue names, believed only once its code is this release's and it tells its signing
-domain.
+"""The contract that a venue names, trusted if its code is this release's and it returns a signing domain.
 
-An option that pins an address vouches for the code there.
+The code of a pinned address is not checked: the trader vouches for it.
 
 Source: EIP-712; contracts/lib/Eip712.sol.
 """
@@ -24,9 +23,9 @@ class TradingContract(Struct, frozen=True):
     """A contract of this release that a trade calls or is signed for.
 
     Attributes:
-        artifact: whose code the contract has.
-        entry: its field of a chain's entry in contracts.json; member: the same as the wire spells it.
-        option: the option that pins its address.
+        artifact: the build artifact with the contract's code.
+        entry: the field of a chain's entry in contracts.json; member: its spelling on the wire.
+        option: the option that pins the contract's address.
         name: for errors.
     """
 
@@ -47,7 +46,7 @@ class SigningContract(Struct, frozen=True):
 
     Attributes:
         address: 20 bytes.
-        separator: 32 bytes: of its signing domain, as the contract tells it.
+        separator: 32 bytes, of the signing domain, as the contract returns it.
     """
 
     chain_id: int
@@ -55,21 +54,21 @@ class SigningContract(Struct, frozen=True):
     separator: bytes
 
     def digest(self, struct_hash: bytes) -> bytes:
-        """The 32 bytes that are signed for a struct of this hash."""
+        """The 32-byte digest that is signed for a struct of this hash."""
         return signing_digest(self.separator, struct_hash)
 
 
 async def trusted_address(
     chain: Chain, venue: VenueClient | None, contract: TradingContract, pinned: bytes | None
 ) -> bytes:
-    """The contract's address, 20 bytes, once its code is this release's.
+    """The contract's address, 20 bytes, after a check that its code is this release's.
 
     Args:
-        venue: names the contract; without a venue the address has to be pinned.
-        pinned: the address that the trader insists on, whatever its code.
+        venue: names the contract; without a venue the address must be pinned.
+        pinned: the address that the trader insists on; its code is not checked.
 
     Raises:
-        VenueError: the venue names no such contract, or one of other code.
+        VenueError: the venue names no such contract, or its code is not this release's.
         UnsafeTransaction: the venue names another contract than the pinned one.
         ConfigError: neither the venue nor an option names the contract.
     """
@@ -90,11 +89,11 @@ async def trusted_address(
 async def signing_contract(
     chain: Chain, venue: VenueClient | None, contract: TradingContract, pinned: bytes | None
 ) -> SigningContract:
-    """The contract as `trusted_address` finds it, with its signing domain.
+    """The contract found by `trusted_address`, with its signing domain.
 
     Raises:
         VenueError, UnsafeTransaction, ConfigError: as `trusted_address`.
-        ChainError: the contract does not tell its domain.
+        ChainError: the contract does not return its domain separator.
     """
     address = await trusted_address(chain, venue, contract, pinned)
     try:
