@@ -1,6 +1,6 @@
-"""What a trader is shown: the offer before the question, and what became of it. Pure.
+"""The texts of a Market swap for the trader: the offer and the outcome. Pure.
 
-A venue's own words are shown as one printable line: they could draw another offer over this one.
+The venue's texts are shown as one printable line: control characters could draw another offer over this one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) -> "Table":
-    """What is agreed to.
+    """The offer as a table, for the trader's agreement.
 
     Args:
-        symbols: lower-case address -> symbol, of the tokens in between.
+        symbols: lower-case address -> symbol, for the tokens of the route.
     """
     wish, route = offer.wish, offer.route
     is_sale = wish.side is Side.SELL
@@ -51,7 +51,7 @@ def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) ->
 
 
 def outcome_lines(outcome: SentOutcome, offer: Offer) -> Iterator[str]:
-    """What became of it, for people."""
+    """The swap's outcome, for people."""
     wish = offer.wish
     yield sent_line(outcome)
     if outcome.reason:
@@ -64,7 +64,7 @@ def outcome_lines(outcome: SentOutcome, offer: Offer) -> Iterator[str]:
 
 
 def outcome_json(outcome: SentOutcome, offer: Offer) -> dict[str, Any]:
-    """What became of it, for programs; amounts are raw units."""
+    """The swap's outcome, for programs; amounts are raw units."""
     wish = offer.wish
     return {
         "status": outcome.verdict.value,
@@ -88,7 +88,7 @@ def outcome_json(outcome: SentOutcome, offer: Offer) -> dict[str, Any]:
 
 
 def _against(outcome: SentOutcome, offer: Offer) -> str:
-    """How much better or worse than quoted, in hundredths of a percent."""
+    """The result compared with the quote, in tokens and basis points."""
     wish = offer.wish
     quoted = quoted_of(offer.route, wish.side)
     if wish.side is Side.SELL:

@@ -1,4 +1,4 @@
-"""A Market swap from the first question to the receipt: the driver of what `terms` and `safety` decide.
+"""A Market swap from the price request to the receipt; `terms` and `safety` hold the decisions.
 
     offer     contracts.json -> the Router and its code -> GET /prices -> balance and allowance on the chain
     (the trader agrees)
@@ -6,8 +6,8 @@
               -> checked -> simulated -> signed -> sent -> followed by its receipt
     rehearse  the same without approving, signing a transaction and sending
 
-The Router is trusted for its code: what stands at the address that the venue names has to be this release's
-Router, unless the trader pins the address. Approvals are of the exact amount unless asked otherwise.
+The Router is trusted for its code: the contract at the address that the venue names must be this release's
+Router, unless the trader pins the address. By default, approvals are for the exact amount.
 
 Source: spec 1.1.8 to 1.1.11, 1.3.2; choices.md#quotes-and-routes (a route lives for 30 s).
 """
@@ -37,10 +37,10 @@ ROUTE_AGED_S = limits.ROUTE_FRESH_MS / 1_000 / 2
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """What the trader agrees to.
+    """A swap's terms for the trader's agreement.
 
     Attributes:
-        priced_at: trio's time.
+        priced_at: trio's clock, seconds.
         balance, allowance: raw units of the source; the native token needs no allowance.
     """
 
@@ -55,7 +55,7 @@ class Offer(Struct, frozen=True, kw_only=True):
 
     @property
     def src_amount_max(self) -> int:
-        """The most that is spent."""
+        """Maximum spent, raw units."""
         return self.wish.amount if self.wish.side is Side.SELL else self.limit
 
     @property
@@ -67,7 +67,7 @@ class Offer(Struct, frozen=True, kw_only=True):
 
 
 class _CheckedSwap(Struct, frozen=True):
-    """A checked and simulated swap. `moved` is what the Router answers: received (SELL) or spent (BUY)."""
+    """A checked and simulated swap. `moved` is the Router's result: received (SELL) or spent (BUY) units."""
 
     call: EthCall
     gas: int
@@ -75,10 +75,10 @@ class _CheckedSwap(Struct, frozen=True):
 
 
 class Swapper:
-    """Trades for one key on one chain through one venue.
+    """Market swaps of one key on one chain through one venue.
 
     Args:
-        trader: its `allowing` is about the Router.
+        trader: the key's account; its `allowing` applies to the Router.
     """
 
     def __init__(self, trader: Trader, venue: VenueClient) -> None:
@@ -88,14 +88,14 @@ class Swapper:
         self._tell = trader.tell
 
     async def offer(self, wish: Wish, pinned: bytes | None = None) -> Offer:
-        """A price, and whether it can be paid.
+        """Ask for a price and read the user's balance and allowance.
 
         Args:
-            pinned: the Router that the trader insists on, whatever its code.
+            pinned: the Router that the trader insists on; its code is not checked.
 
         Raises:
-            VenueError: there is no price, or it is not of what was asked.
-            ChainError: the source does not suffice, or the chain does not answer.
+            VenueError: the venue has no price, or its route is not the requested one.
+            ChainError: the source balance is too low, or the chain does not answer.
         """
         self._tell("looking at the router")
         router = await trusted_address(self._chain, self._venue, ROUTER, pinned)
@@ -123,7 +123,7 @@ class Swapper:
         return offer
 
     async def rehearse(self, offer: Offer) -> SentOutcome | None:
-        """Everything but approving and sending; None where it cannot be simulated before an approval.
+        """Build, check and simulate the swap without sending it; None if an approval must come first.
 
         Raises:
             VenueError, ChainError: as `perform`.
@@ -137,11 +137,11 @@ class Swapper:
         )
 
     async def perform(self, offer: Offer) -> SentOutcome:
-        """Do it, at the offer's bound or better.
+        """Trade at the offer's bound or better.
 
         Raises:
-            VenueError: no route at that bound any more, or an unsafe transaction; no swap was signed.
-            ChainError: it would be refused, was not taken, or the chain does not answer; no swap was sent.
+            VenueError: no route within the bound any more, or an unsafe transaction; no swap was signed.
+            ChainError: the swap would revert, was refused, or the chain does not answer; no swap was sent.
         """
         value_max_wei = offer.src_amount_max if offer.wish.src.is_native else 0
         try:
@@ -175,7 +175,7 @@ class Swapper:
         return priced
 
     async def _fresh(self, offer: Offer) -> ReceivedRoute:
-        """The offer's route, or a new one at the same bound where that has aged."""
+        """The offer's route; if older than ROUTE_AGED_S, a new route within the same bound."""
         if trio.current_time() - offer.priced_at < ROUTE_AGED_S:
             return offer.priced
         self._tell("asking for the price again")
@@ -189,7 +189,7 @@ class Swapper:
         return priced
 
     async def _built(self, offer: Offer) -> _CheckedSwap:
-        """The swap as it would be signed now: checked, then simulated."""
+        """Build the swap to sign: checked, then simulated."""
         priced = await self._fresh(offer)
         deadline = await self._trader.clock_s() + TRADER_DEADLINE_S
         terms = Terms(
@@ -219,7 +219,7 @@ class Swapper:
 
 
 def swapped_outcome(receipt: Receipt, router: bytes, user: bytes) -> SentOutcome:
-    """What a transaction that succeeded moved; UNKNOWN without an event of this user's swap."""
+    """The outcome of a succeeded transaction; UNKNOWN without an event of this user's swap."""
     for log in receipt.logs:
         if log.address != router:
             continue
