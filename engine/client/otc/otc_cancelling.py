@@ -1,9 +1,9 @@
-"""OTC orders that their maker cancels on chain: one transaction for all of them.
+"""Cancellation of OTC orders by their maker on chain, in one transaction.
 
-    those of another maker     nothing is sent
-    those that are closed, or whose time is over   left out: nobody can fill them any more
-    the others                 cancelOrder or cancelOrders, simulated, sent; OrderCancelled of each
-    all that expire until a time, and those that never do   cancelOrdersUntil, whatever their hashes
+    another maker's order      refused; no transaction is sent
+    closed or expired orders   left out: they cannot be filled any more
+    other orders               cancelOrder or cancelOrders, simulated, sent; an OrderCancelled event of each
+    all orders that expire by a time, or never   cancelOrdersUntil, without their hashes
 
 Source: spec 2.11.7 to 2.11.9; interop.md 1; contracts/Rfq.sol.
 Choice: An order known by its hash alone is cancelled unseen: the contract closes it for the key's account
@@ -28,7 +28,7 @@ from .otc_safety import CLOSED, cancelled_in
 
 
 class Ending(Enum):
-    """What is known of an order after a cancellation."""
+    """An order's end after a cancellation."""
 
     CANCELLED = "cancelled"
     CLOSED = "closed before"
@@ -36,11 +36,11 @@ class Ending(Enum):
 
 
 class Cancelled(Struct, frozen=True):
-    """What became of it.
+    """The result of a cancellation.
 
     Attributes:
-        endings: of each order, by its hash, in the order in which they were named.
-        receipt: None where nothing had to be sent.
+        endings: order hash -> ending, in the order of the request.
+        receipt: of the transaction; None if no transaction was needed.
     """
 
     endings: dict[bytes, Ending]
@@ -50,14 +50,15 @@ class Cancelled(Struct, frozen=True):
 async def cancel_otc(
     trader: Trader, contract: SigningContract, orders: Mapping[bytes, RfqOrder | None]
 ) -> Cancelled:
-    """Cancel all of them in one transaction.
+    """Cancel orders in one transaction.
 
     Args:
-        orders: by hash; None where nothing else is known.
+        orders: order hash -> order; None for an order known by its hash alone.
 
     Raises:
-        ChainError: one is another maker's, nothing was sent; or the chain refuses or does not answer.
-        StepFailedError: the transaction came to nothing, or it is not known what became of it.
+        ChainError: an order is another maker's, and no transaction was sent; or the contract refuses, or the
+            chain does not answer.
+        StepFailedError: the transaction reverted, or its end is not known.
     """
     for order_hash, order in orders.items():
         if order is not None and order.maker != trader.key.address:
@@ -78,17 +79,17 @@ async def cancel_otc(
 
 
 async def cancel_until(trader: Trader, contract: SigningContract, life_s: int) -> tuple[int, Receipt]:
-    """Cancel all orders of the trader's that expire within a time from now, and those that never do.
+    """Cancel all of the trader's orders that expire by a time, or never.
 
     Args:
-        life_s: seconds from the chain's time.
+        life_s: seconds from the chain's time to that time.
 
     Returns:
-        Unix seconds, and the receipt.
+        (that time in Unix seconds, the receipt).
 
     Raises:
-        ChainError: that was done before for that time or a later one; or the chain does not answer.
-        StepFailedError: the transaction came to nothing, or it is not known what became of it.
+        ChainError: orders until that time or a later one are cancelled already; or the chain does not answer.
+        StepFailedError: the transaction reverted, or its end is not known.
     """
     expiry = (await latest(trader.chain)).time_s + life_s
     data = calldata.cancel_orders_until(expiry)
@@ -96,7 +97,7 @@ async def cancel_until(trader: Trader, contract: SigningContract, life_s: int) -
 
 
 async def _cancelled(trader: Trader, contract: SigningContract, data: bytes, what: str) -> Receipt:
-    """The receipt of a cancellation, simulated before it is sent."""
+    """Simulate and send a cancellation, and return its receipt."""
     call = EthCall(contract.address, data, trader.key.address)
     trader.tell(f"simulating the cancellation of {what}")
     await trader.chain.call(call)
@@ -106,7 +107,7 @@ async def _cancelled(trader: Trader, contract: SigningContract, data: bytes, wha
 async def _ended(
     chain: Chain, contract: SigningContract, maker: bytes, orders: Mapping[bytes, RfqOrder | None]
 ) -> dict[bytes, Ending]:
-    """Which have ended already; CANCELLED for those that are to be."""
+    """Ending of each order: CLOSED or EXPIRED if it has ended already, CANCELLED if it is to be cancelled."""
     header = await latest(chain)
     kept = await kept_of(chain, contract, maker, list(orders), header.hash)
     endings: dict[bytes, Ending] = {}

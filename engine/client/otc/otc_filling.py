@@ -1,16 +1,16 @@
-"""An OTC order filled by its taker, whole or in part: from what a venue or a file says to the receipt.
+"""An OTC order filled by its taker, whole or in part: from a venue's or a file's order to the receipt.
 
-    offer     the order's hash -> what is left, the chain's time, the maker's signature, balance and allowance
+    offer     the order's hash -> its rest, the chain's time, the maker's signature, balance and allowance
               -> the part -> the taker's balance and allowance -> simulated
     (the taker agrees)
     fill      approve, or sign a permit -> simulated again -> signed -> sent -> the OrderFilled event
     rehearse  the same without approving, signing a transaction and sending
 
-    fillOrder                        all of an order of which nothing was filled
+    fillOrder                        all of an untouched order
     partialFillOrder                 a part, or the rest
-    partialFillOrderWithTargetPermit either, where a permit of one side's stands for an allowance
+    partialFillOrderWithTargetPermit any fill in which either side's permit replaces an allowance
 
-Nothing but the chain is believed: an order that a file hands over needs no venue.
+Only the chain is trusted, so that an order from a file needs no venue.
 
 Source: spec 2.11.1 to 2.11.6; interop.md 1; contracts/Rfq.sol.
 Choice: A fill is simulated before its approval, so that an approval is never paid for a fill that is refused
@@ -49,16 +49,17 @@ _FINAL = frozenset(
         "Permit failed",
     )
 )
-"""What the contract says of an order that no approval of the taker's makes fillable (interop.md 1)."""
+"""Revert reasons that the taker's approval cannot cure (interop.md 1)."""
 
 
 class FillOffer(Struct, frozen=True, kw_only=True):
-    """What the taker agrees to.
+    """A fill's terms for the taker's agreement.
 
     Attributes:
         gives, gets: the taker's and the maker's asset.
-        left: of the maker's amount, before.
-        shows_permit: the maker's permit stands for its allowance.
+        left: unfilled raw units of the maker's amount, before the fill.
+        is_untouched: the contract has never seen the order.
+        shows_permit: the maker's permit replaces its allowance.
         balance, allowance: the taker's, raw units.
     """
 
@@ -75,7 +76,7 @@ class FillOffer(Struct, frozen=True, kw_only=True):
 
     @property
     def order(self) -> RfqOrder:
-        """What the maker signed."""
+        """The order that the maker signed."""
         return self.signed.order
 
     @property
@@ -91,7 +92,7 @@ class OtcFiller:
     """Fills orders for one key on one chain.
 
     Args:
-        trader: its `allowing` is about the RFQ contract.
+        trader: the key's account; its `allowing` applies to the RFQ contract.
     """
 
     def __init__(self, trader: Trader, contract: SigningContract) -> None:
@@ -102,13 +103,13 @@ class OtcFiller:
         self._tell = trader.tell
 
     async def standing(self, signed: SignedOtc, closed: str = "") -> OtcOnChain:
-        """What the chain says of an order that this key may fill.
+        """Read an order's on-chain state, and check that this key may fill the order.
 
         Args:
-            closed: what is known of an order that is closed.
+            closed: the known end of a closed order, for the error.
 
         Raises:
-            ChainError: it may not, or the maker did not sign it; says why.
+            ChainError: the key may not fill the order, or the maker did not sign it.
         """
         self._tell("looking at the order on chain")
         standing = await standing_of(self._chain, self._contract, signed)
@@ -120,14 +121,16 @@ class OtcFiller:
     async def offer(
         self, signed: SignedOtc, standing: OtcOnChain, part: OtcPart, gives: TradedToken, gets: TradedToken
     ) -> FillOffer:
-        """What it takes, once it is certain that the contract lets it happen.
+        """Check both sides' funds and simulate the fill.
+
+        A revert that the taker's approval may cure is ignored.
 
         Args:
-            part: what is taken.
+            part: the amounts of the fill.
             gives, gets: the order's taker and maker asset.
 
         Raises:
-            ChainError: one side lacks, or the contract would refuse.
+            ChainError: a side lacks balance or allowance, or the contract would refuse.
         """
         order, contract = signed.order, self._contract
         permitted = rfq_permit_amount(signed.permit, order.maker, contract.address)
@@ -158,7 +161,7 @@ class OtcFiller:
         return offer
 
     async def rehearse(self, offer: FillOffer) -> SentOutcome:
-        """Everything but approving and sending; gas is known where nothing has to be approved.
+        """Simulate the fill without approving or sending; gas is 0 if an approval must come first.
 
         Raises:
             ChainError: as `fill`.
@@ -178,10 +181,10 @@ class OtcFiller:
         )
 
     async def fill(self, offer: FillOffer) -> SentOutcome:
-        """Do it.
+        """Approve or permit, simulate, sign and send the fill, and read its event.
 
         Raises:
-            ChainError: it would be refused, was not taken, or the chain does not answer; no fill was sent.
+            ChainError: the fill would revert, was refused, or the chain does not answer; no fill was sent.
         """
         try:
             await self._trader.approve(offer.missing)
@@ -196,7 +199,7 @@ class OtcFiller:
     # --- Parts ------------------------------------------------------------------------------------
 
     def _call(self, offer: FillOffer, permit: bytes = b"") -> EthCall:
-        """What is sent.
+        """The call of the fill.
 
         Args:
             permit: the taker's.
@@ -223,7 +226,7 @@ class OtcFiller:
         return await self._trader.permit(offer.missing, deadline)
 
     async def _proven(self, offer: FillOffer, receipt: Receipt) -> SentOutcome:
-        """What a transaction that succeeded moved; UNKNOWN without the event of this very fill."""
+        """The outcome of a succeeded transaction; UNKNOWN without this fill's event, or at other amounts."""
         event = fill_in(receipt, offer.contract, offer.signed.order_hash, self._account)
         if event is None:
             reason = "it was mined, without the RFQ contract's event of the fill"

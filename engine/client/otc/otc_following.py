@@ -1,13 +1,13 @@
-"""An OTC order, followed to its end as the venue tells it; and what the chain says of that end.
+"""An OTC order, followed at the venue until its end, which is then verified on chain.
 
-    follow   GET /ft/order/{hash} whenever the venue pushes a change of it, until it has ended or time is up;
-             with pauses that grow where the venue does not push
-    disproof what the chain says of that end: an order that is FULFILLED or CANCELLED is closed at the RFQ
-             contract, by the event of this very order in the transaction that the venue names; one that is
-             EXPIRED is not, and its time is over
+    follow   GET /ft/order/{hash} after each change that the venue pushes, until the order has ended or time
+             is up; polled with growing pauses if the venue does not push
+    disproof compares that end with the chain: a FULFILLED or CANCELLED order is closed at the RFQ contract,
+             by this order's event in the transaction that the venue names; an EXPIRED order is open, and its
+             expiry has passed
 
-An order's time is over by the later of the local clock and the chain's, since a chain may stand still. The
-state after its block tells whether the last of several fills took the rest.
+An order expires by the later of the local clock and the chain's, since a chain may stand still. The state
+after the named transaction's block shows whether the last of several fills took the rest.
 
 Source: spec 2.5; interop.md 1.
 """
@@ -31,19 +31,19 @@ from .otc_reading import kept_of, standing_of
 from .otc_safety import CLOSED, OtcOnChain, cancelled_in, fill_in
 from .otc_terms import OTC_MEANS, OTC_TERMINAL, SignedOtc
 
-_ANSWERED = 200  # that will not pass
+_ANSWERED = 200  # a status that `may_pass` counts as final
 _BY_TRANSACTION = frozenset({OtcState.FULFILLED, OtcState.CANCELLED})
 
 
 class OtcFollower:
-    """Looks at one order.
+    """A follower of one order at its venue.
 
     Args:
         order_hash: in lower case.
-        tell: gets a line for each change of state and for each transaction.
+        tell: receives a line for each change of state and for each fill.
 
     Attributes:
-        stored: as it was told last; None before.
+        stored: the venue's latest answer; None before the first.
     """
 
     def __init__(self, venue: VenueClient, order_hash: str, tell: Callable[[str], None]) -> None:
@@ -54,29 +54,33 @@ class OtcFollower:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its state is one that nothing follows."""
+        """Whether the order's state is final."""
         return self.stored is not None and self.stored.state in OTC_TERMINAL
 
     async def follow(self, timeout_s: float) -> None:
-        """Until it has ended, or time is up.
+        """Follow the order until it has ended or time is up.
 
         Raises:
-            VenueError: a refusal that does not pass, or another order.
+            VenueError: a final refusal, or an answer about another order.
         """
         with trio.move_on_after(timeout_s):
             async with pushed(self._venue, OtcEventsWanted(order=self._order_hash), self._tell) as push:
                 await look_until_ended(self.look, lambda: self.has_ended, push, self._tell)
 
     async def look(self) -> bool:
-        """Ask once; says whether anything has changed.
+        """Ask the venue once; return whether the order has changed.
 
         Raises:
-            VenueError: as `follow`, and what passes too.
+            VenueError: any refusal, or an answer about another order.
         """
         return self.see(await self._venue.otc_order(self._order_hash))
 
     def see(self, stored: StoredOrder) -> bool:
-        """Take in what the venue says of the order."""
+        """Record the venue's answer; return whether the order has changed.
+
+        Raises:
+            VenueError: the answer is about another order.
+        """
         before = self.stored
         if stored.order_hash.lower() != self._order_hash:
             raise VenueError(
@@ -95,14 +99,14 @@ class OtcFollower:
 async def disproof(
     chain: Chain, contract: SigningContract, signed: SignedOtc, stored: StoredOrder, wall_s: int
 ) -> str:
-    """Where the chain does not bear the venue out; empty if it does.
+    """The contradiction between the chain and the venue; empty if none.
 
     Args:
-        signed: the order, by our own reckoning of its hash.
+        signed: the order, with the hash computed here.
         wall_s: the wall clock, Unix seconds.
 
     Raises:
-        ChainError: the chain does not tell; of the last of many fills only a node that has old states does.
+        ChainError: the chain does not answer; the last of several fills needs a node with old states.
     """
     named = stored.transaction_hash if stored.state in _BY_TRANSACTION else None
     receipt = None
@@ -133,7 +137,7 @@ async def disproof(
 async def disproofs(
     chain: Chain, contract: SigningContract, told: Sequence[tuple[SignedOtc, StoredOrder]], wall_s: int
 ) -> list[str]:
-    """`disproof` of each order, all at once; where the chain does not tell, why."""
+    """`disproof` of each order, concurrently; a ChainError's text for an order that cannot be verified."""
     faults = [""] * len(told)
 
     async def judge(at: int) -> None:
@@ -149,7 +153,7 @@ async def disproofs(
 
 
 def contradiction(stored: StoredOrder, order: RfqOrder, standing: OtcOnChain, wall_s: int) -> str:
-    """Where the chain's state does not bear the venue's out; empty if it does."""
+    """The contradiction between the chain's state and the venue's; empty if none."""
     told = f"the venue says that it is {stored.state.value}, and"
     if standing.is_closed != (stored.state in _BY_TRANSACTION):
         return f"{told} on chain it is {'closed' if standing.is_closed else 'open'}"

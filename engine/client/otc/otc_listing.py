@@ -1,7 +1,7 @@
-"""A venue's lists of OTC orders, page by page, and how they are shown. `otc_pages` asks; all else is pure.
+"""A venue's lists of OTC orders, page by page, and their rows. Only `otc_pages` does I/O.
 
-Pages after the first are of the same listing where the venue says `asOf`; without it each order is reported
-once and a new one may be missing.
+With the venue's `asOf` all pages belong to the same listing; without it each order is reported once, and a
+new order may be missing.
 
 Source: spec 2.8 and 2.9; interop.md 1.
 """
@@ -41,13 +41,13 @@ _YEAR_9999_S = 253_402_300_799
 
 
 class OtcWanted(Struct, frozen=True, kw_only=True):
-    """Which orders are listed.
+    """Filters and range of a listing.
 
     Attributes:
-        role: `maker` or `taker`: what the account is of the orders.
+        role: `maker` or `taker`: the account's role in the orders.
         account: 20 bytes.
-        count_max: how many at most.
-        offset: how many are passed over first.
+        count_max: maximum number of orders.
+        offset: number of orders skipped first.
     """
 
     chain_id: int
@@ -63,7 +63,7 @@ class OtcWanted(Struct, frozen=True, kw_only=True):
         """The parameters of one page.
 
         Args:
-            as_of: of the page before; empty for the first.
+            as_of: of the previous page; empty for the first.
         """
         told: dict[str, str | int] = {"limit": limit, "offset": offset, "orderBy": self.order_by.value}
         if self.type is not None:
@@ -76,10 +76,10 @@ class OtcWanted(Struct, frozen=True, kw_only=True):
 
 
 async def otc_pages(venue: VenueClient, wanted: OtcWanted) -> AsyncIterator[list[StoredOrder]]:
-    """All of them, each once.
+    """All listed orders, page by page, each once.
 
     Raises:
-        VenueError: a refusal, no answer, or an order that was not asked for.
+        VenueError: a refusal, no answer, or an order outside the filters.
     """
     seen: set[str] = set()
     offset, left, as_of = wanted.offset, wanted.count_max, ""
@@ -96,12 +96,12 @@ async def otc_pages(venue: VenueClient, wanted: OtcWanted) -> AsyncIterator[list
         as_of = page.as_of
         offset += len(page.orders)
         left -= len(fresh)
-        if not page.has_more or not fresh:  # nothing but what was seen: it would never end
+        if not page.has_more or not fresh:  # a page without new orders would repeat for ever
             return
 
 
 def otc_row(stored: StoredOrder, token_of: TokenOf) -> tuple[str, ...]:
-    """The cells of an order, as in OTC_HEADERS."""
+    """An order's cells, in the order of OTC_HEADERS."""
     gives = token_of(stored.chain_id, stored.maker_asset)
     wants = token_of(stored.chain_id, stored.taker_asset)
     return (
@@ -128,17 +128,17 @@ def otc_event_line(message: OrderEventMessage) -> str:
 
 
 def taker_text(taker: bytes) -> str:
-    """Who may fill."""
+    """The account that may fill, or "anyone"."""
     return "anyone" if taker == ZERO_ADDRESS else to_checksum(taker)
 
 
 def time_text(time_s: int) -> str:
-    """Unix seconds up to the minute, UTC."""
+    """Unix seconds as a UTC date and time to the minute."""
     return datetime.fromtimestamp(min(time_s, _YEAR_9999_S), UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def _amount(text: str, token: TokenEntry | None, address: str = "") -> str:
-    """In whole tokens, by the venue's word; raw units of a token that it does not list."""
+    """An amount in whole tokens, by the venue's decimals; raw units if the venue does not list the token."""
     try:
         raw = parse_amount(text)
     except InvalidInput:

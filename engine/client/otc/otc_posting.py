@@ -1,13 +1,12 @@
-"""An OTC order from the wish until the venue has taken it.
+"""An OTC order from the wish until the venue has accepted it.
 
     offer   contracts.json -> the RFQ contract, its code and its domain -> balance and allowance on the chain
-            -> GET /ft/fillablebalance, what older orders leave of them
+            -> GET /ft/fillablebalance, the amount that older orders leave
     (the maker agrees)
-    post    approve, or sign a permit -> signed -> POST /ft/p2p/{chainId} -> the answer is of that order
+    post    approve, or sign a permit -> signed -> POST /ft/p2p/{chainId} -> the answer is compared with it
 
-The RFQ contract is trusted for its code, as the Router of a swap is, unless the maker pins the address.
-
-An order above the maker's balance is posted on request: the venue suspends it.
+The RFQ contract is trusted for its code, like a swap's Router, unless the maker pins the address. An order
+above the maker's balance may be posted: the venue suspends it.
 
 Source: spec 2.2; choices.md#otc-orders; contracts/Rfq.sol.
 Choice: A permit posted with an order covers its whole amount until it expires; the first fill shows it.
@@ -35,12 +34,12 @@ from .otc_terms import OtcWish, SignedOtc, body_of, order_of, otc_order_hash
 
 
 class OtcOffer(Struct, frozen=True, kw_only=True):
-    """What the maker agrees to.
+    """An order's terms for the maker's agreement.
 
     Attributes:
-        balance, allowance: raw units of what is sold.
-        fillable: of them, what the maker's older orders leave; as the venue says.
-        allowing: how the RFQ contract is allowed to take what is sold where it may not yet.
+        balance, allowance: raw units of the sold token.
+        fillable: raw units that the maker's older orders leave, by the venue's answer.
+        allowing: the way in which a missing allowance is given to the RFQ contract.
     """
 
     wish: OtcWish
@@ -61,20 +60,20 @@ class OtcOffer(Struct, frozen=True, kw_only=True):
 
     @property
     def is_held_back(self) -> bool:
-        """Whether older orders leave less than it sells, since the contract may take less than there is."""
+        """Whether older orders leave less than the sold amount, and the allowance is below the balance."""
         return self.fillable < self.wish.src_amount and self.allowance < self.balance
 
     @property
     def is_short(self) -> bool:
-        """Whether the balance does not cover it: the order is suspended then."""
+        """Whether the balance is below the sold amount, so that the venue suspends the order."""
         return self.balance < self.wish.src_amount
 
 
 class Posted(Struct, frozen=True):
-    """An order that was handed in.
+    """An order that was submitted.
 
     Attributes:
-        stored: the venue's; None where it is not known whether the venue took the order: `fault` says why.
+        stored: the venue's record; None if its acceptance is not known, for the reason in `fault`.
     """
 
     signed: SignedOtc
@@ -86,7 +85,7 @@ class OtcPoster:
     """Posts orders of one key on one chain at one venue.
 
     Args:
-        trader: its `allowing` is about the RFQ contract.
+        trader: the key's account; its `allowing` applies to the RFQ contract.
     """
 
     def __init__(self, trader: Trader, venue: VenueClient) -> None:
@@ -96,10 +95,14 @@ class OtcPoster:
         self._tell = trader.tell
 
     async def offer(self, wish: OtcWish, pinned: bytes | None = None) -> OtcOffer:
-        """What it takes, and what of it is there.
+        """Read the contract, the maker's balance and allowance, and the fillable amount.
+
+        Args:
+            pinned: the RFQ contract that the maker insists on; its code is not checked.
 
         Raises:
-            VenueError, ChainError, UnsafeTransaction: as `signing_contract`; or what is sold is no token.
+            VenueError, ChainError, UnsafeTransaction: as `signing_contract`; or the sold asset is no token,
+                or the venue does not report the fillable amount.
         """
         self._tell("looking at the RFQ contract")
         contract = await signing_contract(self._chain, self._venue, RFQ, pinned)
@@ -116,14 +119,14 @@ class OtcPoster:
         )
 
     async def post(self, offer: OtcOffer, about_to: Callable[[SignedOtc], None] | None = None) -> Posted:
-        """Do it.
+        """Approve or permit, sign and post the order.
 
         Args:
-            about_to: told the order before it leaves.
+            about_to: receives the signed order before it is posted.
 
         Raises:
-            StepFailedError: the approval came to nothing; nothing was signed.
-            VenueError: it refuses.
+            StepFailedError: the approval failed, or its end is not known; no order was signed.
+            VenueError: the venue refuses the order.
             ChainError: the approval would be refused, or the chain does not answer.
         """
         wish = offer.wish
@@ -149,7 +152,7 @@ class OtcPoster:
     # --- Parts ------------------------------------------------------------------------------------
 
     async def _signed(self, offer: OtcOffer) -> SignedOtc:
-        """The signed order, whose life counts from the later of the trader's clock and the chain's."""
+        """Sign the order, whose life counts from the later of the trader's clock and the chain's."""
         order = order_of(offer.wish, await self._trader.clock_s(), self._trader.random32())
         permit = await self._trader.permit(offer.missing, order.expiry or limits.UINT256_MAX)
         order_hash = otc_order_hash(offer.contract, order)
@@ -157,10 +160,10 @@ class OtcPoster:
         return SignedOtc(order, order_hash, to_65(*self._trader.key.sign(order_hash)), permit)
 
     async def _fillable(self, wish: OtcWish) -> int:
-        """What the venue says that older orders leave.
+        """Raw units that older orders leave, by the venue's answer.
 
         Raises:
-            VenueError: it does not say.
+            VenueError: the venue does not answer, or not with an amount.
         """
         token = to_checksum(wish.src.address)
         told = await self._venue.otc_fillable(wish.chain_id, to_checksum(wish.maker), token)

@@ -1,6 +1,6 @@
-"""What the chain says of OTC orders, read at one block: what is left of them, and what their maker has.
+"""On-chain state of OTC orders, read at one block: their rest, and their maker's balance and allowance.
 
-A signature is checked while nothing of the order is filled, as by the contract.
+Like the contract, a taker verifies the maker's signature only while no part of the order is filled.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ from .otc_terms import SignedOtc
 
 
 async def latest(chain: Chain) -> Header:
-    """The block that everything is read at.
+    """The latest block, at which the state is read.
 
     Raises:
-        ChainError: there is none.
+        ChainError: the chain has no block.
     """
     header = await chain.block()
     if header is None:
@@ -31,10 +31,10 @@ async def latest(chain: Chain) -> Header:
 
 
 async def standing_of(chain: Chain, contract: SigningContract, signed: SignedOtc) -> OtcOnChain:
-    """What is left of an order, and what its maker has of what it gives.
+    """The order's rest, and the maker's balance and allowance of the given token, at the latest block.
 
     Raises:
-        ChainError: the contract or the token does not tell.
+        ChainError: the contract or the token does not return them.
     """
     header = await latest(chain)
     order = signed.order
@@ -58,10 +58,10 @@ async def standing_of(chain: Chain, contract: SigningContract, signed: SignedOtc
 async def kept_of(
     chain: Chain, contract: SigningContract, maker: bytes, order_hashes: Sequence[bytes], block_hash: bytes
 ) -> list[int]:
-    """What the contract keeps of a maker's orders: 0 never seen, 1 closed, else what is left and one.
+    """The contract's records of a maker's orders: 0 never seen, 1 closed, else the rest in raw units plus 1.
 
     Raises:
-        ChainError: it does not tell.
+        ChainError: the contract does not return them.
     """
     answer = await chain.call(EthCall(contract.address, remaining_balances(maker, order_hashes)), block_hash)
     words = [answer[at : at + WORD_BYTES] for at in range(0, len(answer), WORD_BYTES)]
@@ -73,17 +73,17 @@ async def kept_of(
 
 
 async def check_signed(chain: Chain, contract: SigningContract, signed: SignedOtc) -> None:
-    """Pass if the maker signed: its key, or what its contract accepts (EIP-1271).
+    """Pass if the maker signed: with its key, or as a contract that accepts the signature (EIP-1271).
 
     Raises:
-        ChainError: it did not.
+        ChainError: the signature is not the maker's.
     """
     maker = signed.order.maker
     try:
         if signer(signed.order_hash, signed.signature) == maker:
             return
     except InvalidSignature:
-        pass  # a contract's may look like anything
+        pass  # a contract's signature may have any form
     asked = EthCall(
         maker,
         is_valid_signature_calldata(signed.order_hash, signed.signature),

@@ -1,15 +1,14 @@
-"""What stands between what a venue or a counterparty says of an OTC order and a signature of ours. Pure.
+"""Checks of OTC orders from a venue or a counterparty before the trader signs or trusts them. Pure.
 
-    posted    the venue's answer is of the order that was signed: every member, hash, signature, permit
-    found     an order that was asked for by its hash has that hash, reckoned here, in the domain that the
-              contract itself tells; one of a file is of this chain and has the hash that stands there
-    open      what only the chain says: its time, what is left, whom the order names
-    listed    an order of a listing is of the account and the chain that were asked for
-    filled    a receipt holds the RFQ contract's event of this very order, with the amounts that were agreed
-    cancelled the same of cancellations
+    posted    the venue's answer is the signed order: every member, hash, signature, permit
+    found     an order requested by its hash has that hash, computed here in the domain that the contract
+              returns; a file's order is on this chain and has the file's hash
+    open      by the chain: the order's time is not over, a rest is left, and the taker may fill
+    listed    a listed order belongs to the requested account and chain
+    filled    a receipt holds the RFQ contract's event of this order
+    cancelled a receipt holds the RFQ contract's events of cancelled orders
 
-A taker is bound by the members that the hash covers and by nothing else: a state or a balance that a venue
-tells decides nothing here.
+A taker is bound only by the members that the hash covers: a venue's states and balances decide nothing.
 
 Source: spec 2.11; interop.md 1; contracts/Rfq.sol.
 """
@@ -31,16 +30,16 @@ from ..trusted_contract import SigningContract
 from .otc_terms import OtcHandOver, OtcPart, SignedOtc, party, rest_of, signed_of
 
 CLOSED = 1
-"""What the contract keeps of an order that is filled or cancelled: contracts/Rfq.sol, `remaining`."""
+"""The contract's record of a filled or cancelled order: contracts/Rfq.sol, `remaining`."""
 
 
 class OtcOnChain(Struct, frozen=True):
-    """What the chain says of an order, all of one block.
+    """On-chain state of an order at one block.
 
     Attributes:
-        time_s: the block's time.
-        kept: as the contract keeps what is left: 0 never seen, 1 closed, else one more than that.
-        balance, allowance: the maker's, of what it gives, in raw units.
+        time_s: the block's time, Unix seconds.
+        kept: the contract's record: 0 never seen, 1 closed, else the rest in raw units plus 1.
+        balance, allowance: the maker's, of the given token, in raw units.
     """
 
     time_s: int
@@ -50,23 +49,23 @@ class OtcOnChain(Struct, frozen=True):
 
     @property
     def is_closed(self) -> bool:
-        """Whether all of it is filled, or it was cancelled."""
+        """Whether the order is completely filled or cancelled."""
         return self.kept == CLOSED
 
     def left(self, order: RfqOrder) -> int:
-        """Of the maker's amount, as long as it is not closed."""
+        """Unfilled raw units of the maker's amount; only for an order that is not closed."""
         return self.kept - 1 if self.kept else order.maker_amount
 
     def is_past(self, order: RfqOrder) -> bool:
-        """Whether its time is over."""
+        """Whether the order has expired."""
         return bool(order.expiry) and self.time_s > order.expiry
 
 
 def check_stored(stored: StoredOrder, signed: SignedOtc, contract: SigningContract) -> None:
-    """What a venue keeps is the order that was signed.
+    """Check that the venue's record is the signed order.
 
     Raises:
-        VenueError: names the member that says otherwise.
+        VenueError: names the member that differs.
     """
     try:
         kept = signed_of(stored, contract)
@@ -81,10 +80,11 @@ def check_stored(stored: StoredOrder, signed: SignedOtc, contract: SigningContra
 
 
 def check_asked(stored: StoredOrder, order_hash: bytes, contract: SigningContract) -> SignedOtc:
-    """The order that was asked for by its hash.
+    """Check that a venue's answer is the requested order, and return that order.
 
     Raises:
-        VenueError: it is another, or of another chain.
+        VenueError: the answer is invalid, or on another chain.
+        UnsafeTransaction: the answer has another hash.
     """
     try:
         signed = signed_of(stored, contract)
@@ -102,13 +102,13 @@ def check_asked(stored: StoredOrder, order_hash: bytes, contract: SigningContrac
 
 
 def check_handed_over(body: OtcHandOver, contract: SigningContract, name: str) -> SignedOtc:
-    """The order of a file.
+    """Check a file's order, and return it.
 
     Args:
         name: of the file, for errors.
 
     Raises:
-        ChainError: it makes no sense, is of another chain, or of another hash than it says.
+        ChainError: the order is invalid, on another chain, or has another hash than the file says.
     """
     try:
         signed = signed_of(body, contract)
@@ -126,13 +126,13 @@ def check_handed_over(body: OtcHandOver, contract: SigningContract, name: str) -
 
 
 def check_fillable(order: RfqOrder, standing: OtcOnChain, taker: bytes, closed: str = "") -> None:
-    """Pass for an order that this taker may fill, as far as the contract's rules go.
+    """Pass for an order that this taker may fill by the contract's rules.
 
     Args:
-        closed: what is known of an order that is closed.
+        closed: the known end of a closed order, for the error.
 
     Raises:
-        ChainError: why not.
+        ChainError: the reason why the taker may not fill it.
     """
     if order.taker not in (ZERO_ADDRESS, taker):
         raise ChainError(
@@ -152,17 +152,17 @@ def check_fillable(order: RfqOrder, standing: OtcOnChain, taker: bytes, closed: 
 def check_funded(
     order: RfqOrder, standing: OtcOnChain, part: OtcPart, permitted: int, gets: TradedToken
 ) -> bool:
-    """Pass where the maker can give its side.
+    """Pass if the maker can give its side of the part.
 
     Args:
-        permitted: what the order's permit would let the contract take.
+        permitted: raw units that the order's permit would let the contract take.
         gets: the maker's asset.
 
     Returns:
-        Whether the permit is needed for that.
+        Whether the permit is needed.
 
     Raises:
-        ChainError: what lacks, and how much can be had.
+        ChainError: names the lacking balance or allowance, and the most that can be filled.
     """
     needed, allows = part.maker_amount, max(standing.allowance, permitted)
     if min(standing.balance, allows) < needed:
@@ -179,7 +179,7 @@ def check_listed(stored: StoredOrder, chain_id: int, role: str, account: bytes) 
     """Pass for an order that belongs to a listing.
 
     Raises:
-        VenueError: it is of another account or chain.
+        VenueError: the order is of another account or chain.
     """
     named = (stored.maker,) if role == "maker" else (stored.taker, stored.taker_from_meta)
     if stored.chain_id != chain_id or account not in [party(text) for text in named]:
@@ -192,10 +192,10 @@ def check_listed(stored: StoredOrder, chain_id: int, role: str, account: bytes) 
 def fill_in(
     receipt: Receipt, contract: SigningContract, order_hash: bytes, taker: bytes | None = None
 ) -> OrderFilled | None:
-    """The fill of an order that a transaction made; None where it made none.
+    """An order's fill in a transaction; None if the transaction has none.
 
     Args:
-        taker: for whom; None for whoever it was.
+        taker: 20 bytes; None for any taker.
     """
     for event in _events(receipt, contract):
         if isinstance(event, OrderFilled) and event.order_hash == order_hash and taker in (None, event.taker):
@@ -223,7 +223,7 @@ def _events(receipt: Receipt, contract: SigningContract) -> Iterator[ContractEve
 
 
 def _most(order: RfqOrder, backed: int) -> int:
-    """What can be had where no more than `backed` is there."""
+    """Raw units that can be filled if at most `backed` are available; 0 if none."""
     try:
         return rest_of(order, backed).maker_amount
     except ChainError:

@@ -1,13 +1,13 @@
-"""An OTC order as a trader has it: what is wanted, what was signed, and the parts that can be taken. Pure.
+"""A trader's OTC order: the wish, the signed order, and the parts that can be filled. Pure.
 
-    wish     sell so much for so much --a nonce, an expiry--> order --signed--> SignedOtc
-    part     what a taker gives and gets: the maker's amount rounds down, and has to be left
-    states   DRAFT, PENDING, SUSPENDED go on; FULFILLED, CANCELLED, EXPIRED have ended
+    wish     amounts of both tokens --a nonce, an expiry--> order --signed--> SignedOtc
+    part     the amounts of a fill: the maker's amount rounds down and is at most the order's rest
+    states   DRAFT, PENDING, SUSPENDED may change; FULFILLED, CANCELLED, EXPIRED are final
 
 A signed order is handed over as JSON: the order of spec 2.3, with its chain and its hash.
 
-A part named by its received amount gives the least that brings it. An amount that brings no further unit is
-not given.
+For a received amount the taker gives the smallest amount that brings it. Of a given amount the taker keeps
+the excess that brings no further unit.
 
 Source: spec 2.3, 2.5; interop.md 1; contracts/Rfq.sol.
 """
@@ -33,7 +33,7 @@ from ..trusted_contract import SigningContract
 _NONCE_BYTES = limits.OTC_NONCE_BITS // 8
 
 OTC_TERMINAL = frozenset({OtcState.FULFILLED, OtcState.CANCELLED, OtcState.EXPIRED})
-"""States that nothing follows."""
+"""Final states."""
 
 OTC_MEANS: Mapping[OtcState, str] = {
     OtcState.DRAFT: "the maker's contract has yet to accept the signature",
@@ -51,12 +51,12 @@ def otc_order_hash(contract: SigningContract, order: RfqOrder) -> bytes:
 
 
 class OtcWish(Struct, frozen=True, kw_only=True):
-    """An order as a maker wants it.
+    """A maker's wished order.
 
     Attributes:
-        src, dest: what is sold and what is wanted for it; raw units of each.
-        taker: 20 bytes; zero lets anyone fill.
-        life_s: how long it may be filled; 0 for ever.
+        src, dest: the sold and the bought token; src_amount, dest_amount: raw units of each.
+        maker: 20 bytes; taker: 20 bytes, zero lets anyone fill.
+        life_s: seconds from the signature to the expiry; 0 for no expiry.
     """
 
     chain_id: int
@@ -70,10 +70,10 @@ class OtcWish(Struct, frozen=True, kw_only=True):
 
 
 class SignedOtc(Struct, frozen=True):
-    """An order and what a taker needs to fill it.
+    """An order with its hash, its signature and the maker's permit: the data of a fill.
 
     Attributes:
-        order_hash: 32 bytes; of the order, by our own reckoning.
+        order_hash: 32 bytes, computed here.
         permit: of the maker's asset; empty for none.
     """
 
@@ -84,14 +84,14 @@ class SignedOtc(Struct, frozen=True):
 
 
 class OtcHandOver(OtcOrderBody, frozen=True, rename="camel", kw_only=True):
-    """A signed order as a maker hands it to a taker; what a venue answers can be read as one too."""
+    """A signed order that a maker hands to a taker; a venue's answer decodes as a hand-over too."""
 
     chain_id: ChainId | UnsetType = UNSET
     order_hash: str | UnsetType = UNSET
 
 
 class OtcPart(Struct, frozen=True):
-    """What is taken of an order, in raw units: the taker gives, the maker gives."""
+    """Amounts of a fill in raw units: the taker's and the maker's side."""
 
     taker_amount: int
     maker_amount: int
@@ -104,8 +104,8 @@ def order_of(wish: OtcWish, now_s: int, random32: bytes) -> RfqOrder:
     """The order that is signed for a wish.
 
     Args:
-        now_s: what its life is counted from, Unix seconds.
-        random32: of which the nonce is made.
+        now_s: the start of the order's life, Unix seconds.
+        random32: random bytes for the nonce.
     """
     return RfqOrder(
         nonce_and_meta=pack_otc(wish.maker, int.from_bytes(random32[:_NONCE_BYTES], "big")),
@@ -123,14 +123,14 @@ def order_of(wish: OtcWish, now_s: int, random32: bytes) -> RfqOrder:
 
 
 def hand_over_of(signed: SignedOtc, chain_id: int) -> OtcHandOver:
-    """The order as it is handed to a taker."""
+    """The order in the form that a taker receives."""
     return OtcHandOver(
         chain_id=chain_id, order_hash=to_hex(signed.order_hash), **msgspec.structs.asdict(body_of(signed))
     )
 
 
 def body_of(signed: SignedOtc) -> OtcOrderBody:
-    """The order as it is posted."""
+    """The order in the form that is posted to a venue."""
     order = signed.order
     return OtcOrderBody(
         nonce_and_meta=str(order.nonce_and_meta),
@@ -147,10 +147,10 @@ def body_of(signed: SignedOtc) -> OtcOrderBody:
 
 
 def signed_of(body: OtcOrderBody, contract: SigningContract) -> SignedOtc:
-    """The order of a body; its hash is reckoned here.
+    """The order of a body, with the hash computed here.
 
     Raises:
-        InvalidInput: names the member that makes no sense.
+        InvalidInput: names the invalid member.
     """
     told = msgspec.to_builtins(body)
     order = RFQ_ORDER.from_wire({name: told[name] for name in RFQ_ORDER.member_names})
@@ -163,7 +163,7 @@ def signed_of(body: OtcOrderBody, contract: SigningContract) -> SignedOtc:
 
 
 def party(text: str) -> bytes:
-    """An address that a venue tells; zero for what is none."""
+    """Parse an address of a venue's answer; the zero address if invalid."""
     try:
         return parse_address(text)
     except InvalidInput:
@@ -174,13 +174,13 @@ def party(text: str) -> bytes:
 
 
 def rest_of(order: RfqOrder, left: int) -> OtcPart:
-    """All that can be taken.
+    """The largest part that can be filled.
 
     Args:
-        left: of the maker's amount; above zero.
+        left: unfilled raw units of the maker's amount; above zero.
 
     Raises:
-        ChainError: what is left is too little for one unit of the taker's.
+        ChainError: the rest is less than one unit of the taker's asset buys.
     """
     most = min(order.taker_amount, ((left + 1) * order.taker_amount - 1) // order.maker_amount)
     maker_amount = mul_div_down(most, order.maker_amount, order.taker_amount)
@@ -190,13 +190,14 @@ def rest_of(order: RfqOrder, left: int) -> OtcPart:
 
 
 def part_given(order: RfqOrder, left: int, given: int, gives: TradedToken, field: str) -> OtcPart:
-    """What comes for so much of the taker's at the most.
+    """The part in which the taker gives at most `given` raw units.
 
     Args:
+        left: unfilled raw units of the maker's amount.
         gives: the taker's asset; field: the option. Both for errors.
 
     Raises:
-        ChainError: it is more than is left, or brings nothing.
+        ChainError: `given` buys more than is left, or buys nothing.
     """
     maker_amount = mul_div_down(given, order.maker_amount, order.taker_amount)
     if given > order.taker_amount or maker_amount > left:
@@ -211,13 +212,14 @@ def part_given(order: RfqOrder, left: int, given: int, gives: TradedToken, field
 
 
 def part_received(order: RfqOrder, left: int, wanted: int, gets: TradedToken, field: str) -> OtcPart:
-    """What it costs to get so much of the maker's, or the least above that which can be had.
+    """The smallest part in which the taker receives at least `wanted` raw units.
 
     Args:
+        left: unfilled raw units of the maker's amount.
         gets: the maker's asset; field: the option. Both for errors.
 
     Raises:
-        ChainError: it is more than can be had.
+        ChainError: `wanted` is more than the largest part gives.
     """
     most = rest_of(order, left)
     if wanted > most.maker_amount:
@@ -230,9 +232,9 @@ def part_received(order: RfqOrder, left: int, wanted: int, gets: TradedToken, fi
 
 
 def _cheapest(order: RfqOrder, maker_amount: int) -> OtcPart:
-    """The least that the contract gives exactly so much for.
+    """The part with the smallest taker amount that buys exactly `maker_amount`.
 
     Args:
-        maker_amount: what some amount of the taker's brings.
+        maker_amount: an amount that some taker amount buys exactly.
     """
     return OtcPart(mul_div_up(maker_amount, order.taker_amount, order.maker_amount), maker_amount)

@@ -1,4 +1,4 @@
-"""What a trader is shown of an OTC order: the terms before the question, and what became of it. Pure."""
+"""The texts of an OTC order for the trader: the terms and the outcome. Pure."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 class OtcOutcome(OrderOutcome, frozen=True, kw_only=True):
-    """What became of an order.
+    """The outcome of a posted or followed order.
 
     Attributes:
-        signed: as it was posted; None of one that is only followed.
-        stored: as the venue told it last.
-        is_proven: the chain bears the venue out.
+        signed: the posted order; None for an order that is only followed.
+        stored: the venue's latest record.
+        is_proven: the chain confirms the venue's state.
     """
 
     signed: SignedOtc | None = None
@@ -46,12 +46,12 @@ def followed(
     fault: str = "",
     is_proven: bool = False,
 ) -> OtcOutcome:
-    """What an order that was followed comes to.
+    """The outcome of a followed order.
 
     Args:
-        signed: as it was posted; None where it is not known.
-        fault: where the chain does not bear the venue out.
-        is_proven: it was asked, and does.
+        signed: the posted order; None if not known.
+        fault: the contradiction between the chain and the venue; empty for none.
+        is_proven: the chain was asked, and confirms the venue's state.
     """
     if fault:
         verdict, reason = TradeVerdict.UNKNOWN, fault
@@ -72,7 +72,7 @@ def followed(
 
 
 def post_table(offer: OtcOffer, allowing: Allowing) -> "Table":
-    """What the maker agrees to."""
+    """The order's terms as a table, for the maker's agreement."""
     wish, src, dest = offer.wish, offer.wish.src, offer.wish.dest
     table = new_table()
     table.add_row("sell", f"{amount_text(wish.src_amount, src)}  {src.text}")
@@ -102,10 +102,10 @@ def post_table(offer: OtcOffer, allowing: Allowing) -> "Table":
 
 
 def fill_table(offer: FillOffer, allowing: Allowing, listed: TokenList) -> "Table":
-    """What the taker agrees to.
+    """The fill's terms as a table, for the taker's agreement.
 
     Args:
-        listed: tokens that the venue knows: what any other is called is nobody's word but its own.
+        listed: the venue's tokens; the table warns of any other token, whose symbol only itself vouches for.
     """
     order, part = offer.order, offer.part
     table = new_table()
@@ -132,7 +132,7 @@ def fill_table(offer: FillOffer, allowing: Allowing, listed: TokenList) -> "Tabl
 
 
 def otc_lines(outcome: OtcOutcome) -> Iterator[str]:
-    """What became of it, for people."""
+    """The order's outcome, for people."""
     stored = outcome.stored
     if stored is not None:
         going_on = outcome.verdict is TradeVerdict.UNKNOWN and stored.state not in OTC_TERMINAL
@@ -151,7 +151,7 @@ def otc_lines(outcome: OtcOutcome) -> Iterator[str]:
 
 
 def otc_json(outcome: OtcOutcome, chain_id: int | None = None) -> dict[str, Any]:
-    """What became of it, for programs; amounts are raw units. `signedOrder` is what a taker fills."""
+    """The order's outcome, for programs; amounts are raw units. `signedOrder` is the taker's hand-over."""
     stored, signed = outcome.stored, outcome.signed
     handed = None if signed is None or chain_id is None else hand_over_of(signed, chain_id)
     return {
@@ -168,7 +168,7 @@ def otc_json(outcome: OtcOutcome, chain_id: int | None = None) -> dict[str, Any]
 
 
 def fill_lines(outcome: SentOutcome, offer: FillOffer) -> Iterator[str]:
-    """What became of a fill, for people."""
+    """The fill's outcome, for people."""
     yield sent_line(outcome)
     yield f"order        {to_hex(offer.signed.order_hash)}"
     if outcome.reason:
@@ -182,7 +182,7 @@ def fill_lines(outcome: SentOutcome, offer: FillOffer) -> Iterator[str]:
 
 
 def fill_json(outcome: SentOutcome, offer: FillOffer) -> dict[str, Any]:
-    """What became of a fill, for programs; amounts are raw units."""
+    """The fill's outcome, for programs; amounts are raw units."""
     order = offer.order
     return {
         "outcome": outcome.verdict.value,
@@ -206,7 +206,7 @@ def fill_json(outcome: SentOutcome, offer: FillOffer) -> dict[str, Any]:
 
 
 def _price_text(src: TradedToken, dest: TradedToken, src_amount: int, dest_amount: int) -> str:
-    """Both ways round: who took one for the other sees it."""
+    """The price in both directions, so that swapped tokens are noticed."""
     there = price_text(src, dest, src_amount, dest_amount)
     return f"{there}, {price_text(dest, src, dest_amount, src_amount)}"
 
