@@ -1,8 +1,8 @@
-"""Orders that are cancelled: read, checked, signed, handed in, and followed until each has ended.
+"""Cancellation of orders: read, checked, signed, submitted, and followed until each order has ended.
 
-A settlement that was under way may still win; which it was is what each order's last record says.
+A settlement under way may still win: each order's last record shows whether it did.
 
-Cancelled ids are those of the venue's records, also for orders named by hash; a repeated id counts once.
+Orders named by hash are cancelled by the ids of the venue's records; a repeated id counts once.
 
 Source: spec 1.18, 1.11.7 to 1.11.16; interop.md 3; choices.md#delta-orders.
 """
@@ -33,17 +33,17 @@ async def cancel(
     names: Sequence[str],
     tell: Callable[[str], None],
 ) -> list[OrderFollower]:
-    """Ask for the cancellation of all of them or of none.
+    """Request the cancellation of all orders or of none.
 
     Args:
         names: ids or hashes.
 
     Returns:
-        What to follow each by.
+        A follower of each order.
 
     Raises:
-        VenueError: one is not the key's or has ended, what is to be signed is not what was asked for, or the
-            venue refuses. Nothing was cancelled.
+        VenueError: an order is not the key's or has ended, the built cancellation is not the requested one,
+            or the venue refuses. No order was cancelled.
     """
     followers: dict[str, OrderFollower] = {}
     for name in names:
@@ -70,7 +70,7 @@ async def cancel(
 
 
 async def follow_all(followers: Sequence[OrderFollower], timeout_s: float) -> None:
-    """One after the other, until all have ended or time is up; whoever it is up for is looked at once more.
+    """Follow orders one after the other until all have ended; when time is up, look once at each other order.
 
     Raises:
         VenueError: as `OrderFollower.follow`.

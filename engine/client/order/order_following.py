@@ -1,12 +1,12 @@
-"""An order that was submitted, followed to its end; and what the chain says of that end.
+"""A submitted order, followed at the venue until its end, which is then verified on chain.
 
-    follow   GET /v2/delta/orders/{id} whenever the venue pushes a change of it, until a terminal status or
-             until time is up; with pauses that grow where the venue does not push
-    proven   a terminal status is the venue's word: the receipts of the transactions that it names have to
-             hold the Delta contract's OrderSettled of this very order, the contract has settled no more of
-             it, and the last one of a COMPLETED order closes it
+    follow   GET /v2/delta/orders/{id} after each change that the venue pushes, until a terminal status or
+             until time is up; polled with growing pauses if the venue does not push
+    proven   verifies a terminal status: the receipts of the transactions that the venue names hold the Delta
+             contract's OrderSettled events of this order, the contract has settled no more of it, and an
+             event of a COMPLETED order closes it
 
-What a venue does not answer in between proves nothing; it is asked again while time is left.
+If the venue does not answer, it is asked again while time is left.
 
 The beneficiary's balance is compared with the settled amount block by block; a difference is reported and is
 no failure, since other transactions may move it.
@@ -74,13 +74,13 @@ MEANS: Mapping[OrderStatus, str] = {
 
 
 class SettledOnChain(Struct, frozen=True, kw_only=True):
-    """What the chain says of an order.
+    """On-chain result of an order.
 
     Attributes:
-        spent, received: raw units, of all of its settlements.
-        is_closed: nothing more of it can be settled.
-        fault: where the chain does not bear the venue out; empty if it does.
-        remarks: what else is to be known.
+        spent, received: raw units of all its settlements.
+        is_closed: no further part can be settled.
+        fault: the contradiction between the chain and the venue; empty for none.
+        remarks: notes for the trader.
     """
 
     spent: int = 0
@@ -91,14 +91,14 @@ class SettledOnChain(Struct, frozen=True, kw_only=True):
 
 
 class Subject(Struct, frozen=True):
-    """Which order is looked for on chain, and in which contract."""
+    """An order to verify on chain, and its Delta contract."""
 
     delta: bytes
     signed: CheckedOrder
 
     @property
     def receiver(self) -> bytes:
-        """The account that gets what is bought, 20 bytes."""
+        """The account that receives the destination token, 20 bytes."""
         order = self.signed.order
         return order.beneficiary if any(order.beneficiary) else order.owner
 
@@ -111,13 +111,14 @@ class _Part(Struct, frozen=True):
 
 
 class OrderFollower:
-    """Looks at one order.
+    """A follower of one order at its venue.
 
     Args:
-        tell: gets a line for each change of status and for each transaction.
+        name: the order's id or hash.
+        tell: receives a line for each change of status and for each transaction.
 
     Attributes:
-        record: as it was told last; None before.
+        record: the venue's latest record; None before the first.
     """
 
     def __init__(self, venue: VenueClient, name: str, tell: Callable[[str], None]) -> None:
@@ -128,29 +129,33 @@ class OrderFollower:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its status is one that nothing follows."""
+        """Whether the order's status is final."""
         return self.record is not None and self.record.status in TERMINAL
 
     async def follow(self, timeout_s: float) -> None:
-        """Until it has ended, or time is up.
+        """Follow the order until it has ended or time is up.
 
         Raises:
-            VenueError: a refusal that does not pass, or a record of another order.
+            VenueError: a final refusal, or a record of another order.
         """
         with trio.move_on_after(timeout_s):
             async with pushed(self._venue, EventsWanted(order=self._name), self._tell) as push:
                 await look_until_ended(self.look, lambda: self.has_ended, push, self._tell)
 
     async def look(self) -> bool:
-        """Ask once; says whether anything has changed.
+        """Ask the venue once; return whether the order has changed.
 
         Raises:
-            VenueError: as `follow`, and what passes too.
+            VenueError: any refusal, or a record of another order.
         """
         return self.see(await self._venue.order(self._name))
 
     def see(self, record: OrderRecord) -> bool:
-        """Take in what the venue says of the order."""
+        """Record the venue's answer; return whether the order has changed.
+
+        Raises:
+            VenueError: the record is of another order, or its hash is invalid.
+        """
         before = self.record
         if self._name.lower() not in (record.id.lower(), record.order_hash.lower()) or (
             before is not None and before.order_hash.lower() != record.order_hash.lower()
@@ -181,10 +186,10 @@ async def look_until_ended(
     """Ask for an order whenever it may have changed, until it has ended.
 
     Args:
-        look: asks once; says whether anything has changed.
+        look: asks the venue once; returns whether the order has changed.
 
     Raises:
-        VenueError: one that does not pass.
+        VenueError: a final refusal.
     """
     pause_s = TRADER_ORDER_LOOK_S
     while True:
@@ -202,15 +207,15 @@ async def look_until_ended(
 
 
 def may_pass(fault: VenueError) -> bool:
-    """Whether the same question may be answered later: no answer, too many, or the venue is in trouble."""
+    """Whether a repeated request may succeed: after no answer, 429, or a server error."""
     return fault.status in (0, 429) or fault.status >= _SERVER_FAULT
 
 
 def executed_of(record: OrderRecord) -> int:
-    """Raw units of the side that is not fixed, as the venue says; 0 where it says nothing.
+    """Executed raw units of the side that is not fixed, by the venue's record; 0 if absent.
 
     Raises:
-        VenueError: it is no amount.
+        VenueError: `executedAmount` is no amount.
     """
     side = record.output if record.side is Side.SELL else record.input
     told = side.executed_amount
@@ -223,7 +228,7 @@ def executed_of(record: OrderRecord) -> int:
 
 
 async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> SettledOnChain:
-    """What the chain says of an order that the venue says has ended, settled or not.
+    """On-chain result of an order that has ended by the venue's record, settled or not.
 
     Raises:
         ChainError: the chain does not answer.
@@ -234,7 +239,7 @@ async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> Settled
     except InvalidInput as fault:
         return SettledOnChain(fault=fault.detail)
     parts: list[_Part] = []
-    for tx_hash in dict.fromkeys(named):  # one that is named twice has settled once
+    for tx_hash in dict.fromkeys(named):  # a transaction that is named twice has settled once
         receipt = await receipt_of(chain, tx_hash)
         if receipt is None:
             return SettledOnChain(fault=f"the chain does not know the transaction {to_hex(tx_hash)}")
@@ -284,10 +289,11 @@ def _events(receipt: Receipt, subject: Subject) -> list[OrderSettled]:
 async def _is_more_settled(chain: Chain, subject: Subject, parts: Sequence[_Part]) -> bool:
     """Whether the contract has settled more of an order than these parts.
 
-    Of a purchase, what came before the last of them is not seen: less may arrive than was bought.
+    For a purchase only the parts' highest `filled` total is compared, since less may arrive than was bought:
+    a missing part before the last one stays unnoticed.
 
     Raises:
-        ChainError: the chain or the contract does not tell.
+        ChainError: the chain or the contract does not return the order's state.
     """
     order, order_hash = subject.signed.order, subject.signed.order_hash
     answer = await chain.call(EthCall(subject.delta, order_state(order.owner, order.nonce, order_hash)))
@@ -305,9 +311,9 @@ async def _is_more_settled(chain: Chain, subject: Subject, parts: Sequence[_Part
 
 
 async def receipt_of(chain: Chain, tx_hash: bytes) -> Receipt | None:
-    """Of a transaction that a venue names; None where the chain does not know it for TRADER_RECEIPT_S.
+    """The receipt of a transaction that a venue names; None if unknown to the chain for TRADER_RECEIPT_S.
 
-    Our node may see a block later than the venue's.
+    The trader's node may see a block later than the venue's.
     """
     with trio.move_on_after(TRADER_RECEIPT_S):
         while True:
@@ -323,10 +329,11 @@ async def receipt_of(chain: Chain, tx_hash: bytes) -> Receipt | None:
 async def balance_remarks(
     chain: Chain, token: bytes, who: bytes, received: Mapping[int, int]
 ) -> AsyncIterator[str]:
-    """Blocks in which a balance did not grow by what was settled.
+    """A line for each block in which a balance grew by less than the settled amount.
 
     Args:
-        received: height -> raw units of `token` that `who` is said to have got in that block.
+        who: 20 bytes, the receiver.
+        received: height -> raw units of `token` that were settled for `who` in that block.
     """
     for number, amount in received.items():
         try:

@@ -1,7 +1,7 @@
-"""A venue's list of orders, page by page, and how it is shown. `pages` asks; everything else is pure.
+"""A venue's list of orders, page by page, and its rows. Only `pages` does I/O.
 
-Pages count from the newest order, so that a listing reports each order once and may miss orders that arrive
-meanwhile.
+Pages count from the newest order: a listing reports each order once, and may miss orders that arrive while
+it is read.
 
 Source: spec 1.19; interop.md 3.
 """
@@ -21,18 +21,18 @@ from ....config.errors import InvalidInput
 from ..client import VenueClient
 from .order_following import MEANS
 
-_PAGE_ORDERS = 50  # a page has to fit an answer
+_PAGE_ORDERS = 50  # a page must fit into JSON_BYTES_MAX
 _TIME_CHARS = 16  # of ISO 8601, up to the minute
 _PERCENT_PLACES = Decimal("0.01")
 _TWAPS = frozenset((OnChainOrderType.TWAP_ORDER, OnChainOrderType.TWAP_BUY_ORDER))
 HEADERS = ("created", "id", "status", "kind", "sells", "for", "filled", "expires")
 
 TokenOf = Callable[[int, str], TokenEntry | None]
-"""What a venue lists at a chain id and an address, if anything."""
+"""The venue's token entry for a chain id and an address; None if not listed."""
 
 
 class OrdersWanted(Struct, frozen=True, kw_only=True):
-    """Which orders are listed; empty for any.
+    """Filters of a listing; an empty member matches any order.
 
     Attributes:
         owner: an address.
@@ -53,7 +53,7 @@ class OrdersWanted(Struct, frozen=True, kw_only=True):
 
 
 async def pages(venue: VenueClient, wanted: OrdersWanted) -> AsyncIterator[list[OrderRecord]]:
-    """All of them, the newest first, each once.
+    """All listed orders, page by page, the newest first, each once.
 
     Raises:
         VenueError: a refusal, or no answer.
@@ -66,17 +66,17 @@ async def pages(venue: VenueClient, wanted: OrdersWanted) -> AsyncIterator[list[
         fresh = [record for record in page.data if record.id not in seen]
         seen.update(record.id for record in fresh)
         yield fresh
-        if not page.has_more or not fresh:  # nothing but what was seen: it would never end
+        if not page.has_more or not fresh:  # a page without new orders would repeat for ever
             return
 
 
 def tokens_by_place(entries: Iterable[TokenEntry]) -> Mapping[tuple[int, str], TokenEntry]:
-    """By chain id and lower-case address."""
+    """Token entries by (chain id, lower-case address)."""
     return {(entry.network, entry.address.lower()): entry for entry in entries}
 
 
 def order_row(record: OrderRecord, token_of: TokenOf) -> tuple[str, ...]:
-    """The cells of an order, as in HEADERS."""
+    """An order's cells, in the order of HEADERS."""
     src = token_of(record.input.chain_id, record.input.token)
     dest = token_of(record.output.chain_id, record.output.token)
     sells = record.side is Side.SELL
@@ -102,7 +102,7 @@ def aligned(rows: Sequence[tuple[str, ...]], widths: Sequence[int]) -> Iterator[
 
 
 def widths_of(rows: Sequence[tuple[str, ...]], before: Sequence[int]) -> list[int]:
-    """What columns need, at least what they had."""
+    """Column widths that fit the rows, at least the widths before."""
     return [max(width, *(len(row[at]) for row in rows)) for at, width in enumerate(before)]
 
 
@@ -124,7 +124,7 @@ def _kind(record: OrderRecord) -> str:
 
 
 def _amount(text: str | UnsetType, token: TokenEntry | None, address: str) -> str:
-    """In whole tokens, by the venue's word; raw units of a token that it does not list."""
+    """An amount in whole tokens, by the venue's decimals; raw units if the venue does not list the token."""
     if text is UNSET:
         return one_line(address)
     try:

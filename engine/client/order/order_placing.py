@@ -1,16 +1,16 @@
-"""A Delta order from the first question until the venue has taken it; `order_following` goes on from there.
+"""A Delta order from the price request until the venue has accepted it; `order_following` follows it.
 
     offer     contracts.json -> the Delta contract, its code and its domain -> GET /v2/quote, mode DELTA
               -> balance and allowance on the chain
     (the trader agrees)
     place     approve, or sign a permit -> POST .../build -> checked -> a native source is deposited for the
               order's hash -> signed -> POST /v2/delta/orders
-    rehearse  the price and a build that is checked; nothing is signed or sent
+    rehearse  the price and a checked build, without a signature or a transaction
 
-The Delta contract is trusted for its code, as the Router of a swap is, unless the trader pins the address.
+The Delta contract is trusted for its code, like a swap's Router, unless the trader pins the address.
 
-A deposit follows the built and checked order, whose hash it needs. A submission names the quote's partner
-where the trader names none.
+A deposit needs the hash of the built and checked order. If the trader names no partner, the submission names
+the quote's.
 
 Source: spec 1.1.12 to 1.1.19, 1.3.1; contracts/Delta.sol.
 """
@@ -37,11 +37,11 @@ from .order_terms import OrderWish, QuotedDelta, SignableTerms, SigningInputs, b
 
 
 class OrderOffer(Struct, frozen=True, kw_only=True):
-    """What the trader agrees to.
+    """An order's terms for the trader's agreement.
 
     Attributes:
-        balance, allowance: raw units of the source; the native token is deposited. A TWAP needs no more of it
-            at first than its first slice takes, but allowance for all of them.
+        balance, allowance: raw units of the source; the native token is deposited. A TWAP needs a balance for
+            its first slice at first, but an allowance for all slices.
     """
 
     terms: SignableTerms
@@ -65,10 +65,10 @@ class OrderOffer(Struct, frozen=True, kw_only=True):
 
 
 class Withdrawal(Struct, frozen=True):
-    """Native tokens that are taken back from a deposit.
+    """Native tokens to take back from a deposit.
 
     Attributes:
-        amount_wei: all there is if None.
+        amount_wei: None for the whole deposit.
         receiver: 20 bytes.
     """
 
@@ -77,11 +77,11 @@ class Withdrawal(Struct, frozen=True):
 
 
 class Placed(Struct, frozen=True):
-    """An order that was handed in.
+    """An order that was submitted.
 
     Attributes:
         order_hash: 32 bytes.
-        record: the venue's; None where it is not known whether the venue took the order: `fault` says why.
+        record: the venue's; None if its acceptance is not known, for the reason in `fault`.
     """
 
     order_hash: bytes
@@ -93,7 +93,7 @@ class OrderPlacer:
     """Places orders of one key on one chain through one venue.
 
     Args:
-        trader: its `allowing` is about the Delta contract.
+        trader: the key's account; its `allowing` applies to the Delta contract.
     """
 
     def __init__(self, trader: Trader, venue: VenueClient) -> None:
@@ -103,11 +103,14 @@ class OrderPlacer:
         self._tell = trader.tell
 
     async def offer(self, wish: OrderWish, pinned: bytes | None = None) -> OrderOffer:
-        """A price, and whether it can be paid.
+        """Ask for a price and read the owner's balance and allowance.
+
+        Args:
+            pinned: the Delta contract that the trader insists on; its code is not checked.
 
         Raises:
-            VenueError: there is no price, or it is not of what was asked.
-            ChainError: the source does not suffice, or the chain does not answer.
+            VenueError: the venue has no price, or its price is not the requested one.
+            ChainError: the source balance is too low, or the chain does not answer.
         """
         self._tell("looking at the Delta contract")
         contract = await signing_contract(self._chain, self._venue, DELTA, pinned)
@@ -137,7 +140,7 @@ class OrderPlacer:
         return OrderOffer(terms=terms, quoted=quoted, contract=contract, balance=balance, allowance=allowance)
 
     async def rehearse(self, offer: OrderOffer) -> CheckedOrder:
-        """The order as it would be signed, without a permit.
+        """Build and check the order to sign, without a permit.
 
         Raises:
             VenueError: as `place`.
@@ -146,14 +149,14 @@ class OrderPlacer:
         return checked
 
     async def place(self, offer: OrderOffer, about_to: Callable[[bytes], None] | None = None) -> Placed:
-        """Do it.
+        """Approve or permit, build, deposit if native, sign and submit the order.
 
         Args:
-            about_to: told the order's hash before anything of it leaves: a deposit, or the submission.
+            about_to: receives the order's hash before the deposit or the submission.
 
         Raises:
-            StepFailedError: the approval or the deposit came to nothing; nothing was signed.
-            VenueError: what it wants to be signed is not what was agreed, or it refuses.
+            StepFailedError: the approval or the deposit failed, or its end is not known; no order was signed.
+            VenueError: the built order is not the agreed one, or the venue refuses.
             ChainError: a transaction would be refused, or the chain does not answer.
         """
         await self._trader.approve(offer.missing)
@@ -188,7 +191,7 @@ class OrderPlacer:
     # --- Parts ------------------------------------------------------------------------------------
 
     async def _signing(self, offer: OrderOffer) -> SigningInputs:
-        """A deadline that counts from the later of the trader's clock and the chain's, and a new nonce."""
+        """A new nonce, and a deadline counted from the later of the trader's clock and the chain's."""
         deadline = await self._trader.clock_s() + offer.terms.wish.life_s
         return SigningInputs(deadline, int.from_bytes(self._trader.random32(), "big"))
 
@@ -208,11 +211,11 @@ async def take_back(trader: Trader, contract: SigningContract, withdrawal: Withd
     """Take back native tokens of the trader's deposit.
 
     Returns:
-        The receipt, and how much it was, in wei.
+        (the receipt, the amount in wei).
 
     Raises:
-        ChainError: there is none, or the chain does not answer.
-        StepFailedError: the transaction came to nothing.
+        ChainError: the deposit is empty or too small, or the chain does not answer.
+        StepFailedError: the transaction reverted, or its end is not known.
     """
     account = trader.key.address
     answer = await trader.chain.call(EthCall(contract.address, deposits(account)))
@@ -225,7 +228,7 @@ async def take_back(trader: Trader, contract: SigningContract, withdrawal: Withd
 
 
 def _check_bounds(terms: SignableTerms) -> None:
-    """Pass for bounds that bind, and under which something can be settled."""
+    """Pass for a bound above zero, under which each slice can be settled."""
     if terms.limit == 0:
         raise VenueError("with this slippage nothing would have to be received: ask for less slippage")
     if terms.wish.schedule is not None and terms.slice_limit == 0:
@@ -243,7 +246,7 @@ def _placed(record: OrderRecord | None, order_hash: bytes, terms: SignableTerms)
 
 
 def _with_deposit(fault: VenueError) -> VenueError:
-    """The refusal, and the way to the deposit."""
+    """The refusal, with a hint at the command that takes the deposit back."""
     return VenueError(
         f"{fault.detail}. The deposit is still there; `cambist order withdraw` takes it back",
         status=fault.status,

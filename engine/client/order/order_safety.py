@@ -1,19 +1,18 @@
-"""What stands between a venue's answer and the signature of an order or of a cancellation. Pure.
+"""Checks of a venue's Delta answers before the trader signs an order or a cancellation. Pure.
 
-Nothing that is signed comes from the venue unseen. The order is made anew from the trader's terms and has to
-be the one that came, member by member; the digest is computed here, of our own copy, in the domain that the
-contract itself tells.
+The venue's order is never signed unchecked: it must equal, member by member, the order that the trader's
+terms give. The digest is computed here from the trader's own copy, in the domain that the contract returns.
 
     price         chain, tokens, side, the fixed amount, spender, fee, one chain
     domain        chain, the Delta contract, and a name and version that give the contract's own separator
-    order         types, every member, a TWAP's schedule too; of partnerAndFee the fee and who shares in
-                  surplus
-    orderHash     equal to ours
-    cancellation  types, exactly the ids that were asked for, hash equal to ours
-    record        of the order that was submitted, of its kind
-    not looked at: who the partner is; its fee is in the bound
+    order         types, every member, a TWAP's schedule too; of partnerAndFee the fee and the partner's
+                  share in surplus
+    orderHash     equal to the computed digest
+    cancellation  types, exactly the requested ids, hash equal to the computed digest
+    record        members of the submitted order, and its kind
+    unchecked     the partner's identity; its fee is within the bound
 
-Typed-data types have to be exactly ours, although only the order's are hashed: wallets show them.
+All typed-data types must be the expected ones, although only the order's are hashed: wallets show them.
 
 Source: spec 1.16; interop.md 2 and 3; EIP-712; contracts/Delta.sol.
 Choice: An order with a better bound than requested is refused as well, since it might never settle.
@@ -52,17 +51,17 @@ from .order_terms import OrderWish, SignableOrder, SignableTerms, SigningInputs,
 
 
 class CheckedOrder(Struct, frozen=True):
-    """What may be signed: `order_hash` is the digest, 32 bytes."""
+    """A checked order that may be signed: `order_hash` is the digest, 32 bytes."""
 
     order: SignableOrder
     order_hash: bytes
 
 
 def check_price(block: DeltaBlock, wish: OrderWish, delta: bytes) -> int:
-    """A price is the one that was asked for.
+    """Check that a price is the requested one.
 
     Returns:
-        The fee that was quoted, in basis points.
+        The quoted fee in basis points.
 
     Raises:
         UnsafeTransaction: names the member.
@@ -85,14 +84,14 @@ def check_price(block: DeltaBlock, wish: OrderWish, delta: bytes) -> int:
 def check_build(
     response: BuildResponse, terms: SignableTerms, signing: SigningInputs, contract: SigningContract
 ) -> CheckedOrder:
-    """An order does what was agreed and nothing else.
+    """Check that a built order is the agreed one.
 
     Raises:
         UnsafeTransaction: names the member.
 
     Guarantees: with a Delta contract of ours, the owner gives at most `src_amount_max`, and the beneficiary
-        gets `dest_amount_min` at least, or nothing happens. Of an order that is settled in parts, and of
-        each slice of a TWAP, that holds pro rata.
+        gets at least `dest_amount_min`, or the order is not settled. Each part of a partially settled order
+        and each slice of a TWAP keep the bound pro rata.
     """
     to_sign, struct_type = response.to_sign, terms.wish.struct_type
     _check_domain(to_sign.domain, contract)
@@ -117,7 +116,7 @@ def check_build(
 def check_cancellation(
     response: CancellationBuildResponse, ids: Sequence[str], contract: SigningContract
 ) -> bytes:
-    """A cancellation is of these orders and of no other.
+    """Check that a built cancellation is of exactly these orders.
 
     Returns:
         The digest that is signed, 32 bytes.
@@ -136,10 +135,10 @@ def check_cancellation(
 
 
 def signed_order(record: OrderRecord, contract: SigningContract) -> CheckedOrder:
-    """The order that a record tells of, whose hash is the record's.
+    """The order of a record, with the record's hash verified.
 
     Raises:
-        VenueError: the record's `order` has another hash, or is none.
+        VenueError: the record's `order` has another hash, or is invalid.
     """
     try:
         wire = msgspec.json.decode(record.order)
@@ -154,10 +153,10 @@ def signed_order(record: OrderRecord, contract: SigningContract) -> CheckedOrder
 
 
 def check_record(record: OrderRecord, order_hash: bytes, terms: SignableTerms) -> None:
-    """A record is of the order that was submitted.
+    """Check that a record is of the submitted order.
 
     Raises:
-        VenueError: names the member that says otherwise.
+        VenueError: names the member that differs.
     """
     wish = terms.wish
     checks: tuple[ComparedMember, ...] = (

@@ -1,10 +1,10 @@
-"""What a trader wants of a Delta order, what the venue is asked for it, and the order that is signed. Pure.
+"""A trader's Delta order: the wish, the requests to the venue, and the order that is signed. Pure.
 
     OrderWish --GET /v2/quote, DELTA--> a price --terms_of--> SignableTerms --POST .../build--> typed data
 
-Everything of the order but the fee's receiver follows from the terms: the nonce too is the trader's. So what
-comes back to be signed is compared with what has to come, member by member. A TWAP is priced for one slice
-and bounded in all (see `schedule`).
+The terms and the trader's nonce determine every member of the order except the fee's receiver, so that the
+built order is compared with the expected one member by member. A TWAP is priced for one slice and bounded as
+a whole (see `schedule`).
 
 Source: spec 1.1.12 to 1.1.19, 1.16; interop.md 2 (how slippage rounds).
 Choice: An order is signed at the agreed price however old it is: the bound protects the trader, and the venue
@@ -37,23 +37,23 @@ from ..schedule import Schedule
 from ..terms import TradedToken
 
 SignableOrder = DeltaOrder | TwapOrder | TwapBuyOrder
-"""What a trader signs."""
+"""An order that a trader signs."""
 
 
 class OrderWish(Struct, frozen=True, kw_only=True):
-    """An order as a trader wants it.
+    """A trader's wished order.
 
     Attributes:
-        amount: raw units of `src` for SELL, of `dest` for BUY; of a TWAP in all, a unit for each
-            slice at least.
-        slippage_bps: how much worse than quoted the other side may become.
-        limit_amount: raw units of the other side, in all: the limit price of a LIMIT order, or the bound of a
-            TWAP, in place of slippage.
-        owner: 20 bytes, who signs and gives; beneficiary: who gets the destination.
-        partner: its key; empty for none.
+        amount: raw units of `src` for SELL, of `dest` for BUY; of a TWAP the total, at least one unit per
+            slice.
+        slippage_bps: tolerated loss against the quote on the other side, basis points.
+        limit_amount: total raw units of the other side: the limit of a LIMIT order, or the bound of a TWAP;
+            None to derive the bound from slippage.
+        owner: 20 bytes, the account that signs and gives; beneficiary: 20 bytes, the receiver of `dest`.
+        partner: the partner's key; empty for none.
         life_s: seconds from the build to the deadline.
-        schedule: of a TWAP; None for an order that is settled at once.
-        is_partial: it may be settled in parts. That is not signed: the venue is trusted with it.
+        schedule: of a TWAP; None for an order without slices.
+        is_partial: the order may be settled in parts; unsigned, so that the venue is trusted with it.
     """
 
     chain_id: int
@@ -73,44 +73,43 @@ class OrderWish(Struct, frozen=True, kw_only=True):
 
     @property
     def priced_amount(self) -> int:
-        """What a price is asked for: the amount, or that of one slice."""
+        """Raw units that are priced: the amount, or one slice's."""
         return self.amount if self.schedule is None else self.schedule.slice_of(self.amount)
 
     @property
     def build_type(self) -> BuildOrderType:
-        """What is asked to be built."""
+        """The order type of the build request."""
         if self.schedule is None:
             return BuildOrderType.ORDER
         return BuildOrderType.TWAP_ORDER if self.side is Side.SELL else BuildOrderType.TWAP_BUY_ORDER
 
     @property
     def kind(self) -> OnChainOrderType:
-        """What its record has to say that it is."""
+        """The order type that the venue's record must have."""
         return OnChainOrderType.FILLABLE_ORDER if self.is_partial else OnChainOrderType(self.build_type.value)
 
     @property
     def struct_type(self) -> TypedStruct[Any]:
-        """The type that is signed."""
+        """The EIP-712 struct type that is signed."""
         return _STRUCTS[self.build_type]
 
 
 class QuotedDelta(Struct, frozen=True):
-    """A Delta price: read, and its route as it came, which goes back byte for byte."""
+    """A Delta price: the decoded block, and its undecoded route, which goes back byte for byte."""
 
     block: DeltaBlock
     route: Raw
 
 
 class SignableTerms(Struct, frozen=True, kw_only=True):
-    """What may be signed.
+    """Terms within which an order may be signed.
 
     Attributes:
         delta: 20 bytes: the Delta contract, which takes the source.
         src_quoted, dest_quoted: raw units; of a TWAP for one slice.
-        fee_bps: that was quoted; partner: whose it is.
-        limit: raw units of the side that is not fixed, in all: the least that is received, or the most that
-            is spent.
-        slice_limit: the same of a slice of a TWAP but the last; 0 for other orders.
+        fee_bps: the quoted fee; partner: its receiver's name.
+        limit: total raw units of the side that is not fixed: minimum received, or maximum spent.
+        slice_limit: the same for each slice of a TWAP but the last; 0 for other orders.
     """
 
     wish: OrderWish
@@ -124,36 +123,36 @@ class SignableTerms(Struct, frozen=True, kw_only=True):
 
     @property
     def expected(self) -> int:
-        """Of the side that is not fixed; surplus is counted from it."""
+        """Raw units of the side that is not fixed, from which surplus is counted."""
         if self.wish.limit_amount is not None:
             return self.wish.limit_amount
         return self.dest_quoted if self.wish.side is Side.SELL else self.src_quoted
 
     @property
     def src_amount_max(self) -> int:
-        """The most that is spent: what has to be there, and to be allowed or deposited."""
+        """Maximum spent, raw units: the amount to allow, or to deposit."""
         return self.wish.amount if self.wish.side is Side.SELL else self.limit
 
     @property
     def dest_amount_min(self) -> int:
-        """The least that is received."""
+        """Minimum received, raw units."""
         return self.limit if self.wish.side is Side.SELL else self.wish.amount
 
     @property
     def src_amount_first(self) -> int:
-        """The most that the first settlement takes of an ERC-20 source: what has to be there at first."""
+        """Maximum that the first settlement takes of an ERC-20 source, raw units: the balance to start."""
         if self.wish.schedule is None:
             return self.src_amount_max
         return self.wish.priced_amount if self.wish.side is Side.SELL else self.slice_limit
 
 
 class SigningInputs(Struct, frozen=True):
-    """What is settled only when an order is built.
+    """The members of an order that are chosen when the order is built.
 
     Attributes:
         deadline: Unix seconds.
-        nonce: of the owner's, never used before.
-        permit: what the Delta contract is shown; empty for none.
+        nonce: an unused nonce of the owner.
+        permit: the permit for the Delta contract; empty for none.
     """
 
     deadline: int
@@ -165,7 +164,7 @@ def terms_of(wish: OrderWish, quoted: DeltaBlock, delta: bytes, fee_bps: int) ->
     """The terms at a price.
 
     Args:
-        quoted: with amounts that were checked.
+        quoted: a price that `check_price` accepted.
     """
     src = int(quoted.route.origin.input.amount)
     dest = int(quoted.route.destination.output.amount)
@@ -183,7 +182,7 @@ def terms_of(wish: OrderWish, quoted: DeltaBlock, delta: bytes, fee_bps: int) ->
 
 
 def build_body(terms: SignableTerms, signing: SigningInputs, route: Raw) -> BuildBody:
-    """POST /v2/delta/orders/build for an order of these terms."""
+    """The body of POST /v2/delta/orders/build for an order of these terms."""
     wish, schedule = terms.wish, terms.wish.schedule
     sells = wish.side is Side.SELL
     body = BuildBody(
@@ -214,10 +213,10 @@ def build_body(terms: SignableTerms, signing: SigningInputs, route: Raw) -> Buil
 
 
 def order_of(terms: SignableTerms, signing: SigningInputs, partner_and_fee: int) -> SignableOrder:
-    """The order as it has to be.
+    """The expected order.
 
     Args:
-        partner_and_fee: as the venue packed it; checked before.
+        partner_and_fee: the venue's packed member; `check_build` checks it.
     """
     wish = terms.wish
     if wish.schedule is not None:
@@ -281,10 +280,10 @@ def _twap_of(
 
 
 def _limits(wish: OrderWish, src: int, dest: int) -> tuple[int, int]:
-    """The bound in all, and that of a slice.
+    """(total bound, bound per slice), raw units.
 
     Args:
-        src, dest: as they were quoted.
+        src, dest: quoted raw units.
     """
     sells = wish.side is Side.SELL
     if sells:

@@ -1,4 +1,4 @@
-"""What a trader is shown of an order: the offer before the question, and what became of it. Pure."""
+"""The texts of an order for the trader: the offer and the outcome. Pure."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class DeltaOutcome(OrderOutcome, frozen=True, kw_only=True):
-    """What became of an order.
+    """The outcome of a placed or followed order.
 
     Attributes:
-        record: as the venue told it last.
-        settled: as the chain tells; None where it was not asked.
-        is_alive: its time to be followed is up, and the venue says that it has not ended.
+        record: the venue's latest record.
+        settled: the on-chain result; None if the chain was not asked.
+        is_alive: the time to follow is up, and the order has not ended by the venue's record.
     """
 
     record: OrderRecord | None = None
@@ -40,17 +40,17 @@ class DeltaOutcome(OrderOutcome, frozen=True, kw_only=True):
 
 
 class OfferTokens(Struct, frozen=True):
-    """Source and destination, where they are known."""
+    """Source and destination token; None if not known."""
 
     src: TradedToken | None = None
     dest: TradedToken | None = None
 
 
 def outcome_of(record: OrderRecord, order_hash: bytes, settled: SettledOnChain | None) -> DeltaOutcome:
-    """What a record comes to.
+    """The outcome of a record.
 
     Args:
-        settled: of the chain; None where it was not asked.
+        settled: the on-chain result; None if the chain was not asked.
     """
     reason, is_alive = "", False
     if settled is not None and settled.fault:
@@ -72,7 +72,7 @@ def outcome_of(record: OrderRecord, order_hash: bytes, settled: SettledOnChain |
 
 
 def order_table(offer: OrderOffer, allowing: Allowing) -> "Table":
-    """What is agreed to."""
+    """The offer as a table, for the trader's agreement."""
     terms = offer.terms
     wish, src = terms.wish, terms.wish.src
     table = new_table()
@@ -103,7 +103,7 @@ def order_table(offer: OrderOffer, allowing: Allowing) -> "Table":
 
 
 def _price_rows(terms: SignableTerms) -> Iterator[tuple[str, str]]:
-    """What is traded, for what, and when."""
+    """Rows of the traded amounts, the schedule and the prices."""
     wish, src, dest = terms.wish, terms.wish.src, terms.wish.dest
     fixed = src if wish.side is Side.SELL else dest
     schedule = wish.schedule
@@ -132,7 +132,7 @@ def _price_rows(terms: SignableTerms) -> Iterator[tuple[str, str]]:
 
 
 def _bound_row(terms: SignableTerms) -> tuple[str, str]:
-    """The least that is received, or the most that is spent, and what it follows from."""
+    """The row of the minimum received or the maximum spent, with its basis: slippage or the limit."""
     wish = terms.wish
     is_sale = wish.side is Side.SELL
     basis = f"{wish.slippage_bps} bps" if wish.limit_amount is None else "the limit"
@@ -142,7 +142,7 @@ def _bound_row(terms: SignableTerms) -> tuple[str, str]:
 
 
 def order_lines(outcome: DeltaOutcome, tokens: OfferTokens) -> Iterator[str]:
-    """What became of it, for people."""
+    """The order's outcome, for people."""
     record, settled = outcome.record, outcome.settled
     if record is not None:
         ending = "not ended" if outcome.is_alive else outcome.verdict.value
@@ -169,7 +169,7 @@ def order_lines(outcome: DeltaOutcome, tokens: OfferTokens) -> Iterator[str]:
 
 
 def order_json(outcome: DeltaOutcome, offer: OrderOffer | None = None) -> dict[str, Any]:
-    """What became of it, for programs; amounts are raw units."""
+    """The order's outcome, for programs; amounts are raw units."""
     record, settled = outcome.record, outcome.settled
     executed = None if record is None else _executed(record)
     told: dict[str, Any] = {
@@ -222,7 +222,7 @@ def _unsent(outcome: DeltaOutcome) -> str:
 
 
 def _executed(record: OrderRecord) -> int | None:
-    """Raw units, as the venue says; None for what is no amount: that is no reason to tell nothing."""
+    """The executed raw units by the venue's record; None if invalid, so that the rest is still shown."""
     try:
         return executed_of(record)
     except VenueError:
