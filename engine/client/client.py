@@ -297,7 +297,7 @@ class VenueClient:
         """Open a WebSocket of order events; each message is one of `codecs.messages.event_messages`.
 
         Args:
-            path: of the events of Delta or of OTC orders.
+            path: of the Delta or the OTC event stream.
             query: the filters, and `after`.
 
         Raises:
@@ -378,7 +378,7 @@ class VenueClient:
         return await self._get(f"{_WEBHOOKS}/{quote(name, safe='')}/deliveries", query, decode_delivery_page)
 
     async def replay_deliveries(self, name: str, tokens: Sequence[str]) -> ReplayResponse:
-        """POST /v2/webhooks/{name}/replay: the deliveries of the tokens; without tokens, the first ones."""
+        """POST /v2/webhooks/{name}/replay: the tokens' dead deliveries; without tokens, the oldest."""
         body = encode(ReplayBody(tuple(tokens)))
         path = f"{_WEBHOOKS}/{quote(name, safe='')}/replay"
         return await self._ask("POST", path, body, decode_replay_response)

@@ -65,7 +65,7 @@ class LimitPrice(Struct, frozen=True):
 
 
 def percent_away(src_quoted: int, dest_quoted: int, src_limit: int, dest_limit: int) -> Decimal:
-    """Distance of the limit price from the quoted price, in percent; negative if the limit is lower.
+    """Distance of the limit price from the quoted price, in percent of the latter; negative if lower.
 
     Args:
         src_quoted, dest_quoted: the quoted amounts; src_limit, dest_limit: the amounts at the limit. All are

@@ -92,7 +92,7 @@ def check_envelope(envelope: TransactionEnvelope, terms: Terms) -> tuple[bytes, 
     Raises:
         UnsafeTransaction: names the member.
 
-    Guarantees: with a Router of ours at `terms.router`, the user gives at most `src_amount_max`, and the
+    Guarantees: with this release's Router at `terms.router`, the user gives at most `src_amount_max`, and the
         receiver gets at least `dest_amount_min`, or the transaction reverts.
     """
     wish = terms.wish

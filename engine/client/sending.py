@@ -77,7 +77,7 @@ async def send_and_follow(chain: Chain, transaction: SignedTransaction) -> Recei
         The receipt, also of a revert; None if not mined within TRADER_FOLLOW_S (it may still be mined).
 
     Raises:
-        TransactionRefused: the node refused the transaction at the first attempt.
+        TransactionRefused: the node refused the transaction at the first attempt, so that it was never sent.
     """
     attempts, again_at = 0, -math.inf
     with trio.move_on_after(TRADER_FOLLOW_S):

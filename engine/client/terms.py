@@ -24,7 +24,7 @@ _PRICE_DIGITS_MAX = 90  # decimal places of a shown price, at most
 
 
 class TradedToken(Struct, frozen=True):
-    """One token of a swap.
+    """A token of a trade.
 
     Attributes:
         address: 20 bytes; NATIVE_TOKEN for the native token.

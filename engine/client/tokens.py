@@ -28,7 +28,8 @@ async def find_token(chain: Chain, listed: TokenList, text: str, field: str) -> 
         field: the argument, for errors.
 
     Raises:
-        ConfigError: the symbol is unknown or ambiguous, or the address is malformed or has no token.
+        ConfigError: the symbol is unknown or ambiguous, the address is malformed or has no token, or the
+            token has too many decimals.
     """
     symbol, address = _named(listed, text, field)
     if address == NATIVE_TOKEN:

@@ -70,7 +70,7 @@ async def cancel(
 
 
 async def follow_all(followers: Sequence[OrderFollower], timeout_s: float) -> None:
-    """Follow orders one after the other until all have ended; when time is up, look once at each other order.
+    """Follow orders in turn until all have ended; when time is up, look once at each remaining order.
 
     Raises:
         VenueError: as `OrderFollower.follow`.

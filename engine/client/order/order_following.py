@@ -6,7 +6,7 @@
              contract's OrderSettled events of this order, the contract has settled no more of it, and an
              event of a COMPLETED order closes it
 
-If the venue does not answer, it is asked again while time is left.
+The follower repeats an unanswered request while time is left.
 
 The beneficiary's balance is compared with the settled amount block by block; a difference is reported and is
 no failure, since other transactions may move it.
@@ -104,7 +104,7 @@ class Subject(Struct, frozen=True):
 
 
 class _Part(Struct, frozen=True):
-    """One settlement: its event, and the height of its block."""
+    """A settlement: its event, and the height of its block."""
 
     block_number: int
     event: OrderSettled
@@ -146,7 +146,7 @@ class OrderFollower:
         """Ask the venue once; return whether the order has changed.
 
         Raises:
-            VenueError: any refusal, or a record of another order.
+            VenueError: any refusal, no answer, or a record of another order.
         """
         return self.see(await self._venue.order(self._name))
 

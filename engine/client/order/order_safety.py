@@ -89,9 +89,9 @@ def check_build(
     Raises:
         UnsafeTransaction: names the member.
 
-    Guarantees: with a Delta contract of ours, the owner gives at most `src_amount_max`, and the beneficiary
-        gets at least `dest_amount_min`, or the order is not settled. Each part of a partially settled order
-        and each slice of a TWAP keep the bound pro rata.
+    Guarantees: with this release's Delta contract, the owner gives at most `src_amount_max`, and the
+        beneficiary gets at least `dest_amount_min`, or the order is not settled. Each part of a partially
+        settled order and each slice of a TWAP keep the bound pro rata.
     """
     to_sign, struct_type = response.to_sign, terms.wish.struct_type
     _check_domain(to_sign.domain, contract)

@@ -71,7 +71,7 @@ class OtcFollower:
         """Ask the venue once; return whether the order has changed.
 
         Raises:
-            VenueError: any refusal, or an answer about another order.
+            VenueError: any refusal, no answer, or an answer about another order.
         """
         return self.see(await self._venue.otc_order(self._order_hash))
 

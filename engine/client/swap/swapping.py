@@ -2,7 +2,7 @@
 
     offer     contracts.json -> the Router and its code -> GET /prices -> balance and allowance on the chain
     (the trader agrees)
-    perform   approve, or sign a permit -> a price again where the first has aged -> POST /transactions
+    perform   approve, or sign a permit -> a new price if the first is aged -> POST /transactions
               -> checked -> simulated -> signed -> sent -> followed by its receipt
     rehearse  the same without approving, signing a transaction and sending
 
