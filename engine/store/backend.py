@@ -1,4 +1,6 @@
-"""The port that a database implements for the store. Calls block, in the store process or inline in tests."""
+"""The port that a database implements for the store. Its calls block: they run in the store process, or
+inline in tests.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -10,14 +12,14 @@ from .units import Unit, UnitOutcome
 
 
 class Lease(Struct, frozen=True, array_like=True):
-    """A shard that is held: its epoch fences what is written for it."""
+    """A shard leased to a holder; writes to the shard carry its epoch as a fence."""
 
     shard: int
     epoch: int
 
 
 class Backend(Protocol):
-    """A database, opened and migrated.
+    """Port: an opened and migrated database.
 
     Every method raises StoreUnavailable while the database cannot be used (away, disk full, read-only). Then
     no part of the call is durable, except that the outcome is unknown if the connection was lost in the
@@ -27,42 +29,42 @@ class Backend(Protocol):
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
         """Write a batch in one transaction; each unit's outcome is durable when this returns.
 
-        A unit whose statement fails is Refused alone. The batch that was last applied for this writer is not
-        applied again: its outcomes are returned once more.
+        A unit whose statement fails is Refused; the other units are not affected. If the writer sends its
+        last batch a second time, the stored outcomes are returned and nothing is written.
 
         Args:
-            writer: 16 bytes, who counts the batches.
-            batch: its number, which rises.
+            writer: 16 bytes that identify the writer.
+            batch: the writer's number of the batch, ascending.
         """
         ...
 
     def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        """The rows of each query, all of one committed state."""
+        """Return the rows of each query; all queries see the same committed state."""
         ...
 
     def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """Note that `holder` lives, until `life_ms` from now unless it says so again.
+        """Register `holder` as alive for `life_ms` from now; each call extends that time.
 
         Returns:
-            The names of all holders that live, `holder` among them, sorted.
+            The names of all live holders, including `holder`, sorted.
         """
         ...
 
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """Renew what `holder` has and claim free or overdue shards, up to `count` together.
+        """Renew the leases of `holder` and claim free or overdue shards, up to `count` shards in total.
 
         Returns:
-            Every shard that `holder` has now. A claimed one has a higher epoch than any before.
+            Every shard that `holder` has now. A claimed shard has a higher epoch than in any earlier lease.
         """
         ...
 
     def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """Give back some shards of `holder`; by default it ends and gives back all."""
+        """Release the given shards of `holder`; without `shards`, release all and deregister the holder."""
         ...
 
     def prune(self, before_ms: int, count_max: int) -> int:
-        """Delete rows that have ended and were last changed before a time: orders with their dependent rows,
-        events, expired routes, finished effects. An order with an unfinished effect stays.
+        """Delete rows that reached their end and last changed before `before_ms`: orders with their dependent
+        rows, events, expired routes, finished effects. An order with an unfinished effect stays.
 
         Returns:
             Count of deleted rows, at most `count_max` of each kind; 0 when no such row is left.
@@ -70,5 +72,5 @@ class Backend(Protocol):
         ...
 
     def close(self) -> None:
-        """Close it; nothing is lost."""
+        """Close the database; every acknowledged write is durable."""
         ...

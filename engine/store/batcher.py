@@ -1,9 +1,9 @@
-"""Group commit as a state machine without I/O: everything that waits goes into the next batch.
+"""Group commit as a state machine without I/O: all units that wait form the next batch.
 
     add --queue--> take --one batch in flight--> settle | fail
                                               \\-> lost: the store died; the same batch is sent again
 
-A pending unit is on its way. Its waiter may leave; the unit stays. A full queue takes nothing.
+Cancelling the task that waits for a unit does not remove the unit. A full queue refuses units.
 
 Source: ARCHITECTURE.md, "Store process".
 """
@@ -25,7 +25,7 @@ class PendingUnit:
     """A unit queued or being written.
 
     Attributes:
-        unit: as `Link.prepare` returns it.
+        unit: the unit as encoded by `Link.prepare`.
         wake: called once the unit is settled, if a task waits.
         outcome, error: exactly one is set once the unit is settled.
     """
@@ -39,7 +39,7 @@ class PendingUnit:
         self.error: StoreError | None = None
 
     def end(self, outcome: UnitOutcome | None, error: StoreError | None) -> None:
-        """Say what came of it."""
+        """Settle the unit with an outcome or an error, and wake the waiting task."""
         self.outcome, self.error = outcome, error
         if self.wake is not None:
             self.wake()
@@ -49,9 +49,10 @@ class BatcherStatistics(Struct, frozen=True):
     """Counters of the batcher.
 
     Attributes:
-        queued, in_flight: units now.
-        units, batches: settled so far.
-        full, unavailable: units refused because the queue was full, and units that ended without an outcome.
+        queued, in_flight: units waiting and units being written at this moment.
+        units, batches: units and batches settled so far.
+        full: units refused because the queue was full.
+        unavailable: units that ended without an outcome.
         sizes: count of batches per size bound of SIZES.
     """
 
@@ -65,15 +66,15 @@ class BatcherStatistics(Struct, frozen=True):
 
 
 class Batcher:
-    """The queue of one writer.
+    """Queue of one writer's units, which are written in batches.
 
     Args:
-        queue_max: units that may wait, those in flight apart.
-        batch_max: units of one batch.
+        queue_max: most units that wait, not counting the units in flight.
+        batch_max: most units of one batch.
 
     Attributes:
-        number: of the batch in flight, or of the last one.
-        away: why nothing is taken now; None while all is well.
+        number: number of the batch in flight, or of the last batch.
+        away: error for which no unit is accepted now; None while the store is available.
     """
 
     def __init__(self, queue_max: int, batch_max: int) -> None:
@@ -91,7 +92,7 @@ class Batcher:
         """Queue a unit.
 
         Raises:
-            StoreFull: too many wait.
+            StoreFull: too many units wait.
             StoreUnavailable: the store is away. No unit was queued in either case.
         """
         if self.away is not None:
@@ -106,28 +107,28 @@ class Batcher:
 
     @property
     def full(self) -> str:
-        """Reason for which the queue takes nothing now; empty while it has room."""
+        """Reason why the queue accepts no unit now; empty while it has room."""
         return f"{self._queue_max} writes wait for the store" if len(self._queue) >= self._queue_max else ""
 
     @property
     def has_work(self) -> bool:
-        """Whether a batch can be taken."""
+        """Whether a batch can be taken: units are queued, and no batch is in flight."""
         return bool(self._queue) and not self._in_flight
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits and nothing is in flight."""
+        """Whether no unit is queued or in flight."""
         return not self._queue and not self._in_flight
 
     def take(self) -> list[Any]:
-        """The units of the next batch, which is in flight from now on."""
+        """Remove the next batch from the queue, mark it as in flight, and return its units."""
         queue = self._queue
         self._in_flight = [queue.popleft() for _ in range(min(len(queue), self._batch_max))]
         self.number += 1
         return [ticket.unit for ticket in self._in_flight]
 
     def settle(self, outcomes: Sequence[UnitOutcome]) -> None:
-        """The batch in flight is durable; an outcome for each of its units, in order."""
+        """Settle the units of the batch in flight, which is durable, with their outcomes in order."""
         if len(outcomes) != len(self._in_flight):
             raise StoreError(f"{len(self._in_flight)} writes came back with {len(outcomes)} outcomes")
         tickets, self._in_flight = self._in_flight, []
@@ -145,7 +146,7 @@ class Batcher:
             ticket.end(None, error)
 
     def lose(self, error: StoreUnavailable) -> None:
-        """The store is away: what was not sent ends now, and nothing is taken until `recover`."""
+        """Fail all queued units because the store is away, and accept none until `recover`."""
         self.away = error
         waiting, self._queue = self._queue, deque()
         self._unavailable += len(waiting)
@@ -153,15 +154,15 @@ class Batcher:
             ticket.end(None, error)
 
     def recover(self) -> None:
-        """The store is back."""
+        """Accept units again: the store is back."""
         self.away = self._closed
 
     def close(self, error: StoreUnavailable) -> None:
-        """Take nothing more for good; what is queued still goes."""
+        """Accept no more units, for good; queued units are still written."""
         self.away = self._closed = error
 
     def statistics(self) -> BatcherStatistics:
-        """Counters and present sizes."""
+        """Return the counters and the present sizes."""
         return BatcherStatistics(
             len(self._queue),
             len(self._in_flight),

@@ -1,4 +1,4 @@
-"""Follows the log of order events from a token on, until the consumer stops.
+"""Follow the log of order events from a token on, until the consumer stops.
 
     token -> page of events after it -> ... -> no new event: wait for a write by this engine, or until the
              next look for events written by other engines
@@ -27,25 +27,25 @@ from .tables import ORDER_EVENT
 from .units import row_of
 
 START = "0" * 32
-"""The place before the first event."""
+"""Token of the place before the first event."""
 
 _TOKEN = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _HALF_MAX = 1 << 63
 
 
 def token_of(transaction: int, number: int) -> str:
-    """The token of an event's place."""
+    """Encode the place of an event, (transaction, number), as a token."""
     return f"{transaction:016x}{number:016x}"
 
 
 def place_of(token: str, field: str = "after") -> tuple[int, int]:
-    """(transaction, number) that a token stands for.
+    """Decode a token to its place: (transaction, number).
 
     Args:
-        field: what it came in, for the error.
+        field: name of the request's field that held the token, for the error.
 
     Raises:
-        InvalidInput: it is no token.
+        InvalidInput: the text is no token.
     """
     if _TOKEN.fullmatch(token):
         place = int(token[:16], 16), int(token[16:], 16)
@@ -55,7 +55,7 @@ def place_of(token: str, field: str = "after") -> tuple[int, int]:
 
 
 async def latest(store: Store) -> str:
-    """The token of now: what follows it is new."""
+    """Return the token of the log's present end; only later events follow it."""
     (rows,) = await store.read(last_event())
     return token_of(*rows[0]) if rows else START
 
@@ -76,12 +76,12 @@ class FollowerStatistics(Struct, frozen=True):
 
 
 class EventFollower:
-    """An endless iterator of (token, event). While the store is away it waits.
+    """Endless iterator of (token, event), oldest first; it waits while the store is away.
 
     Args:
         after: a token, START or `await latest(store)`.
-        owner: the account whose orders are followed; all of them without one.
-        page_max: events that are read at once.
+        owner: the account whose orders are followed; without an owner, all orders.
+        page_max: most events of one read.
 
     Raises:
         InvalidInput: `after` is no token.
@@ -101,13 +101,15 @@ class EventFollower:
         return self
 
     async def __anext__(self) -> tuple[str, OrderEvent]:
-        """The next event. Cancelling it loses none."""
+        """Wait for the next event and return it. Cancelling the call loses no event."""
         while not self._page:
             await self._read()
         return self._next()
 
     async def page(self) -> list[tuple[str, OrderEvent]]:
-        """The next ones, all that come without waiting; at least one. Cancelling it loses none."""
+        """Wait for at least one event, and return all events that are available then. Cancelling the call
+        loses no event.
+        """
         while not self._page:
             await self._read()
         return [self._next() for _ in range(len(self._page))]
@@ -120,11 +122,11 @@ class EventFollower:
         return token_of(transaction, number), event
 
     def statistics(self) -> FollowerStatistics:
-        """Counters and the present place."""
+        """Return the counters and the present place."""
         return FollowerStatistics(token_of(*self._place), self._events, self._reads, self._away)
 
     async def _read(self) -> None:
-        """Read a page; where there is nothing new, wait before the next."""
+        """Read a page of events; on an empty page wait until there may be new ones."""
         changed = self._store.changed()
         self._reads += 1
         try:

@@ -1,4 +1,4 @@
-"""Holds a fair share of the shards: claims them, renews their leases, and gives them up in time.
+"""Hold a fair share of the shards: claim shards, renew their leases, and give them up in time.
 
     claimed --renewed every STORE_LEASE_EVERY_S--> held --renewals fail for a whole life--> given up
        \\                                            \\--another holder has come--> given back, beyond a share
@@ -27,7 +27,7 @@ from .store import Store
 from .units import Fence
 
 SHARDS = 256
-"""One for each first byte of an order hash."""
+"""Number of shards: one for each first byte of an order hash."""
 
 _log = structlog.get_logger("cambist.store")
 
@@ -36,7 +36,7 @@ class LeasesStatistics(Struct, frozen=True):
     """Counters of a lease holder.
 
     Attributes:
-        held: shards now.
+        held: shards held at this moment.
         renewed, failed: renewals that the store answered, and renewals that failed.
         given_up: count of times that all shards were given up because the lease ran out.
         given_back: shards that were given back to other holders.
@@ -52,27 +52,27 @@ class LeasesStatistics(Struct, frozen=True):
 
 
 def fair_share(holders: Sequence[str], name: str) -> int:
-    """Shards that a holder has where all that live share them evenly. Pure.
+    """Number of shards that a holder has when all live holders share them evenly. Pure.
 
     Args:
-        holders: names of all that live, `name` among them, sorted.
+        holders: names of all live holders, including `name`, sorted.
     """
     least, more = divmod(SHARDS, len(holders))
     return least + (holders.index(name) < more)
 
 
 class FencedOff(Exception):
-    """The fence of a shard is no longer ours: another engine holds the shard. Its raiser catches it too."""
+    """Another engine now holds the shard. The module that raises this also catches it."""
 
 
 class Leases:
-    """The shards of one engine. `run` is its task.
+    """The shards that one engine holds. `run` claims and renews them.
 
     Args:
-        holder: a name that no other engine has, and no earlier run of this one.
-        life_s: how long a shard stays ours without being renewed (`[store] lease_s`).
+        holder: a name that no other engine and no earlier run of this engine has.
+        life_s: seconds that a lease lasts without renewal (`[store] lease_s`).
         now_ms: wall clock, Unix milliseconds.
-        count: shards that are wanted.
+        count: most shards to hold.
     """
 
     def __init__(
@@ -90,25 +90,26 @@ class Leases:
         self._holders = 0
 
     def fence(self, shard: int) -> Fence | None:
-        """Fence for a write to a shard; None while this holder does not hold the shard."""
+        """Fence for a write to a shard, or None while this engine does not hold the shard."""
         return self._fences.get(shard) if trio.current_time() < self._ends_at else None
 
     def held(self) -> Mapping[int, Fence]:
-        """shard -> fence, of all shards held now. The mapping never changes; a change makes a new mapping."""
+        """Mapping shard -> fence of all held shards. The mapping is immutable; a change makes a new one."""
         return self._fences if trio.current_time() < self._ends_at else {}
 
     def changed(self) -> trio.Event:
-        """Set when a shard or an epoch comes or goes next. Take it before looking at what is held."""
+        """Event set at the next change of the held shards or their epochs. Take it before reading `held`."""
         return self._changed
 
     def statistics(self) -> LeasesStatistics:
-        """Counters and present sizes."""
+        """Return the counters and the present sizes."""
         return LeasesStatistics(
             len(self.held()), self._renewed, self._failed, self._given_up, self._given_back, self._holders
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Claim and renew until cancelled; then give all shards back. Started once the store answered.
+        """Claim and renew leases until cancelled, then release all shards. `task_status.started` is called
+        once the store has answered.
 
         The tasks that run the shards' orders have to end before this task is cancelled.
         """
@@ -128,7 +129,8 @@ class Leases:
                     _log.warning("shards were not released", detail=error.detail)
 
     async def _renew(self) -> bool:
-        """Ask once, for no longer than a third of the life, or than what is held can wait.
+        """Ask the store once to renew; the time limit is a third of a lease's life, or less if a lease ends
+        sooner.
 
         Returns:
             Whether the store answered.
@@ -148,7 +150,7 @@ class Leases:
         return False
 
     async def _lease(self, asked_at: float) -> None:
-        """Renew what is held, claim up to the fair share, and give back what is beyond it.
+        """Renew the held leases, claim free shards up to the fair share, and release shards beyond it.
 
         Raises:
             StoreUnavailable: the store is away.
@@ -168,7 +170,7 @@ class Leases:
             self._again_at = min(self._again_at, asked_at + STORE_LEASE_SOON_S)
 
     async def _wait(self) -> None:
-        """Until it is time to renew; what runs out meanwhile is given up."""
+        """Wait until the next renewal is due; meanwhile give up the leases that run out."""
         if self._fences and self._ends_at <= self._again_at:
             await trio.sleep_until(self._ends_at)
             self._given_up += 1

@@ -2,8 +2,8 @@
 
     migrations/sqlite/0001_initial.sql     number, name; the checksum of the text is kept with it
 
-A file whose text is not the one that was applied, and a database that is newer than this program, are
-refused: both would be guesses about what the tables are.
+A file whose text differs from the applied text is refused, as is a database newer than this program: in both
+cases the form of the tables is unknown.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ class Migration(Struct, frozen=True):
 
     @property
     def checksum(self) -> str:
-        """Of its text, SHA-256 in hexadecimal."""
+        """SHA-256 of the migration's text, in hexadecimal."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
@@ -44,7 +44,7 @@ class AppliedMigration(Struct, frozen=True):
 
 
 def migrations(dialect: Dialect) -> list[Migration]:
-    """This program's migrations, by number."""
+    """Load this program's migrations for an SQL dialect, in ascending order of their numbers."""
     found = []
     for entry in (_FOLDER / dialect).iterdir():
         match = _NAME.match(entry.name)
@@ -54,7 +54,7 @@ def migrations(dialect: Dialect) -> list[Migration]:
 
 
 def pending(known: Iterable[Migration], applied: Iterable[AppliedMigration]) -> list[Migration]:
-    """Migrations that are still to be applied.
+    """Return the known migrations that are not applied yet, after checking the applied ones.
 
     Raises:
         ConfigError: an applied migration has another text now or is unknown to this program, or an earlier

@@ -1,15 +1,16 @@
-"""The rows that retention deletes: orders that ended long ago with their dependent rows, and expired routes.
+"""The SQL by which retention deletes rows: orders that ended long ago with their dependent rows, and expired
+routes.
 
-An order with an unfinished effect has not ended, even in a final state: a refund may be due.
+An order with an unfinished effect is not deleted, even in a final state: a refund may be due.
 
-A relayer's intent goes once it has ended and no effect has its key: while an effect has the key, the intent
-keeps the effect from being done twice. The intent's transactions, and transactions that only filled a nonce,
-follow it.
+A relayer's intent is deleted once it has ended and no effect has its key: while an effect has the key, the
+intent keeps the effect from being done twice. The intent's transactions are deleted with it, as are
+transactions that only filled a nonce.
 
-The RFQ contract also logs fills of firm quotes: a log without an order of this venue goes by age.
+The RFQ contract also logs fills of firm quotes: a log without an order of this venue is deleted by age.
 
-Events go by age alone, a step at a time from the oldest: a cursor older than the retention starts at the
-oldest event left. Nonces used on the chain stay: they refuse a second signature for ever.
+Events are deleted by age alone, the oldest first: a cursor older than the retention period starts at the
+oldest event left. Nonces used on the chain stay, so that they are never accepted in a new signature.
 """
 
 from .tables import DELTA_ORDER, OTC_ORDER
@@ -77,4 +78,4 @@ PRUNES = (
         "(SELECT digest FROM issued_route WHERE expires_ms < :before_ms ORDER BY expires_ms LIMIT :rows_max)"
     ),
 )
-"""Statements for one transaction, in this order. They take `before_ms` and `rows_max`."""
+"""DELETE statements for one transaction, in this order. Their parameters are `before_ms` and `rows_max`."""

@@ -1,4 +1,4 @@
-"""Every query of the store, as SQL that both dialects take and its values. Pure.
+"""Build every query of the store: SQL text for both dialects, and its values. Pure.
 
 A listing is stable while orders come in: the first page carries its time, and the later pages are read as of
 that time. A change of the sort column, such as `updatedAt`, still moves an order.
@@ -35,7 +35,7 @@ _FIRST_OF_ORDER = (
     "AND e.token < d.token AND e.state = 'WAITING')"
 )
 _OPEN_INTENT = "state IN ('WAITING', 'PENDING', 'MINED', 'REVERTED')"
-"""What the partial index says, in its words: SQLite does not see that a part of it implies it."""
+"""Condition of the partial index, word for word: SQLite does not use the index for an implied condition."""
 _WORD = re.compile(r"\{(\w+)\}")
 _OTC_KEYS = {
     "created_ms": "created_ms",
@@ -46,13 +46,13 @@ _ONE = amount32(1)
 
 
 class Query(Struct, frozen=True, array_like=True):
-    """A question.
+    """A query: SQL text, values of its marks, and a position in time.
 
     Attributes:
         sql: with `?` for each value, and names in braces for what each dialect writes its own way (`render`).
-        values: bytes, integers, texts.
-        as_of: an opaque text of the same store, or empty for now.
-        after: (transaction, number) of the last event that was seen.
+        values: values of the marks: bytes, integers, texts.
+        as_of: opaque text of the same store that names an earlier state; empty for the present.
+        after: (transaction, number) of the last event already read; used by `events_after`.
     """
 
     sql: str
@@ -94,14 +94,14 @@ class OtcFilter(Struct, frozen=True):
 
 
 def by(table: Table, *values: Any, unique: int = 0) -> Query:
-    """The row with these values of a Unique; of several rows that once held them the last."""
+    """Select the row with the given values of a Unique; if several rows once held them, the last."""
     columns = table.unique[unique]
     found = " AND ".join(f"{name} = ?" for name in columns.columns)
     return Query(f"{_select(table)} WHERE {found}{f' AND {columns.where}' * bool(columns.where)}", values)
 
 
 def among(table: Table, column: str, values: Sequence[Any]) -> Query:
-    """The rows whose column is one of at most IDS_MAX values, in no order."""
+    """Select the rows whose column has one of at most IDS_MAX values, in no order."""
     if column not in table.columns:
         raise ValueError(f"{table.name} has no column {column}")
     if len(values) > IDS_MAX:
@@ -111,14 +111,14 @@ def among(table: Table, column: str, values: Sequence[Any]) -> Query:
 
 
 def between(table: Table, least: bytes, greatest: bytes) -> Query:
-    """The orders whose hash lies between two, both included: a handful at most."""
+    """Select the orders whose hash is between two hashes, both included; at most a handful."""
     return Query(
         f"{_select(table)} WHERE order_hash >= ? AND order_hash <= ? LIMIT {IDS_MAX}", (least, greatest)
     )
 
 
 def delta_page(wanted: DeltaFilter, limit: int, offset: int, as_of: str = "") -> tuple[Query, Query]:
-    """(the rows, their total) of a listing, newest first."""
+    """Build a listing's queries: (its rows, newest first; their total count)."""
     conditions = _conditions(owner=wanted.owner, type=wanted.type, kind=wanted.kind)
     conditions += _among(chain_id=wanted.chain_ids, status=wanted.statuses)
     return _page(DELTA_ORDER, conditions, "seq DESC", limit, offset, as_of)
@@ -133,11 +133,12 @@ def otc_page(
     is_backwards: bool = False,
     counts: Sequence[int] = (),
 ) -> tuple[Query, Query]:
-    """(the hashes and what they are sorted by, how many each part of it has) of a listing.
+    """Build a listing's queries: (hashes and sort keys of a page; number of orders in each branch of
+    `_otc_branches`).
 
     Args:
-        is_backwards: in the opposite order, from its end: what is far from one end is near to the other.
-        counts: what the second query found, where it was asked: a part without orders need not be merged.
+        is_backwards: sort in the opposite order, so that pages near the end of the listing are fast.
+        counts: result of the second query, if known: branches without orders are left out.
     """
     key, way = _OTC_KEYS[wanted.order_by], "ASC" if is_backwards else "DESC"
     branches = _otc_branches(wanted)
@@ -156,7 +157,7 @@ def otc_page(
 
 
 def live_otc(chain_id: int, maker: bytes, maker_asset: bytes | None = None) -> Query:
-    """A maker's orders that may still be filled, or are drafts; of one token, or of all."""
+    """Select a maker's drafts and orders that may still be filled; of one maker asset, or of all."""
     of_asset = " AND maker_asset = ?" if maker_asset is not None else ""
     return Query(
         f"{_select(OTC_ORDER)} WHERE status IN ('DRAFT', 'PENDING', 'SUSPENDED') AND chain_id = ? "
@@ -166,7 +167,7 @@ def live_otc(chain_id: int, maker: bytes, maker_asset: bytes | None = None) -> Q
 
 
 def unfinished_otc(chain_id: int, maker: bytes) -> Query:
-    """A maker's orders that may still change, ended ones among them."""
+    """Select a maker's orders that may still change, including those that have ended."""
     return Query(
         f"{_select(OTC_ORDER)} WHERE is_final = FALSE AND chain_id = ? AND maker = ? ORDER BY order_hash",
         (chain_id, maker),
@@ -174,10 +175,11 @@ def unfinished_otc(chain_id: int, maker: bytes) -> Query:
 
 
 def open_orders(table: Table, shards: Sequence[int], after_hash: bytes, limit: int) -> Query:
-    """Orders that may still change, as they came in: what a holder of shards loads at the start.
+    """Select the orders of the shards that may still change, in order of arrival; loaded when shards are
+    claimed.
 
     Args:
-        after_hash: of the last order of the page before; empty for the first page.
+        after_hash: hash of the last order of the previous page; empty for the first page.
     """
     marks = ", ".join("?" * len(shards)) or "NULL"
     return Query(
@@ -188,7 +190,7 @@ def open_orders(table: Table, shards: Sequence[int], after_hash: bytes, limit: i
 
 
 def intended_effects(shards: Sequence[int], after_key: str, limit: int) -> Query:
-    """Effects that are not finished, by key, page by page."""
+    """Select unfinished effects, sorted by key, a page at a time."""
     marks = ", ".join("?" * len(shards)) or "NULL"
     return Query(
         f"{_select(EFFECT)} WHERE state = 'INTENDED' AND shard IN ({marks}) AND key > ? ORDER BY key LIMIT ?",
@@ -197,7 +199,7 @@ def intended_effects(shards: Sequence[int], after_key: str, limit: int) -> Query
 
 
 def open_transactions(chain_id: int, sender: bytes) -> Query:
-    """Signed transactions whose end is not known, by nonce."""
+    """Select signed transactions without a final status, sorted by nonce."""
     return Query(
         f"{_select(CHAIN_TX)} WHERE chain_id = ? AND sender = ? AND status IN ('SIGNED', 'MINED') "
         "ORDER BY nonce, created_ms",
@@ -206,7 +208,7 @@ def open_transactions(chain_id: int, sender: bytes) -> Query:
 
 
 def settled_transactions(chain_id: int, sender: bytes, nonce_min: int, limit: int) -> Query:
-    """Transactions of these nonces that were mined for good, by nonce."""
+    """Select transactions that were mined for good, from a nonce on, sorted by nonce."""
     return Query(
         f"{_select(CHAIN_TX)} WHERE chain_id = ? AND sender = ? AND nonce >= ? "
         "AND status IN ('FINAL', 'FAILED') ORDER BY nonce LIMIT ?",
@@ -215,7 +217,7 @@ def settled_transactions(chain_id: int, sender: bytes, nonce_min: int, limit: in
 
 
 def signed_intents(chain_id: int, sender: bytes) -> Query:
-    """Intents that have transactions, and whose end is not known."""
+    """Select unfinished intents that have transactions."""
     return Query(
         f"{_select(CHAIN_INTENT)} WHERE chain_id = ? AND sender = ? "
         f"AND state IN ('PENDING', 'MINED', 'REVERTED') AND {_OPEN_INTENT}",
@@ -224,7 +226,7 @@ def signed_intents(chain_id: int, sender: bytes) -> Query:
 
 
 def waiting_intents(chain_id: int, sender: bytes, limit: int) -> Query:
-    """Intents without a transaction, the oldest first."""
+    """Select intents without a transaction, oldest first."""
     return Query(
         f"{_select(CHAIN_INTENT)} WHERE chain_id = ? AND sender = ? AND state = 'WAITING' "
         f"AND {_OPEN_INTENT} ORDER BY created_ms, effect_key LIMIT ?",
@@ -233,7 +235,7 @@ def waiting_intents(chain_id: int, sender: bytes, limit: int) -> Query:
 
 
 def open_intents_count(chain_id: int, sender: bytes) -> Query:
-    """(how many intents wait, when the first of those whose end is not known was made or None)."""
+    """Select (number of waiting intents, creation time of the oldest unfinished intent or None)."""
     return Query(
         "SELECT count(CASE WHEN state = 'WAITING' THEN 1 END), min(created_ms) FROM chain_intent "
         f"WHERE chain_id = ? AND sender = ? AND {_OPEN_INTENT}",
@@ -242,17 +244,17 @@ def open_intents_count(chain_id: int, sender: bytes) -> Query:
 
 
 def fills(order_hash: bytes) -> Query:
-    """The settlements of a Delta order, oldest first."""
+    """Select the settlements of a Delta order, oldest first."""
     return of_order(DELTA_FILL, order_hash)
 
 
 def of_order(table: Table, order_hash: bytes) -> Query:
-    """An order's rows in one table of CHAIN_LOGS, oldest first."""
+    """Select an order's rows in one table of CHAIN_LOGS, oldest first."""
     return Query(f"{_select(table)} WHERE order_hash = ? ORDER BY block_number, log_index", (order_hash,))
 
 
 def above(table: Table, chain_id: int, block_number: int, limit: int) -> Query:
-    """Rows of a table of CHAIN_LOGS for a chain's blocks above a height, highest first."""
+    """Select rows of a table of CHAIN_LOGS for a chain's blocks above a height, highest first."""
     return Query(
         f"{_select(table)} WHERE chain_id = ? AND block_number > ? ORDER BY block_number DESC LIMIT ?",
         (chain_id, block_number, limit),
@@ -260,12 +262,12 @@ def above(table: Table, chain_id: int, block_number: int, limit: int) -> Query:
 
 
 def auction_rounds(auction_id: int) -> Query:
-    """The orders of a closed round, by hash."""
+    """Select the orders of a closed auction round, sorted by hash."""
     return Query(f"{_select(AUCTION_ROUND)} WHERE auction_id = ? ORDER BY order_hash", (auction_id,))
 
 
 def last_rounds(order_hash: bytes, limit: int) -> Query:
-    """The closed rounds of an order, the latest first."""
+    """Select the closed auction rounds of an order, the latest first."""
     return Query(
         f"{_select(AUCTION_ROUND)} WHERE order_hash = ? ORDER BY auction_id DESC LIMIT ?",
         (order_hash, limit),
@@ -273,12 +275,12 @@ def last_rounds(order_hash: bytes, limit: int) -> Query:
 
 
 def refunds(order_hash: bytes) -> Query:
-    """The refunds of a Delta order, oldest first."""
+    """Select the refunds of a Delta order, oldest first."""
     return Query(f"{_select(DELTA_REFUND)} WHERE order_hash = ? ORDER BY at_ms, tx_hash", (order_hash,))
 
 
 def events_after(after: tuple[int, int], limit: int, owner: bytes | None = None) -> Query:
-    """(transaction, number, event's columns...) of what was committed after a cursor, in order."""
+    """Select (transaction, number, event's columns...) of the events after a cursor, in order."""
     columns = ", ".join(ORDER_EVENT.columns)
     of_owner = " AND owner = ?" if owner is not None else ""
     return Query(
@@ -290,24 +292,24 @@ def events_after(after: tuple[int, int], limit: int, owner: bytes | None = None)
 
 
 def last_event() -> Query:
-    """(transaction, number) of the last event whose place is settled; no row if there is none."""
+    """Select (transaction, number) of the last event whose place is settled; no row if the log is empty."""
     return Query("SELECT {tx}, n FROM order_event WHERE {settled} ORDER BY {newest} LIMIT 1", ())
 
 
 def as_of_now(table: Table) -> Query:
-    """The text that stands for the present state in a listing of the table."""
+    """Select the opaque text that names the table's present state, for `Query.as_of`."""
     return Query(f"SELECT {{now_{table.name}}}", ())
 
 
 def expired_routes(before_ms: int, limit: int) -> Query:
-    """Issued routes that expired before, the oldest first."""
+    """Select issued routes that expired before a time, oldest first."""
     return Query(
         f"{_select(ISSUED_ROUTE)} WHERE expires_ms < ? ORDER BY expires_ms LIMIT ?", (before_ms, limit)
     )
 
 
 def due_deliveries(webhook: str, now_ms: int, limit: int) -> Query:
-    """Deliveries that are due, the longest first, of each order the first that waits."""
+    """Select due deliveries, longest overdue first; of each order only its first waiting delivery."""
     return Query(
         f"{_select(DELIVERY)} d WHERE webhook = ? AND state = 'WAITING' AND due_ms <= ? "
         f"AND {_FIRST_OF_ORDER} ORDER BY due_ms, token LIMIT ?",
@@ -316,7 +318,7 @@ def due_deliveries(webhook: str, now_ms: int, limit: int) -> Query:
 
 
 def next_delivery(webhook: str) -> Query:
-    """Due time of a webhook's next delivery; no row if no delivery waits."""
+    """Select the due time of a webhook's next delivery; no row if no delivery waits."""
     return Query(
         f"SELECT due_ms FROM delivery d WHERE webhook = ? AND state = 'WAITING' AND {_FIRST_OF_ORDER} "
         "ORDER BY due_ms LIMIT 1",
@@ -325,7 +327,7 @@ def next_delivery(webhook: str) -> Query:
 
 
 def overdue_deliveries(webhook: str, before_ms: int, limit: int) -> Query:
-    """Waiting deliveries of events before a time, the oldest first."""
+    """Select waiting deliveries of events before a time, oldest first."""
     return Query(
         f"{_select(DELIVERY)} WHERE webhook = ? AND state = 'WAITING' AND created_ms < ? "
         "ORDER BY created_ms, token LIMIT ?",
@@ -334,7 +336,7 @@ def overdue_deliveries(webhook: str, before_ms: int, limit: int) -> Query:
 
 
 def deliveries(webhook: str, state: str, after_token: str, limit: int) -> Query:
-    """Deliveries of a state, by place."""
+    """Select a webhook's deliveries in a state, sorted by their events' places in the log."""
     return Query(
         f"{_select(DELIVERY)} WHERE webhook = ? AND state = ? AND token > ? ORDER BY token LIMIT ?",
         (webhook, state, after_token, limit),
@@ -342,12 +344,12 @@ def deliveries(webhook: str, state: str, after_token: str, limit: int) -> Query:
 
 
 def delivery_counts(webhook: str) -> Query:
-    """(state, how many) of a webhook's deliveries."""
+    """Select (state, number of deliveries) of a webhook."""
     return Query("SELECT state, count(*) FROM delivery WHERE webhook = ? GROUP BY state", (webhook,))
 
 
 def render(query: Query, words: Mapping[str, str]) -> str:
-    """The SQL of one dialect.
+    """Fill a query's placeholders in braces with the SQL of one dialect.
 
     Args:
         words: `tx`, `settled`, `after`, `by_place`, `newest`, `as_of` and `now_` with a table's name -> SQL;
@@ -374,11 +376,11 @@ def _among(**wanted: tuple[Any, ...]) -> list[tuple[str, tuple[Any, ...]]]:
 
 
 def _otc_branches(wanted: OtcFilter, *, is_count: bool = False) -> list[tuple[str, tuple[Any, ...]]]:
-    """The conditions of a listing, in parts without a row in common, each along an index of its own.
+    """Split an OTC listing into disjoint branches, (SQL condition, values), each of which can use an index of
+    its own.
 
     Args:
-        is_count: along the index that has the type, and an earlier state behind it; any other may not be
-            drawn to that one.
+        is_count: use the index that includes the type, with `as_of`; other queries are kept from using it.
     """
     accounts = ["maker = ?"]
     if wanted.maker is None:
@@ -399,7 +401,7 @@ def _otc_branches(wanted: OtcFilter, *, is_count: bool = False) -> list[tuple[st
 
 
 def _swappable_min(by_token: Sequence[tuple[bytes, bytes]]) -> tuple[str, list[bytes]]:
-    """SQL and values for an order's smallest swappable amount: by its token, else above zero."""
+    """SQL and values for the least swappable amount of an order: its token's minimum, or else 1."""
     if not by_token:
         return "?", [_ONE]
     cases = " ".join(["WHEN ? THEN ?"] * len(by_token))

@@ -1,6 +1,6 @@
-"""Deletes what ended long ago, a step at a time; `prune` says what goes with an order.
+"""Delete old ended rows, a step at a time; `prune` defines which rows belong to an order.
 
-Between two steps it rests as long as the last one took, so that at most half of the store's time is its own.
+After each step the task pauses for as long as the step took: it uses at most half of the store's time.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _log = structlog.get_logger("cambist.store")
 
 
 class RetentionStatistics(Struct, frozen=True):
-    """Counters of retention.
+    """Counters of the retention task.
 
     Attributes:
         rows, steps: deleted rows, and the transactions that deleted them.
@@ -33,12 +33,12 @@ class RetentionStatistics(Struct, frozen=True):
 
 
 class Retention:
-    """Keeps the store from growing for ever. `run` is its task.
+    """Deletes rows older than the retention period. `run` is its task.
 
     Args:
-        days: how long what has ended is kept (`[store] retention_days`); 0 keeps it for ever.
+        days: days for which ended rows are kept (`[store] retention_days`); 0 keeps them for ever.
         now_ms: wall clock, Unix milliseconds.
-        rows_max: of each kind, in one step.
+        rows_max: most deleted rows of each kind in one step.
     """
 
     def __init__(
@@ -51,11 +51,11 @@ class Retention:
         self._rows = self._steps = self._failed = 0
 
     def statistics(self) -> RetentionStatistics:
-        """Counters."""
+        """Return the counters."""
         return RetentionStatistics(self._rows, self._steps, self._failed)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Delete what is old enough, round after round, until cancelled. Ends at once where all is kept."""
+        """Delete old rows, round after round, until cancelled. Returns at once if `days` is 0."""
         task_status.started()
         while self._days:
             await self._round()

@@ -1,4 +1,4 @@
-"""The rows of the store's tables, as written and read: a struct each, fields in the order of columns.
+"""Rows of the store's tables, as written and read: a struct per table, fields in the order of the columns.
 
 Hashes, addresses and ids are bytes. An amount is 32 bytes, big-endian, so that amounts compare as numbers in
 both dialects. Times are Unix milliseconds (`_ms`) or seconds (`_s`). `version` counts the changes of a row.
@@ -25,17 +25,17 @@ NEVER_S = (1 << 63) - 1
 
 
 def amount32(amount: int) -> bytes:
-    """An amount as it is kept. OverflowError outside 0 to 2^256 - 1."""
+    """Encode an amount as its stored 32 bytes. OverflowError outside 0 to 2^256 - 1."""
     return amount.to_bytes(32, "big")
 
 
 def amount_of(kept32: bytes) -> int:
-    """The amount that `amount32` kept."""
+    """Decode an amount stored by `amount32`."""
     return int.from_bytes(kept32, "big")
 
 
 class Row(Struct, frozen=True, array_like=True, gc=False):
-    """Base of all rows; a row travels as an array."""
+    """Base of all rows; a row is encoded as an array."""
 
 
 class DeltaOrderRow(Row, frozen=True, array_like=True, gc=False):
@@ -45,8 +45,8 @@ class DeltaOrderRow(Row, frozen=True, array_like=True, gc=False):
         order_hash: 32 bytes; its first byte is `shard`, and it makes the order's id (`order_id`).
         nonce: 32 bytes.
         spent, received: amounts over all fills.
-        is_final: its end is deep enough in the chain not to be undone.
-        failures: settlements of it that failed.
+        is_final: the order's end is deep enough in the chain not to be undone.
+        failures: number of the order's failed settlements.
     """
 
     order_hash: bytes
@@ -74,9 +74,9 @@ class OtcOrderRow(Row, frozen=True, array_like=True, gc=False):
 
     Attributes:
         order_hash: 32 bytes; its first byte is `shard`.
-        expires_s: NEVER_S for an order that never does.
+        expires_s: expiry, Unix seconds; NEVER_S for an order without expiry.
         remaining, maker_balance, reserved, swappable: amounts of the maker's asset (choices.md#otc-orders).
-        transaction_hash: of the fill or cancellation, once settled.
+        transaction_hash: hash of the transaction of the fill or cancellation, once settled.
     """
 
     order_hash: bytes
@@ -104,7 +104,7 @@ class OtcOrderRow(Row, frozen=True, array_like=True, gc=False):
 
 
 class OrderDocument(Row, frozen=True, array_like=True, gc=False):
-    """The signed document of an order, which never changes: msgpack of what its surface keeps."""
+    """The signed document of an order, which never changes: the surface's struct as msgpack."""
 
     order_hash: bytes
     body: bytes
@@ -114,7 +114,7 @@ class DeltaFill(Row, frozen=True, array_like=True, gc=False):
     """A settlement of a Delta order, identified by the place of its log in the chain.
 
     Attributes:
-        destination_tx: of a crosschain fill, once known.
+        destination_tx: hash of a crosschain fill's transaction on the destination chain, once known.
         spent, received: amounts of this fill.
         filled: amount of the order's fixed side so far, this fill included; of a TWAP, slices.
         is_closed: no further part of the order can be settled.
@@ -149,7 +149,7 @@ class AuctionRound(Row, frozen=True, array_like=True, gc=False):
     """An order in a closed round of an auction.
 
     Attributes:
-        auction_id: of the round, which may have several orders.
+        auction_id: id of the round, which may have several orders.
         winner: the agent whose offer is settled first.
         record: the request and the offers, as GET /v2/delta/auctions/{id} shows them, JSON.
     """
@@ -169,9 +169,9 @@ class OrderEvent(Row, frozen=True, array_like=True, gc=False):
     Attributes:
         surface: `delta` or `otc`.
         owner: the order's owner or maker.
-        version: of the order after the change.
+        version: version of the order after the change.
         body: further fields, as JSON (`EventBody`, `OtcEventBody`); may be empty.
-        partner: of a Delta order; else empty.
+        partner: partner of a Delta order; else empty.
     """
 
     surface: str
@@ -265,11 +265,11 @@ class ChainTx(Row, frozen=True, array_like=True, gc=False):
     """A signed transaction, kept before it is broadcast.
 
     Attributes:
-        raw: as broadcast.
-        fee_max_wei: amount, of a unit of gas.
-        effect_key: what it is for; empty for one that only fills its nonce.
-        replaces: hash of the one with the same nonce that it was signed to replace.
-        block_number, block_hash: where it was mined.
+        raw: the signed transaction's bytes, as broadcast.
+        fee_max_wei: maximum fee per unit of gas, as an amount in wei.
+        effect_key: key of the intent that the transaction carries out; empty if it only fills its nonce.
+        replaces: hash of the transaction with the same nonce that it replaces.
+        block_number, block_hash: the block that includes the transaction.
     """
 
     tx_hash: bytes
@@ -323,7 +323,7 @@ class ChainIntent(Row, frozen=True, array_like=True, gc=False):
 
 
 class ChainCursor(Row, frozen=True, array_like=True, gc=False):
-    """The last block read of a chain; `ring` is msgpack of the last (number, hash) pairs."""
+    """The last block that the indexer read of a chain; `ring` is msgpack of the last (number, hash) pairs."""
 
     chain_id: int
     version: int
@@ -334,10 +334,10 @@ class ChainCursor(Row, frozen=True, array_like=True, gc=False):
 
 
 class UsedNonce(Row, frozen=True, array_like=True, gc=False):
-    """A nonce that the chain says is used or invalidated.
+    """A nonce that is used or invalidated on the chain.
 
     Attributes:
-        order_hash: of the order whose settlement used it; None where its owner gave it up.
+        order_hash: hash of the order whose settlement used the nonce; None if its owner invalidated it.
     """
 
     chain_id: int
@@ -352,8 +352,8 @@ class OtcFill(Row, frozen=True, array_like=True, gc=False):
     """A fill of an OTC order or firm quote, whole or in part.
 
     Attributes:
-        taker: who received the maker's asset.
-        maker_amount, taker_amount: of this fill.
+        taker: account that received the maker's asset.
+        maker_amount, taker_amount: amounts of this fill.
     """
 
     chain_id: int
@@ -372,7 +372,9 @@ class OtcFill(Row, frozen=True, array_like=True, gc=False):
 
 
 class OtcCancel(Row, frozen=True, array_like=True, gc=False):
-    """A cancellation on chain. Anybody may cancel any hash: it counts for an order of that maker only."""
+    """A cancellation on chain. Any account may cancel any hash; it counts only if `maker` is the order's
+    maker.
+    """
 
     chain_id: int
     block_hash: bytes
@@ -385,7 +387,7 @@ class OtcCancel(Row, frozen=True, array_like=True, gc=False):
 
 
 class OtcCancelUntil(Row, frozen=True, array_like=True, gc=False):
-    """A cancellation on chain of a maker's orders that expire until a time, and of those that never do.
+    """A maker's cancellation on chain of orders that expire by `until_s`, and of orders without expiry.
 
     Attributes:
         until_s: Unix seconds; NEVER_S for that or later.
@@ -402,7 +404,7 @@ class OtcCancelUntil(Row, frozen=True, array_like=True, gc=False):
 
 
 class PreSignature(Row, frozen=True, array_like=True, gc=False):
-    """A signature given or taken back on chain; the last one of an owner and order counts."""
+    """A signature given or revoked on chain; the latest row of an owner and order counts."""
 
     chain_id: int
     block_hash: bytes
@@ -416,7 +418,7 @@ class PreSignature(Row, frozen=True, array_like=True, gc=False):
 
 
 class IssuedRoute(Row, frozen=True, array_like=True, gc=False):
-    """A Delta route that was given out (choices.md#delta-orders)."""
+    """A Delta route that the venue issued to a client (choices.md#delta-orders)."""
 
     digest: bytes
     chain_id: int
@@ -424,7 +426,7 @@ class IssuedRoute(Row, frozen=True, array_like=True, gc=False):
 
 
 class Webhook(Row, frozen=True, array_like=True, gc=False):
-    """A webhook's progress through the log of events; `token` is its place in the log."""
+    """A webhook's progress: `token` is the place in the log up to which it has taken in events."""
 
     name: str
     created_ms: int
@@ -434,14 +436,14 @@ class Webhook(Row, frozen=True, array_like=True, gc=False):
 
 
 class Delivery(Row, frozen=True, array_like=True, gc=False):
-    """An event that a webhook has not taken yet.
+    """An event not yet delivered to a webhook.
 
     Attributes:
-        token: of the event's place.
-        body: as it is posted.
-        created_ms: of the event, or of the replay: what its age is counted from.
-        due_ms: not before.
-        reason: why it was not taken last; empty before.
+        token: token of the event's place in the log.
+        body: body of the POST.
+        created_ms: time of the event or of its replay; the delivery's age counts from it.
+        due_ms: earliest time of the next try.
+        reason: failure of the last try; empty before the first.
     """
 
     webhook: str
@@ -458,7 +460,7 @@ class Delivery(Row, frozen=True, array_like=True, gc=False):
 
 
 class PartnerRow(Row, frozen=True, array_like=True, gc=False):
-    """A registered partner that is not in the settings."""
+    """A partner registered in the store rather than in the settings."""
 
     name: str
     created_ms: int

@@ -1,4 +1,4 @@
-"""The store as the engine sees it: writes are batched, reads see what is committed.
+"""The store as the engine uses it: writes are batched, reads see committed states.
 
     write -> Batcher -> Link.apply -> database        one batch in flight; everything that waits is the next
     read  -> Link.read
@@ -6,9 +6,9 @@
 `Link` is the way to the database: in this process (`InlineLink`), or a store process of its own
 (`process_link`). A write is answered once it is durable.
 
-`away` says what a write would meet now: the link has lost the store, the last batch was refused (a full disk,
-a database server that is gone), a batch is not answered, or the queue is full. While `run_probes` runs, an
-empty unit is written every READY_LOOK_S, so that `away` is true of a store that nobody else writes to.
+`away` is the reason why a write would fail now: the link has lost the store, the last batch was refused (the
+disk is full, the database server is gone), a batch is not answered, or the queue is full. `run_probes`
+writes an empty unit every READY_LOOK_S, so that `away` is up to date even without other writes.
 
 A store that refused a batch counts as away until it has refused none for READY_STEADY_S: on a nearly full
 disk small writes still succeed between failures.
@@ -36,34 +36,36 @@ _PROBE = Unit(())
 
 
 class Link(Protocol):
-    """Access to a database. Failures raise StoreUnavailable, or StoreError for a bug of this program."""
+    """Protocol: access to a database. Failures raise StoreUnavailable, or StoreError for a bug of this
+    program.
+    """
 
     def prepare(self, unit: Unit) -> Any:
         """Encode a unit for `apply`."""
         ...
 
     async def apply(self, number: int, units: Sequence[Any]) -> list[UnitOutcome]:
-        """Write a batch; see `Backend.apply`. A batch whose outcome was lost is sent again by the link."""
+        """Write a batch. The link itself sends a batch again whose outcome was lost. See `Backend.apply`."""
         ...
 
     async def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        """See `Backend.read`."""
+        """Return the rows of each query. See `Backend.read`."""
         ...
 
     async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """See `Backend.attend`."""
+        """Register a holder as alive. See `Backend.attend`."""
         ...
 
     async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """See `Backend.lease`."""
+        """Renew and claim shards. See `Backend.lease`."""
         ...
 
     async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """See `Backend.release`."""
+        """Release shards. See `Backend.release`."""
         ...
 
     async def prune(self, before_ms: int, count_max: int) -> int:
-        """See `Backend.prune`."""
+        """Delete old rows. See `Backend.prune`."""
         ...
 
 
@@ -71,9 +73,9 @@ class StoreStatistics(Struct, frozen=True):
     """Counters of one store.
 
     Attributes:
-        commits: how many commits took at most so long, by COMMIT_BOUNDS_S; the last counts the longer ones.
-        commit_s: seconds of all commits together, the way to the store and back included.
-        away: see `Store.away`.
+        commits: histogram: number of commits by bound of COMMIT_BOUNDS_S; the last counts the longer ones.
+        commit_s: total seconds of all commits, including the transfer to the store and back.
+        away: reason why a write would be refused now; empty if the store is available.
     """
 
     batcher: BatcherStatistics
@@ -83,12 +85,12 @@ class StoreStatistics(Struct, frozen=True):
 
 
 class Store:
-    """Durable state. `run` is its task.
+    """The engine's durable state: units to write and queries to read. `run` writes the batches.
 
     Args:
-        link: the way to the database.
-        queue_max: writes that may wait.
-        batch_max: writes of one transaction.
+        link: access to the database.
+        queue_max: most writes that wait.
+        batch_max: most writes of one transaction.
     """
 
     def __init__(self, link: Link, *, queue_max: int, batch_max: int) -> None:
@@ -105,7 +107,7 @@ class Store:
 
     @property
     def away(self) -> str:
-        """Reason for which a write would be refused now, or would wait for long; empty where it is taken."""
+        """Reason why a write would now be refused or delayed for long; empty if the store is available."""
         if self._batcher.away is not None:
             return self._batcher.away.detail
         if self._sent_at is not None and trio.current_time() - self._sent_at > READY_ANSWER_S:
@@ -113,7 +115,8 @@ class Store:
         return self._refusal or self._batcher.full
 
     async def write(self, unit: Unit) -> UnitOutcome:
-        """Write a unit; returns once its outcome is durable. Cancelling leaves the unit on its way.
+        """Write a unit, and return its outcome once it is durable. Cancelling the call does not cancel the
+        write.
 
         Raises:
             StoreFull: too many writes wait; the unit was not queued.
@@ -137,54 +140,58 @@ class Store:
         return ticket.outcome
 
     async def read(self, *queries: Query) -> list[list[tuple[Any, ...]]]:
-        """The rows of each query, all of one committed state."""
+        """Return the rows of each query; all queries see the same committed state."""
         return await self._link.read(queries)
 
     async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """See `Backend.attend`."""
+        """Register a holder as alive. See `Backend.attend`."""
         return await self._link.attend(holder, now_ms, life_ms)
 
     async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """See `Backend.lease`."""
+        """Renew and claim shards. See `Backend.lease`."""
         return await self._link.lease(holder, count, now_ms, life_ms)
 
     async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """See `Backend.release`."""
+        """Release shards. See `Backend.release`."""
         await self._link.release(holder, shards)
 
     async def prune(self, before_ms: int, count_max: int) -> int:
-        """See `Backend.prune`."""
+        """Delete old rows. See `Backend.prune`."""
         return await self._link.prune(before_ms, count_max)
 
     def changed(self) -> trio.Event:
-        """Event that this engine's next write sets. Taken before a read, it misses no write meanwhile."""
+        """Event set at the next write, by this engine or an announced one. Take it before a read to miss no
+        write.
+        """
         return self._changed
 
     async def drained(self) -> None:
-        """Wait until every write so far has its outcome."""
+        """Wait until every write queued so far has its outcome."""
         while not self._batcher.is_empty:
             await self._idle.park()
 
     def lose(self, error: StoreUnavailable) -> None:
-        """The link says that the store is away: writes end at once from now on."""
+        """Fail all queued writes, and refuse new ones until `recover`; called by the link when the store is
+        away.
+        """
         self._batcher.lose(error)
 
     def recover(self) -> None:
-        """The link says that the store is back."""
+        """Accept writes again; called by the link when the store is back."""
         self._refusal = ""
         self._batcher.recover()
 
     def close(self) -> None:
-        """Take no more writes; what is queued is still written (`drained`)."""
+        """Refuse new writes; queued writes are still made (see `drained`)."""
         self._batcher.close(StoreUnavailable("the store is closed"))
 
     def announce(self) -> None:
-        """Wake who waits for changes: somebody else wrote something."""
+        """Wake the tasks that wait on `changed`: another engine wrote something."""
         changed, self._changed = self._changed, trio.Event()
         changed.set()
 
     def statistics(self) -> StoreStatistics:
-        """Counters and present sizes."""
+        """Return the counters and the present sizes."""
         return StoreStatistics(self._batcher.statistics(), tuple(self._commits), self._commit_s, self.away)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -220,7 +227,7 @@ class Store:
             self._idle.unpark_all()
 
     async def run_probes(self) -> NoReturn:
-        """Write an empty unit again and again, sooner while the store is away, until cancelled."""
+        """Write an empty unit every READY_LOOK_S, or sooner while the store is away, until cancelled."""
         while True:
             with suppress(StoreError), trio.move_on_after(READY_ANSWER_S):
                 await self.write(_PROBE)
@@ -233,42 +240,42 @@ class Store:
 
 
 class InlineLink:
-    """The database in this process: for tests, whose clock stands still while it works."""
+    """Implementation of `Link` that calls the database in this process, and blocks meanwhile; for tests."""
 
     def __init__(self, backend: Backend, writer: bytes) -> None:
         self._backend = backend
         self._writer = writer
 
     def prepare(self, unit: Unit) -> Unit:
-        """As it is."""
+        """Return the unit unchanged."""
         return unit
 
     async def apply(self, number: int, units: Sequence[Unit]) -> list[UnitOutcome]:
-        """See `Backend.apply`."""
+        """Write a batch. See `Backend.apply`."""
         await trio.lowlevel.checkpoint()
         return self._backend.apply(self._writer, number, units)
 
     async def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        """See `Backend.read`."""
+        """Return the rows of each query. See `Backend.read`."""
         await trio.lowlevel.checkpoint()
         return self._backend.read(queries)
 
     async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """See `Backend.attend`."""
+        """Register a holder as alive. See `Backend.attend`."""
         await trio.lowlevel.checkpoint()
         return self._backend.attend(holder, now_ms, life_ms)
 
     async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """See `Backend.lease`."""
+        """Renew and claim shards. See `Backend.lease`."""
         await trio.lowlevel.checkpoint()
         return self._backend.lease(holder, count, now_ms, life_ms)
 
     async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """See `Backend.release`."""
+        """Release shards. See `Backend.release`."""
         await trio.lowlevel.checkpoint()
         self._backend.release(holder, shards)
 
     async def prune(self, before_ms: int, count_max: int) -> int:
-        """See `Backend.prune`."""
+        """Delete old rows. See `Backend.prune`."""
         await trio.lowlevel.checkpoint()
         return self._backend.prune(before_ms, count_max)

@@ -1,9 +1,10 @@
-"""The store's tables as data: from them both dialects' statements follow. The DDL is in `migrations/`.
+"""The store's tables as data, from which the statements of both dialects are built. The DDL is in
+`migrations/`.
 
-New    insert, unless one of `unique` is there already
-Cas    rewrite the `mutable` columns of the row with a key and version, and count the version up
-Put    insert; where `repeatable`, one that is there already is left as it is
-Drop   delete by key; none is as good
+New    insert, unless a row with the same values of one of `unique` exists
+Cas    rewrite the `mutable` columns of the row with a key and version, and add 1 to its version
+Put    insert; in a `repeatable` table an existing row stays unchanged
+Drop   delete by key; a missing row is no error
 """
 
 from msgspec import Struct
@@ -34,7 +35,7 @@ from .rows import (
 
 
 class Unique(Struct, frozen=True):
-    """Columns that no two rows share, among the rows of which `where` (SQL of both dialects) holds."""
+    """Columns whose values no two rows share, among the rows for which `where` (SQL) holds."""
 
     columns: tuple[str, ...]
     where: str = ""
@@ -64,12 +65,12 @@ class Table(Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The columns that a row is known by."""
+        """The columns that identify a row."""
         return self.unique[0].columns
 
 
 HOLDS_NONCE = "status NOT IN ('CANCELLED', 'EXPIRED', 'FAILED')"
-"""The nonce of such an order may not be signed again (choices.md#delta-orders)."""
+"""SQL condition: the order occupies its nonce, which must not be signed again (choices.md#delta-orders)."""
 
 _HASH = Unique(("order_hash",))
 _LOG = Unique(("chain_id", "block_hash", "tx_hash", "log_index"))
@@ -105,7 +106,7 @@ OTC_DOCUMENT = Table("otc_document", OrderDocument, (_HASH,))
 ORDER_EVENT = Table("order_event", OrderEvent)
 EFFECT = Table("effect", Effect, (Unique(("key",)),), ("state", "attempts", "due_ms", "updated_ms"))
 FIRST_OF_NONCE = "replaces IS NULL AND status <> 'REPLACED'"
-"""Of a relayer's account and nonce there is one such transaction; the others replace it."""
+"""SQL condition: at most one such transaction per relayer account and nonce; the others replace it."""
 
 CHAIN_TX = Table(
     "chain_tx",
@@ -167,7 +168,7 @@ TABLES = {
         DELIVERY,
     )
 }
-"""name -> table: everything that a unit may write."""
+"""name -> table, for every table that a unit may write."""
 
 CHAIN_LOGS = (
     DELTA_FILL,
@@ -177,5 +178,6 @@ CHAIN_LOGS = (
     PRE_SIGNATURE,
     NONCE_USED,
 )
-"""What the logs of a chain are kept as, each with `chain_id` and `block_number`: a re-organisation takes back
-the rows above the last common block."""
+"""Tables of a chain's logs, each with `chain_id` and `block_number`: a re-organisation deletes the rows above
+the last common block.
+"""

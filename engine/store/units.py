@@ -1,4 +1,4 @@
-"""Units of changes, each written in one step, and their outcomes. Pure; the store process reads the bytes.
+"""Units of database changes, each written atomically, and their outcomes. Pure.
 
     Unit = changes that are all made, or none; its New and Cas decide
         Done                     made, and durable
@@ -21,14 +21,14 @@ from .tables import Table
 
 
 class New(Struct, frozen=True, array_like=True, tag=0, gc=False):
-    """Insert a row unless it is there."""
+    """Insert a row unless a row with the same unique values exists; this decides the unit."""
 
     table: str
     row: Any
 
 
 class Cas(Struct, frozen=True, array_like=True, tag=1, gc=False):
-    """Rewrite the mutable columns of a row, if its version is still the one expected."""
+    """Rewrite the mutable columns of a row if its version is the expected one; this decides the unit."""
 
     table: str
     key: tuple[Any, ...]
@@ -37,21 +37,21 @@ class Cas(Struct, frozen=True, array_like=True, tag=1, gc=False):
 
 
 class Put(Struct, frozen=True, array_like=True, tag=2, gc=False):
-    """Insert a row that belongs to the decision of the unit."""
+    """Insert a row that cannot conflict, as part of a unit that a New or Cas decides."""
 
     table: str
     row: Any
 
 
 class Drop(Struct, frozen=True, array_like=True, tag=3, gc=False):
-    """Delete a row: what a re-organisation undoes."""
+    """Delete a row that a re-organisation undoes."""
 
     table: str
     key: tuple[Any, ...]
 
 
 class Fence(Struct, frozen=True, array_like=True, gc=False):
-    """The unit counts only while the shard has this epoch."""
+    """Condition of a unit: its shard must still have this epoch."""
 
     shard: int
     epoch: int
@@ -61,23 +61,25 @@ Change = New | Cas | Put | Drop
 
 
 class Unit(Struct, frozen=True, array_like=True, gc=False):
-    """All or nothing. A unit whose first change alone decides is the cheapest."""
+    """Changes that are written all together or not at all. A unit decided by its first change alone is the
+    cheapest.
+    """
 
     changes: tuple[Change, ...]
     fence: Fence | None = None
 
     @property
     def is_decided_first(self) -> bool:
-        """Whether no change but the first may find something else than expected."""
+        """Whether only the first change can fail to apply."""
         return not any(type(change) in (New, Cas) for change in self.changes[1:])
 
 
 class Done(Struct, frozen=True, array_like=True, tag=0, gc=False):
-    """The unit is written."""
+    """Outcome: the unit is written."""
 
 
 class Duplicate(Struct, frozen=True, array_like=True, tag=1, gc=False):
-    """No change is written. `unique`: index of the table's Unique; `row`: the existing row."""
+    """Outcome: no change is written. `unique`: index of the table's Unique; `row`: the existing row."""
 
     table: str
     unique: int
@@ -85,20 +87,20 @@ class Duplicate(Struct, frozen=True, array_like=True, tag=1, gc=False):
 
 
 class Conflict(Struct, frozen=True, array_like=True, tag=2, gc=False):
-    """No change is written. `row`: the current row, or None if the row does not exist."""
+    """Outcome: no change is written. `row`: the current row, or None if the row does not exist."""
 
     table: str
     row: Any
 
 
 class Fenced(Struct, frozen=True, array_like=True, tag=3, gc=False):
-    """No change is written: the shard has another epoch."""
+    """Outcome: no change is written, because the shard has another epoch."""
 
     shard: int
 
 
 class Refused(Struct, frozen=True, array_like=True, tag=4, gc=False):
-    """No change is written: the database refused a statement."""
+    """Outcome: no change is written, because the database refused a statement."""
 
     detail: str
 
@@ -109,17 +111,19 @@ DONE = Done()
 
 
 def new(table: Table, row: Row) -> New:
-    """Insert `row` unless it is there."""
+    """Build the change that inserts `row` unless it exists."""
     return New(table.name, row)
 
 
 def put(table: Table, row: Row) -> Put:
-    """Insert `row`, which cannot be there."""
+    """Build the change that inserts `row`, which cannot conflict with an existing row."""
     return Put(table.name, row)
 
 
 def cas(table: Table, row: Any) -> Cas:
-    """Rewrite a row's mutable columns with those of `row`, whose version is still the old one."""
+    """Build the change that rewrites a row's mutable columns with those of `row`; `row.version` is the
+    expected version.
+    """
     return Cas(
         table.name,
         tuple(getattr(row, name) for name in table.key),
@@ -129,15 +133,15 @@ def cas(table: Table, row: Any) -> Cas:
 
 
 def drop(table: Table, row: Row) -> Drop:
-    """Delete `row`."""
+    """Build the change that deletes `row`."""
     return Drop(table.name, tuple(getattr(row, name) for name in table.key))
 
 
 def values_of(row: Any) -> tuple[Any, ...]:
-    """The columns of a row, that came over a wire or never left the process."""
+    """Values of a row's columns, from a struct or from a decoded array."""
     return astuple(row) if isinstance(row, Struct) else tuple(row)
 
 
 def row_of(table: Table, values: Any) -> Any:
-    """The row as its struct; `values` as the database or the wire gave them."""
+    """Convert the values of a row from the database or a message to the table's struct."""
     return msgspec.convert(values, table.row, strict=False)

@@ -1,4 +1,4 @@
-"""A copy of the SQLite file as of one moment, made while the store goes on writing.
+"""Copy the SQLite file as of one moment, while the store goes on writing.
 
 A single read transaction stays open throughout, so that every step sees the same state: otherwise each write
 of another process would start the copy anew. SQLite does not shorten the write-ahead log meanwhile.
@@ -16,10 +16,10 @@ _STEP_PAGES = 1_024
 
 
 def back_up(path: Path, out: Path, *, force: bool) -> int:
-    """Copy the database at `path` to `out`, checked, whole or not at all.
+    """Copy the database at `path` to `out` and check the copy; on failure `out` is left as it was.
 
     Returns:
-        The bytes of the copy.
+        Size of the copy in bytes.
 
     Raises:
         ConfigError: there is no store at `path`, or `out` cannot be written.

@@ -1,4 +1,4 @@
-"""Every table as lines of JSON, in a stable order, of one committed state.
+"""Export every table as lines of JSON, in a stable order, from one committed state.
 
     {"cambist_export": 1, "schema": 2, "dialect": "sqlite"}            the first line
     {"table": "delta_order", "row": {"order_hash": "0x...", ...}}      a line for each row
@@ -38,7 +38,7 @@ AMOUNTS = frozenset(
         "value_wei",
     }
 )
-"""The columns, of whatever table, whose 32 bytes are an amount."""
+"""Columns, of any table, whose 32 bytes are an amount."""
 
 OTHERS = {
     "schema_migration": ("number", "name", "checksum", "applied_ms"),
@@ -46,7 +46,7 @@ OTHERS = {
     "shard_holder": ("name", "until_ms"),
     "writer": ("id", "batch", "outcomes", "at_ms"),
 }
-"""Tables that no unit writes: name -> columns, the key first."""
+"""Tables outside of `TABLES`, which no unit writes: name -> columns, the key first."""
 
 _ARRIVAL = {DELTA_ORDER.name: "seq", OTC_ORDER.name: "seq"}
 
@@ -54,11 +54,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 def export_lines(snapshot: Snapshot) -> Generator[bytes, None, None]:
-    """The lines, each with its line break; a bounded number of rows is in memory at a time.
+    """Yield the lines of the export, each with its line break; a bounded number of rows is in memory at a
+    time.
 
     Raises:
         ConfigError: the tables are not those of this program.
-        StoreError: reading failed; what came so far is not all.
+        StoreError: reading failed; the lines yielded before are incomplete.
     """
     there = snapshot.applied()
     if pending(migrations(snapshot.dialect), there):
@@ -80,7 +81,7 @@ def export_lines(snapshot: Snapshot) -> Generator[bytes, None, None]:
 
 
 def _selections(event_order: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """(table, its columns, what it is sorted by)."""
+    """Yield (table, its columns, the columns that sort it) for every exported table."""
     for name, columns in OTHERS.items():
         yield name, columns, columns[0]
     for name, table in TABLES.items():
@@ -91,7 +92,7 @@ def _selections(event_order: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
 
 
 def _text_of(name: str, column: str) -> Callable[[Any], Any]:
-    """Function that converts a column's values for the export."""
+    """Return the function that converts a column's values to their exported form."""
     kind = get_type_hints(TABLES[name].row)[column] if name in TABLES else None
     if column in AMOUNTS:
         return lambda value: str(amount_of(bytes(value)))

@@ -18,7 +18,7 @@ _PROBE_BYTES = 4_096
 
 
 class Holder(Struct, frozen=True):
-    """The engine that runs the orders of some shards; `holder` is empty for shards without a holder.
+    """An engine that holds shards; the empty name stands for shards without a holder.
 
     Attributes:
         until_ms: when the first of its leases ends unless renewed, Unix milliseconds.
@@ -31,13 +31,13 @@ class Holder(Struct, frozen=True):
 
 
 class Schema(Struct, frozen=True):
-    """Migrations by name, `0001_initial`.
+    """Names of migrations, such as `0001_initial`, by their state in the database.
 
     Attributes:
-        applied: those that the database has.
-        pending: those that it lacks.
-        unknown: those of a newer program.
-        changed: those that were applied with another text.
+        applied: migrations that the database has.
+        pending: migrations that the database lacks.
+        unknown: applied migrations that this program does not know: a newer program's.
+        changed: migrations that were applied with a text other than this program's.
     """
 
     applied: tuple[str, ...]
@@ -47,18 +47,18 @@ class Schema(Struct, frozen=True):
 
     @property
     def is_right(self) -> bool:
-        """Whether the tables are those of this program."""
+        """Whether the database's tables are the tables of this program."""
         return not (self.pending or self.unknown or self.changed)
 
 
 class Contents(Struct, frozen=True):
-    """Counts of the tables' rows.
+    """Counts of rows in the tables.
 
     Attributes:
-        rows: of each table.
-        open_orders: of each surface, orders that may still change.
-        unfinished_effects: side effects that are still to be done.
-        oldest_event_ms: Unix milliseconds; None if the log is empty.
+        rows: table -> number of rows.
+        open_orders: surface -> number of orders that may still change.
+        unfinished_effects: number of side effects that are not done yet.
+        oldest_event_ms: time of the oldest event, Unix milliseconds; None if the log is empty.
     """
 
     rows: dict[str, int]
@@ -74,8 +74,8 @@ class DatabaseStatus(Struct, frozen=True):
     Attributes:
         database: path or URL, without a password.
         contents: None if the tables are not this program's.
-        fdatasync_p50_ms: of the disk that holds a SQLite file; None if the database is on another machine, or
-            the folder cannot be written to.
+        fdatasync_p50_ms: median time of an fdatasync on the disk of a SQLite file; None if the database is on
+            another machine, or the folder cannot be written to.
     """
 
     database: str
@@ -87,7 +87,7 @@ class DatabaseStatus(Struct, frozen=True):
 
 
 def schema_of(known: list[Migration], there: list[AppliedMigration]) -> Schema:
-    """Compare a program's migrations with a database's. Pure."""
+    """Compare a program's migrations with the migrations applied to a database. Pure."""
     ours = {migration.number: migration for migration in known}
     theirs = {row.number: row for row in there}
     return Schema(
@@ -103,7 +103,7 @@ def schema_of(known: list[Migration], there: list[AppliedMigration]) -> Schema:
 
 
 def contents_of(snapshot: Snapshot) -> Contents:
-    """Count what is in the tables. StoreError, StoreUnavailable: they cannot be read."""
+    """Count the rows of the tables. Raises StoreError or StoreUnavailable if they cannot be read."""
 
     def one(sql: str) -> Any:
         ((value,),) = snapshot.rows(sql)
@@ -127,7 +127,7 @@ def contents_of(snapshot: Snapshot) -> Contents:
 
 
 def fdatasync_p50_ms(folder: Path) -> float | None:
-    """Median time in which a folder's disk makes a page durable; None if the folder cannot be written to."""
+    """Measure the median time, in ms, of an fdatasync in a folder; None if the folder is not writable."""
     took_ns = []
     try:
         with TemporaryFile(dir=folder, buffering=0) as file:

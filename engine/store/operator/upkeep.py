@@ -19,7 +19,7 @@ from .upkeep_port import Snapshot, Upkeep
 
 
 def upkeep_of(place: StorePlace) -> Upkeep:
-    """Of the database at a place."""
+    """Return the `Upkeep` for the database at a place: SQLite or PostgreSQL."""
     if isinstance(place, SqlitePlace):
         return SqliteUpkeep(place.path)
     from .upkeep_postgres import PostgresUpkeep  # psycopg is optional
@@ -28,7 +28,7 @@ def upkeep_of(place: StorePlace) -> Upkeep:
 
 
 class SqliteUpkeep:
-    """`Upkeep` of a SQLite file."""
+    """Implementation of `Upkeep` for a SQLite file."""
 
     dialect: Dialect = "sqlite"
 
@@ -36,7 +36,7 @@ class SqliteUpkeep:
         self._path = path
 
     def applied(self) -> list[AppliedMigration]:
-        """See `Upkeep.applied`."""
+        """List the applied migrations. See `Upkeep.applied`."""
         if not is_there(self._path):
             return []
         with self.snapshot() as snapshot:
@@ -44,7 +44,7 @@ class SqliteUpkeep:
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """See `Upkeep.snapshot`."""
+        """Open a snapshot for reading. See `Upkeep.snapshot`."""
         self._check_there()
         with self._named(), closing(open_for_reading(self._path)) as connection:
             connection.execute("BEGIN")
@@ -52,12 +52,12 @@ class SqliteUpkeep:
             yield _SqliteSnapshot(connection, self._path)
 
     def migrate(self, now_ms: Callable[[], int]) -> list[str]:
-        """See `Upkeep.migrate`."""
+        """Apply the missing migrations under the store process's lock. See `Upkeep.migrate`."""
         with locked(self._path, 0), self._named(), closing(open_for_writing(self._path)) as connection:
             return migrate(connection, now_ms)
 
     def vacuum(self) -> None:
-        """See `Upkeep.vacuum`. The work needs as much free disk as the file's size, for a while."""
+        """Compact the file; meanwhile this takes as much free disk as its size. See `Upkeep.vacuum`."""
         self._check_there()
         with locked(self._path, 0), self._named(), closing(open_for_writing(self._path)) as connection:
             connection.execute("VACUUM")
@@ -65,7 +65,7 @@ class SqliteUpkeep:
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Errors of the database as the store's, with the file's name."""
+        """Context manager: re-raise errors of the database as store errors that name the file."""
         try:
             with translated():
                 yield

@@ -8,46 +8,48 @@ from ..migrate import AppliedMigration, Dialect
 
 
 class Snapshot(Protocol):
-    """A committed state of a database, unaffected by later writes.
+    """A committed state of a database; later writes do not change what it shows.
 
     Attributes:
-        dialect: of the database.
-        event_order: the columns that sort events.
+        dialect: SQL dialect: `sqlite` or `postgres`.
+        event_order: SQL list of the columns that sort events.
     """
 
     dialect: Dialect
     event_order: str
 
     def applied(self) -> list[AppliedMigration]:
-        """The migrations that it has."""
+        """List the migrations that the database has."""
         ...
 
     def rows(self, sql: str) -> Generator[tuple[Any, ...], None, None]:
-        """The rows of a statement, a bounded number of them in memory; closed before the snapshot ends."""
+        """Yield the rows of an SQL statement, with a bounded number in memory; close the generator before the
+        snapshot ends.
+        """
         ...
 
     def size_bytes(self) -> int:
-        """Of the database on its disk."""
+        """Size of the database on its disk, in bytes."""
         ...
 
 
 class Upkeep(Protocol):
-    """An operator's access to a database. Failures raise ConfigError, StoreUnavailable or StoreError."""
+    """Port: an operator's access to a database. Raises ConfigError, StoreUnavailable or StoreError."""
 
     dialect: Dialect
 
     def applied(self) -> list[AppliedMigration]:
-        """The migrations that it has; none where there is nothing yet."""
+        """List the migrations that the database has; empty for a new database."""
         ...
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """Look at what is there; nothing is changed."""
+        """Open a snapshot for reading; the database is not changed."""
         ...
 
     def migrate(self, now_ms: Callable[[], int]) -> list[str]:
-        """Apply what is missing; returns the names."""
+        """Apply the missing migrations and return their names."""
         ...
 
     def vacuum(self) -> None:
-        """Give back what deleted rows left."""
+        """Free the disk space that deleted rows occupied."""
         ...

@@ -1,4 +1,4 @@
-"""`Upkeep` of a PostgreSQL database."""
+"""Implementation of `Upkeep` for a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OTHERS = ("shard", "shard_holder", "writer", "schema_migration")
 
 
 class PostgresUpkeep:
-    """See `Upkeep`. Here no statement has a bound: an operator waits for what is large."""
+    """Implementation of `Upkeep` for PostgreSQL. Statements have no time limit: large tables take long."""
 
     dialect: Dialect = "postgres"
 
@@ -27,13 +27,13 @@ class PostgresUpkeep:
         self._url = url
 
     def applied(self) -> list[AppliedMigration]:
-        """See `Upkeep.applied`."""
+        """List the applied migrations. See `Upkeep.applied`."""
         with self._connected() as connection:
             return applied(connection)
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """See `Upkeep.snapshot`."""
+        """Open a snapshot for reading. See `Upkeep.snapshot`."""
         from psycopg import IsolationLevel
 
         with self._connected() as connection:
@@ -43,12 +43,12 @@ class PostgresUpkeep:
                 yield _PostgresSnapshot(connection)
 
     def migrate(self, now_ms: Callable[[], int]) -> list[str]:
-        """See `Upkeep.migrate`."""
+        """Apply the missing migrations. See `Upkeep.migrate`."""
         with self._connected() as connection:
             return migrate(connection, now_ms)
 
     def vacuum(self) -> None:
-        """See `Upkeep.vacuum`. Writes go on; the statistics are renewed too."""
+        """Vacuum the tables and renew the planner's statistics; writes go on. See `Upkeep.vacuum`."""
         with self._connected() as connection:
             connection.execute(f"VACUUM (ANALYZE) {', '.join((*TABLES, *_OTHERS))}".encode())
 

@@ -1,4 +1,4 @@
-"""A file that is complete or not there: written in a folder beside it, then renamed."""
+"""Write a file completely or not at all: written in a temporary folder beside it, then renamed."""
 
 import os
 from collections.abc import Iterator
@@ -11,7 +11,8 @@ from ....config.errors import ConfigError
 
 @contextmanager
 def whole_file(path: Path, *, force: bool) -> Iterator[Path]:
-    """Give a path to write to, which becomes `path` on the disk when the block ends well.
+    """Context manager: give a temporary path to write to, which is renamed to `path` and durable if the block
+    succeeds.
 
     Args:
         force: replace an existing file.

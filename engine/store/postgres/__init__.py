@@ -1,4 +1,4 @@
-"""The PostgreSQL back end: a transaction a batch, a few statements over arrays each.
+"""The PostgreSQL back end: one transaction per batch, with a few statements over arrays.
 
 In: batches and queries. Out: outcomes and rows.
 Read: `postgres`, `postgres_connection`, `postgres_batch`, `postgres_units`, `postgres_pipe`.

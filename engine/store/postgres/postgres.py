@@ -1,4 +1,4 @@
-"""The store's PostgreSQL back end: a transaction a batch, a few statements over arrays each.
+"""The store's PostgreSQL back end: one transaction per batch, with a few statements over arrays.
 
     writer    batches, leases, pruning
     reader    questions; it may be used by another thread
@@ -105,7 +105,7 @@ AND EXISTS (SELECT FROM shard WHERE holder NOT IN ('', $1) AND until_ms < $2)
 _MINE = b"SELECT number, epoch FROM shard WHERE holder = $1 ORDER BY number"
 _PRUNES = tuple(sql.replace(":before_ms", "$1").replace(":rows_max", "$2").encode() for sql in PRUNES)
 _POISON = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
-"""A unit's own fault, found before the server saw it."""
+"""Errors of a faulty unit that occur while its statement is encoded, before the server sees it."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_outcomes = msgspec.msgpack.Decoder(list[UnitOutcome]).decode
@@ -114,7 +114,7 @@ T = TypeVar("T")
 
 
 class PostgresBackend:
-    """`Backend` on a PostgreSQL database, which several of them may share.
+    """Implementation of `Backend` for a PostgreSQL database, which several engines may share.
 
     `apply`, `lease`, `release` and `prune` belong to one thread, `read` and `wait_for_events` to one each.
 
@@ -137,7 +137,7 @@ class PostgresBackend:
         self._listener = Reconnecting(url, _listening)
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
-        """See `Backend.apply`."""
+        """Write a batch in one transaction. See `Backend.apply`."""
         try:
             return self._tried(lambda: self._batch(writer, batch, units, one_by_one=False))
         except (self._driver.Error, OutOfOrder, Vanished, *_POISON) as error:
@@ -146,7 +146,7 @@ class PostgresBackend:
         return self._written(lambda: self._batch(writer, batch, units, one_by_one=True))
 
     def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        """See `Backend.read`. ValueError: `as_of` is no text of this store."""
+        """Return the rows of each query. See `Backend.read`. ValueError: `as_of` is no text of this store."""
 
         def once() -> list[list[tuple[Any, ...]]]:
             connection = self._reader.open()
@@ -170,10 +170,10 @@ class PostgresBackend:
             raise translated(self._url, error) from error
 
     def wait_for_events(self, timeout_s: float) -> bool:
-        """Wait until a batch with events was committed by anybody.
+        """Wait until any engine commits a batch with events.
 
         Returns:
-            Whether to look. After a lost connection always: something may have been missed.
+            Whether new events may exist; always True after a lost connection.
 
         Raises:
             StoreUnavailable: the database cannot be reached.
@@ -189,7 +189,9 @@ class PostgresBackend:
             raise translated(self._url, error) from error
 
     def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """See `Backend.attend`. A holder without a connection lives for STORE_DEAD_S after its last call."""
+        """Register a holder as alive. A holder without a connection lives for STORE_DEAD_S after its last
+        call. See `Backend.attend`.
+        """
 
         def once() -> list[str]:
             with self._transaction() as pipe:
@@ -202,8 +204,8 @@ class PostgresBackend:
         return self._written(once)
 
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """See `Backend.lease`. A writer that has long hung in a batch and blocks the claim of overdue shards
-        loses its connection.
+        """Renew and claim shards. A writer that hangs in a batch for long and blocks the claim of overdue
+        shards loses its connection. See `Backend.lease`.
         """
         until_ms = now_ms + life_ms
 
@@ -221,7 +223,7 @@ class PostgresBackend:
         return self._written(once)
 
     def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """See `Backend.release`."""
+        """Release shards. See `Backend.release`."""
         free = b"UPDATE shard SET holder = '', until_ms = 0 WHERE holder = $1"
 
         def once() -> None:
@@ -235,7 +237,7 @@ class PostgresBackend:
         self._written(once)
 
     def prune(self, before_ms: int, count_max: int) -> int:
-        """See `Backend.prune`."""
+        """Delete old rows. See `Backend.prune`."""
 
         def once() -> int:
             # A single snapshot: every statement sees the same orders.
@@ -246,7 +248,7 @@ class PostgresBackend:
         return self._written(once)
 
     def close(self) -> None:
-        """See `Backend.close`. No thread may be in `read` or `wait_for_events`."""
+        """Close all connections. No thread may be in `read` or `wait_for_events`. See `Backend.close`."""
         for line in (self._writer, self._reader, self._listener):
             line.close()
 
@@ -272,7 +274,9 @@ class PostgresBackend:
         return outcomes
 
     def _epochs(self, pipe: Pipe, units: Sequence[Unit]) -> dict[int, int]:
-        """The epochs of the shards that units depend on, which stay so until the end of the transaction."""
+        """Read and lock the epochs of the units' shards: shard -> epoch, unchanged until the transaction
+        ends.
+        """
         shards = sorted({unit.fence.shard for unit in units if unit.fence is not None})
         if not shards:
             pipe.sync()
@@ -301,7 +305,7 @@ class PostgresBackend:
         return work.settled()
 
     def _one(self, pipe: Pipe, work: UnitWriter, number: int) -> None:
-        """A unit whose failure is its own."""
+        """Write one unit behind a savepoint, so that its failure refuses this unit alone."""
         pipe.send(b"SAVEPOINT one")
         pipe.sync()
         try:
@@ -316,7 +320,7 @@ class PostgresBackend:
         pipe.send(b"RELEASE one")
 
     def _remember(self, pipe: Pipe, writer: bytes, batch: int, outcomes: list[UnitOutcome]) -> None:
-        """In the same transaction: the outcomes, for a writer that could not hear them."""
+        """Store the batch's outcomes in its transaction, for a writer that lost the answer."""
         now_ms = self._now_ms()
         pipe.send(_REMEMBER, writer, batch, _encode(outcomes), now_ms)
         if batch == 1:
@@ -324,7 +328,7 @@ class PostgresBackend:
 
     @contextmanager
     def _transaction(self, isolation: bytes = b"READ COMMITTED") -> Iterator[Pipe]:
-        """A transaction of the writer, which is durable at the end of the block."""
+        """Context manager: a transaction on the writer's connection, durable when the block ends."""
         pipe = self._writer.open()
         pipe.send(b"BEGIN ISOLATION LEVEL " + isolation + b" READ WRITE")
         try:
@@ -348,7 +352,7 @@ class PostgresBackend:
     # --- Trying -------------------------------------------------------------------------------------
 
     def _written(self, once: Callable[[], T]) -> T:
-        """Do something on the writer's connection. Raises as `Backend`."""
+        """Run a function on the writer's connection, with retries; translate errors to those of `Backend`."""
         try:
             return self._tried(once)
         except self._driver.Error as error:
@@ -357,7 +361,7 @@ class PostgresBackend:
             raise StoreUnavailable("the database is too busy: rows came and went", retry_after_s=1) from None
 
     def _tried(self, once: Callable[[], T]) -> T:
-        """Do it again where the connection was lost or others were in the way, so often and no more."""
+        """Run a function, at most TRIES times while the connection is lost or other transactions conflict."""
         for left in reversed(range(TRIES)):
             try:
                 return once()
@@ -379,7 +383,7 @@ def _listening(connection: Connection) -> Connection:
 
 
 def _asked(connection: Connection, query: Query) -> Cursor[tuple[Any, ...]]:
-    """A question that was sent."""
+    """Execute a query and return its cursor."""
     numbered = query.sql.replace("%", "%%")
     for number in range(len(query.values)):
         numbered = numbered.replace("?", f"%(v{number})s", 1)

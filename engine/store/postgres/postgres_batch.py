@@ -1,4 +1,4 @@
-"""A batch for PostgreSQL: which units go into one statement, the statements, and their arrays. Pure.
+"""Plan a batch for PostgreSQL: which units share a statement, the statements, and their arrays. Pure.
 
     waves      units that touch no row or unique value in common, so that their order does not matter
     Form       a table's statements, each over arrays of all rows at once
@@ -27,32 +27,32 @@ Values = tuple[Any, ...]
 
 
 class Array(bytes):
-    """A column of values in the server's binary form; a class for each type."""
+    """A column of values in the server's binary array format; each element type has a subclass."""
 
     oid = 0
     element_oid = 0
 
 
 class BoolArray(Array):
-    """boolean[]"""
+    """Array of the server's type `boolean[]`."""
 
     oid, element_oid = 1000, 16
 
 
 class BytesArray(Array):
-    """bytea[]"""
+    """Array of the server's type `bytea[]`."""
 
     oid, element_oid = 1001, 17
 
 
 class IntArray(Array):
-    """bigint[]"""
+    """Array of the server's type `bigint[]`."""
 
     oid, element_oid = 1016, 20
 
 
 class TextArray(Array):
-    """text[]"""
+    """Array of the server's type `text[]`."""
 
     oid, element_oid = 1009, 25
 
@@ -63,7 +63,7 @@ _BOOLS = (b"\0", b"\1")
 
 
 def array(kind: type[Array], values: Sequence[Any]) -> Array:
-    """A column as an array.
+    """Encode a column of values as a binary array.
 
     Raises:
         TypeError, ValueError, AttributeError, OverflowError: a value is not of that kind.
@@ -91,7 +91,7 @@ def array(kind: type[Array], values: Sequence[Any]) -> Array:
 
 
 def _kind(annotation: Any) -> type[Array]:
-    """The array of a row's field."""
+    """Array type for the annotation of a row's field."""
     if get_origin(annotation) is UnionType:
         (annotation,) = (one for one in get_args(annotation) if one is not NoneType)
     if issubclass(annotation, bool):
@@ -105,14 +105,14 @@ def _kind(annotation: Any) -> type[Array]:
 
 
 class Form:
-    """The statements for a table; each statement takes arrays of equal length.
+    """The SQL statements for a table; all arrays of a statement have equal length.
 
     Attributes:
-        unique_places: (table, number of the Unique, its values of a row).
-        insert: rows; a row that breaks a Unique fails, unless the table's rows are repeatable.
-        insert_new: rows; returns the keys of the inserted rows.
-        rewrite: mutable columns, keys, versions; returns the keys of the rewritten rows.
-        delete: keys.
+        unique_places: for each Unique: (table, number of the Unique, function row -> its values).
+        insert: inserts rows; a row that breaks a Unique fails, unless the table's rows are repeatable.
+        insert_new: inserts the rows that break no Unique, and returns their keys.
+        rewrite: takes mutable columns, keys and versions; returns the keys of the rewritten rows.
+        delete: deletes the rows with the given keys.
     """
 
     def __init__(self, name: str) -> None:
@@ -140,11 +140,11 @@ class Form:
             ).encode()
 
     def unique_of(self, number: int, row: Values) -> Values:
-        """A row's values of one Unique."""
+        """Return a row's values in the columns of the Unique with this number."""
         return self.unique_places[number][2](row)
 
     def found(self, unique: Unique) -> bytes:
-        """The rows with the given values of a Unique."""
+        """Return the SQL that selects the rows with given values of a Unique."""
         columns = ", ".join(f"t.{column}" for column in self.table.columns)
         where = f" AND {unique.where}" if unique.where else ""
         return (
@@ -153,13 +153,13 @@ class Form:
         ).encode()
 
     def rows(self, rows: Sequence[Values]) -> list[Array]:
-        """Whole rows, column by column."""
+        """Encode whole rows as one array per column."""
         return [
             array(kind, column) for kind, column in zip(self._kinds, zip(*rows, strict=True), strict=True)
         ]
 
     def some(self, columns: Sequence[str], rows: Sequence[Values]) -> list[Array]:
-        """Values of a few columns, column by column."""
+        """Encode rows of the given columns as one array per column."""
         return [
             array(self.kinds[name], column)
             for name, column in zip(columns, zip(*rows, strict=True), strict=True)
@@ -174,7 +174,7 @@ class Form:
 
 @cache
 def form(name: str) -> Form:
-    """The form of a table. KeyError where there is none."""
+    """Return the cached statements for a table. KeyError for an unknown table."""
     return Form(name)
 
 
@@ -192,15 +192,15 @@ def _getter(columns: Sequence[str], wanted: Sequence[str]) -> Callable[[Values],
 # --- Waves --------------------------------------------------------------------------------------------
 
 RowPlace = tuple[str, int, Values]
-"""A value of a Unique that at most one row has: table, number of the Unique, values."""
+"""(table, number of the Unique, values): identifies at most one row of the database."""
 
 
 class Wave(Struct):
-    """Units that can be written in any order. By number.
+    """Numbers of units that can be written in any order.
 
     Attributes:
-        together: their first change decides, and no other.
-        alone: need a savepoint each; they come after the others.
+        together: units whose first change alone decides the outcome; they share statements.
+        alone: units that need a savepoint each; they are written after the others.
     """
 
     together: list[int]
@@ -208,10 +208,10 @@ class Wave(Struct):
 
 
 class Waves(Struct):
-    """A batch in order.
+    """The waves of a batch, in the order in which they are written.
 
     Attributes:
-        changed: place of a key -> the first unit that rewrites or deletes that row.
+        changed: row (by its key) -> number of the first unit that rewrites or deletes it.
     """
 
     waves: list[Wave]
@@ -219,7 +219,7 @@ class Waves(Struct):
 
 
 def waves_of(units: Sequence[Unit], numbers: Iterable[int]) -> Waves:
-    """Divide units into waves: one that touches what an earlier one touches comes in a later wave."""
+    """Divide units into waves: a unit that touches a row of an earlier unit comes in a later wave."""
     waves: list[Wave] = []
     changed: dict[RowPlace, int] = {}
     next_wave: dict[RowPlace, int] = {}

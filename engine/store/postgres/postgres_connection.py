@@ -1,6 +1,6 @@
-"""Connections to a PostgreSQL server: how they are opened, what their errors mean, the schema.
+"""Connections to a PostgreSQL server: opening, classification of errors, schema migration.
 
-psycopg is imported here, when it is needed: what does without PostgreSQL does without it.
+psycopg is imported only when it is needed, so that a venue on SQLite runs without it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ SELECT set_config('synchronous_commit', 'on', FALSE)
 SET statement_timeout = {timeouts.STORE_STATEMENT_S * 1_000:.0f};
 SET idle_in_transaction_session_timeout = {timeouts.STORE_STUCK_S * 1_000:.0f};
 """
-"""A role may ask for more than durable commits, for a synchronous standby, but not for less."""
+"""Session settings. A role may demand more than durable commits (`remote_apply`), but not less."""
 
 
 Meaning = Literal["lost", "again", "poison", "away", "bug"]
-"""lost: the connection; again: others were in the way; poison: one unit's fault; away: not now."""
+"""Consequence of a database error. lost: the connection is lost; again: a conflict, so retry; poison: one
+unit is at fault; away: the database cannot be used now; bug: this program's fault.
+"""
 
 _BY_CLASS: dict[str, Meaning] = {
     "08": "lost",  # connection
@@ -57,15 +59,15 @@ _BY_STATE: dict[str, Meaning] = {
 
 
 class Closable(Protocol):
-    """A connection, or what has one."""
+    """Protocol: a connection, or an object that owns one."""
 
     @property
     def closed(self) -> bool:
-        """Whether it is, as far as is known."""
+        """Whether the connection is closed, as far as is known."""
         ...
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
         ...
 
 
@@ -73,7 +75,7 @@ C = TypeVar("C", bound=Closable)
 
 
 class Reconnecting(Generic[C]):
-    """A connection that opens at first use, and again after it was lost.
+    """A connection that opens at first use, and reopens after it was lost.
 
     Args:
         wrapped: makes the object that callers use from the connection.
@@ -85,7 +87,7 @@ class Reconnecting(Generic[C]):
         self._connection: C | None = None
 
     def open(self) -> C:
-        """The connection. StoreUnavailable: there is none to be had."""
+        """Return the connection, opened if needed. StoreUnavailable: the server cannot be reached."""
         driver = load_driver()
         if self._connection is None or self._connection.closed:
             self.close()
@@ -98,18 +100,18 @@ class Reconnecting(Generic[C]):
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a connection, as far as is known."""
+        """Whether the connection is open, as far as is known."""
         return self._connection is not None and not self._connection.closed
 
     def close(self) -> None:
-        """Drop the connection; what was not committed is not."""
+        """Drop the connection; an open transaction is rolled back."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
 
 def load_driver() -> Any:
-    """psycopg. ConfigError where it is not installed."""
+    """Import and return psycopg. ConfigError if it is not installed."""
     try:
         import psycopg
     except ImportError as error:
@@ -120,7 +122,7 @@ def load_driver() -> Any:
 
 
 def connect(url: str) -> Connection:
-    """A new connection in autocommit mode, whose commits are durable and whose waits are bounded."""
+    """Open a connection in autocommit mode, with durable commits and bounded waits."""
     driver = load_driver()
     logging.getLogger("psycopg").setLevel(logging.ERROR)  # its warnings repeat an error that is raised
     given = driver.conninfo.conninfo_to_dict(url)
@@ -144,10 +146,10 @@ def connect(url: str) -> Connection:
 
 
 def open_migrated(url: str, now_ms: Callable[[], int]) -> None:
-    """Look whether the database can be used, and bring it up to date.
+    """Check that the database can be used, and apply the missing migrations.
 
     Raises:
-        ConfigError: it cannot be reached, or its tables are not this program's.
+        ConfigError: the database cannot be reached, or its tables are not this program's.
     """
     driver = load_driver()
     try:
@@ -162,7 +164,8 @@ def open_migrated(url: str, now_ms: Callable[[], int]) -> None:
 
 
 def migrate(connection: Connection, now_ms: Callable[[], int]) -> list[str]:
-    """Apply missing migrations, a transaction each; returns their names. ConfigError as `migrate.pending`.
+    """Apply the missing migrations, a transaction each, and return their names. ConfigError as
+    `migrate.pending`.
 
     Of two processes that migrate at once, the second waits and finds the work done.
     """
@@ -189,9 +192,10 @@ def migrate(connection: Connection, now_ms: Callable[[], int]) -> list[str]:
 
 
 def _take_over(connection: Connection) -> None:
-    """Rows that were restored from another server have transactions of its count, which may lie ahead here.
+    """Lower the transaction numbers of rows restored from another server, which may be ahead of this one's.
 
-    Followers would wait for this server to come so far; so they become old, and so do places of webhooks.
+    Followers of events would otherwise wait until this server reaches these numbers. The places of webhooks
+    are lowered too.
     """
     ahead = "tx >= pg_snapshot_xmax(pg_current_snapshot())"
     if connection.execute(f"SELECT 1 FROM order_event WHERE {ahead} LIMIT 1".encode()).fetchone():
@@ -205,7 +209,7 @@ def _take_over(connection: Connection) -> None:
 
 
 def applied(connection: Connection) -> list[AppliedMigration]:
-    """The migrations that the database has."""
+    """List the migrations that the database has; empty for a new database."""
     there = connection.execute("SELECT to_regclass('schema_migration')").fetchone()
     if there is None or there[0] is None:
         return []
@@ -214,7 +218,7 @@ def applied(connection: Connection) -> list[AppliedMigration]:
 
 
 def meaning(error: Exception) -> Meaning:
-    """Meaning of a psycopg error for the batch."""
+    """Classify a psycopg error by its consequence for the batch."""
     driver = load_driver()
     state: str | None = getattr(error, "sqlstate", None)
     if state is not None:
@@ -225,7 +229,7 @@ def meaning(error: Exception) -> Meaning:
 
 
 def translated(url: str, error: Exception) -> StoreError:
-    """An error of psycopg as the store's."""
+    """Convert a psycopg error to a StoreError: StoreUnavailable if it may pass."""
     said = reason(url, error)
     if meaning(error) in ("lost", "again", "away"):
         return StoreUnavailable(f"the database cannot be used: {said}", retry_after_s=5)
@@ -233,7 +237,7 @@ def translated(url: str, error: Exception) -> StoreError:
 
 
 def reason(url: str, error: Exception) -> str:
-    """Text of an error, on one line and without the password."""
+    """Text of an error for messages: one line, with the password removed."""
     driver = load_driver()
     try:
         password = driver.conninfo.conninfo_to_dict(url).get("password")
@@ -247,7 +251,7 @@ def reason(url: str, error: Exception) -> str:
 
 
 def _adapt(connection: Connection) -> None:
-    """Transaction numbers as integers."""
+    """Make the connection read `xid8` values, transaction numbers, as integers."""
     from psycopg.types.numeric import Int8BinaryLoader, IntLoader
 
     connection.adapters.register_loader(_XID8, IntLoader)

@@ -1,7 +1,7 @@
-"""Statements to a PostgreSQL server without waiting for each: libpq's pipeline mode, a wait per `sync`.
+"""Send statements to a PostgreSQL server in libpq's pipeline mode: the caller waits once per `sync`.
 
     send   queue a statement; its rows are there after the next `sync`
-    sync   wait until the server has done all of it; the first error is raised, what came after it was skipped
+    sync   wait for all queued statements; raises the first error, after which the others were skipped
 
 Each text is parsed once per connection. Arguments and rows are binary: bytes, integers, texts, booleans and
 the arrays of `postgres_batch`.
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 Argument = Array | bytes | int | str
 
 _SILENCE_MS = (STORE_STATEMENT_S + 5.0) * 1_000
-"""The server ends a statement before; who says nothing for so long is not there."""
+"""Milliseconds without an answer after which the server counts as gone: it would have ended the statement
+before.
+"""
 
 _BOOL, _BYTES, _INT, _TEXT, _VOID = 16, 17, 20, 25, 2278
 _READERS: dict[int, Callable[[bytes], Any]] = {
@@ -38,7 +40,7 @@ _READERS: dict[int, Callable[[bytes], Any]] = {
 
 
 class Sent:
-    """A statement on its way; `rows` and `count`, of rows, are set by `sync`."""
+    """A statement that was sent; the next `sync` sets its `rows` and `count` (of rows)."""
 
     __slots__ = ("count", "rows")
 
@@ -48,9 +50,9 @@ class Sent:
 
 
 class Pipe:
-    """The pipeline of one connection, which is used for nothing else.
+    """Pipeline on one connection, which has no other user.
 
-    After an error other than that of a statement the connection is lost.
+    After any error that is not a statement's own, the connection is unusable.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -68,7 +70,7 @@ class Pipe:
         self._sent: deque[Sent | None] = deque()
 
     def send(self, sql: bytes, *arguments: Argument) -> Sent:
-        """Queue a statement, whose arguments are `$1` and so on."""
+        """Queue a statement with its arguments `$1`, `$2` and so on; its rows are there after `sync`."""
         name = self._names.get(sql)
         values, types = zip(*map(_written, arguments), strict=True) if arguments else ((), ())
         if name is None:
@@ -83,16 +85,16 @@ class Pipe:
         return sent
 
     def ask(self, sql: bytes, *arguments: Argument) -> list[tuple[Any, ...]]:
-        """Send a statement, wait, and return its rows."""
+        """Send a statement, wait for it, and return its rows."""
         sent = self.send(sql, *arguments)
         self.sync()
         return sent.rows
 
     def sync(self) -> None:
-        """Wait for everything that was sent.
+        """Wait until the server has executed all statements sent.
 
         Raises:
-            psycopg.Error: of the first statement that failed, or the connection is lost.
+            psycopg.Error: a statement failed (the first error is raised), or the connection is lost.
         """
         server = self._server
         server.pipeline_sync()
@@ -130,7 +132,7 @@ class Pipe:
 
     @property
     def closed(self) -> bool:
-        """Whether the connection is, as far as is known."""
+        """Whether the connection is closed, as far as is known."""
         return self._connection.closed
 
     def _lost(self, why: str) -> Exception:
@@ -161,7 +163,7 @@ class Pipe:
 
 
 def _written(argument: Argument) -> tuple[bytes, int]:
-    """(its bytes, its type)."""
+    """Encode an argument: (its bytes, the OID of its type)."""
     if isinstance(argument, Array):
         return argument, argument.oid
     if isinstance(argument, bytes):

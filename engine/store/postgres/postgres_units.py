@@ -1,4 +1,4 @@
-"""Writing units in an open transaction: a wave of units with a statement per table, or a single unit.
+"""Write units in an open transaction: many units with one statement per table, or a single unit.
 
 Events are written last, in the order of the batch's units, even if waves wrote the units in another order.
 """
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class OutOfOrder(Exception):
-    """A wave would end otherwise than its units one after the other."""
+    """Writing a wave at once would give another outcome than writing its units in turn."""
 
 
 class Vanished(Exception):
-    """A row was in the way and is not there any more: somebody else's transaction ended in between."""
+    """A conflicting row no longer exists: another transaction deleted it, or rolled back, in between."""
 
 
 class UnitWriter:
-    """The units of one batch on their way.
+    """Writes the units of one batch.
 
     Attributes:
-        outcomes: by number; None while a unit is not decided.
+        outcomes: outcome of each unit, by number; None while a unit is undecided.
     """
 
     def __init__(self, pipe: Pipe, units: Sequence[Unit]) -> None:
@@ -40,7 +40,7 @@ class UnitWriter:
         self._events_are_in = False
 
     def together(self, numbers: Sequence[int], changed: dict[RowPlace, int]) -> None:
-        """Write units that touch nothing in common: first what decides, then what belongs to it.
+        """Write units that touch no row in common: first the changes that decide outcomes, then the others.
 
         Raises:
             OutOfOrder: see `postgres_batch.Wave`.
@@ -61,10 +61,10 @@ class UnitWriter:
         self._belonging(numbers)
 
     def alone(self, number: int, *, with_events: bool = False) -> None:
-        """Write one unit, its changes in their order, all or none.
+        """Write one unit behind a savepoint: all of its changes in order, or none.
 
         Args:
-            with_events: now, and not by `add_events`: then for every unit.
+            with_events: write the unit's events now instead of in `add_events`; the same for all units.
         """
         self._pipe.send(b"SAVEPOINT alone")
         outcome: UnitOutcome = DONE
@@ -79,7 +79,7 @@ class UnitWriter:
         self.outcomes[number] = outcome
 
     def add_events(self) -> bool:
-        """Write the events of the units that were made; returns whether there are any."""
+        """Write the events of all Done units; return whether there are any."""
         rows = [
             values_of(change.row)
             for unit, outcome in zip(self._units, self.outcomes, strict=True)
@@ -93,7 +93,7 @@ class UnitWriter:
         return bool(rows)
 
     def settled(self) -> list[UnitOutcome]:
-        """The outcomes, once every unit has one."""
+        """Return the outcomes; StoreError if a unit has none."""
         outcomes = [outcome for outcome in self.outcomes if outcome is not None]
         if len(outcomes) < len(self.outcomes):
             raise StoreError("a unit ended without an outcome")

@@ -1,4 +1,6 @@
-"""A lock file that admits one writer of a SQLite file; the system releases the lock when its holder ends."""
+"""A lock file that admits one writer of a SQLite file; the operating system releases the lock when its holder
+ends.
+"""
 
 import fcntl
 import os
@@ -16,7 +18,8 @@ _HOLDER_BYTES_MAX = 32
 
 @contextmanager
 def locked(database: Path, patience_s: float) -> Iterator[None]:
-    """Keep every other writer off a database. The lock file stays, and names the process that holds it.
+    """Context manager: hold the lock file of a SQLite database, so that no other process writes. The lock
+    file stays and names the holding process.
 
     Args:
         database: the SQLite file.

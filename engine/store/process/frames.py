@@ -29,11 +29,11 @@ _LENGTH_BYTES = 4
 
 
 class Open(Struct, frozen=True, array_like=True, tag=0):
-    """The first question: which database.
+    """First request on a socket: open this database.
 
     Attributes:
-        where: a file's path, or a URL, maybe with its password.
-        password: what PGPASSWORD says.
+        where: path of a SQLite file, or a PostgreSQL URL, which may hold the password.
+        password: value of PGPASSWORD; empty without one.
     """
 
     engine: Literal["sqlite", "postgres"]
@@ -42,19 +42,19 @@ class Open(Struct, frozen=True, array_like=True, tag=0):
 
     @property
     def place(self) -> StorePlace:
-        """The database."""
+        """Location of the database, with the password."""
         return PostgresPlace(self.where) if self.engine == "postgres" else SqlitePlace(Path(self.where))
 
 
 def opening(place: StorePlace, password: str = "") -> Open:
-    """The question for a database."""
+    """Build the `Open` request for a database."""
     if isinstance(place, PostgresPlace):
         return Open("postgres", place.url, password)
     return Open("sqlite", str(place.path.absolute()), "")
 
 
 class Apply(Struct, frozen=True, array_like=True, tag=1):
-    """See `Backend.apply`; the units of any More before come first."""
+    """Request to write a batch; its units follow those of any More before. See `Backend.apply`."""
 
     writer: bytes
     batch: int
@@ -62,13 +62,13 @@ class Apply(Struct, frozen=True, array_like=True, tag=1):
 
 
 class More(Struct, frozen=True, array_like=True, tag=2):
-    """The beginning of a batch; it has no answer of its own."""
+    """The first units of a large batch; the process sends no answer to it."""
 
     units: list[Unit]
 
 
 class Claim(Struct, frozen=True, array_like=True, tag=3):
-    """See `Backend.lease`."""
+    """Request to renew and claim shards. See `Backend.lease`."""
 
     holder: str
     count: int
@@ -77,27 +77,27 @@ class Claim(Struct, frozen=True, array_like=True, tag=3):
 
 
 class Release(Struct, frozen=True, array_like=True, tag=4):
-    """See `Backend.release`."""
+    """Request to release shards. See `Backend.release`."""
 
     holder: str
     shards: list[int] | None = None
 
 
 class Prune(Struct, frozen=True, array_like=True, tag=5):
-    """See `Backend.prune`."""
+    """Request to delete old rows. See `Backend.prune`."""
 
     before_ms: int
     count_max: int
 
 
 class Read(Struct, frozen=True, array_like=True, tag=6):
-    """See `Backend.read`."""
+    """Request for the rows of queries. See `Backend.read`."""
 
     queries: list[Query]
 
 
 class Attend(Struct, frozen=True, array_like=True, tag=7):
-    """See `Backend.attend`."""
+    """Request to register a holder as alive. See `Backend.attend`."""
 
     holder: str
     now_ms: int
@@ -105,17 +105,17 @@ class Attend(Struct, frozen=True, array_like=True, tag=7):
 
 
 class Opened(Struct, frozen=True, array_like=True, tag=0):
-    """The database is open and migrated."""
+    """Answer to Open: the database is open and migrated."""
 
 
 class Applied(Struct, frozen=True, array_like=True, tag=1):
-    """The batch is durable."""
+    """Answer to Apply: the batch is durable; the outcome of each unit."""
 
     outcomes: list[UnitOutcome]
 
 
 class LeasesClaimed(Struct, frozen=True, array_like=True, tag=2):
-    """The leases that the holder has now."""
+    """Answer to Claim: all leases that the holder has now."""
 
     leases: list[Lease]
 
@@ -125,19 +125,21 @@ class Released(Struct, frozen=True, array_like=True, tag=3):
 
 
 class Pruned(Struct, frozen=True, array_like=True, tag=4):
-    """Count of deleted rows."""
+    """Answer to Prune: the count of deleted rows."""
 
     count: int
 
 
 class Rows(Struct, frozen=True, array_like=True, tag=5):
-    """The rows of each query."""
+    """Answer to Read: the rows of each query."""
 
     rows: list[list[tuple[Any, ...]]]
 
 
 class Failed(Struct, frozen=True, array_like=True, tag=6):
-    """An error instead of the answer, with its key or seconds; `value`: the question is at fault."""
+    """An error as the answer, with its ConfigError key or its retry time in seconds; kind `value` is a
+    ValueError.
+    """
 
     kind: Literal["config", "unavailable", "error", "value"]
     detail: str
@@ -146,11 +148,11 @@ class Failed(Struct, frozen=True, array_like=True, tag=6):
 
 
 class Announce(Struct, frozen=True, array_like=True, tag=7):
-    """An engine wrote an event."""
+    """Unrequested message: an engine wrote an event."""
 
 
 class Attended(Struct, frozen=True, array_like=True, tag=8):
-    """The holders that live."""
+    """Answer to Attend: the names of all live holders."""
 
     holders: list[str]
 
@@ -164,7 +166,7 @@ _decode_answer = msgspec.msgpack.Decoder(StoreAnswer).decode
 
 
 def frame(message: Any) -> bytes:
-    """A message as it goes over the socket. StoreError if it is too large."""
+    """Encode a message with its length prefix. StoreError if it is too large."""
     framed = bytearray(_LENGTH_BYTES)
     _encoder.encode_into(message, framed, _LENGTH_BYTES)
     size = len(framed) - _LENGTH_BYTES
@@ -175,7 +177,7 @@ def frame(message: Any) -> bytes:
 
 
 def prepared(unit: Unit) -> Raw:
-    """A unit as `batch_frames` wants it. StoreError if it is too large."""
+    """Encode a unit for `batch_frames`. StoreError if it is too large."""
     encoded = _encoder.encode(unit)
     if len(encoded) > STORE_UNIT_BYTES_MAX:
         raise StoreError(_too_large("a write", len(encoded), STORE_UNIT_BYTES_MAX))
@@ -185,7 +187,7 @@ def prepared(unit: Unit) -> Raw:
 def batch_frames(
     writer: bytes, batch: int, units: Sequence[Raw], part_bytes: int = STORE_PART_BYTES_MAX
 ) -> list[bytes]:
-    """The frames of a batch: an Apply, after a More for every `part_bytes` before."""
+    """Encode a batch as frames: a More for every full `part_bytes`, then the Apply."""
     parts: list[list[Raw]] = [[]]
     size = 0
     for unit in units:
@@ -201,19 +203,19 @@ def batch_frames(
 
 
 def question(body: bytes) -> StoreQuestion:
-    """The question of a frame; msgspec.DecodeError if it is none."""
+    """Decode the body of a frame from the engine; msgspec.DecodeError if it is no request."""
     asked: StoreQuestion = _decode_question(body)
     return asked
 
 
 def answer(body: bytes) -> StoreAnswer:
-    """The answer of a frame; msgspec.DecodeError if it is none."""
+    """Decode the body of a frame from the store process; msgspec.DecodeError if it is no answer."""
     said: StoreAnswer = _decode_answer(body)
     return said
 
 
 def failed(error: StoreError | ConfigError | ValueError) -> Failed:
-    """An error as an answer."""
+    """Convert an error to a Failed answer."""
     if isinstance(error, ValueError):
         return Failed("value", str(error))
     if isinstance(error, ConfigError):
@@ -224,7 +226,7 @@ def failed(error: StoreError | ConfigError | ValueError) -> Failed:
 
 
 def raised(said: Failed) -> StoreError | ConfigError | ValueError:
-    """The error of an answer."""
+    """Convert a Failed answer back to its error, for the caller to raise."""
     match said.kind:
         case "value":
             return ValueError(said.detail)
@@ -237,13 +239,15 @@ def raised(said: Failed) -> StoreError | ConfigError | ValueError:
 
 
 class FrameReader:
-    """Bytes of a socket, in; the bodies of whole frames, out."""
+    """Splits the bytes of a socket into the bodies of complete frames."""
 
     def __init__(self) -> None:
         self._kept = bytearray()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The frames that are whole by now. StoreError if one says that it is too large."""
+        """Add received bytes and yield the bodies now complete. StoreError if a frame announces too large a
+        length.
+        """
         kept = self._kept
         kept += data
         while len(kept) >= _LENGTH_BYTES:

@@ -1,4 +1,4 @@
-"""The engine's side of a socket to a store process: questions go out, answers come back in their order.
+"""The engine's side of a socket to a store process: sends requests, and receives their answers in order.
 
 A question counts as sent once it is asked: if the asking task is cancelled, the line drops the answer. Once
 the socket is full, only the line's own task sends, so that no cancellation leaves half a question.
@@ -25,11 +25,11 @@ A = TypeVar("A", bound=StoreAnswer)
 
 
 class LineLost(Exception):
-    """The process went away before it answered."""
+    """The process ended before it answered."""
 
 
 class _PendingAnswer:
-    """A task that waits for an answer; None means that no answer will come."""
+    """A task that waits for an answer; the answer None means that none will come."""
 
     __slots__ = ("answered", "said")
 
@@ -43,11 +43,11 @@ class _PendingAnswer:
 
 
 class ProcessLine:
-    """A socket to a store process. `run` is its task, and closes it.
+    """A socket to a store process. `run` sends and receives, and closes the socket at its end.
 
     Args:
         connection: a stream socket that does not block.
-        announce: called for each Announce.
+        announce: called for each Announce message.
     """
 
     def __init__(self, connection: socket.socket, announce: Callable[[], None]) -> None:
@@ -60,16 +60,16 @@ class ProcessLine:
         self._lost = False
 
     async def ask(self, kind: type[A], *frames: bytes) -> A:
-        """Ask; the answer.
+        """Send a request and return its answer.
 
         Args:
-            kind: what the answer is.
-            frames: the question; those before the last have no answer of their own.
+            kind: type of the answer.
+            frames: frames of the request; only the last of them is answered.
 
         Raises:
-            StoreFull: too many questions wait; this one was not asked.
-            StoreError, ConfigError: as the process answered.
-            LineLost: it went away before.
+            StoreFull: too many requests wait; this request was not sent.
+            StoreError, ConfigError, ValueError: the error that the process answered.
+            LineLost: the process ended before it answered.
         """
         if self._lost:
             raise LineLost
@@ -90,7 +90,9 @@ class ProcessLine:
         return said
 
     async def run(self) -> None:
-        """Send and receive until the other side ends, or says what it cannot; who waits then is lost."""
+        """Send and receive until the process closes the socket, or sends an invalid frame; then fail all
+        waiting tasks with LineLost.
+        """
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._write)
@@ -103,7 +105,7 @@ class ProcessLine:
                 self._asked.popleft().end(None)
 
     def _send(self, data: memoryview) -> None:
-        """Send what the socket takes at once; `_write` does the rest."""
+        """Send as many bytes as the socket takes now; queue the others for `_write`."""
         if not self._unsent:
             data = data[self._sent(data) :]
         if data:

@@ -1,6 +1,6 @@
-"""Opens the store that the settings name, keeps it running, and closes it with nothing lost.
+"""Open the store that the settings name, keep it running, and close it without losing a write.
 
-Closing: nothing new is taken, what is queued is written, then the store process ends.
+Closing: the store refuses new units, writes the queued ones, then ends the store process.
 """
 
 import random
@@ -33,17 +33,18 @@ async def open_store(
     *,
     in_process: bool = False,
 ) -> AsyncIterator[Store]:
-    """The store, which runs until the end of the block and has then written everything that was queued.
+    """Context manager: open the store and run it until the block ends; all queued units are written before it
+    closes.
 
     Args:
-        environ: of this process: what `env:NAME` is looked up in, and what a store process is given of.
-        folder: of the settings file; relative paths start from it.
+        environ: environment of this process: `env:NAME` refers to it, and a store process gets a part of it.
+        folder: folder of the settings file; relative paths start from it.
         now_ms: wall clock, Unix milliseconds.
-        in_process: no store process: it works while this one waits. For tests and commands.
+        in_process: run the database in this process, which blocks meanwhile; for tests and commands.
 
     Raises:
-        ConfigError: the settings name no store that can be used.
-        StoreUnavailable: it is away already.
+        ConfigError: the settings name no usable store.
+        StoreUnavailable: the store cannot be used at the start.
     """
     place = place_of(settings, environ, folder)
     writer = secrets.token_bytes(_WRITER_BYTES)
@@ -89,7 +90,7 @@ async def _run(
 
 @contextmanager
 def _one_error() -> Iterator[None]:
-    """An error of the block as it was raised, not in the group that a nursery makes of it."""
+    """Context manager: re-raise a single error of the block itself instead of a nursery's exception group."""
     try:
         yield
     except BaseExceptionGroup as group:

@@ -1,4 +1,4 @@
-"""The database that the settings name. No database is opened here."""
+"""Location of the database that the settings name. No database is opened here."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ _SQLITE = "sqlite:"
 
 
 class SqlitePlace(Struct, frozen=True):
-    """A file."""
+    """Location of a SQLite database: the path of its file."""
 
     path: Path
 
@@ -27,7 +27,7 @@ class SqlitePlace(Struct, frozen=True):
         return str(self.path)
 
     def files(self) -> frozenset[Path]:
-        """Every file of the database, and a link to it, absolute."""
+        """Absolute paths of every file of the database, and of the file that a symbolic link points to."""
         real = self.path.resolve()
         link = self.path.parent.resolve() / self.path.name
         return frozenset(
@@ -36,7 +36,7 @@ class SqlitePlace(Struct, frozen=True):
 
 
 class PostgresPlace(Struct, frozen=True):
-    """A server's database. `url` may hold a password; what is shown does not."""
+    """URL of a PostgreSQL database. `url` may hold the password; texts that show the place do not."""
 
     url: str
 
@@ -53,11 +53,11 @@ StorePlace = SqlitePlace | PostgresPlace
 
 
 def place_of(settings: "Settings", environ: Mapping[str, str], folder: Path) -> StorePlace:
-    """Location of the store.
+    """Read the location of the store from the settings.
 
     Args:
-        environ: the variables for `env:NAME`.
-        folder: of the settings file; relative paths start from it.
+        environ: environment variables that `env:NAME` refers to.
+        folder: folder of the settings file; relative paths start from it.
 
     Raises:
         ConfigError: `store.url` refers to a secret that cannot be read, or is no URL of a database.

@@ -3,7 +3,7 @@
 The process owns the database and answers its engine over inherited sockets (`frames`), blocking, one question
 after the other: the engine's loop, however busy, never waits for the disk, nor the disk for the loop.
 
-    first socket     Open, then batches and what else writes
+    first socket     Open, then batches and all other requests that write
     second socket    PostgreSQL only: reads, and Announce after each write of events; threads of their own, so
                      that a read never waits behind a batch
 
@@ -64,15 +64,15 @@ _LISTEN_S = 0.2  # between two looks whether the process ends
 
 @contextmanager
 def open_backend(place: StorePlace, now_ms: Callable[[], int], lock_s: float) -> Iterator[Backend]:
-    """The back end of a place, which is closed at the end.
+    """Context manager: open the back end of a place, and close it at the end of the block.
 
     Args:
         now_ms: wall clock, Unix milliseconds.
-        lock_s: how long the process before may take to let go of a SQLite file.
+        lock_s: longest wait, in seconds, for an earlier process to release the lock of a SQLite file.
 
     Raises:
-        ConfigError: it cannot be used; says why.
-        StoreUnavailable: it is away.
+        ConfigError: the database cannot be used; the error says why.
+        StoreUnavailable: the database is away.
     """
     if isinstance(place, PostgresPlace):
         with closing(PostgresBackend(place.url, now_ms)) as backend:
@@ -83,7 +83,7 @@ def open_backend(place: StorePlace, now_ms: Callable[[], int], lock_s: float) ->
 
 
 def main(descriptors: Sequence[str]) -> int:
-    """Serve one engine until it ends; the exit status."""
+    """Serve one engine over the inherited sockets until it closes them; returns the exit status."""
     for number in IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, IGNORED_SIGNALS)
@@ -119,7 +119,9 @@ def _serve(work: socket.socket, reading: Sequence[socket.socket], now_ms: Callab
 
 @contextmanager
 def _beside(backend: PostgresBackend, source: socket.socket, work: socket.socket) -> Iterator[None]:
-    """Threads that read and listen meanwhile. Should one of them fail, the process ends and is replaced."""
+    """Context manager: run threads that answer reads and announce events. If a thread fails, the process ends
+    and the engine replaces it.
+    """
     ending, one_speaks = Event(), Lock()
 
     def say(framed: bytes) -> None:
@@ -159,7 +161,7 @@ def _beside(backend: PostgresBackend, source: socket.socket, work: socket.socket
 
 
 def _answer(backend: Backend, asked: StoreQuestion, held: list[Unit]) -> bytes:
-    """Do what is asked; the frame that says what came of it."""
+    """Execute a request and return the frame with its answer or error."""
     try:
         return frame(_done(backend, asked, held))
     except StoreError as error:
@@ -191,7 +193,7 @@ def _done(backend: Backend, asked: StoreQuestion, held: list[Unit]) -> StoreAnsw
 
 
 def _questions(source: socket.socket) -> Iterator[StoreQuestion]:
-    """Questions from a socket, until the engine closes it."""
+    """Yield the requests of a socket until the engine closes it."""
     frames = FrameReader()
     while True:
         try:
@@ -205,13 +207,13 @@ def _questions(source: socket.socket) -> Iterator[StoreQuestion]:
 
 
 def _send(target: socket.socket, framed: bytes) -> None:
-    """Send; who has ended does not hear it."""
+    """Send a frame; ignore a connection that the engine has closed."""
     with suppress(ConnectionError):
         target.sendall(framed)
 
 
 def _log_exception(event: str) -> None:
-    """Log the exception that is being handled. A start without this import takes half the time."""
+    """Log the exception being handled. The import is delayed: it would double the start-up time."""
     import structlog
 
     from ...process.logs import configure_logs

@@ -1,13 +1,13 @@
-"""The engine's way to a store process: it starts it, asks it, and starts it again when it dies.
+"""The engine's link to a store process: starts the process, sends requests, and restarts it when it dies.
 
     start --> open --> serve --> lost --> pause (grows, jittered) --> start
        first failure raises        \\--> writes end at once with StoreUnavailable until it serves again
 
 The batch in flight when the process dies is sent again to the next one under the same number: a writer's last
-batch is never applied twice (`Backend.apply`). If no outcome comes in STORE_OUTCOME_S, who waits hears that
-it is not known. A process that does not answer at all is killed.
+batch is never applied twice (`Backend.apply`). Without an outcome in STORE_OUTCOME_S the waiting tasks get
+an error that the outcome is unknown. A process that does not answer at all is killed.
 
-SQLite is read here, through a connection that cannot write: a read costs less than a way to the process.
+The engine reads SQLite itself, through a read-only connection, which is faster than asking the process.
 
 The store starts with terminal signals blocked, so that a signal to all processes does not end it before it
 ignores them.
@@ -85,13 +85,14 @@ A = TypeVar("A", bound=StoreAnswer)
 
 
 class ProcessLink:
-    """`Link` to a store process. `run` is its task.
+    """Implementation of `Link` over a store process. `run` starts and restarts the process.
 
     Args:
         place: the database.
         writer: 16 bytes that no other writer has.
-        jitter: 0 to 1, another each time.
-        environ: of the engine; what Python and a database driver need of it goes to the process.
+        jitter: returns a random number from 0 to 1.
+        environ: environment of the engine; the process gets the variables that Python and the database
+            driver need.
     """
 
     def __init__(
@@ -117,11 +118,13 @@ class ProcessLink:
     # --- The link -------------------------------------------------------------------------------------
 
     def prepare(self, unit: Unit) -> Raw:
-        """Encoded. StoreError if it is too large."""
+        """Encode a unit as msgpack. StoreError if it is too large."""
         return prepared(unit)
 
     async def apply(self, number: int, units: Sequence[Raw]) -> list[UnitOutcome]:
-        """See `Backend.apply`; sent again for as long as STORE_OUTCOME_S if the process dies."""
+        """Write a batch; if the process dies, send it again to the next one, for up to STORE_OUTCOME_S. See
+        `Backend.apply`.
+        """
         frames = batch_frames(self._writer, number, units)
         tries = 0
         with trio.move_on_after(STORE_OUTCOME_S):
@@ -140,7 +143,7 @@ class ProcessLink:
         raise StoreUnavailable(f"{_UNKNOWN}: {_TIMED_OUT}")
 
     async def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        """See `Backend.read`."""
+        """Return the rows of each query. See `Backend.read`."""
         if self._file is not None:
             await trio.lowlevel.checkpoint()
             return read(self._file, queries)
@@ -152,23 +155,23 @@ class ProcessLink:
         raise StoreUnavailable(f"the store did not answer a read within {STORE_READ_S:g} s")
 
     async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """See `Backend.attend`."""
+        """Register a holder as alive. See `Backend.attend`."""
         return (await self._ask(Attended, Attend(holder, now_ms, life_ms))).holders
 
     async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """See `Backend.lease`."""
+        """Renew and claim shards. See `Backend.lease`."""
         return (await self._ask(LeasesClaimed, Claim(holder, count, now_ms, life_ms))).leases
 
     async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """See `Backend.release`."""
+        """Release shards. See `Backend.release`."""
         await self._ask(Released, Release(holder, None if shards is None else list(shards)))
 
     async def prune(self, before_ms: int, count_max: int) -> int:
-        """See `Backend.prune`."""
+        """Delete old rows. See `Backend.prune`."""
         return (await self._ask(Pruned, Prune(before_ms, count_max))).count
 
     async def _ask(self, kind: type[A], asked: Attend | Claim | Release | Prune) -> A:
-        """Ask once: what is asked here does no harm if it is done and nobody hears."""
+        """Send a request once, without a retry. The request may take effect even if its answer is lost."""
         with trio.move_on_after(STORE_OUTCOME_S):
             try:
                 return await self._line().ask(kind, frame(asked))
@@ -185,7 +188,7 @@ class ProcessLink:
         return line
 
     def _give_up(self) -> None:
-        """Kill the process, which hangs."""
+        """Kill the store process, which does not answer."""
         if self._process is not None:
             self._process.scope.cancel()
             self._lose(_TIMED_OUT)
@@ -195,10 +198,11 @@ class ProcessLink:
     async def run(
         self, store: Store, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        """Keep a store process, until cancelled; then it ends, having written what it was sent.
+        """Keep a store process running until cancelled; the process then writes all requests received and
+        ends.
 
         Raises:
-            ConfigError, StoreError: the first one cannot open its database.
+            ConfigError, StoreError: the first process cannot open the database.
         """
         self._store, failures, is_first = store, 0, True
         with ExitStack() as at_end:
@@ -249,23 +253,24 @@ class ProcessLink:
 
 
 def pause_s(failures: int, jitter: float) -> float:
-    """Seconds before a process is started again: between the half and the whole of what doubles.
+    """Seconds before the store process is restarted: doubles with each failure, then 50 % to 100 % of it by
+    jitter.
 
     Args:
-        failures: of processes in a row, at least 1.
-        jitter: 0 to 1.
+        failures: failed processes in a row, at least 1.
+        jitter: random number from 0 to 1.
     """
     longest_s = min(STORE_PAUSE_S * (1 << min(failures - 1, _DOUBLINGS_MAX)), STORE_PAUSE_S_MAX)
     return longest_s * (1 + jitter) / 2
 
 
 class _Process:
-    """A store process, from its start to its end.
+    """One store process, from its start to its end.
 
     Attributes:
-        work: the line for questions that write.
-        reads: the line for reads; None for SQLite.
-        scope: its cancellation kills the process.
+        work: line for requests that write.
+        reads: line for reads; None for SQLite.
+        scope: cancel scope; cancelling it kills the process.
     """
 
     def __init__(
@@ -283,14 +288,14 @@ class _Process:
         self.scope = trio.CancelScope()
 
     async def run(self, opened: Callable[["_Process"], None], lost: Callable[[], None]) -> None:
-        """Start it, open the database, serve until it dies or hangs.
+        """Start the process, open the database, and serve until the process dies or hangs.
 
         Args:
             opened: called once the database is open.
-            lost: called as soon as it does not serve any more.
+            lost: called as soon as the process stops serving.
 
         Raises:
-            ConfigError, StoreError: the database could not be opened, or there is no process to open it.
+            ConfigError, StoreError: the database could not be opened, or the process not started.
         """
         popen = await self._start()
         try:
@@ -318,7 +323,7 @@ class _Process:
                 their.close()
 
     async def _serve(self, opened: Callable[["_Process"], None]) -> ConfigError | StoreError | None:
-        """Returns why the database could not be opened; None once it is lost after it could."""
+        """Serve until the process dies: return None, or the error if the database could not be opened."""
         failure: ConfigError | StoreError | None = None
         with self.scope:
             async with trio.open_nursery() as nursery:
@@ -357,7 +362,9 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _spawn(descriptors: Sequence[int], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start a store process: with no secret to be seen, and deaf to what ends the engine."""
+    """Start a store process without secrets in its arguments or environment, and with terminal signals
+    blocked.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED_SIGNALS)
     try:
         return subprocess.Popen(  # noqa: S603 - our own module
@@ -372,7 +379,7 @@ def _spawn(descriptors: Sequence[int], environ: Mapping[str, str]) -> subprocess
 
 
 def _await_end(popen: subprocess.Popen[bytes]) -> None:
-    """Wait for the end of a process whose socket is closed; kill one that takes too long."""
+    """Wait for the end of a process whose socket is closed; kill it if it takes too long."""
     try:
         popen.wait(STORE_END_S)
     except subprocess.TimeoutExpired:

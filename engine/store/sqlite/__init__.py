@@ -1,4 +1,4 @@
-"""The SQLite back end: one file, one writing connection, a transaction a batch.
+"""The SQLite back end: one file, one writing connection, one transaction per batch.
 
 In: batches and queries. Out: outcomes and rows.
 Read: `sqlite`.

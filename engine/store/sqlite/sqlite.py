@@ -1,12 +1,12 @@
-"""The store's SQLite back end: one file, one writing connection, a transaction a batch.
+"""The store's SQLite back end: one file, one writing connection, one transaction per batch.
 
 Write-ahead log with `synchronous=FULL`: a batch that is acknowledged is on the disk. Readers have connections
 of their own and see whole batches.
 
-The process that opens the file has its lock, so that every engine that held shards before has ended: their
+The process that opens the file holds its lock, so every engine that held shards before has ended, and its
 leases are overdue.
 
-The statements that follow from a table, in the form of DB-API drivers with `?`; made once.
+Each table's statements, with `?` for the values, are built once.
 
 Source: ARCHITECTURE.md, "Databases", "Transitions".
 """
@@ -45,7 +45,7 @@ from ..units import (
 
 @cache
 def insert(name: str, *, unless_there: bool) -> str:
-    """Insert a row: a value for each column."""
+    """SQL that inserts a row; its parameters are the values of all columns."""
     table = TABLES[name]
     marks = ", ".join("?" * len(table.columns))
     tail = " ON CONFLICT DO NOTHING" if unless_there or table.repeatable else ""
@@ -54,7 +54,7 @@ def insert(name: str, *, unless_there: bool) -> str:
 
 @cache
 def compare_and_set(name: str) -> str:
-    """Rewrite: the mutable columns, then the key, then the version that is expected."""
+    """SQL that rewrites a row; its parameters are the mutable columns, the key, and the expected version."""
     table = TABLES[name]
     if not table.mutable:
         raise ValueError(f"{name} has nothing that changes")
@@ -65,7 +65,7 @@ def compare_and_set(name: str) -> str:
 
 @cache
 def delete(name: str) -> str:
-    """Delete by key."""
+    """SQL that deletes the row with a key."""
     if not TABLES[name].unique:
         raise ValueError("a log is only added to")
     return f"DELETE FROM {name} WHERE " + " AND ".join(f"{column} = ?" for column in TABLES[name].key)
@@ -81,7 +81,7 @@ _decode_outcomes = msgspec.msgpack.Decoder(list[UnitOutcome]).decode
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is a file. ConfigError: a folder has the name, or it may not be looked at."""
+    """Whether the file exists. ConfigError: the path is a folder, or access is denied."""
     try:
         if path.is_dir():
             raise ConfigError("store.url", f"{path} is a folder, expected a file")
@@ -91,7 +91,7 @@ def is_there(path: Path) -> bool:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write and sees what is committed."""
+    """Open a read-only connection, which sees committed states."""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, cached_statements=256
     )
@@ -101,7 +101,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 
 
 def read(connection: sqlite3.Connection, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-    """The rows of each query, all of one committed state. Raises as `Backend.read`."""
+    """Return the rows of each query; all queries see the same committed state. Raises as `Backend.read`."""
     with translated():
         if len(queries) == 1:
             return [_rows(connection, queries[0])]
@@ -113,7 +113,7 @@ def read(connection: sqlite3.Connection, queries: Sequence[Query]) -> list[list[
 
 
 def migrate(connection: sqlite3.Connection, now_ms: Callable[[], int]) -> list[str]:
-    """Apply what is missing; returns the names. ConfigError as `migrate.pending`."""
+    """Apply the missing migrations and return their names. ConfigError as `migrate.pending`."""
     connection.execute(
         "CREATE TABLE IF NOT EXISTS schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, "
         "checksum TEXT NOT NULL, applied_ms INTEGER NOT NULL) STRICT"
@@ -136,7 +136,7 @@ def migrate(connection: sqlite3.Connection, now_ms: Callable[[], int]) -> list[s
 
 
 def applied(connection: sqlite3.Connection) -> list[AppliedMigration]:
-    """The migrations that the file has."""
+    """List the migrations that the database has; empty for a new file."""
     there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_migration'").fetchone()
     if not there:
         return []
@@ -145,10 +145,10 @@ def applied(connection: sqlite3.Connection) -> list[AppliedMigration]:
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
-    """The connection of the one process that writes; the file is made where there is none.
+    """Open the connection of the one process that writes; creates the file if it does not exist.
 
     Raises:
-        ConfigError: it is no database, or cannot be opened.
+        ConfigError: the file is no database, or cannot be opened.
     """
     connection = None
     try:
@@ -167,10 +167,10 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 
 class SqliteBackend:
-    """`Backend` on one SQLite file.
+    """Implementation of `Backend` for one SQLite file.
 
     Args:
-        path: the file; made where there is none.
+        path: the file; created if it does not exist.
         now_ms: wall clock, Unix milliseconds.
 
     Raises:
@@ -194,7 +194,7 @@ class SqliteBackend:
         self._has_others_leases = True  # of engines that had the file before
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
-        """See `Backend.apply`."""
+        """Write a batch in one transaction. See `Backend.apply`."""
         with translated():
             before = self._execute("SELECT batch, outcomes FROM writer WHERE id = ?", (writer,)).fetchone()
             if before is not None and before[0] >= batch:
@@ -213,11 +213,11 @@ class SqliteBackend:
         return outcomes
 
     def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        """See `Backend.read`."""
+        """Return the rows of each query. See `Backend.read`."""
         return read(self._connection, queries)
 
     def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """See `Backend.attend`."""
+        """Register a holder as alive. See `Backend.attend`."""
         with translated():
             with self._transaction():
                 if self._has_others_leases:
@@ -230,7 +230,7 @@ class SqliteBackend:
         return living
 
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """See `Backend.lease`."""
+        """Renew and claim shards. See `Backend.lease`."""
         with translated(), self._transaction():
             self._execute("UPDATE shard SET until_ms = ? WHERE holder = ?", (now_ms + life_ms, holder))
             (held,) = self._execute("SELECT count(*) FROM shard WHERE holder = ?", (holder,)).fetchone()
@@ -245,7 +245,7 @@ class SqliteBackend:
             return [Lease(number, epoch) for number, epoch in mine]
 
     def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """See `Backend.release`."""
+        """Release shards. See `Backend.release`."""
         free = "UPDATE shard SET holder = '', until_ms = 0 WHERE holder = ?"
         with translated(), self._transaction():
             if shards is None:
@@ -256,19 +256,19 @@ class SqliteBackend:
                 self._execute(f"{free} AND number = ?", (holder, shard))
 
     def prune(self, before_ms: int, count_max: int) -> int:
-        """See `Backend.prune`."""
+        """Delete old rows. See `Backend.prune`."""
         with translated(), self._transaction():
             values = {"before_ms": before_ms, "rows_max": count_max}
             return sum(self._execute(sql, values).rowcount for sql in PRUNES)
 
     def close(self) -> None:
-        """See `Backend.close`."""
+        """Close the connection. See `Backend.close`."""
         self._connection.close()
 
     # --- One unit -----------------------------------------------------------------------------------
 
     def _one(self, unit: Unit) -> UnitOutcome:
-        """Make a unit's changes, in the transaction that is open. Decided first, it needs no savepoint."""
+        """Write one unit in the open transaction, with a savepoint unless its first change alone decides."""
         if unit.fence is not None and self._epoch(unit.fence.shard) != unit.fence.epoch:
             return Fenced(unit.fence.shard)
         if unit.is_decided_first:
@@ -281,7 +281,7 @@ class SqliteBackend:
         return outcome
 
     def _alone(self, unit: Unit) -> UnitOutcome:
-        """As `_one`; a statement that fails refuses this unit only."""
+        """Write one unit as `_one`, behind a savepoint: a failing statement refuses this unit only."""
         self._execute("SAVEPOINT alone")
         try:
             outcome = self._one(unit)
@@ -331,7 +331,7 @@ class SqliteBackend:
         return self._epochs[shard]
 
     def _remember(self, writer: bytes, batch: int, outcomes: list[UnitOutcome]) -> None:
-        """In the same transaction: the outcomes, for a writer that could not hear them."""
+        """Store the batch's outcomes in its transaction, for a writer that lost the answer."""
         now_ms = self._now_ms()
         self._execute(
             "INSERT INTO writer (id, batch, outcomes, at_ms) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE "
@@ -354,7 +354,7 @@ class SqliteBackend:
         self._check_files()
 
     def _check_files(self) -> None:
-        """Refuse a file that was removed or replaced: its writes vanish when this process ends."""
+        """Raise StoreUnavailable if the database's file was removed or replaced, which loses writes."""
         for path, inode in self._files:
             if inode_of(path) != inode:
                 raise StoreUnavailable(
@@ -366,7 +366,7 @@ class SqliteBackend:
 
 
 def _files(path: Path) -> list[tuple[Path, int]]:
-    """(path, inode) of the files that hold what was written; SQLite does not look again."""
+    """(path, inode) of the database's file and of its log; SQLite itself does not notice a replaced file."""
     path = path.resolve()
     return [(file, inode_of(file)) for file in (path, path.with_name(f"{path.name}-wal"))]
 
@@ -380,7 +380,7 @@ def inode_of(path: Path) -> int:
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
-    """Some errors have done so already."""
+    """Roll back, unless the error has already ended the transaction."""
     if connection.in_transaction:
         connection.execute("ROLLBACK")
 
@@ -390,7 +390,9 @@ def _rows(connection: sqlite3.Connection, query: Query) -> list[tuple[Any, ...]]
 
 
 _PARTS = {"part": "", "part_asc": "AND 0 <", "part_desc": "AND 0 <", "part_end": ""}
-"""Parts of a sorted UNION ALL are read in order as they stand; what would cut them is no condition."""
+"""Placeholders around the parts of a sorted UNION ALL, which need no limit here: SQLite reads each part in
+order.
+"""
 
 _WORDS = {
     "tx": "(0 + 0)",
@@ -406,10 +408,9 @@ _MARK = re.compile(r"\?|\{after\}")
 
 
 def bound(query: Query) -> tuple[str, tuple[Any, ...]]:
-    """The SQL of a query, and the value of each of its marks.
+    """Return the SQL of a query, and the values of its marks in order.
 
-    The place that events are read after is a value, so that all pages are one statement: a connection keeps
-    its last statements, 8 KB each, and each new text is compiled.
+    The place after which events are read is a value too, so that all pages share one compiled statement.
     """
     if "{" not in query.sql:
         return query.sql, query.values
@@ -420,7 +421,7 @@ def bound(query: Query) -> tuple[str, tuple[Any, ...]]:
 
 
 def _statements(script: str) -> Iterator[str]:
-    """The statements of a script, which `executescript` would not keep in one transaction."""
+    """Split a script into statements: `executescript` would commit the open transaction."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -441,12 +442,14 @@ _POISON = (
     KeyError,
     ValueError,
 )
-"""A unit's own fault: the others of its batch are as good as before."""
+"""Errors that a single faulty unit causes; the other units of its batch are not affected."""
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Errors of the database as the store's: a full, read-only or locked one may pass, damage does not."""
+    """Context manager: re-raise SQLite's errors as store errors: StoreUnavailable if full, read-only or
+    locked, else StoreError.
+    """
     try:
         yield
     except sqlite3.Error as error:
