@@ -1,7 +1,7 @@
 """The HTTP/1.1 server: routes, the two drivers of connections, the access log.
 
-In: accepted sockets and a table of routes. Out: answers, streams, WebSockets, a line of the access log
-    each.
+In: accepted sockets and a table of routes. Out: answers, streams, WebSockets; a line of the access log for
+    each of them.
 Read: `routing`, `exchange`, `gate`, `listener`, `reactor`, `connection`, `turns`, `streaming`,
     `access_log`.
 """

@@ -1,8 +1,8 @@
 """The access log: a bounded ring of tuples, written as JSON lines by one task.
 
 Adding costs a fraction of a microsecond and never waits. If the ring is full, the newest entry is dropped and
-counted, and the next batch ends in a line with the count. Headers and bodies are never written; the target
-is, with its query, as far as it fits.
+counted, and the next batch ends in a line with the count. Headers and bodies are never written; the request
+target is, with its query, truncated as below.
 
 A batch of the access log that cannot be written is lost and counted, and the server goes on; a partly written
 line is closed and counts as lost. The log holds the first 512 bytes of a target, then `... (N bytes)`, which
@@ -76,11 +76,11 @@ class AccessLog:
 
     @property
     def dropped(self) -> int:
-        """Entries there was no room for, and lines that could not be written."""
+        """Count of lost entries: the ring was full, or the sink did not take the line."""
         return self._refused + self._lost
 
     def add(self, entry: LogEntry) -> None:
-        """Keep an entry until the next batch. Never waits."""
+        """Queue an entry for the next batch, or drop and count it if the ring is full. Never waits."""
         if len(self._ring) < self._entries_max:
             if len(entry[3]) > _TARGET_BYTES_MAX:
                 entry = (*entry[:3], _cut(entry[3]), *entry[4:])
@@ -89,9 +89,9 @@ class AccessLog:
             self._refused += 1
 
     async def run(self) -> None:
-        """Write a batch every quarter of a second until cancelled, then what is left.
+        """Write a batch every quarter of a second until cancelled, then the entries left over.
 
-        A sink that takes nothing holds up neither the server nor, ACCESS_LOG_END_S apart, its end.
+        A blocked sink does not hold up the server, and delays its end by at most ACCESS_LOG_END_S.
         """
         try:
             while True:
@@ -107,7 +107,7 @@ class AccessLog:
                 _log.error("the access log is stuck", dropped=self.dropped)
 
     async def flush(self) -> None:
-        """Write what was added so far. Cancelling it loses nothing: the next call writes the rest."""
+        """Write all queued entries. Cancelling the call loses none: the next call writes the others."""
         lines: list[bytes] = []
         for _ in range(len(self._ring)):
             lines.append(self._encode(_line(self._ring.popleft())))
@@ -130,7 +130,7 @@ class AccessLog:
     # --- In a thread ----------------------------------------------------------------------------------
 
     def _write_batches(self) -> None:
-        """Write all batches, behind those of an earlier thread that is not done yet."""
+        """Write all batches, after the batches of an earlier thread that still writes."""
         with self._writing:
             while self._batches and not self._has_given_up:
                 text, count = self._batches.popleft()
@@ -139,7 +139,7 @@ class AccessLog:
                 self._settled += count
 
     def _write(self, text: bytes) -> int:
-        """Write lines, none of them twice; how many bytes, which is all of them unless the sink fails."""
+        """Write lines, none of them twice; returns the bytes written, fewer than all if the sink fails."""
         written = 0
         try:
             if self._is_torn:
@@ -170,7 +170,7 @@ def _cut(target: bytes) -> bytes:
 
 
 def open_access_log(path: str) -> BinaryIO:
-    """The sink that a setting names, not buffered: `-` is standard output, else a file that is appended to.
+    """Open the unbuffered sink that a setting names: `-` is standard output, else a file to append to.
 
     Raises:
         ConfigError: the file cannot be opened.

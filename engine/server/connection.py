@@ -1,4 +1,4 @@
-"""A connection served by a task of its own, with all of HTTP/1.1 that the server offers.
+"""Serve one connection in a task of its own, with all of HTTP/1.1 that the server offers.
 
     read --events--> answer in order --joined--> write --all written--> read
       last request, fault, end of input, time-out, drain --> say so, read on for a while, close
@@ -58,10 +58,10 @@ IDLE, HEADERS, BODY, CLOSED = Phase.IDLE, Phase.HEADERS, Phase.BODY, Phase.CLOSE
 
 
 class Waits(Struct, frozen=True):
-    """Bounds of one connection: its waits, in seconds, and the bytes that may wait for it.
+    """Limits of one connection: time-outs in seconds, and the most unsent bytes.
 
     Attributes:
-        socket_bytes_max: unsent, on a WebSocket.
+        socket_bytes_max: most unsent bytes on a WebSocket.
     """
 
     header_s: float
@@ -75,7 +75,7 @@ class Waits(Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: ServerSettings) -> "Waits":
-        """The time-outs of the settings."""
+        """Take the time-outs from the settings."""
         return cls(
             settings.header_s,
             settings.body_s,
@@ -93,21 +93,21 @@ class Waits(Struct, frozen=True):
 
 
 class _CutOff(Exception):
-    """The other side does not take what is written."""
+    """The client reads too slowly: a write exceeded its time-out."""
 
 
 class Connection:
-    """Serves one stream until either side is done with it.
+    """Serves HTTP/1.1 on one stream until the client or the server ends it.
 
     Args:
-        stream: owned from now on.
-        client: IP address of the other side.
-        exchange: what answers.
-        waits: bounds.
-        turns: shared with the others.
-        http: the framing so far, when another driver began.
-        output: bytes to be sent first, as answers to what `http` has given out.
-        event: what `http` gave out last and nobody has answered.
+        stream: the connection owns and closes it.
+        client: IP address of the client.
+        exchange: answers the requests.
+        waits: time-outs.
+        turns: time slices shared by all connections.
+        http: state of the framing, if the reactor served the connection before.
+        output: bytes to send first: answers to earlier events of `http`.
+        event: last event of `http`, if it is not answered yet.
     """
 
     def __init__(
@@ -141,11 +141,11 @@ class Connection:
         self._cut_scope: trio.CancelScope | None = None  # what a drain ends: a subscription, a WebSocket
 
     async def run(self) -> None:
-        """Serve, then close. Raises nothing for what the other side does."""
+        """Serve the stream, then close it. Raises no error for anything that the client does."""
         await self._guarded(self._serve)
 
     async def close(self) -> None:
-        """Send what was given as output, a refusal, then close."""
+        """Send the initial `output`, a refusal, then close the stream."""
         self._refused = True
         await self._guarded(trio.lowlevel.checkpoint)
 
@@ -164,7 +164,7 @@ class Connection:
             await trio.aclose_forcefully(self._stream)
 
     def drain(self) -> None:
-        """Answer what has come, then close; see the module."""
+        """Answer the requests that have arrived, then close. See the module's text on draining."""
         self._draining = True
         if self._idle_scope:
             soon = trio.current_time() + self._waits.drain_idle_s
@@ -175,7 +175,7 @@ class Connection:
     # --- Reading ------------------------------------------------------------------------------------
 
     async def _serve(self) -> None:
-        """Answer events until there will be no more."""
+        """Answer events of the framing until no more will come."""
         if self._ahead:  # promoted with it
             await self._turns.take()
         while True:
@@ -202,7 +202,7 @@ class Connection:
                 return
 
     async def _read(self) -> bool:
-        """Read more for the framing. False when there is no more to be answered."""
+        """Read bytes for the framing. Returns False when no further event is to be answered."""
         http, waits = self._http, self._waits
         if self._closing or http.phase is CLOSED:
             return False
@@ -238,12 +238,12 @@ class Connection:
         return True
 
     def _refuse(self, fault: RequestFault) -> None:
-        """Answer what is no request, and read no more of it."""
+        """Answer bytes that are no valid request, and read no further request."""
         self._closing = self._refused = True
         self._put(self._exchange.encode_fault(fault.error, self._client, fault.request))
 
     def _keep_alive(self, request: Request) -> bool:
-        """Whether the connection lives on behind the answer to `request`, which is written next."""
+        """Whether the connection stays open after the answer to `request`, which is written next."""
         if not request.keep_alive or self._closing:
             return False
         if self._draining:
@@ -273,10 +273,10 @@ class Connection:
             raise _CutOff
 
     async def _finish(self) -> None:
-        """Close so that the last answer arrives: the other side may still be sending.
+        """Close so that the last answer arrives although the client may still be sending.
 
         Closing with unread bytes makes TCP reset the connection, and a reset can overtake the answer. TLS
-        has no half-close: there the reading comes before the end is said, and only after a refusal.
+        has no half-close: there the server reads on before it closes, and only after a refusal.
         """
         await self._flush()
         half_closes = isinstance(self._stream, trio.abc.HalfCloseableStream)
@@ -286,7 +286,7 @@ class Connection:
             await self._stream.aclose()
 
     async def _linger(self) -> None:
-        """Read on until the other side ends too, or has sent too much."""
+        """Read and discard until the client closes its side, or has sent too much."""
         if isinstance(self._stream, trio.abc.HalfCloseableStream):
             await self._stream.send_eof()
         left = _LINGER_BYTES_MAX
@@ -324,7 +324,7 @@ class Connection:
     async def _await_reply(
         self, surface: RouteGroup, handler: CoroutineHandler, call: HttpCall
     ) -> Reply | StreamReply:
-        """The answer of a coroutine route, within its bound."""
+        """Run a coroutine route and return its reply; after `route_s` the reply is 503."""
         error: Exception
         try:
             with trio.move_on_after(self._waits.route_s):
@@ -337,7 +337,7 @@ class Connection:
     async def _answer_stream(
         self, route: HttpRoute, call: HttpCall, reply: StreamReply, started: float
     ) -> None:
-        """Send the pieces, unless the request was HEAD, and note what became of them."""
+        """Send a streamed reply (for HEAD only its head), and log its outcome."""
         exchange = self._exchange
         keep_alive = self._keep_alive(call.request)
         try:
@@ -370,7 +370,7 @@ class Connection:
         self._after_stream(pump)
 
     def _after_stream(self, pump: Pump) -> None:
-        """Go on behind a complete stream, with what came meanwhile; close behind any other."""
+        """After a complete stream go on with the bytes received meanwhile; else close the connection."""
         if pump.failure:
             raise pump.failure if isinstance(pump.failure, _CutOff) else trio.BrokenResourceError
         if not pump.complete:
@@ -383,7 +383,7 @@ class Connection:
     # --- WebSocket ----------------------------------------------------------------------------------
 
     async def _upgrade(self, upgrade: Upgrade) -> None:
-        """Hand the stream to the WebSocket at the path, or refuse."""
+        """Pass the stream to the WebSocket route of the path, or refuse the upgrade."""
         exchange, request = self._exchange, upgrade.request
         request.keep_alive = False
         found = exchange.router.resolve_socket(request)
@@ -406,7 +406,7 @@ class Connection:
     async def _serve_socket(
         self, route: SocketRoute, call: HttpCall, upgrade: Upgrade, started: float
     ) -> None:
-        """Speak WebSocket until the handler returns, the other side closes or a drain begins."""
+        """Speak WebSocket until the handler returns, the client closes, or a drain begins."""
         exchange = self._exchange
         limits = exchange.limits
         self._closing = self._ended = True

@@ -1,4 +1,4 @@
-"""From a request to the bytes of its answer: what both drivers share. Does no I/O.
+"""Convert requests to the bytes of their answers, for both drivers of connections. Does no I/O.
 
 Every answer, a refusal's too, carries `x-request-id` and `date`. A handler's CambistError becomes its
 surface's error body; anything else is logged once with its traceback and answered 500.
@@ -24,8 +24,9 @@ class Counters(Struct):
     """Totals of the server since its start, except `connections`.
 
     Attributes:
-        connections: open now.
-        accepted, refused: connections; refused because too many are open.
+        connections: connections open at this moment.
+        accepted: accepted connections.
+        refused: connections refused because too many were open.
         refused_by_address: refused connections whose own address had too many.
         promoted: connections that left the reactor for a task.
         requests: answered requests, of any status.
@@ -50,17 +51,17 @@ class Counters(Struct):
 
 
 class Responder:
-    """Answers requests.
+    """Answers requests: calls their handlers and encodes the replies.
 
     Args:
-        router: finds the handlers.
-        limits: of each connection.
+        router: finds the handler of a request.
+        limits: limits of the framing of each connection.
         wall_ms: wall clock, Unix milliseconds.
-        access_log: None keeps none.
-        bodies_bytes_max: what the bodies of all requests may take together.
+        access_log: None for no access log.
+        bodies_bytes_max: most bytes of the bodies of all requests together.
 
     Attributes:
-        bodies: of all connections.
+        bodies: memory budget of the request bodies of all connections.
     """
 
     def __init__(
@@ -88,19 +89,19 @@ class Responder:
         return self.limits.body_bytes_max if bytes_max is None else bytes_max
 
     def call(self, request: Request, client: str, parameters: tuple[str, ...], now_ms: int) -> HttpCall:
-        """The call that a handler receives."""
+        """Build the call that a handler receives."""
         self._ids += 1
         return HttpCall(request, client, f"{self._id_start}{self._ids:x}", now_ms, parameters)
 
     def plain(self, surface: RouteGroup, handler: PlainHandler, call: HttpCall) -> Reply:
-        """The answer of a plain handler; never raises for what it does."""
+        """Run a plain handler and return its reply; any error becomes a reply too."""
         try:
             return handler(call)
         except Exception as error:  # noqa: BLE001 - answered, and logged if it is our fault
             return self.refusal(surface, error, call.request_id)
 
     def refusal(self, surface: RouteGroup, error: Exception, request_id: str) -> Reply:
-        """The answer to a request whose handler raised; what is our fault is logged."""
+        """Reply for a handler's error; an error that is the server's fault is logged."""
         known = error if isinstance(error, CambistError) else InternalError()
         reply = surface.refusal(known, request_id)
         if reply.status == InternalError.status:
@@ -113,11 +114,11 @@ class Responder:
     def encode(
         self, surface: RouteGroup, call: HttpCall, reply: Reply, started: float, *, keep_alive: bool
     ) -> bytes:
-        """The bytes of an answer, which is counted and logged.
+        """Encode a reply, and count and log it.
 
         Args:
             started: `time.perf_counter()` when the request was complete.
-            keep_alive: whether the connection lives on.
+            keep_alive: whether the connection stays open.
         """
         request = call.request
         head = request.method == b"HEAD"
@@ -152,7 +153,7 @@ class Responder:
     def encode_stream(
         self, surface: RouteGroup, call: HttpCall, reply: StreamReply, *, keep_alive: bool
     ) -> bytes:
-        """The head of a streamed answer; it is logged by who sends the rest."""
+        """Encode the head of a streamed reply; the sender of its pieces logs it."""
         self.counters.requests += 1
         headers = reply.headers
         if surface.cors:
@@ -169,10 +170,10 @@ class Responder:
     def encode_fault(
         self, error: HttpFault | RequestError, client: str, request: Request | None = None
     ) -> bytes:
-        """The last answer of a connection whose bytes are no request, or for which there is no room.
+        """Encode the last answer of a connection that sent no valid request, or exceeds a limit.
 
         Args:
-            request: whose header section was read; then the answer is that of its surface.
+            request: the request, if its header section was read: the error then has its surface's shape.
         """
         self.counters.faults += 1
         surface = self.router.surface(request) if request else self.router.default
@@ -192,7 +193,7 @@ class Responder:
         )
 
     def log(self, call: HttpCall, status: int, body_bytes: int, started: float) -> None:
-        """Note an answer in the access log, if one is kept."""
+        """Add an answer to the access log, if there is one."""
         if self._log_entry:
             request = call.request
             self._log_entry(
@@ -209,7 +210,7 @@ class Responder:
             )
 
     def _own_lines(self, call: HttpCall) -> bytes:
-        """The headers that every answer has; the date is rendered once a second."""
+        """Headers of every answer: request id and date, which is rendered once a second."""
         if not self._second_ms <= call.now_ms < self._second_ms + 1_000:
             second = call.now_ms // 1_000
             self._second_ms = second * 1_000

@@ -1,4 +1,4 @@
-"""Admission of signed requests, of makers and of agents, and the answer to a refused request.
+"""Admission of signed requests, from makers and agents, and the body of a refusal.
 
 Requests are verified over their raw bytes before their bodies are decoded.
 
@@ -24,26 +24,26 @@ _DOMAIN, _ACCESS_KEY, _TIMESTAMP, _SIGNATURE = (
 
 
 def encode_maker_error(error: CambistError, request_id: str) -> bytes:  # noqa: ARG001  it is in the headers
-    """`{"error": ...}`."""
+    """Encode an error as the JSON `{"error": ...}`."""
     return encode(maker_error_body(error))
 
 
 class Gate:
-    """Lets in requests that are signed as the settings want it."""
+    """Admits requests by their signature, as the settings require."""
 
     def __init__(self, verifier: RequestVerifier, mode: AuthMode) -> None:
         self._verify = verifier.verify
         self._mode = mode
 
     def admit(self, request: Request, target: bytes, now_ms: int) -> bytes | None:
-        """Pass, or raise AuthError.
+        """Return the domain that signed the request; AuthError if the request is refused.
 
         Args:
-            target: what was signed: path and query, or the path alone for a handshake.
+            target: the signed target: path and query, or the path alone for a WebSocket handshake.
             now_ms: wall clock, Unix milliseconds.
 
         Returns:
-            The domain; None for an unsigned request, where those are let in.
+            The domain; None for an unsigned request, if the settings admit unsigned requests.
         """
         if self._mode == "off":
             return None

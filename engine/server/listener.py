@@ -1,4 +1,4 @@
-"""The server: accepts connections, bounds their number, hands them to a driver, drains.
+"""The server: accepts connections, limits their number, hands them to a driver, and drains.
 
     listening socket --accept--> room? --plain TCP, epoll--> reactor --promoted--> a task
                                    |   --TLS, streams of a test, no epoll--------> a task
@@ -57,13 +57,13 @@ _log = structlog.get_logger("cambist.server")
 
 
 class Server:
-    """A listening socket and its connections. To be served once.
+    """A listening socket and its connections. An instance serves once.
 
     Args:
-        router: its handlers.
-        settings: bounds; the caller that makes the listener chooses its address.
+        router: the routes to serve.
+        settings: limits; the address is chosen by the creator of the listener.
         wall_ms: wall clock, Unix milliseconds.
-        access_log: written by this server while it serves; None keeps none.
+        access_log: the server runs it while it serves; None for no access log.
         reactor: whether plain connections may be served by the reactor, where the platform has epoll.
         proxies: IP addresses that may have any number of connections.
 
@@ -105,19 +105,19 @@ class Server:
         self._empty = trio.Event()
 
     def statistics(self) -> Counters:
-        """A copy of the counters."""
+        """Return a copy of the counters."""
         dropped = self._access_log.dropped if self._access_log else 0
         return replace(self._exchange.counters, log_dropped=dropped)
 
     def drain(self) -> None:
-        """Stop accepting, answer what is in flight, close; then `serve` returns, after `drain_s` at most."""
+        """Stop accepting, answer requests in flight, and close; `serve` returns after at most `drain_s`."""
         self._draining.set()
 
     async def serve(self, listener: Listener, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
         """Serve until cancelled or drained.
 
         Args:
-            listener: a listening socket that does not block, or what gives streams; closed in the end.
+            listener: a non-blocking listening socket, or a trio listener of streams; closed at the end.
         """
         self._connections_max = min(self._settings.connections_max, _files_max() - _FILES_KEPT)
         if self._connections_max < self._settings.connections_max:
@@ -160,7 +160,7 @@ class Server:
     # --- Accepting ----------------------------------------------------------------------------------
 
     async def _accept(self, listener: Listener) -> None:
-        """Take connections until cancelled; then those that the socket's queue still holds."""
+        """Accept connections until cancelled, then the connections left in the socket's queue."""
         if not isinstance(listener, socket.socket):
             while True:
                 stream = await listener.accept()
@@ -177,7 +177,9 @@ class Server:
                 await trio.lowlevel.cancel_shielded_checkpoint()
 
     def _accept_queued(self, listener: socket.socket) -> bool:
-        """Take what waits, up to a bound. False when the system has no room for more."""
+        """Accept a bounded number of waiting connections. Returns False when the system is out of file
+        descriptors or memory.
+        """
         self._is_queue_empty = False
         for _ in range(_ACCEPTS_MAX):
             try:
@@ -218,7 +220,7 @@ class Server:
         self._nursery.start_soon(self._serve_stream, stream, client)
 
     def _is_crowded(self, client: str) -> bool:
-        """Whether an address has all the connections that it may have."""
+        """Whether an address has reached its limit of connections."""
         most = self._settings.connections_per_address_max
         return self._by_address[address_share(client)] >= most and client not in self._proxies
 
@@ -230,12 +232,12 @@ class Server:
         output: bytes,
         event: Event | None,
     ) -> None:
-        """Take over a connection of the reactor."""
+        """Serve a connection that the reactor hands over, in a task of its own."""
         stream = PacedStream(connected, self._turns)
         self._nursery.start_soon(self._serve_stream, stream, client, http, output, event)
 
     def _leave(self, client: str) -> None:
-        """A connection has ended."""
+        """Count a connection as ended."""
         self._exchange.counters.connections -= 1
         share = address_share(client)
         self._by_address[share] -= 1
@@ -244,7 +246,7 @@ class Server:
         self._empty.set()
 
     def _refuse(self, peer: socket.socket | trio.abc.Stream, client: str) -> None:
-        """Answer 503 if there is room for that."""
+        """Refuse a connection: answer 503 if a refusal task is free, else just close."""
         if not isinstance(peer, socket.socket) or (self._tls is None and self._refusals < _REFUSALS_MAX):
             self._refusals += 1
             stream = PacedStream(peer, self._turns) if isinstance(peer, socket.socket) else peer
@@ -262,7 +264,7 @@ class Server:
         output: bytes = b"",
         event: Event | None = None,
     ) -> None:
-        """Run one connection in this task."""
+        """Serve one connection in this task."""
         try:
             secured = await self._secured(stream)
             if secured is not None:
@@ -287,7 +289,7 @@ class Server:
             self._leave(client)
 
     async def _serve_refusal(self, stream: trio.abc.Stream, client: str) -> None:
-        """Say that there are too many connections."""
+        """Answer 503 `too many connections`, and close."""
         try:
             secured = await self._secured(stream)
             if secured is not None:
@@ -301,7 +303,9 @@ class Server:
             self._empty.set()
 
     async def _secured(self, stream: trio.abc.Stream) -> trio.abc.Stream | None:
-        """The stream to speak HTTP on; None when there was no TLS handshake."""
+        """Return the stream for HTTP, after the TLS handshake if the server has TLS; None if the handshake
+        failed.
+        """
         if self._tls is None:
             return stream
         secured: trio.SSLStream[trio.abc.Stream] = trio.SSLStream(
@@ -326,14 +330,16 @@ class Server:
 
 
 def address_share(address: str) -> str:
-    """Key by which connections count together: the address itself, of IPv6 the first 64 bits, in hex."""
+    """Key by which connections of an address are counted: an IPv4 address itself, or the first 64 bits of an
+    IPv6 address in hex.
+    """
     if ":" not in address:
         return address
     return socket.inet_pton(socket.AF_INET6, address.partition("%")[0])[:8].hex()
 
 
 def canonical_address(text: str) -> str:
-    """An IP address as the server writes that of the other side. ValueError: it is none."""
+    """Normalise an IP address to the form that the server uses for clients. ValueError: it is no address."""
     address = ip_address(text)
     if isinstance(address, IPv6Address):
         return str(address.ipv4_mapped or address)

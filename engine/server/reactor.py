@@ -1,4 +1,4 @@
-"""Many plain connections served by one task, on a private epoll whose descriptor trio awaits.
+"""Serve many plain connections in one task, on a private epoll whose descriptor trio awaits.
 
     epoll --ready--> a turn each: one read, its answers joined, one write --> epoll
       TLS, a coroutine route, an upgrade, a fault, a last request, a short write --> promoted
@@ -13,8 +13,8 @@ others find it awake, which is worth a quarter of the throughput when client and
 Fairness is a budget of time: after `_TURN_S` the other tasks have their turn. Parsing, answering, refusing,
 writing, promoting and time-outs all count. A connection reads 8 KiB at a time and
 answers a bounded number of requests in a row, 64 KiB of them; the rest waits for the next round. A
-round is a turn for each connection that was ready or has something left over, and is finished before epoll
-is asked again, which would only show the same connections first. The queue holds connections, not
+round is a turn for each connection that was ready or has unanswered requests, and is finished before epoll
+is polled again, which would only show the same connections first. The queue holds connections, not
 descriptors, so that a reused descriptor number never stands for a closed connection.
 
 Source: ARCHITECTURE.md, "HTTP server".
@@ -52,7 +52,7 @@ _IDLE, _CLOSED = Phase.IDLE, Phase.CLOSED
 
 
 class Promote(Protocol):
-    """Takes a connection over into a task."""
+    """Callback that hands a connection over to a task of its own."""
 
     def __call__(
         self,
@@ -67,13 +67,13 @@ class Promote(Protocol):
 
 
 class _Peer:
-    """A connection of the reactor.
+    """A connection that the reactor serves.
 
     Attributes:
         deadline: time at which the present wait ends; `awaited` names the wait.
         left_over: the connection waits for its next turn and may hold unanswered requests.
         output: answers of this turn.
-        event: given out by the framing in this turn and not answered.
+        event: event of the framing in this turn that is not answered.
         served: the connection had its turn, and `output` and `event` are still to be handled.
         gone: the connection is closed or promoted.
     """
@@ -109,13 +109,13 @@ class _Peer:
 
 
 class Reactor:
-    """Serves connections until stopped or cancelled.
+    """Serves plain connections until stopped or cancelled.
 
     Args:
-        exchange: what answers.
-        waits: bounds.
+        exchange: answers the requests.
+        waits: time-outs.
         promote: called with each connection that needs a task.
-        leave: called with the client's address when a connection has ended here.
+        leave: called with the client's address when the reactor closes a connection.
     """
 
     def __init__(
@@ -136,10 +136,10 @@ class Reactor:
         self._now_ms = 0
 
     def adopt(self, connected: Socket, client: str) -> None:
-        """Serve a connection that does not block; the reactor owns it from now on.
+        """Start to serve a non-blocking socket; the reactor owns it from now on.
 
         Raises:
-            OSError: the system cannot watch it; it is the caller's then.
+            OSError: epoll cannot watch the socket; the caller still owns it.
         """
         descriptor = connected.fileno()
         self._epoll.register(descriptor, select.EPOLLIN)
@@ -207,7 +207,7 @@ class Reactor:
         self._now_ms = self._exchange.wall_ms()
 
     def _lose(self, peer: _Peer, error: Exception) -> None:
-        """End a connection that broke, or that our bug has broken, which is logged."""
+        """Close a connection after an error; an error that is a bug of the server is logged."""
         self._clock = perf_counter()
         if isinstance(error, OSError):
             self._exchange.counters.broken += 1
@@ -217,10 +217,10 @@ class Reactor:
             self._drop(peer)
 
     def _write(self) -> bool:
-        """Send the answers of all turns since the last writing; False when the time for that is over.
+        """Send the answers of all turns since the last call; returns False when the time budget is used up.
 
-        The budget is of the same size again. The checkpoint in between is shielded: what is answered is sent
-        before a stop or the end is heeded.
+        Writing has a time budget of its own, as long as that of the turns. The checkpoint in between is
+        shielded: finished answers are sent before a stop or a cancellation takes effect.
         """
         served = self._served
         end = self._clock + _TURN_S
@@ -288,7 +288,7 @@ class Reactor:
         self._served.append(peer)
 
     def _conclude(self, peer: _Peer) -> None:
-        """Write the answers of a turn, and see what becomes of the connection."""
+        """Write the answers of a turn, then keep, promote or close the connection."""
         output, event = peer.output, peer.event
         http = peer.http
         peer.served = False
@@ -330,7 +330,7 @@ class Reactor:
             await self._sweep()
 
     async def _sweep(self) -> None:
-        """End the waits that have gone on for too long, a few of them at a time."""
+        """End waits that have exceeded their time-out, a bounded number per call."""
         now = trio.current_time()
         late = [peer for peer in self._peers.values() if peer.deadline <= now]
         for number, peer in enumerate(late, 1):

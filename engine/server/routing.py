@@ -1,4 +1,4 @@
-"""Finds the handler of a request: surfaces of routes, and the table that holds them. Pure.
+"""Find the handler of a request: surfaces of routes, and the table that holds them. Pure.
 
 A surface is a set of routes with one error shape and one list of origins. A router holds surfaces under
 path prefixes and host names and always finds a route: if no handler fits, a route that answers 404, 405 or
@@ -53,14 +53,14 @@ _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
 
 
 class HttpCall(Struct, gc=False):
-    """A request on its way through a handler.
+    """A request with the data that its handler needs.
 
     Attributes:
         request: the framed request.
-        client: IP address of the other side, as text.
-        request_id: sent as `x-request-id` too.
+        client: IP address of the client, as text.
+        request_id: also sent as `x-request-id`.
         now_ms: wall clock, Unix milliseconds.
-        parameters: of the path's placeholders, percent-decoded, in order.
+        parameters: values of the path's placeholders, percent-decoded, in order.
     """
 
     request: Request
@@ -71,7 +71,7 @@ class HttpCall(Struct, gc=False):
 
 
 class Reply(Struct, gc=False):
-    """A whole answer. Headers are lower case and none of the framing's."""
+    """A complete answer. Header names are lower case; the framing adds its own headers."""
 
     status: int
     body: bytes
@@ -80,11 +80,11 @@ class Reply(Struct, gc=False):
 
 
 class StreamReply(Struct, kw_only=True):
-    """An answer whose body comes piece by piece; the driver asks for a piece once the previous was sent.
+    """An answer whose body is sent in pieces; the driver requests a piece once the previous one was sent.
 
     Attributes:
-        pieces: closed (if it can be) after any end of the stream.
-        endless: a subscription, cut off when the server begins to drain; a finite one is sent to its end.
+        pieces: pieces of the body; closed after the stream ends in any way, if they have `aclose`.
+        endless: True for a subscription, which a drain cuts off; a finite stream is sent to its end.
     """
 
     status: int = 200
@@ -118,13 +118,13 @@ class SocketRoute(Struct, frozen=True):
 
 
 class RouteGroup:
-    """Routes with one error shape.
+    """A surface: routes that share one error shape and one list of origins.
 
     Args:
-        encode_error: the body for an error and a request id.
-        cors_origins: that browsers may call from; `*` for any, `localhost` for those of this machine at any
-            port; none sends no CORS header.
-        body_bytes_max: of one request, where that is less than the server's.
+        encode_error: (error, request id) -> body of the reply.
+        cors_origins: origins of the pages that may call; `*` for any, `localhost` for pages of this machine
+            at any port; without origins no CORS header is sent.
+        body_bytes_max: most bytes of a request's body, if less than the server's limit.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class RouteGroup:
         self.sockets.append((path, SocketRoute(self, check, serve)))
 
     def refusal(self, error: CambistError, request_id: str) -> Reply:
-        """The answer to a request that failed with `error`."""
+        """Encode `error` as the reply to a failed request."""
         status = error_status(error)
         wait_s = error.retry_after_s if isinstance(error, RequestError | StoreUnavailable) else None
         if status == ServiceUnavailable.status and wait_s is None:
@@ -167,7 +167,7 @@ class RouteGroup:
         return Reply(status, self.encode_error(error, request_id), headers)
 
     def cors_headers(self, request: Request) -> tuple[tuple[bytes, bytes], ...]:
-        """Headers that let a browser's page read the answer; only called if `cors`."""
+        """Headers that allow a browser's page to read the answer; only called if `cors`."""
         origin = header(request, b"origin")
         if self._any_origin:
             shown = ((b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", b"*"))
@@ -186,7 +186,7 @@ class RouteGroup:
         return origin in self._origins or (self._local_origins and _is_local_origin(origin) is not None)
 
     def check_origin(self, request: Request) -> None:
-        """Refuse a WebSocket to pages of other origins: browsers do not ask before they open one.
+        """Refuse a WebSocket to pages of foreign origins, since browsers send no preflight for WebSockets.
 
         Raises:
             InvalidInput: an Origin that is neither one of ours nor the request's own host.
@@ -198,7 +198,7 @@ class RouteGroup:
             raise InvalidInput(field="origin", expected="an origin that may call", got=origin)
 
     def _preflight_headers(self, request: Request, allow: bytes) -> tuple[tuple[bytes, bytes], ...]:
-        """Headers of an OPTIONS answer beside `cors_headers`; a plain OPTIONS has Allow alone."""
+        """Headers of an OPTIONS answer besides `cors_headers`: Allow, and a preflight's permissions."""
         if not self.cors or header(request, b"access-control-request-method") is None:
             return ((b"allow", allow),)
         asked = header(request, b"access-control-request-headers")
@@ -212,11 +212,11 @@ class RouteGroup:
         )
 
     def options_route(self, allow: bytes) -> HttpRoute:
-        """Route that answers OPTIONS of a path."""
+        """Make the route that answers OPTIONS for a path."""
         return HttpRoute(self, lambda call: Reply(204, b"", self._preflight_headers(call.request, allow)))
 
     def not_allowed_route(self, allow: bytes) -> HttpRoute:
-        """Route that answers a method that a path does not have."""
+        """Make the route that answers 405 for methods that a path does not have."""
 
         def refuse(call: HttpCall) -> Reply:
             error = MethodNotAllowed(expected=allow.decode(), got=call.request.method.decode())
@@ -227,12 +227,12 @@ class RouteGroup:
         return HttpRoute(self, plain=refuse)
 
     def refusing_route(self, error: CambistError) -> HttpRoute:
-        """Route that answers every request with `error`."""
+        """Make a route that answers every request with `error`."""
         return HttpRoute(self, lambda call: self.refusal(error, call.request_id))
 
 
 class _Endpoint:
-    """A path: its routes by method, and the route for any other method."""
+    """A path with its routes by method, and the route for every other method."""
 
     __slots__ = ("_registered", "other", "routes", "socket", "surface", "template")
 
@@ -252,7 +252,9 @@ class _Endpoint:
         self._registered[method] = route
 
     def finish(self) -> None:
-        """Fill in what follows from the registered routes; to be called again after each mount."""
+        """Build the derived routes (OPTIONS, HEAD, 405) from the registered ones; call it again after each
+        mount.
+        """
         named = {method: self._registered[method] for method in METHODS if method in self._registered}
         if self.socket and b"GET" not in named:
             fault = HttpFault(field="upgrade", expected="websocket")
@@ -266,7 +268,7 @@ class _Endpoint:
 
 
 class _Mounts:
-    """The surfaces of one host name, or of any."""
+    """The surfaces mounted for one host name, or for any."""
 
     def __init__(self) -> None:
         self.static: dict[bytes, _Endpoint] = {}
@@ -274,7 +276,7 @@ class _Mounts:
         self.prefixes: list[tuple[bytes, HttpRoute]] = []  # the longest first: who says 404
 
     def endpoint(self, surface: RouteGroup, template: str) -> _Endpoint:
-        """The endpoint of a path, made when it is new."""
+        """Return the endpoint of a path template, created if it does not exist."""
         if not _is_template(template):
             raise ValueError(f"not a path: {template!r}")
         path = template.encode().rstrip(b"/")
@@ -316,7 +318,7 @@ class Router:
     """The table of all routes.
 
     Args:
-        default_errors: shape of errors that belong to no surface: framing, and paths under no prefix.
+        default_errors: shape of errors outside any surface: framing errors, and paths under no prefix.
     """
 
     def __init__(self, default_errors: ErrorEncoder) -> None:
@@ -330,8 +332,8 @@ class Router:
         """Serve the routes registered on `surface` so far.
 
         Args:
-            prefix: ahead of each of its paths; without a slash at its end.
-            host: only for this Host, at any port; None for any.
+            prefix: put before each of the surface's paths; without a trailing slash.
+            host: serve only requests with this Host, at any port; None for any.
 
         Raises:
             ValueError: a path or method is malformed, or two routes collide.
@@ -361,7 +363,7 @@ class Router:
         mounts.prefixes.sort(key=lambda entry: -len(entry[0]))
 
     def resolve(self, request: Request) -> tuple[HttpRoute, tuple[str, ...]]:
-        """The route of a request and the path's parameters. A route always exists."""
+        """Find the route of a request, and the path's parameters. A route always exists."""
         path = request.path
         if not self._by_host:
             endpoint = self._anywhere.static.get(path)
@@ -380,15 +382,17 @@ class Router:
             return route.surface.refusing_route(error), ()
 
     def body_bytes_min(self, most: int) -> int:
-        """The least of the bounds that the surfaces have; `most` where none has one."""
+        """Smallest body limit of all surfaces, at most `most`."""
         return min([most, *self._bounds])
 
     def surface(self, request: Request) -> RouteGroup:
-        """The surface that owns the request's path."""
+        """Return the surface under whose prefix the request's path falls."""
         return self.resolve(request)[0].surface
 
     def resolve_socket(self, request: Request) -> tuple[SocketRoute, tuple[str, ...]] | None:
-        """The WebSocket at a path and the path's parameters, or None: then it is a GET like any other."""
+        """Find the WebSocket route of a path and the path's parameters, or None: the request is then a plain
+        GET.
+        """
         found = self._find(request)
         if found is None or found[0].socket is None:
             return None
@@ -421,7 +425,7 @@ class Router:
 
 
 def header(request: Request, name: bytes) -> bytes | None:
-    """The first header of that name, which is in lower case."""
+    """Return the first header with a lower-case name, or None."""
     for found, value in request.headers:
         if found == name:
             return value
@@ -429,7 +433,7 @@ def header(request: Request, name: bytes) -> bytes | None:
 
 
 def _host_name(request: Request) -> bytes:
-    """The Host without its port, in lower case."""
+    """Return the Host header without its port, in lower case."""
     host = header(request, b"host") or b""
     name, _, port = host.rpartition(b":")
     return (name if name and not port.endswith(b"]") else host).lower()

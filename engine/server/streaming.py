@@ -1,4 +1,4 @@
-"""Sending the pieces of one streamed answer while watching whether the other side is still there."""
+"""Send the pieces of one streamed answer while watching whether the client has disconnected."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -14,12 +14,12 @@ _log = structlog.get_logger("cambist.server")
 
 
 class Pump:
-    """A streamed answer under way.
+    """Sends one streamed answer and watches for the client's disconnect.
 
     Args:
-        stream: read to notice its end, and to keep bytes that a client may have pipelined.
-        send: writes within its bound.
-        endless: a subscription: it ends once its client has sent too many bytes to watch for an end of input.
+        stream: read to notice the end of input, and to keep bytes that the client pipelines.
+        send: writes bytes within a time limit.
+        endless: True for a subscription, which ends once its client has sent too many bytes meanwhile.
 
     Attributes:
         scope: cancel it to end the stream.
@@ -42,7 +42,7 @@ class Pump:
         self.failure: Exception | None = None
 
     async def run(self, pieces: AsyncIterator[bytes], *, chunked: bool, request_id: str) -> None:
-        """Send all pieces, or as many as the other side wants. Raises nothing but what cancels it."""
+        """Send all pieces, or until the client disconnects. Raises only Cancelled."""
         with self.scope:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch)
@@ -67,7 +67,7 @@ class Pump:
             _log.error("a streamed answer failed", request_id=request_id, exc_info=error)
 
     async def _watch(self) -> None:
-        """End the stream when the other side is gone."""
+        """End the stream when the client disconnects."""
         try:
             while len(self.received) < _PIPELINED_BYTES_MAX:
                 data = await self._stream.receive_some(_PIPELINED_BYTES_MAX)
@@ -83,7 +83,7 @@ class Pump:
 
 
 async def close_pieces(pieces: AsyncIterator[bytes]) -> None:
-    """Let an async generator clean up, within a bound and even when cancelled."""
+    """Let an async generator clean up, within a time limit and even when cancelled."""
     close = getattr(pieces, "aclose", None)
     if close is not None:
         with trio.CancelScope(deadline=trio.current_time() + _CLOSE_S, shield=True):

@@ -1,4 +1,4 @@
-"""Turns: the connections that have a task each share a millisecond of every pass of the scheduler.
+"""Time slices: the connections with a task of their own share a millisecond of every scheduler pass.
 
     readable --room left in this pass--> reads, answers, writes
        |     --none, or others wait--> waits in line --the keeper, pass by pass--> reads, answers, writes
@@ -24,7 +24,7 @@ _SMALL_BYTES = 16_384
 
 
 class Turns(trio.abc.Instrument):
-    """The line of one server. `run` keeps it."""
+    """The queue of one server's connections that wait for a turn. `run` is its task."""
 
     def __init__(self) -> None:
         self._spent = 0.0  # in this pass
@@ -36,18 +36,18 @@ class Turns(trio.abc.Instrument):
         self._keeper = trio.lowlevel.ParkingLot()
 
     def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - trio's signature
-        """A pass begins. Called by trio."""
+        """Reset the time used, as a new scheduler pass begins. Called by trio."""
         self._spent_before = self._spent
         self._spent = self._began = 0.0
 
     def end(self) -> None:
-        """The turn under way, if any, is over: its connection is about to wait."""
+        """End the current turn, if any: its connection is about to wait."""
         if self._began:
             self._spent += perf_counter() - self._began
             self._began = 0.0
 
     def has_room(self) -> bool:
-        """Whether the turn under way may go on, or another begin if nobody has said that it is over."""
+        """Whether this pass has time left, for the current turn or for another one."""
         if self._began:
             now = perf_counter()
             self._spent += now - self._began
@@ -55,10 +55,10 @@ class Turns(trio.abc.Instrument):
         return self._spent < _TURN_S and not self._line
 
     async def take(self) -> None:
-        """Wait for a turn; no checkpoint if there is room.
+        """Wait for a turn; returns without a checkpoint if the pass has time left.
 
-        The wait is not cancelled: who waits has a request, which a drain's short wait must not drop and which
-        may be read already. Once the line is closed nobody waits, and who is cancelled has no turn.
+        The wait is shielded: the connection has a request, maybe read already, which the short time-out of a
+        drain must not drop. Once the queue is closed no task waits, and a cancelled task gets no turn.
         """
         if not self.has_room() and self._is_kept:
             await self._stand_in_line()
@@ -72,7 +72,7 @@ class Turns(trio.abc.Instrument):
             await trio.lowlevel.checkpoint_if_cancelled()
 
     async def run(self) -> None:
-        """Keep the line until cancelled; then it is closed."""
+        """Let waiting connections go on, pass by pass, until cancelled; then close the queue."""
         trio.lowlevel.add_instrument(self)
         self._is_kept = True
         try:
@@ -89,20 +89,20 @@ class Turns(trio.abc.Instrument):
             self.close()
 
     def close(self) -> None:
-        """Let all connections leave the line: the server is about to cut them off."""
+        """Let all waiting connections go on: the server is about to cut them off."""
         self._is_kept = False
         self._line.unpark_all()
 
 
 class PacedStream(LeanStream, trio.abc.HalfCloseableStream):
-    """A connection's socket: its bytes are read, and worked on, in a turn. Under TLS or without."""
+    """A connection's socket that reads only in a turn, with or without TLS on top."""
 
     def __init__(self, connected: socket.socket, turns: Turns) -> None:
         super().__init__(connected)
         self._turns = turns
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Wait until there is something to read, and for a turn; always a checkpoint."""
+        """Wait for bytes and for a turn, then read; always a checkpoint."""
         self._turns.end()
         await trio.lowlevel.checkpoint()  # often enough the next request has come by then
         has_turn = False
@@ -121,14 +121,14 @@ class PacedStream(LeanStream, trio.abc.HalfCloseableStream):
             return data
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """A checkpoint if there is much of it or the socket does not take it all at once."""
+        """Send all bytes; a checkpoint only for many bytes, or if the socket does not take all at once."""
         await super().send_all(data)
         if len(data) > _SMALL_BYTES:
             self._turns.end()
             await trio.lowlevel.checkpoint()
 
     async def send_eof(self) -> None:
-        """Say that nothing more will come."""
+        """Close the sending side: no more bytes follow."""
         self._turns.end()
         await trio.lowlevel.checkpoint()
         try:
