@@ -25,7 +25,7 @@ from ..store.rows import Delivery, OrderEvent
 _DOUBLINGS_MAX = 16
 _JITTER = 0.5
 PAUSE_MS_MAX = round(WEBHOOK_AGAIN_S_MAX * (1 + _JITTER) * 1_000)
-"""Nothing is due later than so long from now."""
+"""Longest time, in ms, from a failed try to the next; no delivery is due later than that."""
 
 
 class Hook(Struct, frozen=True, kw_only=True):
@@ -33,12 +33,12 @@ class Hook(Struct, frozen=True, kw_only=True):
 
     Attributes:
         sign: (id, Unix seconds, body) -> its signature.
-        surfaces: kinds of orders.
-        partner: partner of the orders; empty for all orders.
-        chains, statuses: of the delivered events; empty for all.
+        surfaces: wanted surfaces: `delta`, `otc`.
+        partner: partner of the wanted orders; empty for all orders.
+        chains, statuses: chain ids and statuses of the wanted events; empty for all.
         manager: name of the API key that manages the webhook; empty if no key does.
-        posts_max: count of posts at a time.
-        shard: the engine that holds this shard delivers.
+        posts_max: most POSTs at the same time.
+        shard: shard whose holder, an engine, delivers to this webhook.
     """
 
     name: str
@@ -65,10 +65,10 @@ class Hook(Struct, frozen=True, kw_only=True):
 
 
 def new_delivery(hook: Hook, token: str, event: OrderEvent, body: bytes, now_ms: int) -> Delivery:
-    """A new delivery of an event, due at once.
+    """Make a delivery of an event, due at once.
 
     Args:
-        body: the event as the receiver gets it.
+        body: body of the POST.
     """
     return Delivery(
         hook.name,
@@ -86,10 +86,10 @@ def new_delivery(hook: Hook, token: str, event: OrderEvent, body: bytes, now_ms:
 
 
 def not_taken(delivery: Delivery, reason: str, give_up_ms: int, now_ms: int, random: Random) -> Delivery:
-    """After a try that came to nothing.
+    """Update a delivery after a failed try: WAITING with a longer pause, or DEAD if the event is too old.
 
     Args:
-        give_up_ms: after the event, before it is dead.
+        give_up_ms: age of the event, in ms, from which a failed delivery is dead.
     """
     tries = delivery.tries + 1
     pause_s = min(WEBHOOK_AGAIN_S * 2 ** min(delivery.tries, _DOUBLINGS_MAX), WEBHOOK_AGAIN_S_MAX)
@@ -106,7 +106,7 @@ def not_taken(delivery: Delivery, reason: str, give_up_ms: int, now_ms: int, ran
 
 
 def given_up(delivery: Delivery, reason: str, now_ms: int) -> Delivery:
-    """The delivery as DEAD: too old to be tried while its receiver takes no delivery.
+    """Update a delivery that is too old to be tried again: DEAD.
 
     Args:
         reason: failure of another delivery to the receiver, used if this delivery has no failure of its own.
@@ -115,13 +115,15 @@ def given_up(delivery: Delivery, reason: str, now_ms: int) -> Delivery:
 
 
 def reason_of(error: Exception) -> str:
-    """Why there was no answer, in few and printable characters: an answer's bytes may be in it."""
+    """Describe a failed POST in few and printable characters, since the error may contain bytes of the
+    answer.
+    """
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return "".join(char if char.isprintable() else "?" for char in text[:WEBHOOK_REASON_CHARS_MAX])
 
 
 def replayed(delivery: Delivery, now_ms: int) -> Delivery:
-    """A dead one that is delivered after all; it is tried as long as a new one."""
+    """Reset a DEAD delivery to WAITING, due at once, with the full time before it is given up."""
     return replace(
         delivery,
         state=DeliveryState.WAITING,
@@ -134,5 +136,5 @@ def replayed(delivery: Delivery, now_ms: int) -> Delivery:
 
 
 def rest_s(failures: int) -> float:
-    """Seconds that a receiver rests after a count of failures in a row."""
+    """Seconds without a try for a receiver, after a count of failures in a row; doubles up to 60."""
     return 0.0 if not failures else min(2.0 ** min(failures - 1, _DOUBLINGS_MAX), 60.0)

@@ -1,4 +1,4 @@
-"""Filters of event streams. Pure.
+"""Filters of event streams, and the keys that index them. Pure.
 
     a client's query -> EventFilter -> matches(entry), and the key that finds the filter among thousands
 
@@ -16,7 +16,7 @@ from ..orders.order_units import OTC, order_id
 from .ring import RingEntry
 
 FilterKey = tuple[str, bytes | str | int]
-"""What events are found by: a word and one of its values."""
+"""Key of an event or a filter in the index: (name of a field, one of its values)."""
 
 EVERYTHING: FilterKey = ("", "")
 
@@ -26,10 +26,10 @@ class EventFilter(Struct, frozen=True):
 
     Attributes:
         surface: `delta` or `otc`.
-        owner: of the orders; the maker of OTC orders.
-        taker: of OTC orders. An event whose body was not kept matches no taker.
+        owner: owner of the orders; the maker of OTC orders.
+        taker: taker of OTC orders. An event whose body was not kept matches no taker.
         orders: ids of orders; the id of an OTC order follows from its hash too.
-        partner: exactly as orders name it.
+        partner: partner, spelt exactly as in the orders.
     """
 
     surface: str | None = None
@@ -40,7 +40,7 @@ class EventFilter(Struct, frozen=True):
     partner: str | None = None
 
     def matches(self, entry: RingEntry) -> bool:
-        """Whether an event is wanted."""
+        """Whether the event passes the filter."""
         event = entry.event
         return (
             (self.surface is None or self.surface == event.surface)
@@ -68,7 +68,7 @@ class EventFilter(Struct, frozen=True):
 
 
 def keys_of(entry: RingEntry) -> Iterator[FilterKey]:
-    """All that an event may be wanted for."""
+    """Yield all index keys of an event: a filter that matches it has at least one of them."""
     event = entry.event
     yield "order", order_id(event.order_hash).bytes
     yield "owner", event.owner

@@ -1,4 +1,4 @@
-"""Hands every change of an order to its subscribers: one follower of the log for the whole process.
+"""Send every change of an order to its subscribers: one follower of the log for the whole process.
 
     log -> EventFollower -> ring -> subscriptions that the event concerns -> woken, some at a time
 
@@ -32,15 +32,15 @@ _NOTED_AT_ONCE = 256  # listeners that note an event
 
 
 class HubStatistics(Struct, frozen=True):
-    """Counters of a hub.
+    """Counters of the event hub at one moment.
 
     Attributes:
-        subscriptions: now.
-        events: added so far.
+        subscriptions: number of subscriptions.
+        events: events added so far.
         woken: count of wake-ups of idle subscriptions.
-        pages: read from the store for lagging subscriptions.
-        ring: events in memory.
-        token: of the newest place.
+        pages: pages read from the store for lagging subscriptions.
+        ring: number of events in memory.
+        token: token of the newest place.
     """
 
     subscriptions: int
@@ -52,10 +52,10 @@ class HubStatistics(Struct, frozen=True):
 
 
 class EventHub:
-    """All subscriptions of a process. `run` is its task; subscribing is possible only after it has started.
+    """All subscriptions of a process. `run` is its task; subscribe only after it has started.
 
     Args:
-        ring_max: events in memory.
+        ring_max: most events in memory.
 
     Attributes:
         ring: the last events.
@@ -76,7 +76,7 @@ class EventHub:
         self._woken = self._pages = 0
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Follow the log from now on, until cancelled."""
+        """Follow the log from its present end, until cancelled."""
         start = await self._now()
         self.ring = EventRing(place_of(start), self._ring_max)
         self.told = self.ring.newest
@@ -85,7 +85,7 @@ class EventHub:
             await self.publish(token, event)
 
     async def publish(self, token: str, event: OrderEvent) -> None:
-        """Add an event, later in the log than all events published before."""
+        """Add an event whose place in the log is after all events published before."""
         await self._add(RingEntry(place_of(token), event))
         if self._to_wake or not self.ring.end % _AT_ONCE:
             await self._wake()
@@ -93,7 +93,7 @@ class EventHub:
     async def subscribe(
         self, wanted: EventFilter, after: str | None = None, *, field: str = "after"
     ) -> Subscription:
-        """A new subscription.
+        """Create a subscription that starts at a place in the log.
 
         Args:
             after: a token; the subscription starts with the event after it. None: with the next event.
@@ -117,7 +117,7 @@ class EventHub:
         return made
 
     def leave(self, subscription: Subscription) -> None:
-        """A listener has ended."""
+        """Remove a subscription whose listener has ended."""
         self._subscriptions.discard(subscription)
         for key in subscription.wanted.keys:
             others = self._of_key.get(key, set())
@@ -126,7 +126,7 @@ class EventHub:
                 self._of_key.pop(key, None)
 
     async def read(self, query: Query) -> list[tuple[Any, ...]]:
-        """A page of the store, for a lagging subscription: pages take at most half of the time.
+        """Read a page of events for a lagging subscription; such reads take at most half of the time.
 
         Raises:
             StoreUnavailable: the store is away.
@@ -144,7 +144,7 @@ class EventHub:
         return rows
 
     def statistics(self) -> HubStatistics:
-        """Counters."""
+        """Return the counters."""
         return HubStatistics(
             len(self._subscriptions),
             self.ring.end,
@@ -155,10 +155,10 @@ class EventHub:
         )
 
     async def _add(self, entry: RingEntry) -> None:
-        """Keep an event, and notify the subscriptions that it concerns, in slices.
+        """Add an event to the ring and note it in the subscriptions that it concerns, some at a time.
 
-        No subscription's token passes the event meanwhile: `told` reaches it last. A subscription that
-        starts, or becomes idle, once the event is in the ring has read it there.
+        `told` moves past the event only at the end, so that no subscription's token passes it before. A
+        subscription that starts or becomes idle after the event is in the ring has read it there.
         """
         before = self.ring.newest
         number = self.ring.add(entry)
@@ -173,7 +173,7 @@ class EventHub:
         self.told = entry.place
 
     async def _wake(self) -> None:
-        """Wake who has to be, in slices: others have their turn in between."""
+        """Wake the noted subscriptions, some at a time, so that other tasks run in between."""
         while True:
             for _ in range(min(_AT_ONCE, len(self._to_wake))):
                 self._woken += 1

@@ -1,4 +1,4 @@
-"""An event of the log as the message that says it, the same wherever it is sent. Pure."""
+"""Build the message of an event, the same for streams and webhooks. Pure."""
 
 from functools import lru_cache
 from typing import Any
@@ -18,7 +18,7 @@ _owner_text = lru_cache(maxsize=1_024)(to_checksum)  # an owner's orders change 
 
 
 def event_message(token: str, event: OrderEvent) -> OrderEventMessage:
-    """The message of an event.
+    """Convert an event of the log to the message that clients receive.
 
     Args:
         token: of its place in the log.
@@ -45,14 +45,14 @@ def event_message(token: str, event: OrderEvent) -> OrderEventMessage:
 
 
 def id_text(order_hash: bytes) -> str:
-    """The id of a Delta order as text, which is `str(order_id(order_hash))` in a third of the time."""
+    """Return the id of a Delta order as text: `str(order_id(order_hash))`, in a third of the time."""
     digits = order_hash[:16].hex()
     variant = "89ab"[order_hash[8] >> 4 & 3]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 def takers_of(event: OrderEvent) -> tuple[bytes, ...]:
-    """Takers whom the event of an OTC order may concern: addresses, each once, zero for any taker.
+    """Addresses of the takers whom an OTC order's event may concern, each once; zero stands for any taker.
 
     The tuple is empty for a Delta order, and for an event without a body.
     """
@@ -64,7 +64,7 @@ def takers_of(event: OrderEvent) -> tuple[bytes, ...]:
 
 
 def encode_event(token: str, event: OrderEvent) -> bytes:
-    """An event as JSON: what streams send and what webhooks sign.
+    """Encode an event as JSON, for streams and for webhooks, which sign it.
 
     Args:
         token: of its place in the log.

@@ -15,7 +15,7 @@ RingPosition = tuple[int, int]
 
 
 class RingEntry:
-    """An event at its place. Its message is made at first use, once for all subscriptions."""
+    """An event and its place in the log. Its message is encoded at first use, once for all subscriptions."""
 
     __slots__ = ("_message", "_takers", "_token", "event", "place")
 
@@ -28,37 +28,37 @@ class RingEntry:
 
     @property
     def token(self) -> str:
-        """Of its place."""
+        """Token of the event's place."""
         if not self._token:
             self._token = token_of(*self.place)
         return self._token
 
     @property
     def message(self) -> bytes:
-        """The event as JSON."""
+        """The event encoded as JSON."""
         if not self._message:
             self._message = encode_event(self.token, self.event)
         return self._message
 
     @property
     def takers(self) -> tuple[bytes, ...]:
-        """Takers whom the event may concern (`takers_of`)."""
+        """Takers whom the event may concern (see `takers_of`)."""
         if self._takers is None:
             self._takers = takers_of(self.event)
         return self._takers
 
 
 class EventRing:
-    """A bounded list whose entries keep their numbers when older ones are dropped.
+    """A bounded list of events: entries keep their numbers when older ones are dropped.
 
     Args:
-        start: the place that the first event comes after.
-        entries_max: kept; the oldest goes first.
+        start: place before the first event.
+        entries_max: most entries kept; the oldest is dropped first.
 
     Attributes:
-        floor: the place of what was dropped last.
-        newest: the place of what was added last.
-        end: the number that the next entry gets.
+        floor: place of the last dropped entry.
+        newest: place of the last added entry.
+        end: number of the next entry.
     """
 
     def __init__(self, start: RingPosition, entries_max: int) -> None:
@@ -67,16 +67,16 @@ class EventRing:
         self.end = 0
 
     def __len__(self) -> int:
-        """Count of entries kept."""
+        """Number of entries kept."""
         return min(self.end, len(self._slots))
 
     @property
     def first(self) -> int:
-        """The number of the oldest entry; `end` where there is none."""
+        """Number of the oldest entry; `end` if the ring is empty."""
         return self.end - len(self)
 
     def add(self, entry: RingEntry) -> int:
-        """Keep an entry, whose place is above `newest`; returns its number."""
+        """Append an entry, whose place is above `newest`, and return its number."""
         at = self.end % len(self._slots)
         dropped = self._slots[at]
         if dropped is not None:
@@ -87,10 +87,10 @@ class EventRing:
         return self.end - 1
 
     def entry(self, number: int) -> RingEntry:
-        """An entry that is kept.
+        """Return the entry with a number.
 
         Raises:
-            LookupError: it is not: our bug.
+            LookupError: the entry was dropped; a bug of the caller.
         """
         found = self._slots[number % len(self._slots)] if self.first <= number < self.end else None
         if found is None:
@@ -98,6 +98,6 @@ class EventRing:
         return found
 
     def after(self, place: RingPosition) -> int:
-        """The number of the first entry whose place is above one; `end` where there is none."""
+        """Number of the first entry whose place is above `place`; `end` if there is no such entry."""
         kept = range(self.end)
         return bisect_right(kept, place, lo=self.first, key=lambda number: self.entry(number).place)

@@ -1,4 +1,4 @@
-"""A subscription: the events that concern it, from a place in the log on, each event once and in order.
+"""A subscription: the events that match its filter, from a place in the log on, each once and in order.
 
     behind the ring   pages of the store, until the ring has all that is left
     in the ring       entry after entry
@@ -28,29 +28,30 @@ from .ring import EventRing, RingEntry, RingPosition
 
 
 class SubscribedHub(Protocol):
-    """The hub, as a subscription uses it."""
+    """Protocol: the part of the hub that a subscription uses."""
 
     @property
     def ring(self) -> EventRing:
-        """The last events."""
+        """The last events, in memory."""
         ...
 
     @property
     def told(self) -> RingPosition:
-        """Place up to which every subscription has noted the ring's events."""
+        """Place up to which the ring's events were noted in every subscription that they concern."""
         ...
 
     async def read(self, query: Query) -> list[tuple[Any, ...]]:
-        """A page of the store. Raises StoreUnavailable."""
+        """Read a page of events from the store. Raises StoreUnavailable."""
         ...
 
     def leave(self, subscription: "Subscription") -> None:
-        """End a subscription; may be called again."""
+        """Remove a subscription; repeated calls do no harm."""
         ...
 
 
 class Subscription:
-    """Made by `EventHub.subscribe`; the owner calls `leave` in the end.
+    """The matching events for one listener, created by `EventHub.subscribe`; its owner calls `leave` at the
+    end.
 
     Args:
         place: the subscription starts with the event after it.
@@ -77,14 +78,14 @@ class Subscription:
 
     @property
     def token(self) -> str:
-        """Token of the place up to which all events were handed out."""
+        """Token of the place up to which all matching events were returned."""
         return token_of(*(max(self._place, self._hub.told) if self._is_idle else self._place))
 
     async def take(self, count: int) -> list[RingEntry]:
-        """The next events, as soon as there is one. Cancelling it loses none.
+        """Wait for at least one matching event and return the next ones. Cancelling the call loses none.
 
         Args:
-            count: at most so many.
+            count: most events to return.
         """
         while True:
             if self._page:
@@ -100,10 +101,10 @@ class Subscription:
                 await trio.lowlevel.checkpoint()
 
     def note(self, number: int, entry: RingEntry, before: RingPosition) -> bool:
-        """An entry was added that has one of its keys; whether it has to be woken for it.
+        """Note a new event that shares a key with the filter; returns whether to wake the subscription.
 
         Args:
-            before: the newest place until then.
+            before: the ring's newest place before the event was added.
         """
         if not self._is_idle or entry.place <= self._place or not self.wanted.matches(entry):
             return False
@@ -116,7 +117,7 @@ class Subscription:
         self._woken.set()
 
     def leave(self) -> None:
-        """End the subscription; may be called again."""
+        """End the subscription; repeated calls do no harm."""
         self._hub.leave(self)
 
     def _from_page(self, count: int) -> list[RingEntry]:
@@ -125,7 +126,7 @@ class Subscription:
         return taken
 
     def _matching(self, count: int) -> list[RingEntry]:
-        """Wanted events among the next entries of the ring."""
+        """Return the matching events among the next entries of the ring."""
         ring, found = self._hub.ring, list[RingEntry]()
         number = ring.after(self._place) if self._number is None else self._number
         for at in range(number, min(ring.end, number + FOLLOW_EVENTS_MAX)):
@@ -142,7 +143,7 @@ class Subscription:
         return found
 
     async def _read(self) -> None:
-        """Read a page of the store; wait where it is away."""
+        """Read a page of events from the store; wait while the store is away."""
         self._number = None
         in_store = self._hub.ring.newest
         try:

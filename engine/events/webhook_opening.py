@@ -1,4 +1,4 @@
-"""Opens the webhooks that the settings name."""
+"""Create the webhooks that the settings name."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
@@ -42,7 +42,7 @@ async def open_webhooks(
     now_ms: Callable[[], int],
     random: Random,
 ) -> Webhooks:
-    """The webhooks; their connections are closed with `owned`.
+    """Create the webhooks; closing `owned` closes their connections.
 
     Raises:
         ConfigError: names the setting that is wrong.
@@ -62,13 +62,15 @@ async def open_webhooks(
 
 
 def _origin(url: str) -> tuple[str, int]:
-    """Host and port of an http or https URL."""
+    """Return host and port of an http or https URL."""
     found = httpx.URL(url)
     return found.host, found.port or (443 if found.scheme == "https" else 80)
 
 
 def _dial_to(inward: frozenset[tuple[str, int]]) -> Dial:
-    """Dial for webhooks: (host, port) of `inward` at any address, others at public addresses alone."""
+    """Make the webhooks' dial function: it reaches the (host, port) of `inward` at any address, others only
+    at public addresses.
+    """
 
     async def dial_hook(
         host: str,
@@ -85,7 +87,7 @@ def _dial_to(inward: frozenset[tuple[str, int]]) -> Dial:
 
 
 def hooks_of(settings: Mapping[str, WebhookSettings]) -> dict[str, Hook]:
-    """The webhooks, by name.
+    """Read the webhooks from the settings: name -> Hook.
 
     Raises:
         ConfigError: names the setting that is wrong.

@@ -1,4 +1,4 @@
-"""Posts order events to webhooks: the engine that holds a webhook's shard takes in and posts its events.
+"""Post order events to webhooks: the engine that holds a webhook's shard stores and posts its deliveries.
 
     log of events --_take_in--> delivery rows and the webhook's place, one unit --_deliver--> POST, signed
                                                              taken: the row goes    not taken: again later
@@ -63,10 +63,11 @@ class HookStatistics(Struct, frozen=True):
     """Counters of a webhook in this process.
 
     Attributes:
-        is_held: this process delivers to the webhook.
-        taken_in: wanted events; posted: tries; taken, failed: tries by outcome; dead: given-up deliveries.
-        under_way: tries now.
-        failures: in a row; reason: of the last failure, empty while the receiver takes its deliveries.
+        is_held: whether this process delivers to the webhook.
+        taken_in: events for which a delivery was stored.
+        posted: tries; taken, failed: tries by outcome; dead: deliveries given up.
+        under_way: tries at this moment.
+        failures: failures in a row; reason: the last failure, empty after a success.
     """
 
     is_held: bool
@@ -93,7 +94,7 @@ class _WebhookState:
         self.wake = trio.Event()
 
     def rouse(self) -> None:
-        """Wake the deliverer: a delivery may be due."""
+        """Wake the delivering task: a delivery may be due."""
         self.wake.set()
 
     def statistics(self) -> HookStatistics:
@@ -111,14 +112,14 @@ class _WebhookState:
 
 
 def _ended(name: str, outcome: UnitOutcome) -> FencedOff:
-    """Why no more is done under a fence."""
+    """Build the error for a write that the store refused: the work under this fence ends."""
     if not isinstance(outcome, Fenced):
         _log.error("a webhook is taken up anew", webhook=name, outcome=repr(outcome)[:_SAID_CHARS_MAX])
     return FencedOff()
 
 
 def shard_of(name: str) -> int:
-    """The shard whose holder delivers to a webhook."""
+    """Shard whose holder, an engine, delivers to the webhook."""
     return hashlib.sha256(b"webhook " + name.encode()).digest()[0] % SHARDS
 
 
@@ -126,11 +127,11 @@ class Webhooks:
     """All webhooks of a venue. `run` is its task.
 
     Args:
-        hooks: by name.
-        leases: of this engine; they run longer than this.
-        http: what posts.
+        hooks: name -> webhook.
+        leases: the engine's leases, which outlive the webhooks.
+        http: client that sends the POSTs.
         now_ms: wall clock, Unix milliseconds.
-        random: for jitter.
+        random: source of the jitter.
     """
 
     def __init__(
@@ -152,11 +153,11 @@ class Webhooks:
         self._told = {name: _WebhookState() for name in hooks}
 
     def statistics(self) -> dict[str, HookStatistics]:
-        """Counters, by name."""
+        """Return the counters: name -> statistics."""
         return {name: told.statistics() for name, told in self._told.items()}
 
     def rouse(self, name: str) -> None:
-        """Look at once for what is to be delivered: something was replayed."""
+        """Look for due deliveries of a webhook at once, after a replay."""
         self._told[name].rests_until = -inf
         self._told[name].rouse()
 
@@ -168,7 +169,7 @@ class Webhooks:
             task_status.started()
 
     async def _serve(self, hook: Hook, told: _WebhookState) -> None:
-        """Deliver to one while its shard is held."""
+        """Deliver to one webhook, while its shard is held."""
         while True:
             changed = self._leases.changed()
             fence = self._leases.fence(hook.shard)
@@ -188,7 +189,7 @@ class Webhooks:
                 told.is_held = False
 
     async def _watch(self, hook: Hook, fence: Fence, scope: trio.CancelScope) -> None:
-        """End what is done under a fence that is another's by now."""
+        """Cancel the webhook's tasks once the shard is no longer held under this fence."""
         while self._leases.fence(hook.shard) == fence:
             changed = self._leases.changed()
             with trio.move_on_after(WEBHOOK_LOOK_S):
@@ -198,7 +199,7 @@ class Webhooks:
     # --- Events in --------------------------------------------------------------------------------------
 
     async def _take_in(self, hook: Hook, told: _WebhookState, fence: Fence) -> None:
-        """Make rows of the events that the hook wants. After the store was away, from the kept place on."""
+        """Store a delivery for each wanted event; after the store was away, go on from the stored place."""
         while True:
             try:
                 await self._follow(hook, told, fence)
@@ -224,7 +225,7 @@ class Webhooks:
                     told.rouse()
 
     async def _place(self, hook: Hook, fence: Fence) -> Webhook:
-        """The hook's stored place in the log; stored as the latest place if the hook is new."""
+        """Read the webhook's stored place in the log; a new webhook gets the log's present end."""
         now_ms = self._now_ms()
         fresh = Webhook(hook.name, now_ms, 1, await latest(self._store), now_ms)
         (rows,) = await self._store.read(by(WEBHOOK, hook.name))
@@ -241,7 +242,7 @@ class Webhooks:
     async def _moved(
         self, hook: Hook, row: Webhook, token: str, found: Sequence[tuple[str, OrderEvent]], fence: Fence
     ) -> Webhook:
-        """The hook's place is at `token`, and what it wants up to there is kept."""
+        """Store new deliveries and the webhook's new place in one unit; returns the new row."""
         now_ms = self._now_ms()
         after = replace(row, token=token, updated_ms=now_ms)
         changes: list[Change] = [cas(WEBHOOK, after)]
@@ -255,7 +256,7 @@ class Webhooks:
     # --- Deliveries out ---------------------------------------------------------------------------------
 
     async def _deliver(self, hook: Hook, told: _WebhookState, fence: Fence) -> None:
-        """Post what is due."""
+        """Post due deliveries until cancelled."""
         told.under_way.clear()
         async with trio.open_nursery() as nursery:
             while True:
@@ -269,7 +270,7 @@ class Webhooks:
                     await told.wake.wait()
 
     async def _start(self, hook: Hook, told: _WebhookState, fence: Fence, nursery: trio.Nursery) -> float:
-        """Start what may be posted now. Returns how long nothing else is due, in seconds."""
+        """Start the POSTs that are due and allowed now; returns the seconds until the next may be due."""
         rests_s = told.rests_until - trio.current_time()
         free = (1 if told.failures else hook.posts_max) - len(told.under_way)
         if free <= 0 or rests_s > 0:
@@ -314,7 +315,7 @@ class Webhooks:
             told.rouse()
 
     async def _tried(self, hook: Hook, delivery: Delivery) -> str:
-        """Post it. Returns why it was not taken; empty where it was."""
+        """Post a delivery once; returns the failure as text, empty if the receiver took it."""
         now_s = self._now_ms() // _S_MS
         headers = {
             "content-type": "application/json",
@@ -333,7 +334,7 @@ class Webhooks:
     async def _keep_failed(
         self, hook: Hook, told: _WebhookState, delivery: Delivery, reason: str, fence: Fence
     ) -> None:
-        """Keep that a try failed, and give up what is too old, which nobody will try any more."""
+        """Store a failed try, and mark deliveries as DEAD that are too old to be tried again."""
         now_ms = self._now_ms()
         after = not_taken(delivery, reason, hook.give_up_ms, now_ms, self._random)
         is_kept = await self._write(hook, cas(DELIVERY, after), fence)
@@ -357,7 +358,7 @@ class Webhooks:
         _log.error("deliveries are given up", webhook=hook.name, count=count, reason=reason)
 
     async def _write(self, hook: Hook, change: Change, fence: Fence) -> bool:
-        """Whether it was written; not where a replay was first."""
+        """Write a change; returns False, with nothing written, if a replay changed the delivery first."""
         outcome = await self._store.write(Unit((change,), fence))
         if isinstance(outcome, Conflict):
             return False
