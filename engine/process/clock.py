@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 
 class WallClock:
-    """Unix milliseconds that only go forward, evenly.
+    """A clock in Unix milliseconds that advances evenly and never goes back.
 
     Args:
         system_ns: the system's clock, Unix nanoseconds.
-        monotonic_ns: nanoseconds from any start.
+        monotonic_ns: the monotonic clock, nanoseconds since an arbitrary start.
     """
 
     __slots__ = ("_anchor_ns", "_monotonic_ns", "_system_ns")
@@ -30,7 +30,7 @@ class WallClock:
         self._anchor_ns = system_ns() - monotonic_ns()
 
     def now_ms(self) -> int:
-        """The time, Unix milliseconds."""
+        """Current time, Unix milliseconds."""
         return (self._anchor_ns + self._monotonic_ns()) // 1_000_000
 
     def behind_ms(self) -> int:

@@ -1,6 +1,4 @@
-"""Credentials of a role from its settings: checked addresses, keys behind their policies, request
-verifiers.
-"""
+"""Load a role's credentials from its settings: checked addresses, keys with policies, request verifiers."""
 
 import re
 from collections.abc import Callable
@@ -40,7 +38,7 @@ def check_addresses(settings: Settings) -> None:
 
 
 def policed_key(name: str, settings: KeySettings) -> PolicedKey:
-    """A configured key behind its policy.
+    """Load a configured key, restricted by its policy.
 
     Raises:
         ConfigError: the key cannot be read, or its policy names no contract or a malformed one.
@@ -67,7 +65,7 @@ def policed_key(name: str, settings: KeySettings) -> PolicedKey:
 
 
 def request_verifier(settings: Settings, *, replay_window: bool | None = None) -> RequestVerifier:
-    """The verifier of the configured domains.
+    """Build the verifier of signed requests for the configured domains.
 
     Args:
         replay_window: whether a repeated signature on POST is refused; None uses the settings.
@@ -93,7 +91,7 @@ def request_verifier(settings: Settings, *, replay_window: bool | None = None) -
 
 
 def _configured(parse: Callable[[object, str], V], field: str, text: str) -> V:
-    """The parsed value of a setting; a refusal becomes a ConfigError."""
+    """Parse a setting's value; a parse error becomes a ConfigError that names the setting."""
     try:
         return parse(text, field)
     except InvalidInput as error:

@@ -1,4 +1,4 @@
-"""Interrupts of a command that runs in trio, received as a signal.
+"""Handle SIGINT in commands that run in trio: as a signal, not as KeyboardInterrupt at any point.
 
     SIGINT --> the work is cancelled --> KeyboardInterrupt, raised outside the loop
     SIGINT during a question at the terminal --> KeyboardInterrupt, raised from the question
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 async def until_interrupted(work: Callable[..., Awaitable[Result]], *what: object) -> Result:
-    """Run `work` until SIGINT. Finished work stays finished: a later interrupt has no effect.
+    """Run `work` until it ends or SIGINT arrives. If the work has finished, a later interrupt has no effect.
 
     Raises:
         KeyboardInterrupt: SIGINT came.
@@ -56,8 +56,8 @@ async def until_interrupted(work: Callable[..., Awaitable[Result]], *what: objec
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """Around a question at the terminal, which blocks the loop: an interrupt is not delayed until the
-    answer.
+    """Context manager around a question at the terminal, which blocks the event loop: SIGINT interrupts the
+    question at once.
     """
     if not _hears_interrupts():
         yield
@@ -70,7 +70,7 @@ def asking() -> Iterator[None]:
 
 
 def _hears_interrupts() -> bool:
-    """Whether SIGINT arrives here: in the main thread only, and not in a shell's background job."""
+    """Whether this thread may handle SIGINT: the main thread, and not in a shell's background job."""
     return (
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN

@@ -1,4 +1,4 @@
-"""Structured logs on standard error: JSON lines, or readable lines on a terminal. Never on a hot path.
+"""Structured logs on standard error: JSON lines, or readable lines on a terminal. Hot paths do not log.
 
 Tracebacks are plain, since local variables may hold keys.
 """

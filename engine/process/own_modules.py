@@ -1,4 +1,4 @@
-"""Operators' own Python modules, named by settings: a market maker's prices, an agent's strategies.
+"""Import operators' own Python modules, named by settings: a market maker's prices, an agent's strategies.
 
 A module in the settings' folder that an installed module hides is refused, so that prices never come from a
 module of the same name.
@@ -13,11 +13,11 @@ from ...config.errors import ConfigError
 
 
 def import_module(module_name: str, folder: Path, field: str) -> ModuleType:
-    """A module of the folder, or an installed one.
+    """Import a module from the settings' folder, or an installed one.
 
     Args:
-        module_name: dotted.
-        field: the setting that names it, for errors.
+        module_name: dotted name of the module.
+        field: the setting that names the module, for errors.
 
     Raises:
         ConfigError: the module does not exist, or cannot be imported.

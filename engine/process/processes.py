@@ -41,7 +41,7 @@ _log = structlog.get_logger("cambist.server")
 
 
 class ProcessNumber(Struct, frozen=True):
-    """Number of this process among all: index from 0, and count."""
+    """Index of this process among its parent's children, from 0, and their count."""
 
     index: int
     count: int
@@ -70,7 +70,7 @@ async def run_processes(settings: ServerSettings, command: Sequence[str], listen
 
 
 def inherited_listener() -> socket.socket | None:
-    """The parent's listening socket; None for a process without such a parent."""
+    """Open the listening socket inherited from a parent; None for a process without such a parent."""
     descriptor = os.environ.get(_LISTENER)
     if descriptor is None:
         return None
@@ -80,12 +80,12 @@ def inherited_listener() -> socket.socket | None:
 
 
 def process_place() -> ProcessNumber:
-    """The number of this process; the only process unless a parent sets it."""
+    """Read this process's index and the count from the environment; without a parent (0, 1)."""
     return ProcessNumber(int(os.environ.get(_INDEX, "0")), int(os.environ.get(_COUNT, "1")))
 
 
 async def parent_ended() -> None:
-    """Return when the parent is gone: time to drain. Waits for ever without a parent."""
+    """Wait until the parent process is gone, the time to drain; without a parent wait forever."""
     descriptor = os.environ.get(_PARENT)
     if descriptor is None:
         await trio.sleep_forever()
@@ -94,7 +94,7 @@ async def parent_ended() -> None:
 
 
 class _Family:
-    """The children of one parent."""
+    """The child processes of one parent."""
 
     def __init__(
         self, settings: ServerSettings, command: Sequence[str], listener: socket.socket, parent_read: int
@@ -125,7 +125,7 @@ class _Family:
             self._end(number)
 
     def _end(self, number: int) -> None:
-        """Ask all children to end; kill the children that are left after the time-out."""
+        """Pass a signal to all children, and set the time-out after which the children left are killed."""
         self._told_to_end.set()
         self._scope.deadline = min(self._scope.deadline, trio.current_time() + self._patience_s)
         for child in self._children.values():

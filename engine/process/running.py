@@ -22,26 +22,26 @@ _log = structlog.get_logger("cambist.server")
 
 
 class Draining(Protocol):
-    """A role that can end its work in order.
+    """Protocol: a role that can finish its work in order.
 
     Attributes:
         scheme: http or https.
-        drained: `run` came to its end.
+        drained: whether `run` has ended by itself, after a drain.
     """
 
     scheme: str
     drained: bool
 
     def drain(self) -> None:
-        """Stop accepting, answer requests in flight, then end."""
+        """Stop accepting, answer the requests in flight, then end."""
         ...
 
 
 class Served(Draining, Protocol):
-    """A role that is one process with one listener, and optionally another for health."""
+    """Protocol: a role in one process with one listener, and optionally another for health."""
 
     async def run(self, listener: socket.socket, health_listener: socket.socket | None) -> None:
-        """Serve until it is drained."""
+        """Serve until drained."""
         ...
 
 
@@ -82,7 +82,7 @@ async def serve_app(
 
 
 def listening(field: str, host: str, port: int) -> socket.socket:
-    """A listening socket.
+    """Open a listening socket.
 
     Args:
         field: the table of the settings that names host and port.
@@ -99,7 +99,7 @@ def listening(field: str, host: str, port: int) -> socket.socket:
 
 
 def url_of(scheme: str, listener: socket.socket) -> str:
-    """The URL of a listener."""
+    """URL of a listening socket: scheme, address and port."""
     host, port = listener.getsockname()[:2]
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
@@ -110,7 +110,9 @@ async def drain_on_signal(
     *,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Drain at the first SIGTERM or SIGINT, end at once at the second; started once signals are received."""
+    """Drain at the first SIGTERM or SIGINT, and cancel everything at the second. `task_status.started` is
+    called once signals are received.
+    """
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         task_status.started()
         async for received in signals:
@@ -122,7 +124,7 @@ async def drain_on_signal(
 
 
 async def freeze_collector() -> None:
-    """After the start, take all existing objects out of garbage collection."""
+    """Exempt all objects that exist after the start from garbage collection."""
     await trio.sleep(GC_FREEZE_AFTER_S)
     gc.collect()
     gc.freeze()
