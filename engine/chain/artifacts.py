@@ -1,4 +1,5 @@
-"""The compiled contracts: bytecode to deploy, ABIs to decode errors with. `make contracts` compiles them.
+"""Load the compiled contracts: bytecode to deploy, ABIs to decode errors with. `make contracts` compiles
+them.
 
 The sources are in `contracts/`; contracts in `contracts/dev/` are for devnets and tests.
 """
@@ -17,14 +18,14 @@ FOLDER = Path(__file__).parent / "contracts" / "artifacts"
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """An argument in an ABI; `components` are a tuple's members."""
+    """A parameter in an ABI; `components` are the members of a tuple."""
 
     type: str
     name: str = ""
     components: tuple["Parameter", ...] = ()
 
     def canonical(self) -> str:
-        """The type as a signature spells it: a tuple as the list of its members' types."""
+        """The type as written in a signature: a tuple as the list of its members' types."""
         if not self.type.startswith("tuple"):
             return self.type
         members = ",".join(member.canonical() for member in self.components)
@@ -39,7 +40,7 @@ class Entry(msgspec.Struct, frozen=True):
     inputs: tuple[Parameter, ...] = ()
 
     def signature(self) -> str:
-        """Name and canonical types."""
+        """Name and canonical parameter types, such as `transfer(address,uint256)`."""
         return f"{self.name}({','.join(parameter.canonical() for parameter in self.inputs)})"
 
 
@@ -66,31 +67,31 @@ class Artifact(msgspec.Struct, frozen=True):
     runtime: Runtime
 
     def init_code(self, arguments: bytes = b"") -> bytes:
-        """The creation code with the constructor's arguments: input of a transaction or of a factory."""
+        """Creation code followed by the constructor's arguments: input of a transaction or of a factory."""
         return parse_hex(self.bytecode, self.name) + arguments
 
     def code(self) -> bytes:
-        """The runtime code that a chain stores, with zeros for the values of immutables."""
+        """Runtime code that a chain stores, with zeros for the values of immutables."""
         return self.init_code()[self.runtime.at :][: self.runtime.size]
 
     def selectors(self) -> dict[str, bytes]:
-        """Signature -> selector of each function."""
+        """Mapping signature -> 4-byte selector of each function."""
         signatures = [entry.signature() for entry in self.abi if entry.type == "function"]
         return {signature: selector(signature) for signature in signatures}
 
 
 @cache
 def artifact(name: str) -> Artifact:
-    """The artifact of a contract's name. FileNotFoundError for an unknown name: a programmer's error."""
+    """Load the artifact of a contract by its name. FileNotFoundError for an unknown name, a caller's bug."""
     return msgspec.json.decode((FOLDER / f"{name}.json").read_bytes(), type=Artifact)
 
 
 @cache
 def known_errors() -> CustomErrors:
-    """Selector -> error, for all our contracts."""
+    """Mapping selector -> error, for the custom errors of all our contracts."""
     return custom_errors([abi_of(path.stem) for path in sorted(FOLDER.glob("*.json"))])
 
 
 def abi_of(name: str) -> Any:
-    """The ABI for clients: the compiler's JSON, decoded."""
+    """Load a contract's ABI for clients: the compiler's JSON, decoded."""
     return msgspec.json.decode((FOLDER / f"{name}.json").read_bytes())["abi"]

@@ -1,4 +1,4 @@
-"""Balances and allowances of accounts, for many tokens at once, all at one block.
+"""Read balances and allowances of accounts, for many tokens at once, all at one block.
 
 A batch is one question to the node, about one block, so that a balance and its allowance are of the same
 moment: the caller names the block by its hash, or takes the latest, which this module pins.
@@ -36,16 +36,16 @@ class Holding(Struct, frozen=True):
 
     @property
     def usable(self) -> int:
-        """Raw units that the spender can really take."""
+        """Raw units that the spender can really take: the lesser of balance and allowance."""
         return min(self.balance, self.allowance)
 
 
 class Holdings(Struct, frozen=True):
-    """The answers, in the order of the questions.
+    """Holdings at one block, in the order of the questions.
 
     Attributes:
         block_hash, block_number: the block of the answers.
-        found: None for an unknown holding.
+        found: holding for each question; None if it is unknown.
     """
 
     block_number: int

@@ -22,7 +22,7 @@ At = bytes | int | None
 
 
 class EthCall(Struct, frozen=True):
-    """A message to a contract. An empty `to` creates a contract.
+    """A message call to a contract, without a signature. An empty `to` creates a contract.
 
     Attributes:
         to: the contract.
@@ -56,7 +56,7 @@ class Receipt(Struct, frozen=True):
     """The outcome of a mined transaction.
 
     Attributes:
-        succeeded: the transaction did not revert.
+        succeeded: whether the transaction did not revert.
         gas_price_wei: price paid per unit of gas.
         contract: address of the contract that the transaction created; None if it created none.
     """
@@ -73,7 +73,7 @@ class Receipt(Struct, frozen=True):
 
 
 class Header(Struct, frozen=True, gc=False):
-    """A block without its transactions."""
+    """Header of a block, without its transactions."""
 
     number: int
     hash: bytes
@@ -83,7 +83,7 @@ class Header(Struct, frozen=True, gc=False):
 
 
 class Upcoming(Struct, frozen=True, gc=False):
-    """The latest block of a chain and the time of its next one.
+    """The latest block of a chain, and the time that its next block would have now.
 
     Attributes:
         head: the latest block.
@@ -135,7 +135,7 @@ class LogFilter(Struct, frozen=True):
 
 
 class Chain(Protocol):
-    """Questions to a chain.
+    """Port to one chain: calls, transactions, blocks and logs.
 
     Every method raises NodeUnavailable when no node answers in time, and ChainError when the answer makes no
     sense. BlockGone is raised where `at` is a hash that the chain does not have (any more).
@@ -147,7 +147,7 @@ class Chain(Protocol):
         ...
 
     async def call(self, call: EthCall, at: At = None) -> bytes:
-        """The data that a contract returns.
+        """Execute a call and return the data that the contract returns.
 
         Raises:
             Reverted: the contract refused; the reason is decoded.
@@ -157,7 +157,7 @@ class Chain(Protocol):
     async def call_many(
         self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
-        """The result of `call` for each, all at one block; Reverted takes the place of a call that reverts.
+        """Execute calls, all at one block; a call that reverts gives Reverted as its result.
 
         Args:
             time_s: time that the calls read in place of the block's: `Upcoming.made_s`; None for the block's.
@@ -166,7 +166,7 @@ class Chain(Protocol):
         ...
 
     async def estimate_gas(self, call: EthCall) -> int:
-        """Gas that a transaction needs at the latest block.
+        """Estimate the gas that a transaction needs at the latest block.
 
         Raises:
             Reverted: the contract would refuse the transaction.
@@ -182,7 +182,7 @@ class Chain(Protocol):
         ...
 
     async def receipt(self, tx_hash: bytes) -> Receipt | None:
-        """Receipt of a mined transaction; None for a waiting, unknown or rolled-back transaction."""
+        """Read the receipt of a mined transaction; None for a waiting, unknown or rolled-back transaction."""
         ...
 
     async def knows(self, tx_hash: bytes) -> bool:
@@ -190,31 +190,31 @@ class Chain(Protocol):
         ...
 
     async def nonce(self, address: bytes, at: At = None) -> int:
-        """Number of an account's mined transactions: the nonce of its next one."""
+        """Read the number of an account's mined transactions: the nonce of its next one."""
         ...
 
     async def balance(self, address: bytes, at: At = None) -> int:
-        """Native tokens of an account, in wei."""
+        """Read the native tokens of an account, in wei."""
         ...
 
     async def code(self, address: bytes, at: At = None) -> bytes:
-        """Code of the contract at an address; empty for an address without a contract."""
+        """Read the code of the contract at an address; empty for an address without a contract."""
         ...
 
     async def fees(self) -> GasFees:
-        """Current price of a unit of gas."""
+        """Read the current price of a unit of gas."""
         ...
 
     async def block(self, at: At = None) -> Header | None:
-        """A block's header; None where the chain has no such block."""
+        """Read a block's header; None if the chain has no such block."""
         ...
 
     async def upcoming(self) -> Upcoming:
-        """The latest block, and the time of the next block if it was made now."""
+        """Read the latest block, and the time of the next block if it was made now."""
         ...
 
     async def logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:
-        """Logs of the blocks of a range of heights, in order.
+        """Read the logs of the blocks of a range of heights, in order.
 
         Raises:
             LogsRefused: the range is too wide for the node.
@@ -222,20 +222,21 @@ class Chain(Protocol):
         ...
 
     async def logs_of(self, wanted: LogFilter, block_hash: bytes) -> list[Log]:
-        """Logs of one block, in order."""
+        """Read the logs of one block, in order."""
         ...
 
     async def wait_head(self, known: bytes) -> None:
-        """Return once the latest block may be another than that of hash `known`. The call may return early,
-        and waits forever on a chain without new blocks: the caller sets a time limit."""
+        """Wait until the latest block may be another than that with hash `known`. The call may return early,
+        and waits forever on a chain without new blocks: the caller sets a time limit.
+        """
         ...
 
 
 class DevChain(Chain, Protocol):
-    """A chain of our own: the embedded EVM, or an anvil."""
+    """Port: a development chain that accepts commands: the embedded EVM, or an anvil."""
 
     async def mine(self, blocks: int = 1) -> None:
-        """Make blocks; the first includes the waiting transactions."""
+        """Make blocks; the first of them includes the waiting transactions."""
         ...
 
     async def set_automine(self, *, on: bool) -> None:

@@ -1,4 +1,4 @@
-"""The split of a trade's proceeds: fee, surplus and its shares. Pure; the contracts have the same arithmetic.
+"""Split a trade's proceeds: fee, surplus and its shares. Pure; the contracts have the same arithmetic.
 
     sale       fee = floor(received * bps / 10000), taken from the received amount
     purchase   fee = floor(spent * bps / 10000), on top of the spent amount
@@ -28,7 +28,7 @@ SURPLUS_CAP_BPS = 100
 
 
 class Cut(Struct, frozen=True):
-    """The parts that are not the user's, in raw units of the token whose amount is not fixed.
+    """Amounts of a trade that do not go to the user, in raw units of the token whose amount is not fixed.
 
     Attributes:
         fee: the partner's fee.
@@ -40,12 +40,12 @@ class Cut(Struct, frozen=True):
 
     @property
     def total(self) -> int:
-        """The fee and both shares."""
+        """Sum of the fee and both shares."""
         return self.fee + 2 * self.share
 
 
 def of_sale(received: int, expected: int, minimum: int, terms: PartnerAndFee) -> Cut:
-    """The cut of the amount that a sale brought.
+    """Compute the cut of the amount that a sale brought.
 
     Args:
         received: raw units of the destination token.
@@ -59,7 +59,7 @@ def of_sale(received: int, expected: int, minimum: int, terms: PartnerAndFee) ->
 
 
 def of_purchase(spent: int, expected: int, maximum: int, terms: PartnerAndFee) -> Cut | None:
-    """The cut of the amount that a purchase cost; None where cost and fee exceed the maximum.
+    """Compute the cut of the amount that a purchase cost, or None if cost and fee exceed the maximum.
 
     Args:
         spent: cost of the trade itself, in raw units of the source token.
@@ -74,12 +74,12 @@ def of_purchase(spent: int, expected: int, maximum: int, terms: PartnerAndFee) -
 
 
 def least_before_fee(least: int, fee_bps: int) -> int:
-    """The smallest amount that leaves at least `least` after the fee of a sale."""
+    """Smallest amount of a sale that leaves at least `least` after the fee."""
     return mul_div_down(least - 1, BPS, BPS - fee_bps) + 1 if least else 0
 
 
 def most_before_fee(most: int, fee_bps: int) -> int:
-    """The largest amount that, with the fee of a purchase on top, is at most `most`."""
+    """Largest amount of a purchase that, with the fee on top, is at most `most`."""
     return div_up((most + 1) * BPS, BPS + fee_bps) - 1
 
 

@@ -1,4 +1,4 @@
-"""Whether a chain answers now: a task asks for the chain's head at short intervals.
+"""Watch whether a chain answers now: a task asks for the chain's head at short intervals.
 
 Values of a chain that other parts cache, as the price of gas, may be a minute old while no node answers. A
 write needs a fresh answer: `fault` says within READY_LOOK_S + READY_ANSWER_S that none would come.
@@ -18,7 +18,7 @@ from .port import Chain
 
 
 class Pulse:
-    """The watch on one chain's answers. `run` is its task.
+    """Watches whether one chain answers. `run` is its task.
 
     Args:
         came_back: called when the chain answers again after a silence.
@@ -44,7 +44,7 @@ class Pulse:
             await trio.sleep(READY_AGAIN_S if fault else READY_LOOK_S)
 
     async def _ask(self) -> str:
-        """Reason for which the chain did not show its head; empty where it did."""
+        """Ask for the head; returns the reason of a failure, empty on success."""
         with trio.move_on_after(READY_ANSWER_S):
             try:
                 head = await self._chain.block()

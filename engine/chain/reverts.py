@@ -1,4 +1,4 @@
-"""The reason of a revert in words, from its return data.
+"""Decode the reason of a revert in words, from its return data.
 
     Error(string)       the words of `require` and `revert`
     Panic(uint256)      `Panic(17): overflow`, with the compiler's meaning of the number
@@ -38,21 +38,21 @@ _PANICS = {
 
 
 class Member(msgspec.Struct, frozen=True):
-    """An argument of a custom error in an ABI."""
+    """A parameter of a custom error in an ABI."""
 
     type: str
     name: str = ""
 
 
 class CustomError(msgspec.Struct, frozen=True):
-    """An error that a contract declares."""
+    """A custom error that a contract declares."""
 
     name: str
     members: tuple[Member, ...]
 
 
 CustomErrors = Mapping[bytes, CustomError]
-"""4-byte selector -> error."""
+"""Mapping 4-byte selector -> custom error."""
 
 NO_ERRORS: CustomErrors = {}
 
@@ -64,7 +64,7 @@ class _AbiEntry(msgspec.Struct):
 
 
 def custom_errors(abis: Iterable[Sequence[object]]) -> CustomErrors:
-    """The errors that contracts' ABIs declare.
+    """Collect the custom errors that contracts' ABIs declare.
 
     Args:
         abis: each a list of entries, as the compiler writes it.
@@ -88,7 +88,7 @@ def custom_errors(abis: Iterable[Sequence[object]]) -> CustomErrors:
 
 
 def revert_reason(data: bytes, errors: CustomErrors = NO_ERRORS) -> str:
-    """The reason of a revert in words; empty for empty data.
+    """Describe the reason of a revert in words; empty for empty data.
 
     Args:
         data: the revert's return data.
@@ -128,7 +128,7 @@ def _in_words(error: CustomError, body: bytes, errors: CustomErrors, nested_max:
 
 
 def _value(kind: str, body: bytes, at: int) -> str:
-    """An argument as text; InvalidInput where the data does not hold a value of that type."""
+    """Format an error's argument as text; InvalidInput if the data does not hold a value of that type."""
     if kind.endswith("]"):
         raise InvalidInput(field="custom error", expected="a simple type", got=kind)
     if kind == "string":

@@ -13,9 +13,11 @@ from ...crypto.secp256k1 import SigningKey
 from .port import Chain, EthCall, Receipt
 
 GAS_MARGIN = 5
-"""An estimate grows by one part in GAS_MARGIN: state may change until the transaction is mined."""
+"""Divisor: an estimate grows by one part in GAS_MARGIN, as state may change until the transaction is mined.
+"""
 DEV_GAS = 8_000_000
-"""Gas limit for a set-up step on a chain of ours: an estimate would execute the step several times more."""
+"""Gas limit for a set-up step on a development chain: an estimate would execute the step several times more.
+"""
 
 
 async def transact(

@@ -1,9 +1,9 @@
-"""contracts.json of the state directory: addresses of contracts and tokens, chain by chain.
+"""Read and write contracts.json of the state directory: addresses of contracts and tokens, per chain.
 
 Commands that deploy write the file; traders' commands read it. The keys are the names that clients know
 (choices.md#requests-and-errors), and more for a devnet's extra contracts.
 
-Not guaranteed: that both entries last when two commands write at the same moment.
+If two commands write at the same moment, one of their entries may be lost.
 """
 
 from pathlib import Path
@@ -46,7 +46,7 @@ class DeployedChain(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class AddressBook(msgspec.Struct, frozen=True):
-    """The whole file; chains by chain id in decimal."""
+    """Content of contracts.json: chain id in decimal -> addresses."""
 
     meta: DocumentMeta = msgspec.field(name="_meta")
     chains: dict[str, DeployedChain]
@@ -56,10 +56,10 @@ _decode = decoder(AddressBook, bytes_max=limits.JSON_BYTES_MAX)
 
 
 def chain_entry(name: str, at: DeployedContracts, **more: object) -> DeployedChain:
-    """The entry of a chain's deployed contracts.
+    """Build the entry of a chain from its deployed contracts.
 
     Args:
-        more: other members, by the entry's names.
+        more: further members of `DeployedChain`, by name.
     """
     told = {
         "augustusV6_2": to_checksum(at.router),
@@ -88,7 +88,8 @@ def read_book(path: Path) -> AddressBook:
 
 
 def write_entries(folder: Path, entries: dict[int, DeployedChain]) -> Path:
-    """Put chains into the file of a state directory, created if absent; other chains' entries stay.
+    """Write the entries of chains to contracts.json of a folder, created if absent; other chains' entries
+    stay.
 
     Returns:
         Path of the file, which is complete at every moment.

@@ -1,4 +1,4 @@
-"""Acts of owners, pausers and receivers of fees on deployed contracts, as calls. Pure.
+"""Build the calls that owners, pausers and receivers of fees make on deployed contracts. Pure.
 
     wish (pause, revoke, cap, ...) + roles as the chain has them -> Act, ...
 
@@ -38,21 +38,21 @@ class OwnedContracts(Struct, frozen=True):
     fee_vault: bytes
 
     def named(self) -> dict[str, bytes]:
-        """Name -> address."""
+        """Mapping name -> address of all owned contracts."""
         names = "Delta", "Router", "RfqExecutor", "FeeVault"
         return dict(zip(names, (self.delta, self.router, self.executor, self.fee_vault), strict=True))
 
     def railed(self) -> dict[str, bytes]:
-        """Name -> address of the contracts that can be paused and have caps."""
+        """Mapping name -> address of the contracts that can be paused and have caps."""
         return {"Delta": self.delta, "Router": self.router}
 
 
 class Act(Struct, frozen=True):
-    """A call of one contract.
+    """A call of one contract, and the role that may make it.
 
     Attributes:
         contract: name of the contract.
-        words: the function, with its arguments.
+        words: the function and its arguments as text, such as `setCap(0x..., 5)`.
         by: the role that may make it: OWNER, PAUSER (or the owner), PROPOSED or ACCOUNT.
     """
 
@@ -64,7 +64,7 @@ class Act(Struct, frozen=True):
 
 
 class Powers(Struct, frozen=True):
-    """Holders of a contract's roles, and whether it is paused.
+    """Accounts that hold a contract's roles, and whether the contract is paused.
 
     Attributes:
         proposed: the proposed next owner.
@@ -80,7 +80,7 @@ class Powers(Struct, frozen=True):
 
 
 class Bound(Struct, frozen=True):
-    """A token's cap, and the amount given in this hour (counted by Delta alone), in raw units."""
+    """A token's cap, and the amount given in the current hour (counted by Delta alone), in raw units."""
 
     cap: int
     given: int
@@ -108,7 +108,7 @@ _RAILED = (owner.PAUSER, owner.PROTOCOL, owner.IS_PAUSED)
 
 
 def powers_calls(at: OwnedContracts) -> list[EthCall]:
-    """The calls whose answers `read_powers` takes, in its order."""
+    """Build the calls that read all roles; `read_powers` takes their answers in the same order."""
     calls = []
     for name, contract in at.named().items():
         questions = (owner.OWNER, owner.PROPOSED_OWNER, *(_RAILED if name in at.railed() else ()))
@@ -117,7 +117,7 @@ def powers_calls(at: OwnedContracts) -> list[EthCall]:
 
 
 def read_powers(at: OwnedContracts, answers: Iterable[bytes]) -> dict[str, Powers]:
-    """Contract -> holders of its roles, from the answers to `powers_calls`.
+    """Decode the answers to `powers_calls`: contract name -> holders of its roles.
 
     Raises:
         InvalidInput: an answer has another form than our contracts' answers.
@@ -140,13 +140,13 @@ def role_topics() -> tuple[bytes, ...]:
 
 
 def named_in(logs: Iterable[Log], first_topic: bytes, contract: bytes) -> list[bytes]:
-    """Accounts or tokens named by a contract's logs of one kind, each once, oldest first."""
+    """Extract the accounts or tokens that a contract's logs of one kind name, each once, oldest first."""
     named = (log.topics[1][12:] for log in logs if log.address == contract and log.topics[0] == first_topic)
     return list(dict.fromkeys(named))
 
 
 def credited_tokens(logs: Iterable[Log], vault: bytes, account: bytes) -> list[bytes]:
-    """Tokens in which the vault ever credited fees to an account."""
+    """Extract the tokens in which the vault ever credited fees to an account."""
     found = (
         log.topics[2][12:]
         for log in logs
@@ -156,7 +156,7 @@ def credited_tokens(logs: Iterable[Log], vault: bytes, account: bytes) -> list[b
 
 
 def owed_call(at: OwnedContracts, account: bytes, token: bytes) -> EthCall:
-    """The call for the amount of a token that the vault keeps for an account."""
+    """Build the call that reads the amount of a token that the vault keeps for an account."""
     return EthCall(at.fee_vault, owed(account, token))
 
 
@@ -164,18 +164,18 @@ def owed_call(at: OwnedContracts, account: bytes, token: bytes) -> EthCall:
 
 
 def pause_acts(contracts: Mapping[str, bytes]) -> list[Act]:
-    """Acts that stop every settlement and swap."""
+    """Build the acts that pause contracts: they stop every settlement and swap."""
     return [Act(name, to, "pause()", owner.PAUSE, PAUSER) for name, to in contracts.items()]
 
 
 def unpause_acts(contracts: Mapping[str, bytes]) -> list[Act]:
-    """Acts that resume settlements and swaps."""
+    """Build the acts that resume settlements and swaps."""
     data = owner.set_paused(paused=False)
     return [Act(name, to, "setPaused(false)", data) for name, to in contracts.items()]
 
 
 def cap_acts(at: OwnedContracts, caps: Mapping[bytes, int]) -> list[Act]:
-    """Acts that set caps (token -> most raw units): on Delta for an hour, on the Router for a call."""
+    """Build the acts that set caps (token -> most raw units): Delta's per hour, the Router's per call."""
     return [
         Act(name, to, f"setCap({to_checksum(token)}, {cap})", owner.set_cap(token, cap))
         for name, to in at.railed().items()
@@ -184,7 +184,7 @@ def cap_acts(at: OwnedContracts, caps: Mapping[bytes, int]) -> list[Act]:
 
 
 def revoke_acts(at: OwnedContracts, roles: Roles, account: bytes) -> list[Act]:
-    """Acts that revoke every role of an account that owns no contract.
+    """Build the acts that revoke every role of an account that owns no contract.
 
     Raises:
         InvalidInput: the account owns a contract; ownership is handed over, not revoked.
@@ -214,7 +214,9 @@ def _revoked(at: OwnedContracts, roles: Roles, account: bytes) -> Iterator[Act]:
 
 
 def handover_acts(at: OwnedContracts, powers: Mapping[str, Powers], new: bytes) -> list[Act]:
-    """Acts that propose an owner for every contract that neither has that owner nor this proposal yet."""
+    """Build the acts that propose a new owner, for each contract that has neither that owner nor that
+    proposal.
+    """
     return [
         Act(name, to, f"proposeOwner({to_checksum(new)})", owner.propose_owner(new))
         for name, to in at.named().items()
@@ -223,7 +225,7 @@ def handover_acts(at: OwnedContracts, powers: Mapping[str, Powers], new: bytes) 
 
 
 def acceptance_acts(at: OwnedContracts, powers: Mapping[str, Powers], new: bytes) -> list[Act]:
-    """Acts by which an account accepts the ownership proposed to it."""
+    """Build the acts by which an account accepts the ownership proposed to it."""
     return [
         Act(name, to, "acceptOwner()", owner.ACCEPT_OWNER, PROPOSED)
         for name, to in at.named().items()
@@ -232,13 +234,13 @@ def acceptance_acts(at: OwnedContracts, powers: Mapping[str, Powers], new: bytes
 
 
 def claim_acts(at: OwnedContracts, tokens: Sequence[bytes], receiver: bytes) -> list[Act]:
-    """The act by which the vault sends the caller's fees to a receiver; none without tokens."""
+    """Build the act that sends the caller's fees from the vault to a receiver; empty without tokens."""
     words = f"claim([{', '.join(map(to_checksum, tokens))}], {to_checksum(receiver)})"
     return [Act("FeeVault", at.fee_vault, words, claim(tokens, receiver), ACCOUNT)] if tokens else []
 
 
 def holders(act: Act, powers: Mapping[str, Powers]) -> tuple[bytes, ...]:
-    """The accounts that may make an act; empty for ACCOUNT: any account that the vault owes fees."""
+    """Accounts that may make an act; empty for ACCOUNT, that is, any account that the vault owes fees."""
     held = powers[act.contract]
     match act.by:
         case "owner":

@@ -32,7 +32,7 @@ _RANGE_BLOCKS = 10_000
 
 
 async def powers_of(chain: Chain, at: OwnedContracts) -> dict[str, Powers]:
-    """Contract -> its owner, pauser and the like.
+    """Read the owner, pauser and other roles of each contract: name -> powers.
 
     Raises:
         ChainError: the chain does not answer, or other contracts are at the addresses.
@@ -45,7 +45,7 @@ async def powers_of(chain: Chain, at: OwnedContracts) -> dict[str, Powers]:
 
 
 async def roles_of(chain: Chain, at: OwnedContracts, since: int) -> Roles:
-    """Holders of all roles, and the caps.
+    """Read the holders of all roles, and the caps; accounts and tokens are found by logs.
 
     Args:
         since: first block whose logs are read: the deployment's block, or an earlier one.
@@ -78,7 +78,7 @@ async def roles_of(chain: Chain, at: OwnedContracts, since: int) -> Roles:
 
 
 async def held_by(chain: Chain, at: OwnedContracts, account: bytes) -> Roles:
-    """Roles of one account, read without logs; no caps."""
+    """Read the roles of one account, without logs and without caps."""
     powers = await powers_of(chain, at)
     calls = [
         EthCall(at.delta, owner.is_relayer(account)),
@@ -92,7 +92,9 @@ async def held_by(chain: Chain, at: OwnedContracts, account: bytes) -> Roles:
 async def owed_to(
     chain: Chain, at: OwnedContracts, account: bytes, tokens: Sequence[bytes], since: int
 ) -> dict[bytes, int]:
-    """Token -> raw units that the vault keeps for an account: of `tokens`, or of all tokens if empty."""
+    """Read the fees that the vault keeps for an account: token -> raw units; of `tokens`, or of all tokens if
+    empty.
+    """
     if not tokens:
         word = account.rjust(32, b"\0")
         logs = await _logs(chain, LogFilter((at.fee_vault,), ((CREDITED,), (word,))), since)
@@ -111,7 +113,7 @@ async def _answers(chain: Chain, calls: Sequence[EthCall]) -> list[bytes]:
 
 
 async def _logs(chain: Chain, wanted: LogFilter, since: int) -> list[Log]:
-    """The chain's logs from a block on, oldest first."""
+    """Read the chain's logs from a block on, oldest first."""
     head = await chain.block()
     if head is None:
         raise ChainError("the chain has no block")

@@ -1,4 +1,4 @@
-"""The CREATE2 factory of almost every chain: a created contract's address follows from its code and salt.
+"""The CREATE2 factory deployed on almost every chain: a contract's address follows from its code and a salt.
 
 Calldata is 32 bytes of salt, then the creation code.
 

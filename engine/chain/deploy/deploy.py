@@ -27,17 +27,17 @@ from .create2_factory import FACTORY
 
 
 class DeploymentPlan(Struct, frozen=True, kw_only=True):
-    """Parameters of a deployment.
+    """Parameters of a deployment of all contracts on a chain.
 
     Attributes:
-        owner: may pause, cap and name relayers; it sends the transactions of a deployment.
-        protocol: gets the protocol's share of surplus, and fees without a partner, until the owner names
-            another.
-        relayers: may settle Delta orders.
-        pauser: may stop Delta and the Router, and do nothing else; empty keeps the present pauser.
+        owner: account that may pause, cap and name relayers; it sends the transactions of a deployment.
+        protocol: account that gets the protocol's share of surplus, and fees without a partner, until the
+            owner names another.
+        relayers: accounts that may settle Delta orders.
+        pauser: account that may only stop Delta and the Router; empty keeps the present pauser.
         caps: token -> most raw units that a call of the Router, or all calls of Delta in an hour, may give; a
             token without one cannot be given.
-        is_open: trading is allowed.
+        is_open: whether trading is allowed.
         salt32: salt of the CREATE2 addresses; another salt gives other addresses.
     """
 
@@ -68,7 +68,7 @@ class DeployedContracts(Struct, frozen=True):
 
 
 class Creation(Struct, frozen=True):
-    """A contract to create, and its address."""
+    """A contract to create: name, creation code with the constructor's arguments, and address."""
 
     name: str
     init_code: bytes
@@ -76,7 +76,7 @@ class Creation(Struct, frozen=True):
 
 
 class Provision(Struct, frozen=True):
-    """A setting of a contract: `question` answers with `wanted` once `change` was sent."""
+    """A setting of a contract: the call `question` returns `wanted` once `change` is mined."""
 
     contract: bytes
     question: bytes
@@ -85,7 +85,7 @@ class Provision(Struct, frozen=True):
 
 
 def creations(plan: DeploymentPlan, address_of: Callable[[int, bytes], bytes]) -> list[Creation]:
-    """The contracts, in the order in which they are created.
+    """List the contracts in the order in which they are created.
 
     Args:
         address_of: (number in that order, creation code with arguments) -> the contract's address.
@@ -112,12 +112,12 @@ def creations(plan: DeploymentPlan, address_of: Callable[[int, bytes], bytes]) -
 
 
 def contracts_of(made: list[Creation]) -> DeployedContracts:
-    """The addresses of all created contracts."""
+    """Collect the addresses of all created contracts."""
     return DeployedContracts(*(creation.address for creation in made))
 
 
 def provisions(plan: DeploymentPlan, at: DeployedContracts) -> Iterator[Provision]:
-    """The settings, in an order that opens trading on a contract only after its caps are set."""
+    """Yield the settings; trading on a contract opens only after its caps are set."""
     for user in (at.delta, at.router):
         yield Provision(at.executor, owner.is_caller(user), 1, owner.set_caller(user, allowed=True))
         yield Provision(at.fee_vault, owner.is_collector(user), 1, owner.set_collector(user, allowed=True))
@@ -134,7 +134,9 @@ def provisions(plan: DeploymentPlan, at: DeployedContracts) -> Iterator[Provisio
 
 
 async def planned(chain: Chain, plan: DeploymentPlan) -> list[Creation]:
-    """The contracts and their addresses: present ones, or those of a creation now."""
+    """List the contracts with their addresses: CREATE2 addresses if the chain has the factory, else those of
+    the owner's next nonces.
+    """
     has_factory = bool(await chain.code(FACTORY))
     nonce = await chain.nonce(plan.owner)
 
@@ -195,7 +197,9 @@ async def create(
     *,
     gas: int = 0,
 ) -> bytes:
-    """Create a contract by the factory, unless it exists; returns its address. `gas`: as for `transact`."""
+    """Create a contract by the CREATE2 factory, unless it exists, and return its address. `gas`: as for
+    `transact`.
+    """
     address = factory_address(name, arguments, salt32)
     if not await chain.code(address):
         await transact(chain, key, FACTORY, salt32 + artifact(name).init_code(arguments), gas=gas)

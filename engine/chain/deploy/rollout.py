@@ -1,4 +1,4 @@
-"""A deployment for people to decide on: present contracts, steps left to do, and a check of the result.
+"""Report a deployment for people to decide on: present contracts, missing steps, and a check of the result.
 
 Source: ARCHITECTURE.md, "Contracts"; EIP-1014.
 """
@@ -44,17 +44,17 @@ class Rollout(Struct, frozen=True):
 
     @property
     def contracts(self) -> DeployedContracts:
-        """The contracts' present or future addresses."""
+        """Addresses of the contracts, present or future."""
         return contracts_of([creation for creation, _ in self.made])
 
 
 def predicted(plan: DeploymentPlan) -> list[Creation]:
-    """The contracts with the addresses that the factory gives them, the same on every chain."""
+    """List the contracts with the addresses that the factory gives them, the same on every chain."""
     return creations(plan, lambda _, init_code: create2_address(FACTORY, plan.salt32, init_code))
 
 
 async def look(chain: Chain, plan: DeploymentPlan) -> Rollout:
-    """Compare a chain with the plan; changes nothing.
+    """Compare a chain with the plan, without changing the chain.
 
     Raises:
         ConfigError: the chain lacks the CREATE2 factory, WETH or Permit2, on which addresses depend.
@@ -77,7 +77,7 @@ async def look(chain: Chain, plan: DeploymentPlan) -> Rollout:
 
 
 def policed(key: SigningKey, chain_id: int, plan: DeploymentPlan) -> PolicedRelayKey:
-    """The key, restricted to the transactions of this deployment."""
+    """Restrict a key to the transactions of this deployment."""
     targets = {FACTORY, *(creation.address for creation in predicted(plan))}
     policy = TransactionPolicy(
         contracts=frozenset((chain_id, target) for target in targets),

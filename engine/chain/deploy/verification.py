@@ -16,7 +16,7 @@ _WORD = 32
 
 
 def is_code_of(name: str, code: bytes) -> bool:
-    """Whether a contract's code on a chain is that of the artifact of that name, immutables apart."""
+    """Whether `code` is the runtime code of the named artifact, apart from the values of immutables."""
     template = artifact(name).code()
     if len(code) != len(template):
         return False
@@ -28,7 +28,7 @@ def is_code_of(name: str, code: bytes) -> bool:
 
 
 def _pushes(code: bytes) -> Iterator[tuple[int, int]]:
-    """(offset, count) of each instruction's immediate bytes."""
+    """Yield (offset, count) of the immediate bytes of each PUSH instruction."""
     at = 0
     while at < len(code):
         width = _width(code[at])

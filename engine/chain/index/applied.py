@@ -45,17 +45,19 @@ DELTA_TOPICS = (
 ChainRow = OtcFill | OtcCancel | OtcCancelUntil | DeltaFill | UsedNonce | PreSignature
 
 KeptRow = tuple[Table, ChainRow]
-"""A row and its table."""
+"""(table, row): a table, and a row to write to it."""
 
 
 class IndexedContracts(Struct, frozen=True):
-    """The contracts whose events are kept; None for a contract that the chain does not have."""
+    """Contracts whose events are stored; None for a contract that the chain does not have."""
 
     rfq: bytes | None = None
     delta: bytes | None = None
 
     def filter(self) -> LogFilter:
-        """The filter that finds their events; with both contracts it also matches other events."""
+        """Build the filter that finds the contracts' events; with both contracts it also matches other
+        events.
+        """
         addresses = tuple(address for address in (self.rfq, self.delta) if address is not None)
         topics = (RFQ_TOPICS if self.rfq is not None else ()) + (
             DELTA_TOPICS if self.delta is not None else ()
@@ -64,14 +66,14 @@ class IndexedContracts(Struct, frozen=True):
 
 
 class LoggedEvent(Struct, frozen=True):
-    """An event, and the log that holds it."""
+    """A decoded event and the log that it was read from."""
 
     log: Log
     event: events.ContractEvent
 
 
 def read_events(contracts: IndexedContracts, logs: Iterable[Log]) -> list[LoggedEvent]:
-    """The events of the contracts among logs, in order.
+    """Decode the events of the contracts from logs, in order.
 
     Raises:
         NodeContradiction: a log of our contracts does not have the form of its event.
@@ -93,7 +95,7 @@ def read_events(contracts: IndexedContracts, logs: Iterable[Log]) -> list[Logged
 
 
 def rows_of(chain_id: int, found: Iterable[LoggedEvent], times: Mapping[int, int]) -> list[KeptRow]:
-    """The rows that events make, in order.
+    """Build the rows to store for events, in order.
 
     Args:
         times: height -> Unix seconds.
@@ -114,7 +116,7 @@ def rows_of(chain_id: int, found: Iterable[LoggedEvent], times: Mapping[int, int
 
 
 def _used_nonce(event: events.ContractEvent) -> tuple[bytes, int] | None:
-    """(owner, nonce) that an event marks as used for good; None for other events."""
+    """(owner, nonce) that an event marks as used for good, or None."""
     match event:
         case events.NonceInvalidated() | events.OrderSettled(is_closed=True):
             return event.owner, event.nonce

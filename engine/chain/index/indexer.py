@@ -60,11 +60,11 @@ _log = structlog.get_logger("cambist.chain")
 
 
 class Advance(Struct, frozen=True):
-    """The changes of one step, for projections.
+    """Result of one indexer step, passed to projections.
 
     Attributes:
         top: the last block read, with this step.
-        undone: rows that are not true any more.
+        undone: rows of blocks that a re-organisation removed.
         events: events of the blocks that the step read, in order.
         rows: the rows kept of these events.
     """
@@ -77,16 +77,17 @@ class Advance(Struct, frozen=True):
 
 
 class Projection(Protocol):
-    """Rows derived from a step and written in its transaction: the life cycles of orders."""
+    """Protocol: derives further rows from a step, written in its transaction, such as order states."""
 
     async def changes(self, advance: Advance) -> Sequence[Change]:
-        """Further changes to write with the step. After a conflict on one of the changed rows the indexer
-        calls again for the same step: each call reads the store anew, which lacks the step's own rows."""
+        """Return further changes to write with the step. If a changed row conflicts, the indexer calls this
+        again for the same step; each call reads the store, which does not hold the step's rows yet.
+        """
         ...
 
 
 class IndexerState(Enum):
-    """State of an indexer."""
+    """States of an indexer; HALTED: the chain was re-organised deeper than the ring."""
 
     STARTING = "starting"
     CATCHING_UP = "catching up"
@@ -99,7 +100,7 @@ class IndexerStatistics(Struct, frozen=True):
     """State and counters of an indexer at one moment.
 
     Attributes:
-        state, reason: the state, and the reason of a failure or halt; else empty.
+        state: state of the indexer; reason: why it fails or is halted, else empty.
         block_number, block_hash: the last block read.
         head_number: height of the node's latest block, when last asked.
         steps, blocks, rows: numbers written.
@@ -181,7 +182,7 @@ class Indexer:
         self._deepest = 0
 
     def statistics(self) -> IndexerStatistics:
-        """Counters and the present state."""
+        """Return the counters and the present state."""
         count = self._counts
         return IndexerStatistics(
             self._state,
@@ -262,7 +263,7 @@ class Indexer:
     # --- One step -------------------------------------------------------------------------------------
 
     async def _cursor(self) -> ChainCursor | None:
-        """The stored cursor; None before the first."""
+        """Read the stored cursor; None before the first step."""
         (rows,) = await self._store.read(by(CHAIN_CURSOR, self._chain.chain_id))
         cursor: ChainCursor | None = row_of(CHAIN_CURSOR, rows[0]) if rows else None
         return cursor
@@ -304,7 +305,7 @@ class Indexer:
         return True
 
     async def _last_common(self, ring: Ring, head: Header) -> Mark | None:
-        """The highest mark that the node has; None if it has no mark.
+        """Find the highest mark of the ring that is still on the node's chain, or None.
 
         Raises:
             NodeContradiction: the node is behind, and its blocks agree with the blocks read.
@@ -333,8 +334,9 @@ class Indexer:
         return mark.number == NOTHING_READ or (await header_at(self._chain, mark.number)).hash == mark.hash
 
     async def _undone(self, ring: Ring, common: Mark) -> tuple[Mark, list[KeptRow]]:
-        """(mark to which this step goes back, the rows above it): the last common block, or a mark in between
-        if all rows above the common block are too many for one step."""
+        """Return (mark to go back to, rows above it). The mark is the last common block, or a higher one if
+        the rows above are too many for one step.
+        """
         if common == ring.top:
             return common, []
         rows, floor = await self._rows_above(common.number, ring.top.number - 1)
@@ -342,9 +344,11 @@ class Indexer:
         return target, [(table, row) for table, row in rows if row.block_number > floor]
 
     async def _rows_above(self, number: int, floor_max: int) -> tuple[list[KeptRow], int]:
-        """(rows, floor): the rows include all the chain's rows above the floor. The floor is `number`, or a
-        greater height if more than INDEX_STEP_ROWS_MAX rows are above that; the bound doubles until the floor
-        is at most `floor_max`, so that a block with many rows can be undone."""
+        """Read (rows, floor): all the chain's rows above the floor.
+
+        The floor is `number`, or a greater height if more than INDEX_STEP_ROWS_MAX rows are above that. The
+        bound doubles until the floor is at most `floor_max`, so that a block with many rows can be undone.
+        """
         chain_id, count = self._chain.chain_id, INDEX_STEP_ROWS_MAX
         while True:
             read = await self._store.read(
@@ -364,7 +368,8 @@ class Indexer:
 
     async def _read(self, after: Mark, head: Header) -> Reading:
         """Read the blocks after `after`: a range of history, or block by block. A failure halves the number
-        of blocks read at once."""
+        of blocks for the next read.
+        """
         history = head.number - self._depth
         try:
             if after.number < history:
@@ -480,7 +485,7 @@ class Indexer:
             _log.error("the indexer is halted", chain_id=self._chain.chain_id, reason=self._reason)
 
     async def _wait(self) -> None:
-        """Wait until the head may be another, or for INDEX_LOOK_S."""
+        """Wait for a new head, at most INDEX_LOOK_S."""
         with trio.move_on_after(INDEX_LOOK_S):
             try:
                 await self._chain.wait_head(self._head.hash if self._head else b"")
@@ -489,7 +494,7 @@ class Indexer:
 
 
 def cursor_row(chain_id: int, version: int, ring: Ring, now_ms: int) -> ChainCursor:
-    """The cursor's row: the last block read, and the ring."""
+    """Build the cursor's row from the ring: the last block read, and the ring itself."""
     return ChainCursor(chain_id, version, ring.top.number, ring.top.hash, encode_ring(ring), now_ms)
 
 
@@ -516,7 +521,7 @@ async def rescan(chain: Chain, store: Store, first_block: int, now_ms: int) -> N
 
 
 def _kind(error: ChainError | StoreUnavailable) -> str:
-    """The kind under which a failed step is counted."""
+    """Name under which a failed step is counted, from its error."""
     match error:
         case NodeContradiction():
             return error.fault.value

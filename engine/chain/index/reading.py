@@ -52,7 +52,7 @@ class Reading(Struct, frozen=True):
 
 
 async def header_at(chain: Chain, number: int) -> Header:
-    """Header of the block of a height that the node should have.
+    """Read the header of the block at a height that the node should have.
 
     Raises:
         NodeContradiction: the node has no such block, or shows a block of another height.
@@ -66,7 +66,7 @@ async def header_at(chain: Chain, number: int) -> Header:
 
 
 async def mark_at(chain: Chain, number: int) -> Mark:
-    """The mark of a height's block; the height NOTHING_READ gives the mark below the first block."""
+    """Read the mark of the block at a height; NOTHING_READ gives the mark below the first block."""
     if number == NOTHING_READ:
         return Mark(NOTHING_READ, bytes(32))
     return Mark(number, (await header_at(chain, number)).hash)
@@ -100,7 +100,7 @@ async def read_blocks(
 
 
 async def read_touched(chain: Chain, watch: Watch, blocks: Sequence[Mark]) -> frozenset[WatchedAccount]:
-    """The followed (token, owner) whose funds some blocks may have moved.
+    """Read the accounts, as followed (token, owner), whose funds the blocks may have moved.
 
     Raises:
         ChainError: an answer is missing or wrong; BlockGone: the node lacks a block.
@@ -216,7 +216,9 @@ def _check_order(logs: Sequence[Log]) -> None:
 
 
 async def _all(ask: Callable[[A], Awaitable[T]], about: Sequence[A]) -> list[T]:
-    """The answers to `ask`, in order, with INDEX_QUESTIONS_MAX questions at a time; an error ends all."""
+    """Ask about each element, at most INDEX_QUESTIONS_MAX at a time; returns the answers in order. An error
+    cancels all.
+    """
     answers: dict[int, T] = {}
     errors: list[ChainError] = []
     numbered = iter(enumerate(about))

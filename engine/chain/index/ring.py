@@ -1,4 +1,4 @@
-"""The ring: the blocks of a chain read last, by which the indexer finds a re-organisation. Pure.
+"""The ring: marks of the last blocks read, by which the indexer finds a re-organisation. Pure.
 
     ... -- 97 -- 98 -- 99 -- 100     blocks read: (height, hash), lowest first
               \\- 99'- 100'- 101'    the node's blocks now: 98 is the last common block
@@ -21,11 +21,13 @@ NOTHING_READ = -1
 """Height of the mark below the first block; its hash is the first block's parent hash, 32 zero bytes."""
 
 UNKNOWN = bytes(32)
-"""Hash that no node has: a mark with it is never common, so the blocks above the mark before are undone."""
+"""Hash that no node has: a mark with it is never common, so the indexer undoes the blocks above the mark
+below.
+"""
 
 
 class Mark(Struct, frozen=True, array_like=True, gc=False):
-    """A block that was read."""
+    """Height and hash of a block that was read."""
 
     number: int
     hash: bytes
@@ -42,11 +44,11 @@ class Ring(Struct, frozen=True):
 
     @property
     def top(self) -> Mark:
-        """The block read last."""
+        """Mark of the block read last."""
         return self.marks[-1]
 
     def pushed(self, marks: Sequence[Mark], depth: int) -> "Ring":
-        """The ring with newly read blocks appended; marks `depth` or more below the last one are dropped."""
+        """Return the ring with new marks appended; marks `depth` or more below the last are dropped."""
         if not marks:
             return self
         together = (*self.marks, *marks)
@@ -54,14 +56,14 @@ class Ring(Struct, frozen=True):
         return Ring(tuple(mark for mark in together if mark.number > lowest))
 
     def since(self, mark: Mark) -> tuple[Mark, ...] | None:
-        """Every block after `mark`; None unless the ring has `mark` and every block after it."""
+        """Marks of every block after `mark`, or None unless the ring has `mark` and every block after it."""
         if mark not in self.marks:
             return None
         later = self.marks[self.marks.index(mark) + 1 :]
         return later if len(later) == self.top.number - mark.number else None
 
     def cut(self, top: Mark) -> "Ring":
-        """The ring with the marks below `top`, and `top` as the last."""
+        """Return the ring with the marks below `top`, and `top` as the last."""
         return Ring((*(mark for mark in self.marks if mark.number < top.number), top))
 
 
@@ -97,12 +99,12 @@ _decode = msgspec.msgpack.Decoder(tuple[Mark, ...]).decode
 
 
 def encode_ring(ring: Ring) -> bytes:
-    """The ring as bytes of the cursor's row."""
+    """Encode the ring as bytes for the cursor's row."""
     return _encode(ring.marks)
 
 
 def decode_ring(kept: bytes) -> Ring:
-    """The ring of a cursor's row.
+    """Decode the ring of a cursor's row.
 
     Raises:
         StoreError: the bytes hold no ring, or an empty one.

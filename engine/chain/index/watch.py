@@ -1,6 +1,6 @@
-"""The owners whose funds are followed, and the filter of the logs that may move these funds. Pure.
+"""Track the accounts whose funds are followed, and filter the logs that may move these funds. Pure.
 
-    follow(token, owner)    counted: two calls need two `unfollow`; of a deposit its contract and order hash
+    follow(token, owner)    counted: two calls need two `unfollow`; for a deposit: (its contract, owner)
     filter()                one filter for any number of owners: all moves of funds of their tokens
     touched(logs)           the followed (token, owner) that logs name
     fresh()                 pairs to report: touched, or followed since the last report
@@ -10,7 +10,7 @@ afterwards after every block with a log that names the pair. A caller that follo
 reads the balance at the block read by then or a later one, misses no change, whenever it called `follow`.
 
 Events decide: Transfer from and to, Approval of an owner, the two events by which wrapped native tokens come
-and go without a Transfer, and the two events of deposits for an order. The balance of a token that moves
+and go without a Transfer, and the two events of native deposits. The balance of a token that moves
 funds without events has to be read again from time to time.
 
 Log filters do not name owners: owners in a filter cost two questions per few hundred owners, and an empty
@@ -32,7 +32,7 @@ UNWRAPPED = topic("Withdrawal(address,uint256)")
 _KINDS = (TRANSFER, APPROVAL, WRAPPED, UNWRAPPED, NATIVE_DEPOSITED, NATIVE_WITHDRAWN)
 
 WatchedAccount = tuple[bytes, bytes]
-"""(token, owner); of a deposit of native tokens, the contract that holds it in place of the token."""
+"""(token, owner); for a deposit of native tokens: (contract that holds the deposit, owner)."""
 
 
 class Watch:
@@ -53,8 +53,9 @@ class Watch:
         return len(self._pairs)
 
     def follow(self, token: bytes, owner: bytes) -> bool:
-        """Follow an owner's balance and allowances of a token, once more. Returns whether the pair was not
-        followed before, and so is to be reported."""
+        """Follow an owner's balance and allowances of a token; calls are counted. Returns True if the pair
+        was not followed before, and so is to be reported.
+        """
         pair = (token, owner)
         self._pairs[pair] += 1
         if self._pairs[pair] > 1:
@@ -64,7 +65,7 @@ class Watch:
         return True
 
     def unfollow(self, token: bytes, owner: bytes) -> None:
-        """Take back one `follow`. KeyError if the pair is not followed."""
+        """Undo one `follow`. KeyError if the pair is not followed."""
         pair = (token, owner)
         if not self._pairs[pair]:
             raise KeyError(pair)
@@ -78,29 +79,29 @@ class Watch:
             del self._owners[token]
 
     def fresh(self) -> frozenset[WatchedAccount]:
-        """Take the pairs to report; the caller reports them."""
+        """Remove and return the pairs that the caller has to report."""
         fresh = frozenset(self._fresh)
         self._fresh.clear()
         return fresh
 
     def refresh(self, pairs: AbstractSet[WatchedAccount] | None = None) -> None:
-        """Mark pairs to report, if they are followed; None marks every followed pair."""
+        """Mark followed pairs to be reported; None marks all followed pairs."""
         self._fresh.update(self._pairs if pairs is None else self._pairs.keys() & pairs)
 
     def filter(self) -> LogFilter | None:
-        """The filter of every log that may name a followed pair, and of others; None without pairs."""
+        """Build the filter of every log that may name a followed pair (and of others); None without pairs."""
         if not self._pairs:
             return None
         tokens = tuple(sorted(self._owners)) if len(self._owners) <= self._tokens_max else ()
         return LogFilter(tokens, (_KINDS,))
 
     def touched(self, logs: Iterable[Log]) -> frozenset[WatchedAccount]:
-        """The followed pairs that the logs name."""
+        """Return the followed pairs that the logs name."""
         return frozenset(pair for log in logs for pair in _pairs_of(log) if pair in self._pairs)
 
 
 def _pairs_of(log: Log) -> list[WatchedAccount]:
-    """The (token, owner) pairs that a log may name. An ERC-721 event, with more topics, does no harm."""
+    """Extract the (token, owner) pairs that a log may name; an ERC-721 event's extra topic does no harm."""
     kind = log.topics[0] if log.topics else b""
     parties = log.topics[1:3] if kind == TRANSFER else log.topics[1:2]
     return [(log.address, word[12:]) for word in parties]

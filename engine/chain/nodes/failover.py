@@ -1,4 +1,5 @@
-"""The nodes of one chain: a question goes to the first healthy node; a node that fails rests.
+"""Failover between the nodes of one chain: the first healthy node is asked; a failed node rests (gets no
+questions).
 
     unchecked --right chain id--> well --failure--> resting --its rest is over--> unchecked
         \\--another chain's id--> resting
@@ -61,10 +62,10 @@ class NodeStatistics(Struct, frozen=True):
 
 
 class NotDone(ChainError):
-    """A node answered with an error that says nothing about the chain.
+    """A node answered with an error of its own, which says nothing about the chain.
 
     Attributes:
-        fault: the error.
+        fault: the node's error.
     """
 
     def __init__(self, fault: RpcError, method: str) -> None:
@@ -77,7 +78,7 @@ class WrongChain(ChainError):
 
 
 class _Health:
-    """A node and the record of its failures and rests."""
+    """A node with its failures in a row and the end of its rest."""
 
     def __init__(self, node: RpcNode) -> None:
         self.node = node
@@ -92,7 +93,7 @@ class _Health:
 
 
 class Talk:
-    """A conversation with one node: questions one after the other."""
+    """A conversation with one node: several questions to it, in turn."""
 
     def __init__(self, node: RpcNode) -> None:
         self._node = node
@@ -103,7 +104,7 @@ class Talk:
         return self._node.name
 
     async def outcomes(self, calls: Sequence[RpcCall]) -> list[RpcOutcome]:
-        """Outcomes of calls, as `RpcNode.outcomes`.
+        """Send calls to the node and return their outcomes, as `RpcNode.outcomes`.
 
         Raises:
             NodeUnavailable: also where the node is over its rate for a call.
@@ -115,7 +116,7 @@ class Talk:
         return outcomes
 
     async def result(self, method: str, *parameters: object) -> bytes:
-        """The JSON of a call's result.
+        """Send one call and return the JSON of its result.
 
         Raises:
             ChainError: as `outcomes`; NotDone where the node answers with an error.
@@ -125,7 +126,7 @@ class Talk:
 
 
 def result_of(outcome: RpcOutcome, method: str) -> bytes:
-    """The JSON of an outcome that is a result.
+    """Return an outcome that is a result; raise if it is an error.
 
     Raises:
         NotDone: the outcome is an error.
@@ -150,7 +151,7 @@ class Nodes:
         self._jitter = jitter
 
     def statistics(self) -> tuple[NodeStatistics, ...]:
-        """State and counters of each node, in the order of the nodes."""
+        """Return state and counters of each node, in the order of the nodes."""
         now = trio.current_time()
         return tuple(
             NodeStatistics(
@@ -179,7 +180,7 @@ class Nodes:
                 self._rest(health, error)
 
     async def ask(self, converse: Callable[[Talk], Awaitable[T]]) -> T:
-        """The answer of the first healthy node that makes sense.
+        """Run `converse` with the healthy nodes in turn, and return the first valid answer.
 
         Args:
             converse: asks one node and returns the answer. The function raises InvalidInput or ChainError
@@ -215,7 +216,7 @@ class Nodes:
         raise (NodeUnavailable if is_away else ChainError)("; ".join(error.detail for error in failures))
 
     async def ask_others(self, name: str, converse: Callable[[Talk], Awaitable[T]]) -> list[T]:
-        """Answers of all healthy nodes that make sense, except the node `name`.
+        """Run `converse` with all healthy nodes except the node `name`, and return the valid answers.
 
         Args:
             converse: as in `ask`.
@@ -234,7 +235,7 @@ class Nodes:
         return answers
 
     def _able(self) -> list[_Health]:
-        """The healthy nodes; without a healthy node, those whose probe is due."""
+        """List the healthy nodes; if there are none, the resting nodes whose probe is due."""
         now = trio.current_time()
         well = [health for health in self._healths if health.rests_until <= now]
         if well:
@@ -274,7 +275,9 @@ class Nodes:
         health.rests_until = health.refuses_until
 
     def _failed(self, health: _Health, error: ChainError | InvalidInput) -> ChainError:
-        """Let a node rest unless it understood the question and is healthy; return the error, named."""
+        """Start a node's rest, unless it only answered with an error of its own; return the error with the
+        node's name.
+        """
         name = f"{health.node.name}: "
         named = error if isinstance(error, ChainError) else ChainError(error.detail)
         if not error.detail.startswith(name):
@@ -286,7 +289,7 @@ class Nodes:
         return named
 
     def _rest(self, health: _Health, error: ChainError) -> None:
-        """Let a node rest. Further failures of questions asked at the same time do not prolong the rest."""
+        """Start a node's rest. Further failures of questions asked at the same time do not prolong it."""
         self._note(health, error)
         node = health.node
         health.is_checked = False
@@ -306,7 +309,7 @@ class Nodes:
 
 
 def rest_s(failures: int, jitter: float) -> float:
-    """Length of a node's rest, in seconds.
+    """Length of a node's rest, in seconds; doubles with each failure.
 
     Args:
         failures: failures in a row before this one.

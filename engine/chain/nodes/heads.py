@@ -1,4 +1,4 @@
-"""New heads that nodes announce over WebSocket: an announcement only wakes a waiting task.
+"""Subscribe to new heads over WebSocket: an announced head only wakes a waiting task.
 
     connecting --subscribed--> listening --closed, silent for NODE_SUBSCRIPTION_S, nonsense--> resting
         \\--refused--> resting --jittered, doubling--> connecting, to the next URL
@@ -57,7 +57,7 @@ class _Announcement(msgspec.Struct):
 
 
 class _Message(msgspec.Struct):
-    """An answer to the subscription, or an announcement of it."""
+    """A message of the node: the answer to the subscription, or an announced head."""
 
     id: int | None = None
     result: str | None = None
@@ -68,10 +68,10 @@ _decode = decoder(_Message, bytes_max=limits.CHAIN_HEAD_BYTES_MAX)
 
 
 class Heads:
-    """The subscription of one chain, to one URL at a time.
+    """The subscription to one chain's heads, at one URL at a time.
 
     Args:
-        urls: ws or wss; may be empty.
+        urls: URLs with the scheme ws or wss; may be empty.
         jitter: returns a random number from 0 to 1.
     """
 
@@ -86,15 +86,15 @@ class Heads:
         self._said = ""
 
     def statistics(self) -> HeadStatistics:
-        """State and counters."""
+        """Return state and counters."""
         return HeadStatistics(self._is_listening, self._connections, self._heads, self._failures, self._said)
 
     def is_past(self, known: bytes) -> bool:
-        """Whether another head was announced after the head of hash `known`."""
+        """Whether the head with hash `known` was announced, and another one after it."""
         return known in self._announced and self._announced[-1] != known
 
     async def other_than(self, known: bytes) -> None:
-        """Return once another head than that of hash `known` is announced."""
+        """Wait until a head other than that with hash `known` is announced."""
         while True:
             await self._arrived.wait()
             if self._announced[-1] != known:
@@ -102,7 +102,7 @@ class Heads:
 
     @asynccontextmanager
     async def followed(self) -> AsyncGenerator[None]:
-        """Stay subscribed until the context is left."""
+        """Context manager: stay subscribed until the block ends."""
         failure: Exception | None = None
         async with trio.open_nursery() as nursery:
             if self._urls:
@@ -184,5 +184,5 @@ def _credentials(url: SplitResult) -> dict[str, str]:
 
 
 def _reason(error: ChainError | MakerError | WebSocketClosed) -> str:
-    """The failure's text without the host, which a MakerError may name."""
+    """Describe the failure without the host, which a MakerError may name."""
     return error.detail if not isinstance(error, MakerError) else "no connection"

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 to one EVM node, in batches.
+"""Client for JSON-RPC 2.0 to one EVM node, in batches.
 
 The node's URL often holds a key: no error, log or repr shows it.
 
@@ -37,7 +37,7 @@ _REFUSES_BATCH = frozenset((400, 404, 405, 413, 415, 422, 501))
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The latest block.
+    """Number and time of a node's latest block.
 
     Attributes:
         number: height of the block.
@@ -64,7 +64,7 @@ class AnswerTooLarge(ChainError):
 
 
 class _BatchRefused(ChainError):
-    """The node refuses the batch, or its size."""
+    """The node refuses batches, or a batch of this size."""
 
 
 _decode_answers = decoder(list[_Answer] | _Answer, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)  # type: ignore[arg-type]
@@ -73,7 +73,7 @@ _decode_block = decoder(_LatestBlock, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
 
 
 class RpcNode:
-    """A node behind JSON-RPC.
+    """Client for one node behind JSON-RPC.
 
     Args:
         transport: opened and closed by its owner, who also bounds the size of answers. Requests bypass
@@ -106,7 +106,7 @@ class RpcNode:
         self.rest_s = 0.0  # the node's Retry-After, when over its rate
 
     async def outcomes(self, calls: Sequence[RpcCall]) -> list[RpcOutcome]:
-        """Outcomes of calls, in order: the JSON of each result, or the node's error.
+        """Send calls and return their outcomes, in order: the JSON of each result, or the node's error.
 
         Raises:
             NodeUnavailable: the node cannot be reached, is late, out of order or over its rate.
@@ -132,7 +132,7 @@ class RpcNode:
         return outcomes
 
     async def batch(self, calls: Sequence[RpcCall]) -> list[bytes]:
-        """The JSON of the calls' results, in order.
+        """Send calls and return the JSON of their results, in order.
 
         Raises:
             ChainError: as `outcomes`, or the node refuses a call.
@@ -145,7 +145,7 @@ class RpcNode:
         return results
 
     async def head(self) -> Head:
-        """The latest block.
+        """Read the latest block.
 
         Raises:
             ChainError: as `batch`.
@@ -158,7 +158,7 @@ class RpcNode:
             raise ChainError(f"{self.name}: not a block: {answer[:80]!a}") from None
 
     async def call_all(self, calls: Sequence[tuple[bytes, bytes]], block: int) -> list[bytes]:
-        """Results of `eth_call` for each (contract of 20 bytes, calldata), all at one block.
+        """Run `eth_call` for each (contract of 20 bytes, calldata), all at one block; return the results.
 
         Raises:
             ChainError: as `batch`; a call reverts.
@@ -183,7 +183,7 @@ class RpcNode:
         return [found[at] for at in range(len(calls))]
 
     async def _post(self, calls: Sequence[RpcCall]) -> dict[int, RpcOutcome]:
-        """Outcomes of calls by their places; a missing answer has no entry."""
+        """Send one request; returns call's index -> outcome, without the calls that the answer lacks."""
         first = self._next_id
         self._next_id += len(calls)
         requests = [

@@ -1,4 +1,4 @@
-"""The bloom of a header: 2,048 bits, of which each address and topic of the block's logs sets three.
+"""Bloom filter of a header: 2,048 bits, of which each address and topic of the block's logs sets three.
 
 An unset bit proves that an item is absent from the logs; set bits prove nothing.
 
@@ -14,7 +14,7 @@ BLOOM_BYTES = 256
 
 
 def bloom_of(logs: Iterable[Log]) -> bytes:
-    """The bloom of a header over these logs, 256 bytes."""
+    """Compute the bloom, 256 bytes, of a block with these logs."""
     bits = 0
     for item in {item for log in logs for item in (log.address, *log.topics)}:
         bits |= _bits(item)
@@ -22,13 +22,13 @@ def bloom_of(logs: Iterable[Log]) -> bytes:
 
 
 def covers(bloom: bytes, part: bytes) -> bool:
-    """Whether all bits of `part` are set in `bloom`."""
+    """Whether every bit set in `part` is set in `bloom`."""
     bits = int.from_bytes(part, "big")
     return int.from_bytes(bloom, "big") & bits == bits
 
 
 def may_match(bloom: bytes, wanted: LogFilter) -> bool:
-    """Whether the block may hold a wanted log; False is certain, also for a bloom of zeros."""
+    """Whether a block with this bloom may hold a wanted log; False is certain."""
     bits = int.from_bytes(bloom, "big")
     return bits != 0 and all(_may_hold(bits, any_of) for any_of in (wanted.addresses, *wanted.topics))
 

@@ -1,4 +1,4 @@
-"""A chain behind JSON-RPC nodes.
+"""Implementation of the `Chain` port over JSON-RPC nodes, with checks of every answer.
 
 Each answer is checked against its question. Faults are: another block than the named one, logs of other
 blocks or outside the filter, a head that cannot be read by its hash or that is far behind, an empty answer
@@ -106,11 +106,11 @@ class RpcChain:
     async def open(
         cls, chain_id: int, settings: NodeSettings, errors: CustomErrors = NO_ERRORS
     ) -> AsyncGenerator[Self]:
-        """Open the chain until the context is left.
+        """Context manager: open the chain until the block ends.
 
         Args:
             chain_id: the chain to which every node has to belong; an unreachable node is checked later.
-            settings: with URLs, not references to them.
+            settings: settings of the node, with URLs rather than `env:` references.
             errors: errors of contracts, for the words of their reverts.
 
         Raises:
@@ -142,11 +142,11 @@ class RpcChain:
 
     @property
     def chain_id(self) -> int:
-        """As `Chain`."""
+        """The chain's EIP-155 id. See `Chain.chain_id`."""
         return self._chain_id
 
     def statistics(self) -> RpcStatistics:
-        """State and counters."""
+        """Return state and counters."""
         return RpcStatistics(
             self._height, self._cross_checks, self._nodes.statistics(), self._heads.statistics()
         )
@@ -154,7 +154,7 @@ class RpcChain:
     # --- Calls ------------------------------------------------------------------------------------
 
     async def call(self, call: EthCall, at: At = None) -> bytes:
-        """As `Chain`."""
+        """Return the data that a contract returns. See `Chain.call`."""
 
         async def converse(talk: Talk) -> bytes:
             (outcome,) = await talk.outcomes([_eth_call(call, at)])
@@ -168,7 +168,7 @@ class RpcChain:
     async def call_many(
         self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
-        """As `Chain`."""
+        """Run many calls at one block. See `Chain.call_many`."""
 
         async def converse(talk: Talk) -> list[bytes | Exception]:
             block = (await self._latest(talk)).header.hash if at is None else at
@@ -183,7 +183,7 @@ class RpcChain:
         return await self._nodes.ask(converse) if calls else []
 
     async def estimate_gas(self, call: EthCall) -> int:
-        """As `Chain`."""
+        """Estimate a transaction's gas. See `Chain.estimate_gas`."""
 
         async def converse(talk: Talk) -> int:
             (outcome,) = await talk.outcomes([("eth_estimateGas", [values.call_parameter(call), "latest"])])
@@ -194,7 +194,7 @@ class RpcChain:
         return await self._nodes.ask(converse)
 
     def _returned(self, outcome: RpcOutcome, at: At) -> bytes | Reverted:
-        """The data that a contract returned, or its revert.
+        """Return the contract's data of an `eth_call` outcome, or its revert as a value.
 
         Raises:
             BlockGone: the node has no such block.
@@ -212,7 +212,9 @@ class RpcChain:
     # --- Transactions -----------------------------------------------------------------------------
 
     async def send_raw(self, raw: bytes) -> bytes:
-        """As `Chain`. "Nonce too low" is no refusal if the transaction itself has used the nonce."""
+        """Send a signed transaction. "Nonce too low" is no refusal if this transaction itself has used the
+        nonce. See `Chain.send_raw`.
+        """
         tx_hash = keccak256(raw)
 
         async def converse(talk: Talk) -> bytes:
@@ -236,7 +238,7 @@ class RpcChain:
         return await self._nodes.ask(converse)
 
     async def receipt(self, tx_hash: bytes) -> Receipt | None:
-        """As `Chain`."""
+        """Read a mined transaction's receipt, or None. See `Chain.receipt`."""
 
         async def converse(talk: Talk) -> Receipt | None:
             receipt = values.read_receipt(await talk.result("eth_getTransactionReceipt", to_hex(tx_hash)))
@@ -250,11 +252,13 @@ class RpcChain:
         return await self._nodes.ask(converse)
 
     async def knows(self, tx_hash: bytes) -> bool:
-        """As `Chain`."""
+        """Whether a transaction is waiting or mined. See `Chain.knows`."""
         return await self._nodes.ask(lambda talk: _knows(talk, tx_hash))
 
     async def fees(self) -> GasFees:
-        """As `Chain`. The tip is the node's suggestion, or else the median tip paid in the latest block."""
+        """Read the price of gas; the tip is the node's suggestion, or else the median tip of the latest
+        block. See `Chain.fees`.
+        """
 
         async def converse(talk: Talk) -> GasFees:
             history, suggested, latest, price = await talk.outcomes(
@@ -272,15 +276,15 @@ class RpcChain:
     # --- State ------------------------------------------------------------------------------------
 
     async def nonce(self, address: bytes, at: At = None) -> int:
-        """As `Chain`."""
+        """Read the nonce of an account's next transaction. See `Chain.nonce`."""
         return await self._state("eth_getTransactionCount", values.read_quantity, address, at)
 
     async def balance(self, address: bytes, at: At = None) -> int:
-        """As `Chain`."""
+        """Read an account's native tokens, in wei. See `Chain.balance`."""
         return await self._state("eth_getBalance", values.read_quantity, address, at)
 
     async def code(self, address: bytes, at: At = None) -> bytes:
-        """As `Chain`."""
+        """Read a contract's code. See `Chain.code`."""
         return await self._state("eth_getCode", values.read_bytes, address, at)
 
     async def _state(self, method: str, read: Callable[[bytes], T], address: bytes, at: At) -> T:
@@ -295,7 +299,7 @@ class RpcChain:
     # --- Blocks and logs --------------------------------------------------------------------------
 
     async def block(self, at: At = None) -> Header | None:
-        """As `Chain`."""
+        """Read a block's header, or None. See `Chain.block`."""
 
         async def converse(talk: Talk) -> Header:
             block = await self._latest(talk) if at is None else await _block_at(talk, at)
@@ -309,7 +313,9 @@ class RpcChain:
             return None
 
     async def upcoming(self) -> Upcoming:
-        """As `Chain`. The time is that of the node's pending block, if that is above its latest one."""
+        """Read the latest block and the next block's time: that of the node's pending block, if it is above
+        the latest. See `Chain.upcoming`.
+        """
 
         async def converse(talk: Talk) -> Upcoming:
             head = (await self._latest(talk)).header
@@ -323,7 +329,8 @@ class RpcChain:
         return await self._nodes.ask(converse)
 
     async def logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:
-        """As `Chain`. The node has to have the last block of the range, requested in the same batch.
+        """Read logs of a range of blocks. The same batch checks that the node has the last block. See
+        `Chain.logs`.
 
         Raises:
             BlockGone: no node has that block.
@@ -357,7 +364,7 @@ class RpcChain:
             raise LogsRefused(error.detail) from None
 
     async def logs_of(self, wanted: LogFilter, block_hash: bytes) -> list[Log]:
-        """As `Chain`.
+        """Read the logs of one block. See `Chain.logs_of`.
 
         Raises:
             BlockGone: the chain does not have the block (any more); never an empty list in its place.
@@ -388,7 +395,8 @@ class RpcChain:
         return logs
 
     async def _cross_check(self, talk: Talk, wanted: LogFilter, block: values.FullHeader) -> None:
-        """Check that all logs of a block account for its bloom, after an empty answer despite a match.
+        """Check that all logs of a block account for its bloom, after a node returned no log for a matching
+        bloom.
 
         Raises:
             ChainError: the logs do not account for the bloom, or one of them passes the filter.
@@ -405,7 +413,8 @@ class RpcChain:
     # --- The head ---------------------------------------------------------------------------------
 
     async def wait_head(self, known: bytes) -> None:
-        """As `Chain`: a subscription ends the wait, or a look at the head every `poll_s`.
+        """Wait for a new head: until a subscription announces one, or a poll every `poll_s` finds one. See
+        `Chain.wait_head`.
 
         If another head was announced already, the first look is at once and, as the asked node may not have
         that head yet, the next after NODE_LOOK_S, which doubles. A failed look ends the wait: the caller's
@@ -425,7 +434,8 @@ class RpcChain:
             pause_s = min(max(2 * pause_s, NODE_LOOK_S), self._settings.poll_s)
 
     async def _latest(self, talk: Talk) -> values.FullHeader:
-        """The latest block: not far behind the last accepted head, and readable by its hash too.
+        """Read the latest block, and check that it is not far behind the last accepted head and readable by
+        hash.
 
         A re-organisation may remove the block between the two questions, so both are tried twice.
 
@@ -455,7 +465,7 @@ class RpcChain:
         raise ChainError(f"names {to_hex(missed)} as its latest block, and does not have it")
 
     async def _confirm(self, talk: Talk, number: int, ahead: int) -> None:
-        """Compare a head far above the highest seen with the heads of the other nodes.
+        """Check a head far above the highest seen against the heads of the other nodes.
 
         Raises:
             ChainError: no other node is as high, and the others have not stood still for NODE_BACK_S.
@@ -480,7 +490,7 @@ async def _latest_number(talk: Talk) -> int:
 
 
 async def _block_at(talk: Talk, at: bytes | int) -> values.FullHeader | None:
-    """A block; None where the node does not have it.
+    """Read a block's header, or None if the node does not have the block.
 
     Raises:
         ChainError: the node answers with another block.

@@ -1,4 +1,4 @@
-"""The price of a unit of gas, from the answers of nodes that support different methods.
+"""Compute the price of a unit of gas from the answers of nodes that support different methods.
 
 Source: EIP-1559; eth_feeHistory, eth_maxPriorityFeePerGas and eth_gasPrice of the execution API.
 """
@@ -15,7 +15,7 @@ _CHANGE_DIVISOR = 8  # by 1/8 at most from block to block
 
 
 def fees_of(history: RpcOutcome, suggested: RpcOutcome, latest: RpcOutcome, price: RpcOutcome) -> GasFees:
-    """The next base fee, and the tip to pay on top.
+    """Compute the next base fee and the tip.
 
     Args:
         history: outcome of eth_feeHistory over the latest block, with one percentile of the paid tips.

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class FullHeader(Struct, frozen=True):
-    """A header, and the fields needed for checks and the next base fee.
+    """A header with the fields that checks and the next base fee need.
 
     Attributes:
         bloom: 256 bytes, over the addresses and topics of the block's logs.
@@ -116,7 +116,7 @@ _decode_transaction: Callable[[bytes], _Transaction | None] = _reader(_Transacti
 
 
 def quantity(text: str, field: str, most: int = limits.UINT256_MAX) -> int:
-    """A number of at most 64 hexadecimal digits.
+    """Parse a number of at most 64 hexadecimal digits.
 
     Raises:
         InvalidInput: the text is no such number, or the number is above `most`.
@@ -130,22 +130,22 @@ def quantity(text: str, field: str, most: int = limits.UINT256_MAX) -> int:
 
 
 def read_quantity(raw: bytes) -> int:
-    """The number, up to 2^256 - 1, in a result."""
+    """Decode a number, up to 2^256 - 1, from a result."""
     return quantity(_decode_text(raw), "result")
 
 
 def read_bytes(raw: bytes) -> bytes:
-    """The bytes in a result."""
+    """Decode bytes from a result."""
     return parse_hex(_decode_text(raw), "result")
 
 
 def read_hash(raw: bytes) -> bytes:
-    """The 32 bytes in a result."""
+    """Decode 32 bytes from a result."""
     return _fixed(_decode_text(raw), "result", 32)
 
 
 def read_block(raw: bytes) -> FullHeader | None:
-    """The block in a result; None if the node has no such block."""
+    """Decode a block from a result; None if the node has no such block."""
     block = _decode_block(raw)
     if block is None:
         return None
@@ -165,8 +165,8 @@ def read_block(raw: bytes) -> FullHeader | None:
 
 
 def read_pending_time(raw: bytes, head: Header) -> int | None:
-    """The time of a node's pending block, Unix seconds; None unless the block is above the head and its time
-    not before the head's.
+    """Decode the time of a node's pending block, Unix seconds; None unless the block is above the head and
+    its time not before the head's.
 
     An invalid answer gives None too: many healthy nodes have no pending block.
     """
@@ -181,7 +181,7 @@ def read_pending_time(raw: bytes, head: Header) -> int | None:
 
 
 def read_logs(raw: bytes) -> list[Log]:
-    """The logs in a result, ordered by block and by index within the block.
+    """Decode the logs in a result, sorted by block and by index within the block.
 
     A log marked as removed is refused, since it is not on the chain.
     """
@@ -195,7 +195,7 @@ def read_logs(raw: bytes) -> list[Log]:
 
 
 def read_receipt(raw: bytes) -> Receipt | None:
-    """The receipt in a result, with logs of its own transaction only; None if the node has no receipt."""
+    """Decode a receipt, with logs of its own transaction only; None if the node has no receipt."""
     receipt = _decode_receipt(raw)
     if receipt is None:
         return None
@@ -220,13 +220,13 @@ def read_receipt(raw: bytes) -> Receipt | None:
 
 
 def read_transaction_hash(raw: bytes) -> bytes | None:
-    """The hash of a waiting or mined transaction; None if the node does not know the transaction."""
+    """Decode the hash of a waiting or mined transaction; None if the node does not know it."""
     transaction = _decode_transaction(raw)
     return None if transaction is None else _fixed(transaction.hash, "hash", 32)
 
 
 def read_fee_history(raw: bytes) -> FeeHistory:
-    """The result of `eth_feeHistory` over one block, whose last base fee is the next block's."""
+    """Decode the result of `eth_feeHistory` over one block; its last base fee is the next block's."""
     history = _decode_fee_history(raw)
     if not history.base_fee_per_gas:
         raise InvalidInput("baseFeePerGas is empty")
@@ -238,7 +238,7 @@ def read_fee_history(raw: bytes) -> FeeHistory:
 
 
 def block_parameter(at: At) -> object:
-    """The block parameter of methods that read state (EIP-1898)."""
+    """Encode the block parameter of methods that read state (EIP-1898)."""
     if at is None:
         return "latest"
     if isinstance(at, int):
@@ -247,7 +247,7 @@ def block_parameter(at: At) -> object:
 
 
 def call_parameter(call: EthCall) -> dict[str, str]:
-    """The call parameter of `eth_call` and `eth_estimateGas`."""
+    """Encode the call parameter of `eth_call` and `eth_estimateGas`."""
     asked = {"data": to_hex(call.data)}
     if call.to:
         asked["to"] = to_hex(call.to)
@@ -261,7 +261,7 @@ def call_parameter(call: EthCall) -> dict[str, str]:
 
 
 def filter_parameter(wanted: LogFilter) -> dict[str, object]:
-    """The filter parameter of `eth_getLogs`, without the blocks, which the caller adds."""
+    """Encode the filter parameter of `eth_getLogs`, without the blocks, which the caller adds."""
     asked: dict[str, object] = {}
     if wanted.addresses:
         asked["address"] = [to_hex(address) for address in wanted.addresses]
@@ -288,7 +288,7 @@ def _log(log: _Log) -> Log:
 
 
 def _height(text: str, field: str) -> int:
-    """A count of blocks, seconds, gas or places, up to CHAIN_COUNT_MAX."""
+    """Parse a count of blocks, seconds, gas or indices, up to CHAIN_COUNT_MAX."""
     return quantity(text, field, limits.CHAIN_COUNT_MAX)
 
 

@@ -194,13 +194,13 @@ def is_known_already(fault: RpcError) -> bool:
 
 
 def refusal_kind(fault: RpcError) -> RefusalKind | None:
-    """Kind of a transaction's refusal; None where the error is another."""
+    """Kind of a transaction's refusal, or None for another error."""
     said = fault.message.lower()
     return next((kind for words, kind in _REFUSALS if words in said), None)
 
 
 def revert_data(fault: RpcError) -> bytes | None:
-    """The return data of a contract's revert; None where the error is no revert.
+    """Extract the return data of a contract's revert, or None if the error is no revert.
 
     Nodes put it into `data`, into `data.data`, behind a word in `data` ("Reverted 0x..."), or leave it out.
     """
@@ -218,7 +218,7 @@ def revert_data(fault: RpcError) -> bytes | None:
 
 
 def as_revert(fault: RpcError, decode: Callable[[bytes], str]) -> Reverted | None:
-    """The revert of a contract; None where the error is another.
+    """Convert a node's error to the revert of a contract, or None for another error.
 
     Args:
         decode: return data of the revert -> its words; empty without words.
@@ -231,7 +231,9 @@ def as_revert(fault: RpcError, decode: Callable[[bytes], str]) -> Reverted | Non
 
 
 def _after_colon(message: str) -> str:
-    """Reason in a message: "too late" of "execution reverted: too late"; an EVM error is its own reason."""
+    """Extract the reason of a message: "too late" of "execution reverted: too late"; an EVM error is its own
+    reason.
+    """
     head, _, tail = message.partition("revert")
     if not tail and head == message:
         return message[:DETAIL_CHARS_MAX]
@@ -246,7 +248,7 @@ def _decoded(data: msgspec.Raw) -> object:
 
 
 def _node_says(fault: RpcError, words: tuple[str, ...]) -> bool:
-    """Whether the node itself says any of the words; in a revert they would be the contract's."""
+    """Whether the message has any of the words; False for a revert, whose words are the contract's."""
     quotes = fault.code == _REVERT_CODE or fault.message.lower().startswith(_QUOTING)
     return not quotes and _says(fault, words)
 

@@ -1,4 +1,4 @@
-"""Gas prices: the first price of a transaction, and the price of its replacement. Pure.
+"""Compute gas prices: the first price of a transaction, and the price of its replacement. Pure.
 
     first        tip: the chain's suggestion, within bounds; maximum fee: twice the base fee, and the tip
     replacement  both fees at least `bump_bps` above the replaced transaction's, and at least a first price
@@ -16,14 +16,14 @@ from ..port import GasFees
 
 
 class GasPrice(Struct, frozen=True):
-    """The maximum fee offered for a unit of gas, and the tip to the block's maker in it."""
+    """Maximum fee per unit of gas, and the part of it that is the block maker's tip; both in wei."""
 
     fee_max_wei: int
     tip_wei: int
 
 
 class FeePolicy(Struct, frozen=True):
-    """Bounds of prices.
+    """Bounds of gas prices.
 
     Attributes:
         cap_wei: upper bound of `fee_max_wei`.
@@ -38,7 +38,7 @@ class FeePolicy(Struct, frozen=True):
 
 
 def first_price(fees: GasFees, policy: FeePolicy) -> GasPrice | None:
-    """A transaction's first price; None while base fee and least tip exceed the cap.
+    """Price of a transaction's first version, or None while base fee and least tip exceed the cap.
 
     Near the cap the head-room over the base fee shrinks first, and the tip only after it.
     """
@@ -50,7 +50,7 @@ def first_price(fees: GasFees, policy: FeePolicy) -> GasPrice | None:
 
 
 def replacement_price(before: GasPrice, fees: GasFees, policy: FeePolicy) -> GasPrice | None:
-    """The price of a replacement of a transaction with price `before`; None if it would exceed the cap."""
+    """Price of a replacement for a transaction with price `before`, or None if it would exceed the cap."""
     least = GasPrice(_raised(before.fee_max_wei, policy), _raised(before.tip_wei, policy))
     now = first_price(fees, policy)
     if now is None or least.fee_max_wei > policy.cap_wei:

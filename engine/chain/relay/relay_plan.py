@@ -59,17 +59,17 @@ class RelayPolicy(Struct, frozen=True):
 
 
 def relay_policy(settings: RelayerSettings, confirmations: int) -> RelayPolicy:
-    """The policy of a relayer's settings and a chain's confirmations."""
+    """Build the policy from a relayer's settings and a chain's confirmations."""
     fees = FeePolicy(settings.fee_cap_wei, settings.tip_min_wei, settings.tip_max_wei, settings.bump_bps)
     stuck_ms = round(settings.stuck_s * 1_000)
     return RelayPolicy(fees, confirmations, stuck_ms, settings.in_flight_max, settings.gas_floor_wei)
 
 
 class Facts(Struct, frozen=True):
-    """State of the chain and of the relayer's account, as of one block.
+    """State of the chain and of the relayer's account and transactions, as of one block.
 
     Attributes:
-        head: the block.
+        head: header of that block.
         nonce: number of the account's mined transactions.
         receipts: transaction hash -> receipt, for the requested transactions mined on this chain.
         on_chain: hashes of the requested blocks that are on this chain.
@@ -84,14 +84,14 @@ class Facts(Struct, frozen=True):
 
 
 class TakenNonce(Struct, frozen=True):
-    """A nonce used by a foreign transaction: the head when this was first seen, and the time since."""
+    """A nonce that a foreign transaction used: the head and the time at which the relayer first saw this."""
 
     block: Header
     since_ms: int
 
 
 class Refusal(Struct, frozen=True):
-    """A node's refusal of a transaction, and the time since which nodes give it."""
+    """A node's refusal of a transaction, and the time of the first such refusal."""
 
     kind: RefusalKind
     detail: str
@@ -99,10 +99,10 @@ class Refusal(Struct, frozen=True):
 
 
 class Reason(Struct, frozen=True):
-    """The reason for which an intent failed or is given up.
+    """Cause of an intent's failure or of giving it up, with its description.
 
     Attributes:
-        words: for people.
+        words: description of the cause, for people.
         error4: selector of the contract's error, 4 bytes; None without one.
     """
 
@@ -115,11 +115,11 @@ TOO_LATE = Reason(IntentCause.DEADLINE, "its deadline passed before it was mined
 GIVEN_UP = Reason(IntentCause.GIVEN_UP, "it was given up before it was mined")
 OUT_OF_GAS = Reason(IntentCause.OUT_OF_GAS, "out of gas")
 UNEXPLAINED = Reason(IntentCause.UNEXPLAINED, "reverted; the block before it would have taken it")
-"""Reason of a call that reverts when mined and not on the block before."""
+"""Reason of a call that reverted when mined, but succeeds on the block before."""
 
 
 class Front(Struct, frozen=True):
-    """The best transaction of the account's next nonce, and the time and block since which it is next."""
+    """The wanted transaction of the account's next nonce, and the time and block since which it is next."""
 
     tx_hash: bytes
     since_ms: int
@@ -127,10 +127,10 @@ class Front(Struct, frozen=True):
 
 
 class RelayMemory(Struct):
-    """State of one run of a relayer that no row keeps.
+    """State of one run of a relayer that is not stored.
 
     Attributes:
-        front: the best transaction of the next nonce; None without one.
+        front: the wanted transaction of the next nonce; None without one.
         handed_ms: transaction hash -> time of its last broadcast.
         refused: transaction hash -> refusal of the last broadcast.
         taken: nonce -> sighting of its use by a foreign transaction.
@@ -155,12 +155,12 @@ class NonceSlot(Struct, frozen=True):
 
     @property
     def best(self) -> ChainTx:
-        """The wanted transaction: the dearest filler of the nonce, or without fillers the dearest of all."""
+        """The transaction to be mined: the filler with the highest fee, else the one with the highest fee."""
         return self.transactions[-1]
 
     @property
     def mined(self) -> ChainTx | None:
-        """The transaction that is stored as mined, not yet final; None without one."""
+        """The transaction stored as mined but not yet final, or None."""
         return next((tx for tx in self.transactions if tx.status is TxStatus.MINED), None)
 
     @property
@@ -171,7 +171,7 @@ class NonceSlot(Struct, frozen=True):
 
 
 def slots_of(transactions: Sequence[ChainTx], intents: Sequence[ChainIntent]) -> dict[int, NonceSlot]:
-    """nonce -> slot, in ascending order."""
+    """Group transactions by nonce: nonce -> slot, in ascending order."""
     by_key = {intent.effect_key: intent for intent in intents}
     by_nonce: dict[int, list[ChainTx]] = {}
     for tx in sorted(transactions, key=_place):
@@ -192,7 +192,7 @@ def _place(tx: ChainTx) -> tuple[int, bool, bytes, int]:
 
 
 class Sign(Struct, frozen=True):
-    """Sign a transaction and store it.
+    """Action: sign a transaction and store it.
 
     Attributes:
         intent: the intent whose call is signed; None for a filler of the nonce.
@@ -206,13 +206,13 @@ class Sign(Struct, frozen=True):
 
 
 class Send(Struct, frozen=True):
-    """Broadcast a signed transaction."""
+    """Action: broadcast a signed transaction."""
 
     transaction: ChainTx
 
 
 class Seen(Struct, frozen=True):
-    """A slot's transaction is mined; `is_final`: with the confirmations already."""
+    """Action: a slot's transaction is mined; `is_final`: it has the chain's confirmations already."""
 
     slot: NonceSlot
     transaction: ChainTx
@@ -221,7 +221,7 @@ class Seen(Struct, frozen=True):
 
 
 class Write(Struct, frozen=True):
-    """Store changes. `what` is the counter's name."""
+    """Action: store changes. `what` is the name of the counter."""
 
     what: str
     effect_key: str
@@ -251,7 +251,7 @@ class RelayPlan(Struct, frozen=True):
 
 
 class _Draft:
-    """A plan in the making."""
+    """A relay plan that is being built."""
 
     def __init__(self, facts: Facts, memory: RelayMemory, policy: RelayPolicy, now_ms: int) -> None:
         self.facts, self.memory, self.policy, self.now_ms = facts, memory, policy, now_ms
@@ -326,7 +326,7 @@ def plan(
 
 
 def _on_chain(slot: NonceSlot, facts: Facts) -> ChainTx | None:
-    """The slot's transaction that is mined on this chain; None without one."""
+    """The slot's transaction that is mined on this chain, or None."""
     for tx in slot.transactions:
         if tx.tx_hash in facts.receipts or (tx.status is TxStatus.MINED and tx.block_hash in facts.on_chain):
             return tx
@@ -348,7 +348,7 @@ def _depth(draft: _Draft, block_number: int) -> int:
 
 
 def _plan_taken(draft: _Draft, slot: NonceSlot) -> None:
-    """Plan for a nonce that a foreign transaction used: once confirmed, the intent waits anew or ends."""
+    """Plan for a nonce used by a foreign transaction: once confirmed, the intent gets a new nonce or ends."""
     taken = draft.memory.taken.get(slot.nonce)
     if taken is None or draft.now_ms - taken.since_ms < _TAKEN_MS:
         return
@@ -388,7 +388,7 @@ def _plan_pending(draft: _Draft, slot: NonceSlot) -> None:
 
 
 def _no_more(draft: _Draft, intent: ChainIntent, refusal: Refusal | None) -> Reason | None:
-    """The reason to give up an intent with a transaction; None for none."""
+    """Reason to give up an intent that has a transaction, or None."""
     if intent.state is IntentState.FAILED:  # a re-organisation undid its failure: no mining now
         return _reason_of(intent)
     if intent.state is not IntentState.PENDING:
@@ -402,7 +402,7 @@ def _no_more(draft: _Draft, intent: ChainIntent, refusal: Refusal | None) -> Rea
 
 
 def _is_passed_by(draft: _Draft, tx: ChainTx) -> bool:
-    """Whether a transaction was next for `stuck_ms`, and the chain made blocks without it."""
+    """Whether a transaction was next in line for `stuck_ms` while the chain made blocks without it."""
     front = draft.memory.front
     return (
         front is not None
@@ -465,7 +465,7 @@ def _is_late(intent: ChainIntent, now_ms: int) -> bool:
 
 
 def seen(action: Seen, reason: Reason | None, now_ms: int) -> Write:
-    """The changes to store for a mined transaction.
+    """Build the changes to store for a mined transaction.
 
     Args:
         reason: the reason of its revert; None if it succeeded.
@@ -495,7 +495,7 @@ def _key_of(intent: ChainIntent | None) -> str:
 
 
 def signed(action: Sign, now_ms: int) -> Change | None:
-    """The change of the intent for which a transaction is signed; None if the intent stays as it is."""
+    """Build the change of the intent whose transaction is signed, or None if the intent stays as it is."""
     intent = action.intent
     if intent is None or intent.state is not IntentState.WAITING:
         return None
@@ -503,14 +503,14 @@ def signed(action: Sign, now_ms: int) -> Change | None:
 
 
 def forbidden(intent: ChainIntent, reason: str, now_ms: int) -> Write:
-    """The changes to store for an intent that the key's policy forbids to sign."""
+    """Build the changes to store for an intent that the key's policy forbids to sign."""
     why = Reason(IntentCause.FORBIDDEN, reason)
     change = cas(CHAIN_INTENT, _intent(intent, now_ms, IntentReason.FORBIDDEN, why))
     return Write("failed", intent.effect_key, (change,))
 
 
 def revived(tx: ChainTx, now_ms: int) -> Change:
-    """The change of a replaced transaction that was signed again, byte for byte."""
+    """Build the change of a replaced transaction that was signed again, byte for byte."""
     return cas(CHAIN_TX, _tx(tx, now_ms, TxReason.REVIVED))
 
 
@@ -533,7 +533,7 @@ def _settled(slot: NonceSlot, mined: ChainTx, now_ms: int) -> list[Change]:
 
 
 def _given_up(intent: ChainIntent, now_ms: int) -> ChainIntent:
-    """The intent, ended because another transaction has its nonce for good."""
+    """Return the intent as ended, because another transaction has its nonce for good."""
     reason = _reason_of(intent) or (TOO_LATE if _is_late(intent, now_ms) else GIVEN_UP)
     is_late = reason.cause is IntentCause.DEADLINE
     return _intent(intent, now_ms, IntentReason.LATE if is_late else IntentReason.GIVEN_UP, reason)
@@ -582,13 +582,13 @@ def _with(intent: ChainIntent, now_ms: int, why: Reason | None) -> ChainIntent:
 
 
 def price_of(tx: ChainTx) -> GasPrice:
-    """The gas price that a signed transaction offers."""
+    """Gas price that a signed transaction offers."""
     members = _members(tx)
     return GasPrice(rlp.as_uint(members[3], "maxFeePerGas"), rlp.as_uint(members[2], "maxPriorityFeePerGas"))
 
 
 def cost_of(tx: ChainTx) -> int:
-    """The most that a signed transaction can cost, in wei: gas and value."""
+    """Most that a signed transaction can cost, in wei: gas and value."""
     members = _members(tx)
     gas, value_wei = rlp.as_uint(members[4], "gas"), rlp.as_uint(members[6], "value")
     return gas * amount_of(tx.fee_max_wei) + value_wei

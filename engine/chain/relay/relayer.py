@@ -1,4 +1,4 @@
-"""Get each submitted call mined once: sign, store, broadcast and watch; one relayer per chain and key.
+"""The relayer: gets each submitted call mined once (sign, store, broadcast, watch); one per chain and key.
 
     submit -> the store -> look: open rows, state of the chain -> `relay_plan.plan`
                             |-> one write: mined and signed transactions, durable before a broadcast
@@ -102,7 +102,7 @@ class IntentOutcome(Struct, frozen=True):
     """State of an intent, with the result of its transaction.
 
     Attributes:
-        state: as `ChainIntent.state`.
+        state: state of the intent.
         reason: `cause` in words, for people; else empty.
         tx_hash: hash of the mined transaction; None without one.
         receipt: receipt of that transaction, as the chain has it now.
@@ -158,7 +158,7 @@ class RelayerStatistics(Struct, frozen=True):
 
 
 def relay_shard(chain_id: int, sender: bytes) -> int:
-    """The shard whose holder relays for a chain and address."""
+    """Shard whose holder, an engine, relays for a chain and address."""
     return keccak256(chain_id.to_bytes(8, "big") + sender)[0]
 
 
@@ -246,7 +246,7 @@ class Relayer:
         return _outcome(row)
 
     async def outcome(self, effect_key: str) -> IntentOutcome | None:
-        """The state of an intent, without a receipt; None for an unknown key.
+        """Read the state of an intent, without a receipt; None for an unknown key.
 
         Raises:
             StoreUnavailable: the store is away.
@@ -255,7 +255,7 @@ class Relayer:
         return _outcome(row_of(CHAIN_INTENT, rows[0])) if rows else None
 
     async def wait(self, effect_key: str, *, final: bool = True) -> IntentOutcome:
-        """Return once an intent is mined or will never be; the caller sets a time limit.
+        """Wait until an intent is mined or will never be; the caller sets a time limit.
 
         Args:
             final: return only once the outcome is final; False also accepts a mined, unconfirmed one.
@@ -280,7 +280,7 @@ class Relayer:
                 await event.wait()
 
     def statistics(self) -> RelayerStatistics:
-        """Counters, and the state at the last look."""
+        """Return the counters, and the state at the last look."""
         return RelayerStatistics(
             self._holds,
             self._waiting,
@@ -349,7 +349,7 @@ class Relayer:
     # --- One look ---------------------------------------------------------------------------------------
 
     async def _look(self, fence: Fence) -> bool:
-        """Look once and carry out the plan. Returns whether no row is open."""
+        """Read the store and the chain once, and carry out the plan. Returns True if no row is open."""
         chain_id, sender = self._chain.chain_id, self._key.address
         transactions, intents, waits, counts = await self._store.read(
             open_transactions(chain_id, sender),
@@ -374,7 +374,7 @@ class Relayer:
         return False
 
     async def _head(self) -> tuple[Header, int]:
-        """(the latest block, the account's nonce at that block)."""
+        """Read (the latest block, the account's nonce at that block)."""
         head = await self._chain.block()
         if head is None:
             raise NodeUnavailable("the node has no latest block")
@@ -382,7 +382,7 @@ class Relayer:
         return head, await self._chain.nonce(self._key.address, head.hash)
 
     async def _slots(self, nonce: int, transactions: _Rows, intents: _Rows) -> dict[int, NonceSlot]:
-        """Slots of open nonces, and of settled nonces that the chain's nonce is not past."""
+        """Build the slots of open nonces, and of settled nonces that the chain's nonce has not passed."""
         chain_id, sender = self._chain.chain_id, self._key.address
         (settled,) = await self._store.read(
             settled_transactions(chain_id, sender, nonce, RELAY_IN_FLIGHT_MAX)
@@ -458,7 +458,7 @@ class Relayer:
             raise BlockGone("the chain went back while it was looked at")
 
     def _signed(self, action: Sign) -> tuple[Write, ChainTx | None]:
-        """(the changes to store, the new transaction); None for a transaction that the key may not sign."""
+        """Sign a transaction: (the changes to store, the transaction); None if the key may not sign it."""
         intent, now_ms = action.intent, self._now_ms()
         target, data, value_wei, gas = (
             (self._key.address, b"", 0, FILLER_GAS) if intent is None else _call_of(intent)
@@ -530,7 +530,7 @@ class Relayer:
         self._counts["handed"] += 1
 
     async def _reason(self, action: Seen) -> Reason:
-        """The reason of a transaction's revert, from its call on the block before."""
+        """Find the reason of a transaction's revert, by executing its call on the block before."""
         receipt = action.receipt
         transaction = decode_transaction(action.transaction.raw).transaction
         if receipt.gas_used >= transaction.gas:
@@ -575,7 +575,7 @@ def _is_new(change: Change, tx: ChainTx) -> bool:
 
 
 def _gas_min(data: bytes) -> int:
-    """Least gas of a transaction with this data that a chain accepts, in units (EIP-2028, EIP-7623)."""
+    """Least gas, in units, that a chain accepts for a transaction with this data (EIP-2028, EIP-7623)."""
     zeros = data.count(0)
     tokens = zeros + 4 * (len(data) - zeros)
     return FILLER_GAS + 10 * tokens
