@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 async def in_time(asked: Awaitable[T]) -> T:
-    """The chain's answer within ORDER_CHECK_S.
+    """Await a chain read, for at most ORDER_CHECK_S.
 
     Raises:
         ServiceUnavailable: the chain fails or does not answer in time.
@@ -34,7 +34,7 @@ async def in_time(asked: Awaitable[T]) -> T:
 
 
 async def latest_block(chain: Chain) -> Header:
-    """The latest block, at which all reads are made; its hash pins it.
+    """Read the header of the latest block; its hash pins all reads of a request to that block.
 
     Raises:
         ChainError: no node answers.
@@ -46,10 +46,10 @@ async def latest_block(chain: Chain) -> Header:
 
 
 async def signer_has_code(chain: Chain, signature: OwnerSignature, header: Header) -> bool:
-    """Whether the owner is a contract, which may be asked; False, without a read, if its key signed.
+    """Whether an owner whose key has not signed is a contract; False, without a read, if its key has signed.
 
     Raises:
-        InvalidSignature: the owner cannot have signed: no further check is needed.
+        InvalidSignature: the owner has no code, and its key has not signed.
         ChainError: no node answers.
     """
     if signature.is_by_key:
@@ -60,13 +60,13 @@ async def signer_has_code(chain: Chain, signature: OwnerSignature, header: Heade
 
 
 class Permit2s:
-    """The Permit2 contracts to which our contracts show permits; they never change."""
+    """Cache of the Permit2 addresses that the venue's contracts use; an address never changes."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[int, bytes], bytes] = {}
 
     async def of(self, chain: Chain, contract: bytes, field: str) -> bytes:
-        """Permit2 of one contract, 20 bytes.
+        """Return the address of the Permit2 that a contract uses, 20 bytes; read from the chain once.
 
         Args:
             field: request member of the permit, for errors.

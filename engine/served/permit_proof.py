@@ -42,14 +42,14 @@ _PERMIT2_FORMS = frozenset(
 
 
 class Taking(Struct, frozen=True):
-    """A planned taking of tokens.
+    """A planned transfer of an owner's tokens to a contract that settles an order or swap.
 
     Attributes:
         token: source token; not the native one.
-        spender, permit2: contracts; `permit2` is empty for a permit that does not go there.
-        whole: raw units that are taken in all.
-        part: raw units of the first settlement.
-        deadline: deadline that a Permit2 transfer signs.
+        spender, permit2: contract addresses; `permit2` is empty for a permit that Permit2 does not take.
+        whole: raw units that all settlements take together.
+        part: raw units that the first settlement takes.
+        deadline: deadline in a signed Permit2 transfer, Unix seconds.
         role: name of the spender in errors.
         owner_field, permit_field: members of the request, for errors.
     """
@@ -68,14 +68,14 @@ class Taking(Struct, frozen=True):
 
 
 class _Granted(Struct, frozen=True):
-    """Amount that Permit2, or a token, lets be taken, and the reason for its bound."""
+    """Raw units that Permit2 or a token lets the spender take, and the reason why it is not more."""
 
     amount: int
     reason: str
 
 
 def needs_permit2(permit: bytes) -> bool:
-    """Whether a permit goes to Permit2."""
+    """Whether a permit is for Permit2 and not for the token."""
     return permit_form(permit) in _PERMIT2_FORMS
 
 
@@ -96,7 +96,7 @@ def check_words(permit: bytes, owner: bytes, spender: bytes, field: str = "order
 
 
 def taking_calls(taking: Taking) -> dict[str, EthCall]:
-    """The calls to the chain, by name."""
+    """Build the chain reads that `check_taking` needs, by name."""
     token, owner, spender = taking.token, taking.owner, taking.spender
     form = permit_form(taking.permit)
     if form not in _PERMIT2_FORMS:
@@ -118,10 +118,10 @@ def taking_calls(taking: Taking) -> dict[str, EthCall]:
 
 
 def check_taking(taking: Taking, answers: Answers, *, now_s: int, has_part: bool) -> None:
-    """Check that the order's tokens may be taken.
+    """Check that the spender may take the planned amount by allowance or permit.
 
     Args:
-        answers: to `taking_calls`.
+        answers: answers to `taking_calls`.
         now_s: time of the block of the answers.
         has_part: the owner holds the amount of the first settlement. Without it a failing transfer does not
             count against the permit.
@@ -156,7 +156,7 @@ def _check_at_least(amount: int, taking: Taking, whom: str, reason: str = "") ->
 
 
 def _by_token(taking: Taking, form: PermitForm, answers: Answers) -> _Granted:
-    """Grant of the token's own allowance, after it was shown its permit."""
+    """Return the amount that the token lets the spender take once the permit, if any, is applied."""
     allowed = _number(answers, "allowance")
     if form is PermitForm.NONE:
         return _Granted(allowed, "")
@@ -165,7 +165,7 @@ def _by_token(taking: Taking, form: PermitForm, answers: Answers) -> _Granted:
 
 
 def _at_permit2(taking: Taking, answers: Answers, now_s: int) -> _Granted:
-    """Grant of the allowance at Permit2, after it was shown its permit."""
+    """Return the amount that Permit2 lets the spender take once the permit, if any, is applied."""
     refused = ""
     if permit_form(taking.permit) is PermitForm.PERMIT2_ALLOWANCE:
         refused = refusal(answers["permit"])
@@ -186,7 +186,7 @@ def _within(amount: int, expiration: int, now_s: int, reason: str) -> _Granted:
 
 
 def _transfer(taking: Taking) -> bytes:
-    """Calldata of Permit2's transfer as the spender makes it."""
+    """Encode the call of Permit2's signed transfer that the spender will make."""
     words = (
         address_word(taking.token),
         uint_word(taking.whole),
@@ -200,7 +200,7 @@ def _transfer(taking: Taking) -> bytes:
 
 
 def _single(taking: Taking) -> bytes:
-    """Calldata with which the spender shows Permit2 a permit of 192 bytes."""
+    """Encode the call with which the spender submits a 192-byte permit to Permit2."""
     amount, expiration, nonce, deadline = (
         taking.permit[at : at + WORD_BYTES] for at in range(0, 4 * WORD_BYTES, WORD_BYTES)
     )

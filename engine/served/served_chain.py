@@ -1,4 +1,4 @@
-"""A chain of a venue, as its endpoints use it."""
+"""A served chain: its settings, makers, contracts and state as the endpoints use them."""
 
 from collections.abc import Mapping
 
@@ -11,11 +11,11 @@ from ..routing.tokens import TokenTable
 
 
 class ServedChain(OpenMakers, frozen=True, kw_only=True):
-    """A chain that is served, with its makers.
+    """A chain that the venue serves, with its open makers and contract addresses.
 
     Attributes:
-        pulse: whether the chain answers now.
-        has_relayer: a relayer settles its Delta orders.
+        pulse: record of whether the chain's nodes answer now.
+        has_relayer: whether a relayer settles the chain's Delta orders.
         router, executor, rfq, delta, fee_vault: 20 bytes; empty for a contract that is not deployed.
     """
 
@@ -33,7 +33,7 @@ class ServedChain(OpenMakers, frozen=True, kw_only=True):
 
     @property
     def no_delta(self) -> str:
-        """Why Delta is neither quoted, built nor accepted on this chain; empty if it is served."""
+        """Reason why the venue refuses Delta quotes and orders on this chain; empty if it serves them."""
         if not self.settings.delta:
             return f"Delta is not served on chain {self.chain_id}"
         if not self.has_relayer:
@@ -57,7 +57,7 @@ ServedChains = Mapping[int, ServedChain]
 
 
 def served_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
-    """The chain that a request names.
+    """Return the chain that a request names.
 
     Raises:
         UnsupportedChain: the chain is not served (choices.md#chains-and-tokens).
@@ -69,7 +69,7 @@ def served_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedCh
 
 
 def otc_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
-    """The chain that a request about OTC orders names.
+    """Return the chain that an OTC request names.
 
     Raises:
         UnsupportedChain: the chain is not served, or has no RFQ contract.
@@ -81,10 +81,10 @@ def otc_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain
 
 
 def delta_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
-    """The chain that a request about Delta names.
+    """Return the chain that a Delta request names.
 
     Raises:
-        UnsupportedChain: the chain is not served, or without Delta; gives the reason.
+        UnsupportedChain: the chain or Delta on it is not served; the error gives the reason.
     """
     place = served_chain_at(places, chain_id, field)
     if place.no_delta:

@@ -1,9 +1,9 @@
 """Whether an owner has signed a digest: by its key, its contract, or a call in place of a signature. Pure.
 
-    read_signature   text -> the proof by the key alone, or the need to ask the chain
-    check_signer     whether the owner can sign otherwise: as a contract, or by a call
-    signature_call   the call to the chain: EIP-1271 at the owner, or its pre-signature at the settling
-    contract signature_state  the result: SIGNED, AWAITED (a contract that may still sign), or a refusal
+    read_signature   compare a signature's text with the owner's key; if it fails, the chain must be asked
+    check_signer     refuse an owner that is neither a contract nor able to sign by a call
+    signature_call   build that read: EIP-1271 at the owner, or the pre-signature at the settling contract
+    signature_state  judge the answer: SIGNED, AWAITED (a contract that may still sign), or an error
 
 A key's own signature counts first, even if the account has code, as in the contracts
 (contracts/lib/Signatures.sol).
@@ -41,22 +41,22 @@ _NOT_DEPLOYED = "there is no contract at the owner; one that is not deployed yet
 
 
 class SignatureState(Enum):
-    """State of a signature. AWAITED: the owner's contract may still sign."""
+    """State of a signature; AWAITED if the owner's contract may still sign."""
 
     SIGNED = "signed"
     AWAITED = "awaited"
 
 
 class OwnerSignature(Struct, frozen=True):
-    """A signature, compared with its digest.
+    """A signature after the check against the owner's key; the chain may still have to confirm it.
 
     Attributes:
         owner: 20 bytes.
         digest32: the digest to be signed.
-        kept: the stored form, which is also given to the contract.
-        is_by_key: the owner's key made it; else the chain is asked.
-        fault: why it is not the key's.
-        kind: class of the error that refuses it.
+        kept: bytes of the signature that are stored and passed to contracts.
+        is_by_key: the owner's key made the signature; if not, the chain must confirm it.
+        fault: reason why the signature is not by the owner's key.
+        kind: class of the error for a refused signature.
         is_awaited: see `read_signature`.
     """
 
@@ -70,7 +70,7 @@ class OwnerSignature(Struct, frozen=True):
 
     @property
     def is_pre_signature(self) -> bool:
-        """Whether it is empty, and stands for a call by which its owner signs."""
+        """Whether the signature is empty because the owner signs by a call on the chain."""
         return not self.kept and not self.is_awaited
 
 
@@ -83,10 +83,10 @@ def read_signature(
     is_awaited: bool = False,
     signing: OrderDigests | None = None,
 ) -> OwnerSignature:
-    """A signature of a request.
+    """Parse a request's signature and compare it with the owner's key.
 
     Args:
-        text: `0x` and hexadecimal digits: 64 or 65 bytes of a key, any of a contract, none for a
+        text: `0x` and hexadecimal digits; 64 or 65 bytes by a key, any number by a contract, none for a
             pre-signature.
         is_awaited: a contract that does not accept the signature yet may do so later, even an empty one;
             pre-signatures do not exist.
@@ -94,8 +94,8 @@ def read_signature(
             `digest32`.
 
     Raises:
-        InvalidSignature: `kind`; the text is not hexadecimal, too long, or the owner's signature over another
-            domain, which the error names.
+        InvalidSignature: raised as `kind` if the text is not hexadecimal, is too long, or is the owner's
+            signature over another domain, which the error names.
     """
     try:
         raw = parse_signature_text(text)
@@ -114,7 +114,7 @@ def read_signature(
 
 
 def signature_call(signature: OwnerSignature, asker: bytes) -> EthCall | None:
-    """The call to the chain; None if the key alone proves the signature.
+    """Build the chain read that confirms a signature; None if the owner's key made it.
 
     Args:
         asker: the contract that settles the order, 20 bytes: the call's sender.
@@ -129,10 +129,10 @@ def signature_call(signature: OwnerSignature, asker: bytes) -> EthCall | None:
 
 
 def check_signer(signature: OwnerSignature, *, has_code: bool) -> None:
-    """Check that the owner's key has signed, or that the chain may still prove a signature.
+    """Check that the owner's key has signed, or that the owner can sign as a contract or by a call.
 
     Raises:
-        InvalidSignature: the owner is no contract and does not sign by a call.
+        InvalidSignature: the owner's key has not signed, and the owner can sign in no other way.
     """
     if not (signature.is_by_key or signature.is_pre_signature or has_code):
         raise _nobody(signature)
@@ -144,13 +144,14 @@ def signature_state(
     *,
     has_code: bool,
 ) -> SignatureState:
-    """The state of a signature by the chain's answer.
+    """Judge a signature by the chain's answer.
 
     Args:
-        answer: to `signature_call`, at the block at which `has_code` says that the owner is a contract.
+        answer: answer to `signature_call`, from the block of `has_code`.
+        has_code: whether the owner is a contract.
 
     Raises:
-        InvalidSignature: no account can have made it, or the owner did not.
+        InvalidSignature: the owner has not signed and cannot sign later.
     """
     if signature.is_by_key or _is_yes(signature, answer, has_code=has_code):
         return SignatureState.SIGNED
@@ -162,7 +163,7 @@ def signature_state(
 
 
 def _of_key(raw: bytes, digest32: bytes, owner: bytes) -> tuple[bytes, str]:
-    """(compact form, "") of a signature by the owner's key; (b"", reason) of any other."""
+    """Return (compact form, "") for a signature by the owner's key, else (b"", reason)."""
     if len(raw) not in _KEY_LENGTHS:
         return b"", "it is empty" if not raw else f"a key's has 64 or 65 bytes, this one has {len(raw)}"
     try:

@@ -1,9 +1,9 @@
-"""Permits that a token takes itself, EIP-2612 or DAI-style, as a contract shows them to it. Pure.
+"""Checks of permits that the token itself takes, EIP-2612 or DAI-style, as a contract submits them. Pure.
 
-    check_named     a permit names this owner and this spender
-    permit_calls    calls to the token: the permit shown by the spender, and whether the token takes permits
-    granted         amount that the spender may take then, by the answers
-    is_over         its own deadline has passed: the token would refuse it
+    check_named     refuse a permit that names another owner or spender
+    permit_calls    build reads of the token: a trial of the permit, and whether the token takes permits
+    granted         compute from the answers the amount that the spender may then take
+    is_over         whether the permit's own deadline has passed, so that the token would refuse it
 
     EIP-2612  224 bytes   owner, spender, value, deadline, v, r, s
     DAI       256 bytes   holder, spender, nonce, expiry (0 never), allowed, v, r, s
@@ -25,7 +25,7 @@ from ...crypto.addresses import ADDRESS_BYTES, to_checksum
 from ..chain.port import EthCall
 
 Answers = Mapping[str, bytes | Exception]
-"""Answers by the names of the calls."""
+"""Answers of the chain, or its errors, by the names of the calls."""
 
 _EIP2612 = selector("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)")
 _DAI = selector("permit(address,address,uint256,uint256,bool,uint8,bytes32,bytes32)")
@@ -63,7 +63,7 @@ def check_named(permit: bytes, owner: bytes, spender: bytes, whose: str, field: 
 
 
 def permit_calls(permit: bytes, token: bytes, owner: bytes, spender: bytes) -> dict[str, EthCall]:
-    """The calls to the chain, by name."""
+    """Build the chain reads that `granted` needs, by name: a trial of the permit, and the token's nonce."""
     shown = (_EIP2612 if _is_eip2612(permit) else _DAI) + permit
     return {
         "permit": EthCall(token, shown, spender, gas_max=VENUE_PERMIT_GAS_MAX),
@@ -72,7 +72,7 @@ def permit_calls(permit: bytes, token: bytes, owner: bytes, spender: bytes) -> d
 
 
 def granted(permit: bytes, answers: Answers) -> Granted:
-    """The permit's grant by the answers to `permit_calls`."""
+    """Compute from the answers to `permit_calls` the amount that the permit lets the spender take."""
     nonces = answers["nonces"]
     if isinstance(nonces, Exception) or len(nonces) < WORD_BYTES:
         return Granted(None, "the permit is refused: the token takes none")
@@ -85,26 +85,26 @@ def granted(permit: bytes, answers: Answers) -> Granted:
 
 
 def deadline_of(permit: bytes) -> int | None:
-    """The last second in which a permit counts, Unix seconds; None for a permit without a deadline."""
+    """Last second in which a permit is valid, Unix seconds; None for a permit without a deadline."""
     deadline = word_of(permit, 3)
     return deadline if deadline or _is_eip2612(permit) else None
 
 
 def is_over(permit: bytes, now_s: int) -> bool:
-    """Whether the permit's deadline is before a block of that time, Unix seconds."""
+    """Whether a permit's deadline is before `now_s`, Unix seconds."""
     deadline = deadline_of(permit)
     return deadline is not None and deadline < now_s
 
 
 def refusal(answer: bytes | Exception) -> str:
-    """Why a permit is refused; empty if it is accepted."""
+    """Return the reason why a token or Permit2 refuses a permit; empty if it accepts."""
     if isinstance(answer, Reverted):
         return answer.reason or "without a reason"
     return str(answer) if isinstance(answer, Exception) else ""
 
 
 def word_of(permit: bytes, at: int) -> int:
-    """A word of a permit, as a number."""
+    """Return the 32-byte word at an index of a permit as an integer."""
     return int.from_bytes(permit[at * WORD_BYTES : (at + 1) * WORD_BYTES], "big")
 
 
