@@ -1,4 +1,4 @@
-"""Market swaps: from a priced route, or from signed orders, to a transaction.
+"""Market swaps: price a route, and build the Router's transaction from it or from signed orders.
 
 In: GET /prices, GET /swap, POST /transactions. Out: a sealed route; calldata for the Router.
 Read: `api`, `market_desk`, `prices`, `price_route`, `no_route`, `ticket`, `funds`, `transaction`,

@@ -30,9 +30,9 @@ class MarketEndpoints:
     """The endpoints of Market swaps.
 
     Args:
-        asker_of: request -> its caller.
-        partner_of: request -> its default partner; empty without one.
-        signatures_of: request -> its caller's budget of wrong signatures.
+        asker_of: returns the caller of a request.
+        partner_of: returns the default partner of a request's API key; empty without a partner.
+        signatures_of: returns the caller's budget of wrong signatures.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class MarketEndpoints:
         self._signatures_of = signatures_of
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Rows of the route table."""
+        """Return the rows of these endpoints for the HTTP route table."""
         return (
             Endpoint(
                 method="GET",

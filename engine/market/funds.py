@@ -17,7 +17,7 @@ from .ticket import SwapTicket
 
 
 class SwapFunds(Struct, frozen=True):
-    """Checks of users' funds on a chain.
+    """Checks that users can pay for swaps on a chain.
 
     Args:
         router: the contract that takes the tokens, 20 bytes.
@@ -33,7 +33,7 @@ class SwapFunds(Struct, frozen=True):
         Raises:
             InsufficientBalance, InsufficientAllowance: the user's funds do not suffice.
             InvalidInput: a permit names other parties.
-            ServiceUnavailable: the token, or Permit2, does not answer.
+            ServiceUnavailable: the token or Permit2 does not answer.
             ChainError: no node answers.
         """
         if ticket.src_token == NATIVE_TOKEN:

@@ -1,4 +1,4 @@
-"""The Market surface of a venue, chain by chain: quotes, and the transactions that are built from them.
+"""Market swaps of a venue on every served chain: quotes, and transactions built from quotes.
 
 Each method takes the raw query or body of an HTTP request and returns the answer; the endpoints encode it.
 
@@ -52,8 +52,8 @@ class MarketDesk:
     Args:
         places: served chains by chain id.
         seal: seal of issued routes.
-        partners, tiers: as configured.
-        user_places: most swaps of a user on a chain that are signed and not filled, at a time.
+        partners, tiers: configured partners and fee tiers.
+        user_places: most swaps of a user on a chain that are signed and not filled at a time.
 
     Attributes:
         unfilled: signed and unfilled swaps by chain id.
@@ -78,7 +78,7 @@ class MarketDesk:
         self._fees = FeeRules(partners, tiers)
 
     def prices(self, raw_query: bytes, now_ms: int, partner: str = "") -> PricesResponse:
-        """GET /prices.
+        """Answer GET /prices.
 
         Args:
             partner: default for a request without a partner.
@@ -89,13 +89,13 @@ class MarketDesk:
         return PricesResponse(sealed(self._seal, best_route(place, ask), now_ms))
 
     def market_route(self, query: QuoteQuery, now_ms: int) -> PriceRoute:
-        """The `market` block of GET /v2/quote."""
+        """Price the `market` block of GET /v2/quote."""
         place = self._place(query.chain_id, "chainId")
         ask = ask_of_quote(place, query, self._fees, now_ms)
         return sealed(self._seal, best_route(place, ask), now_ms)
 
     async def swap(self, raw_query: bytes, now_ms: int, asker: Asker, partner: str = "") -> SwapResponse:
-        """GET /swap.
+        """Answer GET /swap.
 
         Args:
             partner: default for a request without a partner.
@@ -130,7 +130,7 @@ class MarketDesk:
         signatures: SignatureBudget,
         partner: str = "",
     ) -> TransactionEnvelope | ContractParams:
-        """POST /transactions/{chainId}.
+        """Answer POST /transactions/{chainId}.
 
         Args:
             signatures: budget for verifying the signatures of the request's orders.
@@ -160,7 +160,7 @@ class MarketDesk:
 
 
 def _check_version(version: str, field: str) -> None:
-    """Refuse versions other than the deployed router's (choices.md#quotes-and-routes)."""
+    """Refuse a `version` other than the deployed Router's (choices.md#quotes-and-routes)."""
     if version != MarketVersion.V6_2:
         raise InvalidInput(
             field=field, expected=f"{MarketVersion.V6_2}: no older router is deployed", got=str(version)
@@ -168,7 +168,7 @@ def _check_version(version: str, field: str) -> None:
 
 
 def _body_of(query: SwapQuery, route: PriceRoute) -> TransactionBody:
-    """The body of POST /transactions for the same swap."""
+    """Make the body of POST /transactions for the swap of a GET /swap query and its route."""
     members: dict[str, Any] = {
         name: getattr(query, name)
         for name in TransactionBody.__struct_fields__
@@ -181,4 +181,4 @@ def _body_of(query: SwapQuery, route: PriceRoute) -> TransactionBody:
 
 
 _OF_THE_ROUTE = frozenset({"partner", "partner_fee_bps"})
-"""The partner is sealed with the route; the fee is a text in a body."""
+"""Query members not copied into the body: the route holds the partner, and a body writes the fee as text."""

@@ -1,12 +1,12 @@
 """The reason why a swap has no route, in words for the client. Pure.
 
-    left out     makers could fill the swap that includeDEXS, excludeDEXS, `route` or a blacklist leave out
+    left out     makers that includeDEXS, excludeDEXS, `route` or a blacklist exclude could fill the swap
     books        no live books lead from one token to the other
-    side         books lead there, without a level on this side
+    side         such books exist, without a price level on this side
     depth        the amount is more than the live books hold
     amount       the amount buys less than a unit
 
-With `books` and `depth` the text names the makers whose books rest, are stale, or are out of use.
+With `books` and `depth` the text names the makers whose books are paused, stale or out of use.
 
 Choice: Gas alone is no `No route` of a Market swap; a Delta price below its gas is
     `GasCostExceedsTradeAmount`.
@@ -40,7 +40,7 @@ _AWAY = {
 
 
 def no_route(place: "ServedChain", src: "ListedToken", dest: "ListedToken", wanted: SwapRequest) -> NoRoute:
-    """The error of a swap for which the pathfinder of a place has no plan."""
+    """Make the error for a swap for which the chain's pathfinder finds no plan."""
     lack = place.pathfinder.lack(wanted)
     said = [_SAID[lack].format(src=src.symbol, dest=dest.symbol)]
     if lack in (NoPlanReason.BOOKS, NoPlanReason.DEPTH):

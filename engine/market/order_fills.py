@@ -1,16 +1,16 @@
-"""Amounts of signed orders that the Router has filled, by their open parts and the makers' funds. Pure.
+"""Computes how the RFQ contract will fill signed orders, from their open parts and makers' funds. Pure.
 
-    order_calls        the calls to the chain for some orders, all at one block
-    open_orders        their answers -> Looked: fillable orders, reasons against the others, makers' funds
-    as_signed          orders -> Looked without a look at the chain
-    filled             orders in turn, as the RFQ contract tries them -> amounts in and out
+    order_calls        build the chain reads for some orders, all at one block
+    open_orders        answers -> Looked: fillable orders, refusals of the others, makers' funds
+    as_signed          orders -> Looked, without a read of the chain
+    filled             Looked -> amounts in and out, with the orders tried in the RFQ contract's order
 
     sale        each order takes the amount left, at most takerTokenFillAmount and the order's open part, and
                 gives floor(takerFill * makerAmount / takerAmount)
     purchase    each order gives the amount still missing, at most floor of takerTokenFillAmount's part and
                 its open part, for ceil(makerFill * takerAmount / makerAmount)
 
-An order that would fail is passed over, as in the contract, and later orders back it up: together the orders
+An order that would fail is skipped, as in the contract, and later orders replace it; together the orders
 must fill the whole amount, or the request is refused.
 
 Guarantees: amounts equal the chain's at that block, to the unit.
@@ -53,7 +53,7 @@ from .signed_orders import OrderSwap, SignedOrder
 from .ticket import Basis
 
 AnswerKey = tuple[str, bytes]
-"""What is asked, and of whom: an order's hash, or a maker."""
+"""(name of a chain read, subject), where the subject is an order's hash or a maker's address."""
 FillAnswers = Mapping[AnswerKey, bytes | Exception]
 
 _NEVER_SEEN, _CLOSED = 0, 1
@@ -62,7 +62,7 @@ _BOUNDLESS = UINT256_MAX * VENUE_SWAP_ORDERS_MAX
 
 
 class FillRefusal(Struct, frozen=True):
-    """Reason why an order is not filled: the row of the error catalogue, and the detail."""
+    """Reason why an order is not filled: the error class of the catalogue, and a detail text."""
 
     kind: type[RequestError]
     text: str
@@ -90,13 +90,13 @@ class FillableOrder(Struct, frozen=True):
 
     @property
     def info(self) -> OrderInfo:
-        """The order in the RFQ contract's form."""
+        """Return the order as the RFQ contract's `OrderInfo` struct."""
         signed = self.signed
         permit = b"" if self.permitted is None else signed.permit
         return OrderInfo(signed.order, signed.signature.kept, signed.taker_most, permit_maker_asset=permit)
 
     def fill(self, side: Side, left: int) -> Exchanged:
-        """Exchange of the order when `left` of the fixed amount is left; zeros if the fill would fail."""
+        """Compute the order's fill when `left` of the fixed amount is missing; zeros if it would fail."""
         order, most = self.signed.order, self.signed.taker_most
         if side is Side.SELL:
             return sold_to(order, min(most, left, self.taker_left))
@@ -115,9 +115,9 @@ class Looked(Struct, frozen=True):
     """State of some orders on the chain.
 
     Attributes:
-        orders: orders with an open part, in the order of the tries.
-        faults: reasons why the other orders are not filled.
-        funds: by maker.
+        orders: orders with an open part, in the sequence in which the contract tries them.
+        faults: refusals of the other orders.
+        funds: balances and allowances by maker.
     """
 
     orders: tuple[FillableOrder, ...]
@@ -126,10 +126,10 @@ class Looked(Struct, frozen=True):
 
 
 class Filled(Struct, frozen=True):
-    """A swap that can be executed as it stands.
+    """A swap whose orders fill the whole amount.
 
     Attributes:
-        hop: in the Router's form.
+        hop: the orders as the Router's `Hop` struct.
         expiry_s: earliest expiry of the orders, Unix seconds; the largest time if no order expires.
     """
 
@@ -139,7 +139,7 @@ class Filled(Struct, frozen=True):
 
 
 def order_calls(rfq: bytes, orders: Sequence[SignedOrder]) -> dict[AnswerKey, EthCall]:
-    """The calls to the chain that tell the orders' state."""
+    """Build the chain reads of the orders' open parts, signatures, and makers' funds."""
     calls: dict[AnswerKey, EthCall] = {}
     for signed in orders:
         order, digest32 = signed.order, signed.digest32
@@ -156,7 +156,7 @@ def order_calls(rfq: bytes, orders: Sequence[SignedOrder]) -> dict[AnswerKey, Et
 
 
 def open_orders(orders: Sequence[SignedOrder], answers: FillAnswers, now_s: int) -> Looked:
-    """The fillable orders, and the reasons against the others.
+    """Sort orders into fillable and refused ones by the chain's answers.
 
     Args:
         answers: answers to `order_calls`, at the block of time `now_s`.
@@ -189,7 +189,7 @@ def open_orders(orders: Sequence[SignedOrder], answers: FillAnswers, now_s: int)
 
 
 def as_signed(orders: Sequence[SignedOrder]) -> Looked:
-    """The orders taken as unfilled, and their makers as fully funded."""
+    """Return the state in which all orders are unfilled and their makers have unlimited funds."""
     found = [
         FillableOrder(signed, signed.order.maker_amount, _BOUNDLESS if signed.permit else None)
         for signed in orders
@@ -199,11 +199,11 @@ def as_signed(orders: Sequence[SignedOrder]) -> Looked:
 
 
 def filled(swap: OrderSwap, looked: Looked) -> Filled:
-    """Fill orders in turn.
+    """Compute the swap's fill by trying the orders one after another.
 
     Raises:
-        RequestError: the orders together are too small; the row of the first unfilled order's reason, or
-            InvalidInput without such a reason.
+        RequestError: the orders together are too small; the error of the first refused order, or InvalidInput
+            if no order was refused.
     """
     left, taken, given = swap.amount, 0, 0
     there, unfilled = dict(looked.funds), list(looked.faults)

@@ -1,4 +1,4 @@
-"""A Market route on the wire: a plan as `priceRoute`, its seal, and the way back to the plan. Pure.
+"""Encodes a route plan as a sealed `priceRoute`, and decodes a returned `priceRoute` to its plan. Pure.
 
 A sealed route holds all inputs of its transaction, so that the venue keeps no state between the two requests:
 `bestRoute` holds amounts and makers, `hmac` carries the terms of the quote's request. A client that keeps the
@@ -62,13 +62,14 @@ _NULL = b"null"
 
 
 class Offered(Struct, frozen=True):
-    """Inputs of a route besides its plan.
+    """Data for a `priceRoute` besides its plan.
 
     Attributes:
         tokens: listed tokens by address.
         router: 20 bytes.
-        src_usd, dest_usd: value of the plan's amounts before the fee; gas_usd: value of its gas.
-        others: the plans of single makers; None if the request does not ask for them.
+        src_usd, dest_usd: US dollar values of the plan's amounts before the fee; None if unknown.
+        gas_usd: US dollar value of the plan's gas; None if unknown.
+        others: best plans of each maker alone; None if the request does not ask for them.
     """
 
     chain_id: int
@@ -95,7 +96,7 @@ class UnsealedRoute(Struct, frozen=True):
 
 
 class OpenedRoute(Struct, frozen=True):
-    """A route sent back by a client, without `hmac` and `others`, with its plan and terms."""
+    """A verified route from a client, without `hmac` and `others`, with its plan and terms."""
 
     route: PriceRoute
     plan: RoutePlan
@@ -108,7 +109,7 @@ class OpenedRoute(Struct, frozen=True):
 
 
 def price_route(offered: Offered, plan: RoutePlan) -> UnsealedRoute:
-    """The route of a plan.
+    """Encode a plan as a `priceRoute` without a seal.
 
     Raises:
         NoRoute: the fee takes the whole output, or the cost is above uint256.
@@ -151,7 +152,7 @@ def price_route(offered: Offered, plan: RoutePlan) -> UnsealedRoute:
 
 
 def after_fee(side: Side, src_amount: int, dest_amount: int, fee_bps: int) -> tuple[int, int]:
-    """Amounts that the user gives and gets, the partner's fee included (choices.md#fees-and-partners).
+    """Compute the amounts that the user gives and gets with the partner's fee (choices.md#fees-and-partners).
 
     Not guaranteed: a purchase's cost may exceed 256 bits.
     """
@@ -164,13 +165,13 @@ def after_fee(side: Side, src_amount: int, dest_amount: int, fee_bps: int) -> tu
 
 
 def sealed(seal: RouteSeal, priced: UnsealedRoute, now_ms: int) -> PriceRoute:
-    """The route with its `hmac`."""
+    """Return the route with its seal in `hmac`."""
     covered = _sorted(msgspec.structs.replace(priced.route, others=UNSET))
     return msgspec.structs.replace(priced.route, hmac=seal.seal(covered, now_ms, encode(priced.terms)))
 
 
 def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> OpenedRoute:
-    """The route that a client sent back as `priceRoute`.
+    """Verify and decode a `priceRoute` that a client sent back.
 
     Args:
         raw: JSON of the route.
@@ -200,7 +201,7 @@ def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> OpenedRoute:
 
 
 def unpriced(priced: UnsealedRoute) -> OpenedRoute:
-    """The opened form of a route that was never sent: its plan and the request behind it."""
+    """Convert a route that was not sent to a client into the form that `opened` returns."""
     route, terms = priced.route, priced.terms
     paths = tuple(_path(tuple(map(_hop, part.swaps))) for part in route.best_route)
     plan = RoutePlan(
@@ -280,13 +281,13 @@ def _swap(hop: HopPlan, side: Side, tokens: Mapping[bytes, ListedToken]) -> Swap
 
 
 def _told(address: bytes, tokens: Mapping[bytes, ListedToken]) -> tuple[str, int]:
-    """(text, decimals) of a token; the wrapped native token may be routed without being listed."""
+    """Return (address text, decimals) of a token; the wrapped native token need not be listed."""
     token = tokens.get(address)
     return (token.text, token.decimals) if token else (_text(address), NATIVE_DECIMALS)
 
 
 def _data(share: MakerShare, src_decimals: int, dest_decimals: int) -> dict[str, Any]:
-    """The display members of a share: kind of source, and price in destination tokens for a source token."""
+    """Make the `data` member of a share: kind of source, and price in destination tokens per source token."""
     scale = src_decimals + _PRICE_DECIMALS
     price = mul_div_down(share.dest_amount, 10**scale, share.src_amount) if share.src_amount else 0
     return {"type": "RFQ", "price": format_units(price, dest_decimals + _PRICE_DECIMALS)}
@@ -321,5 +322,5 @@ def _percents(side: Side, parts: Sequence[PathPlan] | Sequence[MakerShare]) -> l
 
 
 def _part(value: Decimal | None, amount: int, whole: int) -> Decimal | None:
-    """The value of `amount` if `whole` is worth `value`."""
+    """Compute the value of `amount` if `whole` is worth `value`; None if `value` is."""
     return value if value is None or amount == whole else value * amount / whole

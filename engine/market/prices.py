@@ -1,4 +1,4 @@
-"""Requests for a Market quote, and the best route for each. Pure: no waiting, no clock of its own.
+"""Parses requests for a Market quote and finds the best route for each. Pure; the caller passes the time.
 
 GET /prices, GET /swap and the Market path of GET /v2/quote all become a `MarketAsk`, which is priced on the
 live books of a chain.
@@ -59,7 +59,7 @@ _PERCENT = Context(prec=28, rounding=ROUND_HALF_EVEN)
 
 
 def impact(plan: RoutePlan, usd: UsdPrices) -> Decimal | None:
-    """Price impact in percent; None if a dollar price is missing or the source amount is worth zero."""
+    """Compute a plan's price impact, percent; None without a dollar price or if the source is worth zero."""
     hops = plan.paths[0].hops
     given = usd.value(hops[0].src_token, plan.src_amount)
     received = usd.value(hops[-1].dest_token, plan.dest_amount)
@@ -71,7 +71,7 @@ def impact(plan: RoutePlan, usd: UsdPrices) -> Decimal | None:
 def max_impact_reached(
     impact_percent: Decimal | None, max_percent: Decimal, *, ignores_bad_price: bool
 ) -> bool:
-    """Whether a route is marked `maxImpactReached`: above the ceiling, or unknown and not ignored."""
+    """Whether a route's impact is above the ceiling, or unknown and `ignores_bad_price` is False."""
     if impact_percent is None:
         return not ignores_bad_price
     return impact_percent > max_percent
@@ -84,7 +84,7 @@ Q = TypeVar("Q", QuoteQuery, DeltaPricesQuery, PricesQuery, SwapQuery, Transacti
 
 
 class FeeRules(Struct, frozen=True):
-    """Partners and tiers, which bound the fees of requests, as configured."""
+    """Configured partners and tiers, which bound the fees of requests."""
 
     partners: Mapping[str, RegisteredPartner]
     tiers: Mapping[str, Tier]
@@ -96,7 +96,7 @@ class ImpactBounds(Struct, frozen=True):
     Attributes:
         percent_max: percent of the source amount's value.
         usd_max: loss between source and destination, US dollars; None for no such bound.
-        ignores_unpriced: an unknown impact keeps the bounds.
+        ignores_unpriced: an unknown impact counts as within the bounds.
     """
 
     percent_max: Decimal
@@ -105,11 +105,11 @@ class ImpactBounds(Struct, frozen=True):
 
 
 class MarketAsk(Struct, frozen=True):
-    """A swap to be quoted.
+    """A parsed request for a Market quote.
 
     Attributes:
         barred: makers that do not serve this user; the seal does not cover them.
-        has_others: the request asks for the best route of each maker alone, too.
+        has_others: the request also asks for the best route of each maker alone.
     """
 
     src: ListedToken
@@ -123,14 +123,14 @@ class MarketAsk(Struct, frozen=True):
 
     @property
     def among(self) -> SwapRequest:
-        """The request to the pathfinder, without barred makers."""
+        """Request to the pathfinder, with the barred makers excluded."""
         if not self.barred:
             return self.wanted
         return msgspec.structs.replace(self.wanted, without=self.wanted.without | self.barred)
 
 
 def with_partner(query: Q, partner: str) -> Q:
-    """The query or body, with its caller's default partner if it names no partner."""
+    """Return the query or body with `partner` filled in if it names no partner."""
     return msgspec.structs.replace(query, partner=partner) if partner and query.partner is None else query
 
 
@@ -142,13 +142,13 @@ def ask_of_prices(
     *,
     tx_origin: str | None = None,
 ) -> MarketAsk:
-    """The ask of GET /prices or GET /swap.
+    """Parse a GET /prices or GET /swap query.
 
     Args:
         tx_origin: `txOrigin`, which only GET /swap takes.
 
     Raises:
-        InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: rows of spec 1.25.
+        InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: see spec 1.25.
     """
     src, dest = ends_of(
         place.tokens, query.src_token, query.dest_token, (query.src_decimals, query.dest_decimals)
@@ -184,7 +184,7 @@ def ask_of_prices(
 
 
 def ask_of_quote(place: "ServedChain", query: QuoteParameters, fees: FeeRules, now_ms: int) -> MarketAsk:
-    """The ask of the Market path of GET /v2/quote: version 6.2 (choices.md#quotes-and-routes).
+    """Parse a GET /v2/quote query for its Market route, version 6.2 (choices.md#quotes-and-routes).
 
     Raises:
         InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: rows of spec 1.25.
@@ -214,7 +214,7 @@ def ask_of_quote(place: "ServedChain", query: QuoteParameters, fees: FeeRules, n
 
 
 def best_route(place: "ServedChain", ask: MarketAsk) -> UnsealedRoute:
-    """The best route over the live books.
+    """Find the best route over the live books.
 
     Raises:
         NoRoute: the books give no route.
@@ -262,7 +262,7 @@ def _is_reached(
 def ends_of(
     tokens: TokenTable, src: str, dest: str, decimals: tuple[int | None, int | None]
 ) -> tuple[ListedToken, ListedToken]:
-    """The two tokens of a swap.
+    """Look up the source and destination token of a swap.
 
     Raises:
         InvalidToken, TokenNotSupported: a token is invalid or not listed.
@@ -276,7 +276,7 @@ def ends_of(
 
 
 def _route_of(tokens: TokenTable, text: str, src: ListedToken, dest: ListedToken) -> tuple[bytes, ...]:
-    """The ERC-20 addresses of the tokens in `route`."""
+    """Parse the dash-separated tokens of `route` into ERC-20 addresses, 20 bytes each."""
     names = text.split("-")
     if not 2 <= len(names) <= ROUTE_TOKENS_MAX:
         raise InvalidInput(

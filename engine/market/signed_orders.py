@@ -1,6 +1,6 @@
-"""`orders` of POST /transactions: signed RFQ orders in place of a route, checked against the request. Pure.
+"""Checks the signed RFQ orders that POST /transactions takes in place of a route. Pure.
 
-    read_order_swap    body -> OrderSwap: the fixed amount, the fee, every order in the Router's form
+    read_order_swap    body -> OrderSwap: the fixed amount, the fee, and each order in the Router's form
 
 The Router's executor fills the orders and is their taker on the chain. The executor may take an order that is
 open to all, or an order made out to the executor for this user: the user's address in the lower 160 bits of
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 
 
 class SignedOrder(Struct, frozen=True):
-    """An order of a request.
+    """A signed RFQ order from a request.
 
     Attributes:
-        field: path of the order in the request: `orders[2]`.
-        digest32: the signed hash of the order.
+        field: path of the order in the request, such as `orders[2]`.
+        digest32: EIP-712 hash of the order that the maker signs.
         taker_most: most raw units of the source to fill the order with.
         permit: permit of the maker's token for the RFQ contract; empty without a permit.
     """
@@ -67,11 +67,11 @@ class SignedOrder(Struct, frozen=True):
 
 
 class OrderSwap(Struct, frozen=True):
-    """A swap through signed orders, by the request alone, without the chain.
+    """A swap through signed orders, checked without reads of the chain.
 
     Attributes:
-        amount: the amount that `side` fixes.
-        orders: in the order of the tries.
+        amount: raw units of the source for a sale, of the destination for a purchase.
+        orders: orders in the sequence in which the contract tries them.
     """
 
     side: Side
@@ -84,12 +84,12 @@ class OrderSwap(Struct, frozen=True):
 
 
 def read_order_swap(place: "ServedChain", body: TransactionBody, fees: FeeRules, now_ms: int) -> OrderSwap:
-    """Check a request with orders; the signatures come last, because they cost most.
+    """Check and parse a request with orders; the signatures last, because they cost most time.
 
     Raises:
         UnsupportedChain: the venue does not fill RFQ orders on the chain.
-        InvalidInput: names the invalid field, and its order.
-        InvalidSignature: a signature that cannot be the order's maker's.
+        InvalidInput: a field is invalid; the error names it and its order.
+        InvalidSignature: a signature cannot be by the order's maker.
         InvalidToken, TokenNotSupported, NoRoute: a token, or its decimals, are wrong.
         OrderExpired: the deadline has passed.
         PartnerNotAllowed: the partner's tier forbids the fee or the surplus flags.
@@ -191,7 +191,7 @@ def _taker_most(sent: SwapOrder, order: RfqOrder, field: str) -> int:
 
 
 def _permit(sent: SwapOrder, order: RfqOrder, rfq: bytes, field: str) -> bytes:
-    """The maker's permit, in a form that the RFQ contract applies; empty without a permit."""
+    """Parse the maker's permit, empty without one; refuse a form that the RFQ contract does not apply."""
     field = f"{field}.permitMakerAsset"
     raw = b"" if sent.permit_maker_asset is None else parse_hex(sent.permit_maker_asset, field)
     if not raw:

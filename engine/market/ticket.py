@@ -1,4 +1,4 @@
-"""A requested swap: the request checked against its route, and turned into the Router's call. Pure.
+"""Checks a swap request against its route and converts it into the Router's call. Pure.
 
     read_parties   body -> Parties: user, receiver, permit, deadline
     read_ticket    body and opened route -> SwapTicket: terms, bounds, fee
@@ -62,10 +62,10 @@ _OTHER = {Side.SELL: "destAmount", Side.BUY: "srcAmount"}
 
 
 class Parties(Struct, frozen=True, kw_only=True):
-    """The parties of a swap, with permit and deadline.
+    """User, receiver, permit and deadline of a swap.
 
     Attributes:
-        receiver: zero for the user.
+        receiver: 20 bytes; the zero address for the user.
         permit: the user's permit for the Router; empty without a permit.
         deadline: Unix seconds; 0 for the earliest expiry of the fills.
     """
@@ -82,7 +82,7 @@ class Basis(Struct, frozen=True, kw_only=True):
 
     Attributes:
         src_amount, dest_amount: raw units that the user gives and gets before the fee.
-        brought: raw units that all fills give, before the destination token's taxes.
+        brought: raw units of the destination that all fills give, before that token's taxes.
         fee: rate and recipient of the fee.
     """
 
@@ -97,12 +97,12 @@ class Basis(Struct, frozen=True, kw_only=True):
 
 
 class SwapTicket(Parties, frozen=True, kw_only=True):
-    """A swap to be built.
+    """A checked swap request with its bounds, before makers sign.
 
     Attributes:
-        src_token, dest_token: 20 bytes; the placeholder's for the native token.
+        src_token, dest_token: 20 bytes; the placeholder address for the native token.
         src_amount: amount sold, or the most to spend on a purchase.
-        dest_amount: the least to receive of a sale, or the amount bought.
+        dest_amount: the least to receive from a sale, or the amount bought.
         expected: amount of the free side after fees, as the Router counts it: for a sale before the
             destination token's own tax, which is withheld when the Router sends.
         limit: bound on the free side of the signed fills, before the fee and the tokens' taxes.
@@ -119,17 +119,17 @@ class SwapTicket(Parties, frozen=True, kw_only=True):
 
     @property
     def value_wei(self) -> int:
-        """Native tokens that come with the transaction."""
+        """Native tokens that the transaction sends, wei."""
         return self.src_amount if self.src_token == NATIVE_TOKEN else 0
 
 
 def read_ticket(
     place: "ServedChain", opened: OpenedRoute, body: TransactionBody, fees: FeeRules, now_ms: int
 ) -> SwapTicket:
-    """The ticket of a request for a route.
+    """Check a request for a route's transaction and compute its bounds.
 
     Raises:
-        InvalidInput: names the field that contradicts the route.
+        InvalidInput: a field contradicts the route; the error names it.
         OrderExpired: the request's deadline has passed.
         InvalidToken, TokenNotSupported, NoRoute: a token, or its decimals, are wrong.
         MissingSlippage: the request has neither a slippage nor the amount of the free side.
@@ -164,10 +164,10 @@ def read_ticket(
 
 
 def read_parties(place: "ServedChain", body: TransactionBody, src: ListedToken, now_ms: int) -> Parties:
-    """Parties, permit and deadline of a request.
+    """Parse user, receiver, permit and deadline of a request.
 
     Raises:
-        InvalidInput: names the invalid field.
+        InvalidInput: a field is invalid; the error names it.
         OrderExpired: the deadline has passed.
     """
     user = parse_address(body.user_address, "userAddress")
@@ -182,7 +182,7 @@ def read_parties(place: "ServedChain", body: TransactionBody, src: ListedToken, 
 
 
 def ticket_of(body: TransactionBody, parties: Parties, basis: Basis) -> SwapTicket:
-    """Bounds and terms of a swap.
+    """Compute the bounds and terms of a swap.
 
     Raises:
         InvalidInput: the request's bound is better for the user than the expected amount.
@@ -212,7 +212,7 @@ def ticket_of(body: TransactionBody, parties: Parties, basis: Basis) -> SwapTick
 
 
 def hops_of(firm: FirmRoute) -> tuple[Hop, ...]:
-    """Firm quotes as the Router takes them."""
+    """Convert firm quotes into the Router's `Hop` structs."""
     return tuple(
         Hop(
             taker_amount=hop.taker_amount,
@@ -226,7 +226,7 @@ def hops_of(firm: FirmRoute) -> tuple[Hop, ...]:
 
 
 def swap_of(ticket: SwapTicket, hops: tuple[Hop, ...], expiry_s: int) -> RouterSwap:
-    """The Router's Swap.
+    """Make the Router's `Swap` struct.
 
     Args:
         expiry_s: Unix seconds; deadline of the swap if the ticket has none.
@@ -246,7 +246,7 @@ def swap_of(ticket: SwapTicket, hops: tuple[Hop, ...], expiry_s: int) -> RouterS
 
 
 def params_of(side: Side, swap: RouterSwap, router: bytes) -> ContractParams:
-    """The call as a contract library takes it: structs as arrays, numbers as strings
+    """Encode the call for a contract library, with structs as arrays and numbers as strings
     (choices.md#market-swaps)."""
     return ContractParams(METHODS[side], (_value(swap),), to_checksum(router))
 
@@ -255,7 +255,7 @@ def params_of(side: Side, swap: RouterSwap, router: bytes) -> ContractParams:
 
 
 def fee_of(opened: OpenedRoute, body: TransactionBody, fees: FeeRules) -> ResolvedFee:
-    """Fee of a route's swap: rate and recipient."""
+    """Resolve the fee of a route's swap: the quoted one unless the request names another partner or fee."""
     name = opened.route.partner if body.partner is None else body.partner
     registered = registered_partner(name, fees.partners)
     quoted: int | None = None
@@ -267,11 +267,11 @@ def fee_of(opened: OpenedRoute, body: TransactionBody, fees: FeeRules) -> Resolv
 def fee_asked(
     name: str | None, body: TransactionBody, fees: FeeRules, quoted_bps: int | None = None
 ) -> ResolvedFee:
-    """Fee of a swap: rate and recipient.
+    """Resolve a swap's partner into the rate and recipient of its fee.
 
     Args:
-        name: of the partner; None for anon.
-        quoted_bps: used if the request has no `partnerFeeBps`.
+        name: the partner's name; None for the partner `anon`.
+        quoted_bps: fee in basis points if the request has no `partnerFeeBps`.
 
     Raises:
         InvalidInput: the fee or the address is invalid.
@@ -290,7 +290,7 @@ def fee_asked(
 
 
 def partner_and_fee(fee: ResolvedFee, body: TransactionBody) -> int:
-    """Fee, recipient and surplus flags as the Router takes them."""
+    """Pack fee, recipient and surplus flags into the Router's `partnerAndFee` word."""
     packed = pack_partner_and_fee(
         PartnerAndFee(
             partner=parse_address(fee.address, "partnerAddress") if fee.address else ZERO_ADDRESS,
@@ -303,7 +303,7 @@ def partner_and_fee(fee: ResolvedFee, body: TransactionBody) -> int:
 
 
 def _address_of(body: TransactionBody) -> str:
-    """The body's `partnerAddress`, checksummed; empty if absent or zero."""
+    """Return the body's `partnerAddress`, checksummed; empty if absent or zero."""
     if body.partner_address is None:
         return ""
     address = parse_address(body.partner_address, "partnerAddress")
@@ -311,7 +311,7 @@ def _address_of(body: TransactionBody) -> str:
 
 
 def _requested(quoted_bps: int, registered: RegisteredPartner | None) -> int | None:
-    """The `partnerFeeBps` of the request for the quote; None if the fee of anonymous requests applied."""
+    """Recover the `partnerFeeBps` of the quote's request; None if the fee of anonymous requests applied."""
     if registered is not None:
         return max(quoted_bps - registered.fee_bps, 0)
     return None if quoted_bps == ANON_FEE_BPS else quoted_bps
@@ -333,7 +333,7 @@ def _takes_surplus(body: TransactionBody) -> bool:
 
 
 def fixed_amount(body: TransactionBody, side: Side) -> int:
-    """The amount that a side fixes.
+    """Return the amount that the side fixes: `srcAmount` of a sale, `destAmount` of a purchase.
 
     Raises:
         InvalidInput: the amount is missing or invalid.
@@ -357,7 +357,7 @@ def _check_bound(body: TransactionBody, side: Side) -> None:
 
 
 def _least(body: TransactionBody, quoted: int) -> int:
-    """The least that a sale must bring: the request's amount, else the expected amount less slippage."""
+    """Return the least that a sale must bring: the request's amount, or the expected one less slippage."""
     if body.dest_amount is None:
         return mul_div_down(quoted, BPS_ONE - (body.slippage or 0), BPS_ONE)
     least = parse_amount(body.dest_amount, "destAmount")
@@ -367,7 +367,7 @@ def _least(body: TransactionBody, quoted: int) -> int:
 
 
 def _most(body: TransactionBody, quoted: int) -> int:
-    """The most that a purchase may cost: the request's amount, else the expected cost plus slippage."""
+    """Return the most that a purchase may cost: the request's amount, or the expected cost plus slippage."""
     if quoted > UINT256_MAX:
         raise NoRoute("with this fee it costs more than there can be")
     if body.src_amount is None:
@@ -379,20 +379,20 @@ def _most(body: TransactionBody, quoted: int) -> int:
 
 
 def _before_sale_taxes(amount: int, taxes: Taxes) -> int:
-    """The amount that the last hops must give so that `amount` arrives after taxes, rounded up."""
+    """Compute the amount that the last hops must give so that `amount` arrives after taxes, rounded up."""
     for bps in (taxes.dest, taxes.dest_dex):
         amount = mul_div_up(amount, BPS_ONE, BPS_ONE - bps)
     return amount
 
 
 def _expected_of_sale(basis: Basis) -> int:
-    """The amount that the Router sends to the user if every fill is as expected."""
+    """Compute the amount that the Router sends to the user if every fill is as expected."""
     arrives = mul_div_down(basis.brought, BPS_ONE - basis.taxes.dest_dex, BPS_ONE)
     return arrives - mul_div_down(arrives, basis.fee.fee_bps, BPS_ONE)
 
 
 def _after_purchase_taxes(amount: int, taxes: Taxes) -> int:
-    """The amount that reaches the first hops when the user gives `amount`, rounded down."""
+    """Compute the amount that reaches the first hops when the user gives `amount`, rounded down."""
     for bps in (taxes.src, taxes.src_dex):
         amount = mul_div_down(amount, BPS_ONE - bps, BPS_ONE)
     return amount
@@ -442,7 +442,7 @@ def _deadline(deadline: int | None, now_ms: int) -> int:
 
 
 def _value(value: Any) -> Any:
-    """A struct as an array, a number as digits, bytes as hex, an address with its checksum."""
+    """Convert a value to JSON: structs to arrays, numbers to digits, bytes to hex, 20 bytes to an address."""
     if isinstance(value, Struct):
         return [_value(member) for member in msgspec.structs.astuple(value)]
     if isinstance(value, tuple):

@@ -1,7 +1,7 @@
-"""From an opened route, or from signed orders, to a transaction: checks on the chain, the envelope.
+"""Builds the Router's transaction from an opened route or from signed orders, with checks on the chain.
 
-    route   ticket -> funds of the user -> a place -> firm quotes -.
-    orders  their open parts -> ticket -> funds ------------------'-> calldata -> simulation -> envelope
+    route   ticket -> funds of the user -> a place in the caller's quota -> firm quotes -.
+    orders  their open parts -> ticket -> funds of the user ------'-> calldata -> simulation -> envelope
 
 Source: spec 1.14, 1.9; ARCHITECTURE.md, "Pure core, thin drivers"; choices.md#market-swaps,
     choices.md#chain-and-contracts, choices.md#signatures-and-permits.
@@ -67,12 +67,12 @@ _CALLDATA = {Side.SELL: swap_exact_in, Side.BUY: swap_exact_out}
 
 
 class Leave(Struct, frozen=True):
-    """The checks that precede makers' signatures.
+    """Inputs of the checks that a swap must pass before makers sign for it.
 
     Attributes:
-        asker: caller that has the swap built.
-        unfilled: unfilled swaps of the chain.
-        funds: check of users' funds.
+        asker: caller of the request.
+        unfilled: counter of the chain's swaps that are signed and not filled.
+        funds: check of balances and allowances of users.
     """
 
     asker: Asker
@@ -93,7 +93,7 @@ async def transaction(
 
     Raises:
         InvalidInput, OrderExpired, MissingSlippage, PartnerNotAllowed, NoRoute: see `read_ticket`.
-        InsufficientBalance, InsufficientAllowance, SimulationFailed: the checks, unless they are ignored.
+        InsufficientBalance, InsufficientAllowance, SimulationFailed: a check fails and is not ignored.
         RateLimited: too many signed swaps of the caller, or the user, are unfilled.
         NoRoute: makers do not sign within the limit; see `FirmDesk.fill`.
         ServiceUnavailable: the chain does not answer, or the price of gas is unknown.
@@ -128,10 +128,10 @@ async def order_transaction(
     Raises:
         RateLimited: too many signatures of the caller were wrong.
         UnsupportedChain, InvalidInput, InvalidSignature, OrderExpired, PartnerNotAllowed, NoRoute: the
-            request; see `read_order_swap`.
+            request is invalid; see `read_order_swap`.
         OrderClosed, OrderExpired, InsufficientBalance, InsufficientAllowance: the fillable orders do not
-            suffice; the reason against the first of the others.
-        InsufficientBalance, InsufficientAllowance, SimulationFailed: the checks, unless they are ignored.
+            suffice; the error is that of the first refused order.
+        InsufficientBalance, InsufficientAllowance, SimulationFailed: a check fails and is not ignored.
         ServiceUnavailable: the chain does not answer, or the price of gas is unknown.
     """
     signatures.begin(max(len(body.orders or ()), 1))
@@ -156,7 +156,7 @@ async def _built(
     query: TransactionQuery,
     gas_price: dict[str, str],
 ) -> TransactionEnvelope | ContractParams:
-    """The answer for a swap, simulated first unless the request ignores checks."""
+    """Make the answer for a swap; simulate the transaction first unless the request ignores checks."""
     data = _CALLDATA[ticket.side](swap)
     gas = None
     if not query.ignore_checks:
@@ -178,7 +178,7 @@ async def _built(
 def _plan_of(
     place: "ServedChain", opened: OpenedRoute, ticket: SwapTicket, now_ms: int
 ) -> tuple[RoutePlan, SwapRequest]:
-    """The quoted plan, or a new plan if a maker of the quoted plan does not serve this user."""
+    """Return the quoted plan, or a new plan if a maker of the quoted plan does not serve this user."""
     barred = place.barred(ticket.user, ticket.tx_origin, now_ms=now_ms)
     if not barred:
         return opened.plan, opened.wanted
@@ -192,7 +192,7 @@ def _plan_of(
 
 
 async def _looked_at(chain: Chain, rfq: bytes, orders: Sequence[SignedOrder]) -> Looked:
-    """State of the orders at the latest block."""
+    """Read the state of the orders at the latest block."""
     header = await latest_block(chain)
     calls = order_calls(rfq, orders)
     answers = await chain.call_many([*calls.values()], header.hash)
@@ -200,7 +200,7 @@ async def _looked_at(chain: Chain, rfq: bytes, orders: Sequence[SignedOrder]) ->
 
 
 def _gas_price(place: "ServedChain", query: TransactionQuery) -> dict[str, str]:
-    """Members of the envelope with the price of gas, in wei."""
+    """Make the envelope's gas price members, in wei."""
     given = None if query.gas_price is None else parse_positive_amount(query.gas_price, "gasPrice")
     if not query.eip1559:
         return {"gas_price": str(place.gas.gas_price_wei if given is None else given)}
@@ -210,7 +210,7 @@ def _gas_price(place: "ServedChain", query: TransactionQuery) -> dict[str, str]:
 
 
 async def _begun(place: "ServedChain", leave: Leave, user: bytes, now_s: int) -> UnfilledSwap:
-    """Take a place for a swap; if no place is free, free the swaps that the chain shows as filled first."""
+    """Count a new swap against its caller and user; if at a limit, first free swaps filled on the chain."""
     unfilled, asker = leave.unfilled, leave.asker
     others = unfilled.in_the_way(asker, user, now_s)
     quotes = [quote for swap in others for quote in swap.quotes if quote.digest32]
@@ -225,7 +225,7 @@ async def _begun(place: "ServedChain", leave: Leave, user: bytes, now_s: int) ->
 
 
 def _is_filled(quote: HeldQuote, answer: bytes | Exception) -> bool:
-    """Whether at most a tenth of an order is open: a swap may leave the part asked for beyond the need."""
+    """Whether at most a tenth of the order is open, since a swap may leave the surplus that it requested."""
     left = 0 if isinstance(answer, Exception) else int.from_bytes(answer, "big")
     return 0 < left <= quote.amount // _LEFT_PART + 1
 
@@ -234,7 +234,7 @@ async def _tried(place: "ServedChain", call: EthCall, *, wants_gas: bool) -> int
     """Simulate the transaction.
 
     Returns:
-        The limit of gas, if wanted.
+        The gas limit, a fifth above the estimate; None if `wants_gas` is False.
 
     Raises:
         SimulationFailed: the transaction would revert now.
@@ -249,7 +249,7 @@ async def _tried(place: "ServedChain", call: EthCall, *, wants_gas: bool) -> int
 
 
 async def _answered(asked: Awaitable[T]) -> T:
-    """The chain's answer; ServiceUnavailable after an error or SIMULATION_S."""
+    """Await a chain read; raise ServiceUnavailable after an error or after SIMULATION_S."""
     try:
         with trio.fail_after(SIMULATION_S):
             return await asked

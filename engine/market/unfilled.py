@@ -1,9 +1,9 @@
 """Swaps that makers have signed and that are not filled yet, counted by caller and user. Pure.
 
-    begun        before makers are asked: the swap takes a place of its caller's, and of its user's
+    begun        before makers are asked, the swap counts against the limits of its caller and its user
     signed       the swap keeps each quote that a maker has signed or may have signed, used or not
-    ended        no more quotes are asked for; the swap's places are free at once if no maker has signed
-    over         the last quote has expired, or the chain shows a quote filled, but for a tenth
+    ended        no more quotes are requested; the swap stops counting at once if no maker has signed
+    over         the last quote has expired, or the chain shows a quote as at least nine tenths filled
 
 A firm quote holds back a maker's stock until it expires, whether the swap is filled or not. Each caller has
 therefore only a few such swaps at a time: a caller without a key is counted by its address and by the user
@@ -29,12 +29,12 @@ _LOOKS = 4
 
 
 class Asker(Struct, frozen=True):
-    """The caller that has a swap built.
+    """The caller of a request that builds a swap.
 
     Attributes:
-        name: name of its key, or its address.
-        has_key: the caller has a key.
-        places: most unfilled swaps at a time.
+        name: name of its API key, or its network address.
+        has_key: the caller has an API key.
+        places: most unfilled swaps of the caller at a time.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Asker(Struct, frozen=True):
 
 
 class UnfilledSwap(Struct, eq=False):
-    """A swap that is not filled yet.
+    """A swap for which makers sign and which is not filled yet.
 
     Attributes:
         user: 20 bytes; empty if the user is not counted.
@@ -56,7 +56,7 @@ class UnfilledSwap(Struct, eq=False):
 
     @property
     def keys(self) -> tuple[str | bytes, ...]:
-        """Caller and user whose places the swap takes."""
+        """Caller and user against whose limits the swap counts."""
         return (self.caller, self.user) if self.user else (self.caller,)
 
     @property
@@ -66,7 +66,7 @@ class UnfilledSwap(Struct, eq=False):
 
 
 class UnfilledSwaps:
-    """The unfilled swaps of a chain.
+    """The unfilled swaps of a chain, with the limits on them.
 
     Args:
         user_places: most unfilled swaps of a user at a time.
@@ -82,7 +82,7 @@ class UnfilledSwaps:
         return len(self._swaps)
 
     def in_the_way(self, asker: Asker, user: bytes, now_s: int) -> tuple[UnfilledSwap, ...]:
-        """Swaps that take all places of a caller or user; empty if a place is free."""
+        """Return the swaps that fill up the limit of a caller or user; empty if another swap is allowed."""
         of_user = () if asker.has_key else ((user, self._user_places),)
         for key, most in ((asker.name, asker.places), *of_user):
             for swap in tuple(self._swaps.get(key, ())):
@@ -94,10 +94,10 @@ class UnfilledSwaps:
         return ()
 
     def begin(self, asker: Asker, user: bytes, now_s: int) -> UnfilledSwap:
-        """Take the places of a swap.
+        """Count a new swap against its caller and user.
 
         Raises:
-            RateLimited: no place is free; the error carries the time to retry.
+            RateLimited: a limit is reached; the error carries the seconds after which to retry.
         """
         self._forget(now_s)
         others = self.in_the_way(asker, user, now_s)
@@ -118,7 +118,7 @@ class UnfilledSwaps:
             self.free(swap)
 
     def free(self, swap: UnfilledSwap) -> None:
-        """Free the places of a swap that is filled or can no longer be filled."""
+        """Stop counting a swap that is filled or can no longer be filled."""
         for key in swap.keys:
             swaps = self._swaps.get(key, [])
             if swap in swaps:
@@ -127,14 +127,14 @@ class UnfilledSwaps:
                 self._swaps.pop(key, None)
 
     def _forget(self, now_s: int) -> None:
-        """Free up to _LOOKS swaps that are over, at the head of the line."""
+        """Free up to _LOOKS of the oldest swaps, as far as they are over."""
         for _ in range(min(_LOOKS, len(self._line))):
             if not (self._line[0].is_ended and self._line[0].over_s < now_s):
                 return
             self.free(self._line.popleft())
 
     def free_filled(self, swaps: Iterable[UnfilledSwap], filled: set[bytes]) -> None:
-        """Free the swaps that have an order among the filled digests."""
+        """Stop counting the swaps that have an order among the filled digests."""
         for swap in swaps:
             if any(quote.digest32 in filled for quote in swap.quotes):
                 self.free(swap)
