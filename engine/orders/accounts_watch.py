@@ -1,4 +1,4 @@
-"""Schedule of the reads of live orders' accounts on one chain, for the followers of funds.
+"""Schedules the reads of balances and allowances of live orders' owners on one chain.
 
     an order is followed -> its account: (token, owner), and further parts of its key
         logs about the account, marks of the follower, a slow round of all -> waiting
@@ -7,12 +7,12 @@
 No order is polled: each account that the chain's logs name (`engine.chain.watch`) is read once, however many
 orders it has.
 
-An account that could not be read is read again. An account that alone fails rests by itself and delays no
-other account (`apart`); halving finds this account.
+A failed read is repeated. An account that fails when it is read alone is paused and retried by itself, so
+that it delays no other account (`apart`); halving the batch finds such an account.
 
 Every account is read again within a minute, for tokens that move balances without events; at most 50 a
 second, so that beyond 3,000 accounts a round takes longer. An account with over 50 orders that change at once
-rests up to 10 s, so that moving funds back and forth does not make the venue write without end.
+is paused up to 10 s, so that moving funds back and forth does not make the venue write without end.
 
 Source: ARCHITECTURE.md, "Funds"; choices.md#delta-orders.
 """
@@ -46,21 +46,21 @@ from .apart import Account, Apart
 _log = structlog.get_logger("cambist.venue")
 
 YIELD_ORDERS = 256
-"""Compared orders, or marked accounts, after which other tasks have their turn."""
+"""Number of orders or accounts to process before yielding to other tasks."""
 OF_ALL = (NodeUnavailable, BlockGone, NodeContradiction)
-"""Errors that no account causes."""
+"""Errors of a read that affect all accounts, not a single one."""
 
 
 class FundsStatistics(Struct, frozen=True):
     """Counters of the funds watch of one chain.
 
     Attributes:
-        orders, accounts: followed now.
-        waiting: accounts to be read.
-        read: reads of accounts.
-        failed: reads that failed: the node or the store was away, or an account was unreadable.
-        suspended, restored: steps of orders.
-        apart: accounts that rest: unreadable, or many of their orders changed.
+        orders, accounts: orders and accounts followed now.
+        waiting: accounts queued for a read.
+        read: account reads so far.
+        failed: reads that failed because the node or the store was unavailable or an account unreadable.
+        suspended, restored: orders suspended for lack of funds, and orders restored.
+        apart: accounts paused because they are unreadable or many of their orders changed.
     """
 
     orders: int
@@ -74,7 +74,7 @@ class FundsStatistics(Struct, frozen=True):
 
 
 class Followed(Struct, Generic[Account], gc=False):
-    """A followed order's account."""
+    """A followed order, by the account that funds it."""
 
     account: Account
 
@@ -83,11 +83,11 @@ FollowedOrder = TypeVar("FollowedOrder", bound=Followed[Any])
 
 
 class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
-    """Reads followed accounts as described in the module. `run` is its task.
+    """Follows the accounts of live orders and reads each when its funds may have moved. `run` is its task.
 
     Args:
-        watch: accounts that the chain's indexer looks for.
-        read_to: the block that the chain is read to; None until that is its head.
+        watch: set of accounts whose logs the chain's indexer reports.
+        read_to: returns the block up to which logs are indexed; None while that is not the chain's head.
     """
 
     def __init__(self, chain: Chain, watch: Watch, read_to: Callable[[], Mark | None]) -> None:
@@ -122,29 +122,29 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
 
     @abstractmethod
     async def _look(self, accounts: Sequence[Account], top: Mark) -> None:
-        """Read accounts, count them as read, and change their orders accordingly.
+        """Read accounts, count the reads, and suspend, restore or update their orders.
 
         Args:
-            top: the block that the chain is read to; the accounts are read at this block or a later block.
+            top: last indexed block; the accounts are read at this block or a later one.
 
         Raises:
-            ChainError: the chain cannot be read: one of `OF_ALL` where no account is the cause.
+            ChainError: the chain cannot be read; one of `OF_ALL` if no single account is the cause.
             StoreUnavailable: the changes of the orders were not written.
         """
 
     @abstractmethod
     def _pair(self, account: Account) -> WatchedAccount:
-        """Key of an account in the chain's logs."""
+        """Return the (token, owner) that the chain's logs name for an account."""
 
     @abstractmethod
     def _account(self, pair: WatchedAccount) -> Account:
-        """The account that logs are about."""
+        """Return the account for the (token, owner) of a log."""
 
     # --- Marking accounts -------------------------------------------------------------------------------
 
     def touched(self, _chain_id: int, pairs: Collection[WatchedAccount]) -> None:
-        """Note that the funds or deposits of these (token, owner) may have moved. `run` marks the accounts,
-        as the pairs may be very many."""
+        """Note that funds or deposits of these (token, owner) pairs may have moved; `run` queues their
+        accounts later, as the pairs may be very many."""
         self._told.append(pairs)
         self._asleep.unpark()
 
@@ -177,12 +177,12 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
             self._watch.unfollow(*self._pair(account))
 
     def _mark(self, account: Account) -> None:
-        """Have an account read, unless it rests."""
+        """Queue an account for a read, unless it is paused, and wake the reader."""
         if self._note(account):
             self._asleep.unpark()
 
     def _note(self, account: Account) -> bool:
-        """Put an account among the waiting, unless it rests or is not followed. Returns whether it waits."""
+        """Queue an account for a read, unless it is paused or not followed. Returns whether it is queued."""
         rests = account in self._apart and account != self._rested
         is_wanted = account in self._of_account and not rests
         if is_wanted:
@@ -190,7 +190,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
         return is_wanted
 
     async def _sort_in(self) -> None:
-        """Put the accounts of `touched` among the waiting, with turns for other tasks."""
+        """Queue the accounts noted by `touched`, yielding to other tasks in between."""
         while self._told:
             for count, pair in enumerate(self._told[0], start=1):
                 self._note(self._account(pair))
@@ -201,14 +201,14 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
     # --- Reading ----------------------------------------------------------------------------------------
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Read the waiting accounts until cancelled."""
+        """Read queued accounts until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._go_round)
             task_status.started()
             await self._look_on()
 
     async def _go_round(self) -> None:
-        """Have every account read again, a few at a time."""
+        """Queue every account for another read about once a minute, a few at a time."""
         while True:
             accounts = list(self._of_account)
             parts = max(round(FUNDS_RECHECK_S / FUNDS_SLICE_S), -(-len(accounts) // VENUE_FUNDS_ACCOUNTS_MAX))
@@ -219,9 +219,9 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                     self._mark(account)
 
     async def _look_on(self) -> None:
-        """Read the waiting accounts whenever the chain is read to its head, also after failures of node and
-        store. After a failed read the accounts go behind the others, and the next read is smaller. After each
-        read one rested account is read alone."""
+        """Read queued accounts whenever the indexer has reached the chain's head. After a failed read its
+        accounts go to the end of the queue, and the next read is smaller. After each read one account whose
+        pause is over is read alone."""
         pause_s = FUNDS_PAUSE_S
         while True:
             await self._sort_in()
@@ -262,7 +262,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                 self._count = min(2 * self._count, VENUE_FUNDS_ACCOUNTS_MAX)
 
     async def _look_at(self, accounts: Sequence[Account], top: Mark) -> None:
-        """Read accounts. An unreadable account rests; the others are read all the same.
+        """Read accounts; pause an unreadable one and read the others all the same.
 
         Raises:
             ChainError, StoreUnavailable: the read failed, and no account is the cause.
@@ -292,16 +292,16 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                     self._set_apart(account, self._rests.pop(account))
 
     def _changes(self, account: Account, count: int) -> None:
-        """Let an account that is being read rest afterwards if many of its orders change.
+        """Pause an account after its present read if many of its orders change.
 
         Args:
-            count: orders that change.
+            count: number of its orders that change.
         """
         if count > VENUE_FUNDS_STEPS_FREE:
             self._rests[account] = min(count * FUNDS_STEP_REST_S, FUNDS_STEPS_REST_S_MAX)
 
     def _set_apart(self, account: Account | None, rest_s: float = 0.0) -> None:
-        """Let a followed account rest: for some seconds, or (0) because it cannot be read."""
+        """Pause a followed account for `rest_s` seconds; 0 for an account that cannot be read."""
         if account == self._rested:
             self._rested = None
         if account is not None and account in self._of_account:

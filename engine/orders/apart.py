@@ -1,8 +1,7 @@
-"""Resting accounts: each is read alone, at its own time. Pure.
+"""Paused accounts, each to be read alone when its pause ends. Pure.
 
-    add     let an account rest for a given time; or, as it could not be read even alone, twice as long each
-            time
-    take    an account whose rest is over; the caller adds it again, or drops it
+    add     pause an account for a given time, or after each failed read twice as long as before
+    take    return an account whose pause is over; the caller then adds it again, or drops it
 
 Source: ARCHITECTURE.md, "Funds"; choices.md#delta-orders.
 """
@@ -14,26 +13,26 @@ from typing import Generic, TypeVar
 from ...config.timeouts import FUNDS_PAUSE_S, FUNDS_RECHECK_S
 
 Account = TypeVar("Account", bound=tuple[bytes, ...])
-"""(token, owner), and the further parts of an account's key."""
+"""Key of an account: (token, owner), possibly with further parts."""
 
 
 class Apart(Generic[Account]):
-    """The resting accounts. Times are in seconds, of any clock."""
+    """The paused accounts. Times are seconds of any one clock."""
 
     def __init__(self) -> None:
         self._rests: dict[Account, tuple[float, float]] = {}  # (end of the rest, its length)
         self._due: list[tuple[float, Account]] = []  # a heap; only an account's last entry counts
 
     def __len__(self) -> int:
-        """Number of resting accounts."""
+        """Number of paused accounts."""
         return len(self._rests)
 
     def __contains__(self, account: Account) -> bool:
-        """Whether an account rests."""
+        """Whether an account is paused."""
         return account in self._rests
 
     def add(self, account: Account, now_s: float, rest_s: float = 0.0) -> None:
-        """Let an account rest for some seconds; 0 for an account that could not be read."""
+        """Pause an account for `rest_s` seconds; 0 for an account that could not be read."""
         _, rested_s = self._rests.get(account, (0.0, 0.0))
         if not rest_s:
             rest_s = min(2 * rested_s, FUNDS_RECHECK_S) if rested_s else FUNDS_PAUSE_S
@@ -41,15 +40,15 @@ class Apart(Generic[Account]):
         heapq.heappush(self._due, (now_s + rest_s, account))
 
     def drop(self, account: Account) -> None:
-        """Forget an account that was read, or need not be read any more."""
+        """Remove an account that was read, or need not be read any more."""
         self._rests.pop(account, None)
 
     def next_s(self) -> float:
-        """End of the next rest in seconds; infinity if no account rests."""
+        """Return the time at which the next pause ends; infinity if no account is paused."""
         while self._due and self._rests.get(self._due[0][1], (None,))[0] != self._due[0][0]:
             heapq.heappop(self._due)
         return self._due[0][0] if self._due else math.inf
 
     def take(self, now_s: float) -> Account | None:
-        """Account that is overdue for longest, or None."""
+        """Take from the queue the account whose pause ended first; None if no pause has ended."""
         return heapq.heappop(self._due)[1] if self.next_s() <= now_s else None

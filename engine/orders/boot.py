@@ -1,9 +1,10 @@
-"""Reads the unfinished work of shards for an engine that starts or gets further shards. All state is stored.
+"""Loads open orders and unfinished effects from the store when an engine starts or gains shards.
 
     lease (epoch + 1) -> open orders -> unfinished effects -> the chain from its cursor -> ... -> accept
 
-The shards are held before the first read: their earlier holder cannot write any more, so the rows stay true
-until this engine changes them. An effect that is still intended is done again by the actor of its kind.
+The engine holds the leases of the shards before the first read: their earlier holder cannot write any more,
+so the rows stay valid until this engine changes them. The executor of an effect's kind repeats each effect
+that is still intended.
 
 Source: ARCHITECTURE.md, "Start".
 """
@@ -23,11 +24,11 @@ from .order_units import DELTA, OTC
 
 
 class TakenUp(Struct, frozen=True):
-    """The unfinished work of some shards.
+    """The open orders and unfinished effects of some shards.
 
     Attributes:
-        delta, otc: orders that may still change, in order of arrival.
-        effects: intended effects, sorted by key.
+        delta, otc: orders that may still change, oldest first.
+        effects: effects intended and not yet done, sorted by key.
     """
 
     delta: list[DeltaOrderRow]
@@ -36,10 +37,10 @@ class TakenUp(Struct, frozen=True):
 
 
 async def take_up(store: Store, shards: Collection[int], page_rows: int = BOOT_PAGE_ROWS) -> TakenUp:
-    """Read the unfinished work of shards that this engine holds.
+    """Read the open orders and unfinished effects of shards that this engine holds.
 
     Args:
-        page_rows: rows per read; other tasks have their turn between two pages.
+        page_rows: rows per read; other tasks run between two reads.
 
     Raises:
         StoreUnavailable: the store is away.
@@ -61,7 +62,7 @@ async def take_up(store: Store, shards: Collection[int], page_rows: int = BOOT_P
 
 
 async def _all(store: Store, table: Table, page: Callable[[Any], Query], page_rows: int) -> list[Any]:
-    """Read all rows, each page from behind the last row of the page before."""
+    """Read all rows of a query page by page, each page starting after the last row of the one before."""
     found: list[Any] = []
     while True:
         (rows,) = await store.read(page(found[-1] if found else None))

@@ -1,6 +1,6 @@
-"""A chain as the engines of orders follow it: one indexer for all projections and watches.
+"""Follows a chain for all order engines with one indexer, shared by their projections and funds watches.
 
-    a step of the indexer -> every projection's changes, in the unit of the step -> durable -> watches hear it
+    a step of the indexer -> changes of all projections, in one store transaction -> watches are notified
 
 The settings decide which logs of a chain are read: the RFQ contract's with `rfq`, Delta's with `delta`,
 whichever orders are served.
@@ -17,15 +17,15 @@ from ..store.store import Store
 from ..store.units import Change
 
 Touched = Callable[[int, frozenset[WatchedAccount]], None]
-"""Gets (chain id, followed accounts whose funds may have moved); see `Indexer`."""
+"""Listener to (chain id, followed accounts whose funds may have moved); see `Indexer`."""
 
 
 class FollowedChain:
     """A chain's indexer, and the projections and listeners that use it.
 
     Attributes:
-        watch: accounts that the indexer looks for beside the contracts' logs.
-        indexer: run by `OrderEngines`.
+        watch: accounts whose logs the indexer reports beside the contracts' logs.
+        indexer: reader of the chain's logs; `OrderEngines` runs it.
     """
 
     def __init__(self, place: ServedChain, store: Store, wall_ms: Callable[[], int]) -> None:
@@ -47,17 +47,17 @@ class FollowedChain:
         )
 
     def join(self, projection: Projection, touched: Touched) -> None:
-        """Add a projection and a listener. Call this before the indexer runs."""
+        """Add a projection and a listener to fund movements. Call this before the indexer runs."""
         self._projections.append(projection)
         self._touched.append(touched)
 
     def read_to(self) -> Mark | None:
-        """The block that the chain is read to; None until that is its head."""
+        """Return the last indexed block; None while that is not the chain's head."""
         told = self.indexer.statistics()
         return Mark(told.block_number, told.block_hash) if told.state is IndexerState.FOLLOWING else None
 
     async def changes(self, advance: Advance) -> Sequence[Change]:
-        """Changes of all joined projections, in the order in which they joined; see `Projection.changes`."""
+        """Collect the changes of all joined projections, in joining order; see `Projection.changes`."""
         changes: list[Change] = []
         for projection in self._projections:
             changes += await projection.changes(advance)
@@ -69,11 +69,11 @@ class FollowedChain:
 
 
 class FollowedChains:
-    """The followed chains of a venue: each chain that some engine asks for, and no other.
+    """The followed chains of a venue; a chain is followed from the first call of `of` for it.
 
     Args:
         places: served chains by chain id.
-        wall_ms: Unix milliseconds.
+        wall_ms: returns the time, Unix milliseconds.
     """
 
     def __init__(self, places: ServedChains, store: Store, wall_ms: Callable[[], int]) -> None:
@@ -83,11 +83,11 @@ class FollowedChains:
         self._chains: dict[int, FollowedChain] = {}
 
     def __iter__(self) -> Iterator[tuple[int, FollowedChain]]:
-        """(chain id, chain) of all followed chains."""
+        """Iterate over (chain id, chain) of all followed chains."""
         return iter(tuple(self._chains.items()))
 
     def of(self, chain_id: int) -> FollowedChain:
-        """The chain, which is followed from now on.
+        """Return a chain, and follow it from now on if it was not followed.
 
         Raises:
             KeyError: the venue does not serve the chain.

@@ -7,7 +7,7 @@ from ..lifecycle import Lifecycle
 
 
 class DeltaReason(StrEnum):
-    """Why a Delta order changes its state; `delta/orders/life.py` has the steps."""
+    """Reasons for which a Delta order changes its state; `delta/orders/life.py` has the steps."""
 
     SIGNED = "signed"
     RESTS = "rests until its price or time"
@@ -35,7 +35,7 @@ class DeltaReason(StrEnum):
 
 
 class OtcReason(StrEnum):
-    """Why an OTC order changes its state; `otc/life.py` has the steps."""
+    """Reasons for which an OTC order changes its state; `otc/life.py` has the steps."""
 
     ACCEPTED = "the contract accepts the signature"
     ACCEPTED_SHORT = "the contract accepts the signature, funds lack"

@@ -1,15 +1,14 @@
-"""The orders of one kind that may still change, in memory as in the store, and the way to change them.
+"""Cache of one kind's orders that may still change, and the only way to change them in the store.
 
     step        change one order by a function from its row to the next row; repeated after a lost race
-    step_all    change several orders in one unit: all or none
+    step_all    change several orders in one store transaction: all or none
 
 Every change is a compare-and-set in the store. The memory follows the writes: writes of this process at
 once, writes of other processes and of the indexer through the log of events (`hear`). Only orders of shards
 that this engine holds are in memory: other engines run the others.
 
-A kind implements the reading of the parts beside a row and the making of an order of both (`_read_parts`,
-`_made`); optionally the consequences of a step beyond the row (`_stepped`), and indexes of its own (`_added`,
-`_dropped`).
+A subclass reads an order's data beside its row (`_read_parts`) and builds the order (`_made`); optionally it
+applies a step's effects beyond the row (`_stepped`) and keeps indexes of its own (`_added`, `_dropped`).
 
 Source: ARCHITECTURE.md, "Orders", "Transitions".
 """
@@ -41,10 +40,10 @@ _log = structlog.get_logger("cambist.venue")
 _YIELD_ORDERS = 16  # orders that are taken in before other tasks have their turn
 
 Decide = Callable[[OrderRow], OrderStep[OrderRow] | None]
-"""Returns the next step of a row, or None for no step."""
+"""Function from a row to its next step, or to None for no step."""
 
 Effects = Mapping[bytes, Sequence[Effect]]
-"""Order hash -> its unfinished effects."""
+"""Unfinished effects by order hash."""
 
 
 class LiveRow(Protocol):
@@ -52,8 +51,8 @@ class LiveRow(Protocol):
 
     Attributes:
         row: the row as last seen in the store.
-        ended_at: height of the block with its end; for an end off the chain, the height that the chain was
-            read to when the end was first seen; None before its end.
+        ended_at: height of the block in which the order ended; for an end off the chain, the indexed height
+            when the end was first seen; None for an open order.
     """
 
     row: Any
@@ -61,7 +60,7 @@ class LiveRow(Protocol):
 
     @property
     def order_hash(self) -> bytes:
-        """32 bytes."""
+        """Hash of the order, 32 bytes."""
         ...
 
 
@@ -69,7 +68,7 @@ Live = TypeVar("Live", bound=LiveRow)
 
 
 class LiveRowsStatistics(Struct, frozen=True):
-    """Orders in memory by status, and counts of steps and lost races."""
+    """Numbers of orders in memory by status, and counts of steps and lost races."""
 
     orders: Mapping[OrderStatus | OtcState, int]
     steps: int
@@ -77,14 +76,14 @@ class LiveRowsStatistics(Struct, frozen=True):
 
 
 class LiveRows(ABC, Generic[OrderRow, Live]):
-    """The orders of one kind in memory, as described in the module.
+    """The orders of one kind in memory, kept equal to the store's rows.
 
     Args:
-        surface: the kind of orders.
-        leases: the shards of this engine, which fence the writes of `step`.
+        surface: tables and life cycle of the kind of orders.
+        leases: leases of this engine's shards, which fence the writes of `step`.
 
     Attributes:
-        changed: gets each order that was taken in or has changed.
+        changed: callback for each order that was added or has changed.
     """
 
     def __init__(self, surface: OrderKind[OrderRow], store: Store, leases: Leases) -> None:
@@ -104,23 +103,23 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         return len(self._orders)
 
     def __iter__(self) -> Iterator[Live]:
-        """The orders in memory at the call."""
+        """Iterate over the orders in memory at the time of the call."""
         return iter(tuple(self._orders.values()))
 
     def get(self, order_hash: bytes) -> Live | None:
-        """The order, or None if it is not in memory."""
+        """Return the order, or None if it is not in memory."""
         return self._orders.get(order_hash)
 
     def count_of(self, owner: bytes) -> int:
-        """Number of an account's orders in memory, including those whose end may still be undone."""
+        """Count an account's orders in memory, including ended ones that a reorganization may reopen."""
         return self._by_owner[owner]
 
     def count_in(self, *statuses: OrderStatus | OtcState) -> int:
-        """Number of orders in any of the statuses."""
+        """Count the orders in memory that have any of the statuses."""
         return sum(self._by_status[status] for status in statuses)
 
     def ended(self, chain_id: int) -> list[Live]:
-        """Orders of a chain whose end may still be undone."""
+        """List a chain's ended orders that a chain reorganization may still reopen."""
         return [live for live in self._ended.values() if live.row.chain_id == chain_id]
 
     def statistics(self) -> LiveRowsStatistics:
@@ -131,7 +130,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
 
     @abstractmethod
     async def _read_parts(self, rows: Sequence[OrderRow], effects: Effects) -> Mapping[bytes, Any]:
-        """Read the parts of orders beside their rows, by order hash.
+        """Read the data of orders beside their rows, by order hash.
 
         Raises:
             StoreUnavailable: the store is away.
@@ -139,28 +138,28 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
 
     @abstractmethod
     def _made(self, row: OrderRow, parts: Any, known: Live | None) -> Live | None:
-        """Order made of a row and its parts; None if that is impossible.
+        """Build an order from its row and further data; None if that is impossible.
 
         Args:
-            known: the order in memory, with an older row: its other parts are changed in place.
+            known: the order in memory with an older row, whose other data is changed in place.
         """
 
     def _stepped(self, live: Live, found: OrderStep[OrderRow]) -> None:
-        """Apply a durable step of this process beyond the row; `live` still has the row before the step."""
+        """Apply a stored step to data other than the row; `live` still has the row before the step."""
 
     def _added(self, live: Live) -> None:
-        """Note an order that came into memory."""
+        """Add an order that came into memory to the subclass's indexes."""
 
     def _dropped(self, live: Live) -> None:
-        """Note an order that has left memory."""
+        """Remove an order that has left memory from the subclass's indexes."""
 
     # --- Writing ----------------------------------------------------------------------------------------
 
     async def step(self, order_hash: bytes, decide: Decide[OrderRow]) -> OrderRow:
-        """Take the step that `decide` returns, or none.
+        """Write the step that `decide` returns for an order, if any.
 
         Returns:
-            The row afterwards.
+            The row after the step.
 
         Raises:
             OrderNotFound: the store has no such order.
@@ -172,14 +171,14 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     async def step_all(
         self, hashes: Sequence[bytes], decide: Decide[OrderRow], *, is_fenced: bool = True
     ) -> tuple[OrderRow, ...]:
-        """Take the steps of several orders as `step` does, all in one unit; none if `decide` raises.
+        """Write the steps of several orders in one store transaction; none if `decide` raises. See `step`.
 
-        A unit over several shards has the fence of only one of them; this process's leases and the orders'
-        versions protect the others.
+        A transaction over several shards checks the fence of only one of them; this process's leases and the
+        orders' versions protect the others.
 
         Args:
             is_fenced: True for the engine that runs the orders; False for a caller's request, which any
-                process may take. Without a fence, "no step" counts only for rows read from the store anew.
+                process may handle. Without a fence, "no step" counts only for rows just read from the store.
         """
         rows = await self._rows(hashes)
         is_anew = False
@@ -219,7 +218,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         return tuple(changes), fence
 
     async def _rows(self, hashes: Sequence[bytes], *, anew: bool = False) -> list[OrderRow]:
-        """The rows of some orders, in their order."""
+        """Return the rows of orders in the sequence of their hashes, from memory or else from the store."""
         if anew and (known := [key for key in hashes if key in self._orders]):
             await self._read(known)
         found: dict[bytes, OrderRow] = {key: self._orders[key].row for key in hashes if key in self._orders}
@@ -235,7 +234,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     # --- Memory -----------------------------------------------------------------------------------------
 
     def _apply_step(self, found: OrderStep[OrderRow]) -> None:
-        """Apply a durable step of this process, unless it is not the next version: `hear` brings that."""
+        """Apply a stored step to memory if it makes the next version; `hear` brings any other version."""
         after = found.after
         live = self._orders.get(after.order_hash)
         if live is None or live.row.version + 1 != after.version:
@@ -265,7 +264,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         self.changed(live)
 
     def _sort(self, live: Live) -> None:
-        """Note whether an order has ended; drop it once its end is final."""
+        """Update the set of ended orders after a change; drop an order whose end is final."""
         if live.row.is_final:
             self._drop(live)
         elif live.row.status in self._ends:
@@ -289,10 +288,10 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     # --- Following --------------------------------------------------------------------------------------
 
     async def load(self, rows: Sequence[OrderRow], effects: Iterable[Effect]) -> None:
-        """Take in the unfinished orders of shards that this engine got.
+        """Add the unfinished orders of shards that this engine has just leased.
 
         Args:
-            effects: unfinished effects, also of other orders.
+            effects: unfinished effects; effects of orders outside `rows` are ignored.
 
         Raises:
             StoreUnavailable: the store is away; call again.
@@ -304,13 +303,13 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             await self._load(rows[at : at + VENUE_LOAD_ORDERS], of_order)
 
     def leave(self, held: Container[int]) -> None:
-        """Forget the orders of shards that this engine does not hold any more."""
+        """Drop from memory the orders of shards that this engine does not hold any more."""
         for live in self:
             if live.row.shard not in held:
                 self._drop(live)
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
-        """Bring the orders up to events of this kind, from this process or another, before returning."""
+        """Reread the orders in memory that are older than these events of this or another process."""
         if all(map(self._is_known, events)):
             return
         await trio.lowlevel.checkpoint()  # a writer in this process may be about to take them in
@@ -333,7 +332,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             await self._read(behind[at : at + VENUE_LOAD_ORDERS])
 
     def _is_known(self, event: OrderEvent) -> bool:
-        """Whether an event is not newer than the memory, or of an order that another engine runs."""
+        """Whether the order in memory is as new as an event, or another engine runs the event's order."""
         live = self._orders.get(event.order_hash)
         if live is None:
             return self._leases.fence(event.shard) is None
@@ -341,7 +340,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         return version >= event.version
 
     async def _reload(self, hashes: Sequence[bytes]) -> None:
-        """Reread orders; wait while the store is away. An order with a bug waits for its next event."""
+        """Reread orders, and retry while the store is away. An order whose read raises a bug is skipped."""
         while True:
             try:
                 await self._read(hashes)
@@ -360,7 +359,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
                 return
 
     async def _read(self, hashes: Sequence[bytes]) -> None:
-        """Read orders with their unfinished effects, and take them in in this order."""
+        """Read orders with their unfinished effects into memory."""
         rows, effects = await self._store.read(
             among(self._surface.orders, "order_hash", hashes), among(EFFECT, "order_hash", hashes)
         )
@@ -373,7 +372,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         await self._load([found[key] for key in hashes if key in found], intended)
 
     async def _load(self, rows: Sequence[OrderRow], effects: Effects) -> None:
-        """Take in rows with the other parts of their orders."""
+        """Read the further data of rows and put the orders into memory."""
         parts = await self._read_parts(rows, effects)
         for count, row in enumerate(rows, start=1):
             self._take_in(row, parts[row.order_hash])
@@ -381,7 +380,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
                 await trio.lowlevel.checkpoint()
 
     def _take_in(self, row: OrderRow, parts: Any) -> None:
-        """Take in an order, unless the memory is as new, by a step taken meanwhile, or the order is final."""
+        """Put an order into memory, unless the version there is as new or the order is final."""
         known = self._orders.get(row.order_hash)
         if row.is_final if known is None else known.row.version >= row.version:
             return
@@ -395,4 +394,4 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
 
 
 def _nobody(_: object) -> None:
-    """The initial listener to changes."""
+    """Ignore a changed order; default of the `changed` callback."""

@@ -1,7 +1,7 @@
-"""Acts on orders: one at a time for each order, retried while the store or the chain is away.
+"""Runs asynchronous actions on orders, one at a time per order, retried while store or chain is away.
 
-    start(act, order hash) -> act, and again after a pause while the store or the chain is away
-                           -> done: the order is tended anew, as another act may have been refused meanwhile
+    start(act, order hash) -> run the act; after a pause repeat it while the store or the chain is away
+                           -> done: call `tend` on the order, as another act may have been dropped meanwhile
 
 Source: ARCHITECTURE.md, "Orders".
 """
@@ -18,14 +18,14 @@ from ...crypto.hexadecimal import to_hex
 _log = structlog.get_logger("cambist.venue")
 
 OrderAct = Callable[[bytes], Awaitable[object]]
-"""An act on an order; gets the order's hash."""
+"""Asynchronous action on an order, given the order's hash."""
 
 
 class OrderActs:
-    """Runs acts as described in the module.
+    """Runs at most one action at a time on each order, and retries it until it succeeds.
 
     Args:
-        tend: gets the hash of an order after an act on it.
+        tend: called with the order's hash after each action, to start the order's next work.
     """
 
     def __init__(self, tend: Callable[[bytes], None]) -> None:
@@ -34,18 +34,17 @@ class OrderActs:
         self._busy: set[bytes] = set()
 
     def open(self, nursery: trio.Nursery) -> None:
-        """Run acts in a nursery from now on. Acts that are started before this call are dropped: their orders
-        are tended again."""
+        """Set the nursery for actions. Actions started earlier are dropped; `tend` starts them again."""
         self._nursery = nursery
 
     def start(self, act: OrderAct, order_hash: bytes) -> None:
-        """Start an act on an order, unless another act on it runs: the order is tended anew after that."""
+        """Start an action on an order; dropped if another one runs, after which `tend` is called."""
         if self._nursery is not None and order_hash not in self._busy:
             self._busy.add(order_hash)
             self._nursery.start_soon(self._act, act, order_hash)
 
     async def _act(self, act: OrderAct, order_hash: bytes) -> None:
-        """Act until it succeeds. After a bug the order waits for its next change."""
+        """Repeat an action until it succeeds. After a bug it is dropped until the order's next change."""
         is_done = False
         try:
             while not is_done:

@@ -1,16 +1,16 @@
 """Runs the engines of a venue, one for each kind of orders, and their shared parts.
 
-    leases -> the engines' own tasks -> the place in the log of events
+    leases -> the engines' own tasks -> the present position in the log of events
         -> open orders and unfinished effects of the shards, a part at a time
-        -> beside it, from the start: events after that place, timers, the chains from their cursors, requests
+        -> meanwhile: events after that position, timers, the chains from their cursors, requests
 
-An engine gets the orders of the shards that come, and leaves those of the shards that go; it hears each event
-of its kind, of this process or another. The engines share one set of leases, one follower of the log, one
-scheduler, and one indexer for each chain that some engine follows.
+An engine loads the orders of shards that this process gains, drops the orders of shards that it loses, and
+receives each event of its kind from any process. The engines share one set of leases, one follower of the
+log, one scheduler, and one indexer for each chain that some engine follows.
 
-A start does the same as shards that come later. An event of an order that is not taken up yet has that order
-read at once, so that it waits for no other order. Orders that wait for a round are taken up before limit
-orders, which may be very many.
+A start is handled like a later gain of shards. An event of an order that is not loaded yet makes the engine
+read that order at once. Orders that wait for an auction round are loaded before limit orders, which may be
+very many.
 
 Source: ARCHITECTURE.md, "Orders", "Transitions", "Start".
 """
@@ -41,19 +41,19 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class OrderEngine(Protocol):
-    """The engine of one kind of orders."""
+    """Protocol of the engine of one kind of orders, which `OrderEngines` runs."""
 
     @property
     def surface(self) -> str:
-        """The kind, as the log of events names it."""
+        """Name of the kind of orders in the log of events."""
         ...
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run its own tasks until cancelled. Started once the engine accepts orders."""
+        """Run the engine's own tasks until cancelled; report as started once the engine accepts orders."""
         ...
 
     async def load(self, taken_up: TakenUp) -> None:
-        """Take in the unfinished work of shards that have come. The caller repeats a failed call.
+        """Load open orders and unfinished effects of gained shards. The caller repeats a failed call.
 
         Raises:
             StoreUnavailable: the store is away.
@@ -61,22 +61,22 @@ class OrderEngine(Protocol):
         ...
 
     async def leave(self, held: Container[int]) -> None:
-        """Forget the orders of all shards except the held ones."""
+        """Drop the orders of all shards except the held ones."""
         ...
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
-        """Take in events of its orders, of this process or another. Guarantees: raises no error."""
+        """Handle events of the engine's kind from this or another process. Guarantees: raises no error."""
         ...
 
 
 class OrderTimer(Struct, frozen=True, gc=False):
-    """An order's timer. The key and the callback are one object, as a venue has very many timers."""
+    """An order's timer, as key and callback in one object, since a venue has very many timers."""
 
     timers: "OrderTimers"
     order_hash: bytes
 
     def __call__(self) -> None:
-        """Have the order looked at."""
+        """Call the timers' `look` with the order's hash."""
         self.timers.look(self.order_hash)
 
 
@@ -84,7 +84,7 @@ class OrderTimers:
     """Timers of one purpose, at most one for each order.
 
     Args:
-        look: gets the hash of an order whose time has come; short and without waiting.
+        look: called with the hash of an order whose time has come; must be short and not wait.
     """
 
     def __init__(self, scheduler: Scheduler, look: Callable[[bytes], None]) -> None:
@@ -92,12 +92,12 @@ class OrderTimers:
         self.look = look
 
     def at(self, order_hash: bytes, at_ms: int) -> None:
-        """Look at an order at a time, Unix milliseconds, in place of the time set before."""
+        """Set an order's timer, Unix milliseconds, in place of its earlier timer."""
         timer = OrderTimer(self, order_hash)
         self._scheduler.at(at_ms, timer, timer)
 
     def cancel(self, order_hash: bytes) -> None:
-        """Forget the timer of an order, if it has one."""
+        """Cancel the timer of an order, if it has one."""
         self._scheduler.cancel(OrderTimer(self, order_hash))
 
 
@@ -105,10 +105,10 @@ class Footing(Struct, frozen=True):
     """The shared parts of a venue's engines.
 
     Attributes:
-        leases: the shards of this process, also for its other workers.
+        leases: leases of this process's shards, also for its other workers.
         scheduler: runs the timers of orders.
-        chains: the followed chains; a chain is followed once an engine asks for it.
-        wall_ms: Unix milliseconds.
+        chains: followed chains; a chain is followed once an engine asks for it.
+        wall_ms: returns the time, Unix milliseconds.
     """
 
     store: Store
@@ -122,9 +122,9 @@ class OrderEnginesStatistics(Struct, frozen=True):
     """Present sizes of the engines.
 
     Attributes:
-        shards: shards, of 256, whose orders are taken up and run here.
-        engines: processes that share the shards.
-        indexers: indexers of the followed chains, by chain id.
+        shards: number of shards, of 256, whose orders are loaded and run here.
+        engines: number of processes that share the shards.
+        indexers: statistics of the followed chains' indexers, by chain id.
     """
 
     shards: int
@@ -135,7 +135,7 @@ class OrderEnginesStatistics(Struct, frozen=True):
 def open_footing(
     settings: Settings, store: Store, places: ServedChains, wall_ms: Callable[[], int]
 ) -> Footing:
-    """The shared parts of a venue's engines, with leases under a random name.
+    """Create the shared parts of a venue's engines, with leases under a random name.
 
     Args:
         places: served chains by chain id.
@@ -146,14 +146,14 @@ def open_footing(
 
 
 class OrderEngines:
-    """Runs the engines as described in the module. `run` is its task.
+    """Runs a venue's order engines and hands them shards and events. `run` is its task.
 
     Args:
-        footing: shared parts that the engines were opened with, run here.
+        footing: shared parts that the engines were opened with; `run` runs them.
         engines: one engine of each kind of orders.
 
     Attributes:
-        leases: the shards of this process.
+        leases: leases of this process's shards.
     """
 
     def __init__(self, footing: Footing, engines: Sequence[OrderEngine]) -> None:
@@ -173,8 +173,8 @@ class OrderEngines:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the orders until cancelled. Started once new orders are accepted and the stored orders are
-        being taken up."""
+        """Run the engines until cancelled; report as started once new orders are accepted and the loading of
+        stored orders has begun."""
         async with trio.open_nursery() as nursery:
             await nursery.start(self.leases.run)
             for engine in self._engines.values():
@@ -188,7 +188,7 @@ class OrderEngines:
             task_status.started()
 
     async def _follow_shards(self) -> None:
-        """Have the engines take up the orders of shards that come, and leave the orders of shards that go."""
+        """Make the engines load orders of gained shards and drop orders of lost shards, until cancelled."""
         known: Mapping[int, Fence] = {}
         while True:
             changed = self.leases.changed()
@@ -211,7 +211,7 @@ class OrderEngines:
             await changed.wait()
 
     async def _follow_events(self, after: str) -> None:
-        """Hand the events after a place in the log to the engines of their kinds, until cancelled."""
+        """Pass the events after a position in the log to the engines of their kinds, until cancelled."""
         follower = EventFollower(self._store, after)
         while True:
             events = [event for _, event in await follower.page()]

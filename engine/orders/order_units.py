@@ -1,10 +1,10 @@
-"""Store units of Delta and OTC orders: a step of the life cycle with its event and effects. Pure.
+"""Builds store transactions of Delta and OTC orders: a life cycle step with its event and effects. Pure.
 
     submitted   order + document + event + effects          Created | Existing
     advanced    compare-and-set on version + event + effects
     finished    an effect is done or failed, as part of a unit or alone
 
-Side effects never run inside a transaction: the effect's row is written with the step that wants it, and its
+Side effects never run inside a transaction: an effect's row is written with the step that needs it, and its
 executor reads the intended effects. A step that the life cycle does not have raises TransitionError before
 any write.
 
@@ -52,11 +52,11 @@ OrderRow = TypeVar("OrderRow", DeltaOrderRow, OtcOrderRow)
 
 
 class Intent(Struct, frozen=True):
-    """An effect that a step wants.
+    """A side effect that a step requests, to be executed after the step is stored.
 
     Attributes:
-        kind: name of the effect; at most one of a kind for each version of an order.
-        payload: input of the executor.
+        kind: name of the effect; each version of an order has at most one effect of a kind.
+        payload: encoded input of the effect's executor.
         due_ms: earliest time of execution, Unix milliseconds.
     """
 
@@ -75,11 +75,11 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
     lifecycle: Lifecycle[Any, Any]
 
     def owner(self, order: OrderRow) -> bytes:
-        """Account of an order's owner, by which events are found."""
+        """Return the address of an order's owner, by which events are filtered."""
         return order.owner if isinstance(order, DeltaOrderRow) else order.maker
 
     def event(self, order: OrderRow) -> OrderEvent:
-        """Event with the present state of an order."""
+        """Make the event that publishes an order's present state."""
         if isinstance(order, DeltaOrderRow):
             body, partner = _delta_body(order), order.partner
         else:
@@ -98,7 +98,7 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
         )
 
     def submitted(self, order: OrderRow, document: bytes, effects: Sequence[Intent] = ()) -> Unit:
-        """Unit that stores a new order, whose version is 1.
+        """Build the transaction that stores a new order, whose version is 1.
 
         Args:
             document: the signed order, in the encoding of its surface.
@@ -124,7 +124,7 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
         more: Sequence[Change] = (),
         fence: Fence | None = None,
     ) -> Unit:
-        """Unit of a step; the store refuses it unless the stored version is still that of `before`.
+        """Build the transaction of a step; the store refuses it unless the stored version is `before`'s.
 
         Args:
             after: `before` with the changed columns (`step`).
@@ -146,7 +146,7 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
         )
 
     def found(self, values: Any) -> OrderRow:
-        """Order of a stored row's values."""
+        """Decode an order from a stored row's values."""
         order: OrderRow = row_of(self.orders, values)
         return order
 
@@ -158,12 +158,12 @@ OTC: OrderKind[OtcOrderRow] = OrderKind("otc", OtcOrderRow, OTC_ORDER, OTC_DOCUM
 
 
 def step(order: OrderRow, now_ms: int, **changed: Any) -> OrderRow:
-    """The next version of an order."""
+    """Return the next version of an order with changed columns."""
     return replace(order, version=order.version + 1, updated_ms=now_ms, **changed)
 
 
 def order_id(order_hash: bytes) -> UUID:
-    """The id of a Delta order: a UUIDv4 whose random bits are the first ones of its hash.
+    """Derive the id of a Delta order: a UUIDv4 whose random bits are the first bits of the order's hash.
 
     Choice: Order ids are UUIDv4 made of the order's hash, whose first byte is the shard: ids need not be
         secret, and a random key would cost an index.
@@ -172,30 +172,30 @@ def order_id(order_hash: bytes) -> UUID:
 
 
 def hashes_of_id(order_id: UUID) -> tuple[bytes, bytes]:
-    """(least, greatest) order hash that may have an id; compare `order_id` of each hash between them."""
+    """Return the (least, greatest) order hash that may have an id; some hashes between have other ids."""
     start = order_id.bytes[:6]
     return start + bytes(26), start + b"\xff" * 26
 
 
 def effect_key(order_hash: bytes, version: int, kind: str) -> str:
-    """Key of an effect."""
+    """Make the key of an effect from the order's hash, its version and the effect's kind."""
     return f"{order_hash.hex()}:{version}:{kind}"
 
 
 def finished(effect: Effect, now_ms: int, *, failed: bool = False) -> Change:
-    """Change that ends an effect: executed, or given up."""
+    """Make the change that marks an effect as done or failed."""
     return cas(
         EFFECT, replace(effect, state=EffectState.FAILED if failed else EffectState.DONE, updated_ms=now_ms)
     )
 
 
 def postponed(effect: Effect, now_ms: int, due_ms: int) -> Change:
-    """Change that makes an effect due again, Unix milliseconds, after an attempt without success."""
+    """Make the change that reschedules an effect to `due_ms`, Unix milliseconds, after a failed attempt."""
     return cas(EFFECT, replace(effect, attempts=effect.attempts + 1, due_ms=due_ms, updated_ms=now_ms))
 
 
 def _delta_body(order: DeltaOrderRow) -> bytes:
-    """Body of a Delta order's event: its facts beyond the event's columns."""
+    """Encode the body of a Delta order's event, with the members that have no event column."""
     return encode(
         EventBody(
             type=order.type,
@@ -208,7 +208,7 @@ def _delta_body(order: DeltaOrderRow) -> bytes:
 
 
 def _otc_body(order: OtcOrderRow) -> bytes:
-    """Body of an OTC order's event: its facts beyond the event's columns."""
+    """Encode the body of an OTC order's event, with the members that have no event column."""
     return encode(
         OtcEventBody(
             type=order.type,

@@ -22,7 +22,7 @@ import trio
 from msgspec import Struct
 
 SLICE_S = 0.000_5
-"""Length of a pass after which other tasks have their turn."""
+"""Seconds of running callbacks after which the scheduler yields to other tasks."""
 
 _MOVED = 4
 _DEAD_MIN = 64
@@ -62,12 +62,12 @@ class Timers:
         return len(self._heap) + len(self._aside)
 
     def add(self, at_ms: int, key: Hashable, run: Callable[[], None]) -> Timer:
-        """Add a timer, in place of the key's present timer.
+        """Add a timer, which replaces the key's present timer.
 
         Args:
             at_ms: Unix milliseconds; a past time counts as now, behind all due timers, so that a callback
                 that adds itself again and again starves no other.
-            run: callback; short and without waiting, it starts longer work elsewhere.
+            run: callback; must be short and not wait.
         """
         reached = self._reached_ms
         self._number += 1
@@ -78,13 +78,13 @@ class Timers:
         return timer
 
     def cancel(self, key: Hashable) -> bool:
-        """Forget the timer of a key. Returns whether one waited."""
+        """Cancel the timer of a key. Returns whether a timer was waiting."""
         waited = self._by_key.pop(key, None) is not None
         self._tidy()
         return waited
 
     def next_at(self) -> int | None:
-        """Time of the next call of `due`, Unix milliseconds; None if no timer waits.
+        """Return the time at which to call `due` next, Unix milliseconds; None if no timer waits.
 
         Guarantees: not later than the first timer; possibly the time of a dead entry.
         """
@@ -92,7 +92,7 @@ class Timers:
         return heap[0].at_ms if heap else None
 
     def due(self, now_ms: int) -> Timer | None:
-        """Take out the first entry if its time has come.
+        """Remove the first heap entry if its time has come.
 
         Returns:
             The timer; None if the entry is dead or not due, which `next_at` tells apart.
@@ -109,13 +109,13 @@ class Timers:
         return timer
 
     def _first(self) -> list[Timer]:
-        """Heap with the earlier first entry; an empty heap if both are empty."""
+        """Return the heap with the earlier first entry; an empty heap if both are empty."""
         if not self._aside or (self._heap and self._heap[0] < self._aside[0]):
             return self._heap
         return self._aside
 
     def _tidy(self) -> None:
-        """Move a few entries from the heap that was set aside; its last ones, so that it stays a heap."""
+        """Move a few live entries from the heap set aside to the new heap, so that dead entries disappear."""
         aside = self._aside
         if not aside:
             dead = len(self._heap) - len(self._by_key)
@@ -171,7 +171,7 @@ class Scheduler:
             self._asleep.unpark()
 
     def cancel(self, key: Hashable) -> bool:
-        """See `Timers.cancel`."""
+        """Cancel the timer of a key; see `Timers.cancel`."""
         return self._timers.cancel(key)
 
     def statistics(self) -> SchedulerStatistics:

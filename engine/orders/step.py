@@ -1,4 +1,4 @@
-"""A step of an order's life, for any kind of orders. Pure."""
+"""Type of a life cycle step, for any kind of orders. Pure."""
 
 from typing import Generic
 
@@ -9,12 +9,12 @@ from .order_units import Intent, OrderRow
 
 
 class OrderStep(Struct, Generic[OrderRow], frozen=True):
-    """The content of one store unit.
+    """A life cycle step: the next row, and the effects and changes stored with it in one transaction.
 
     Attributes:
-        after: the next row.
-        effects: effects that the step wants.
-        more: further changes.
+        after: the order's row after the step.
+        effects: side effects to execute once the step is stored.
+        more: further changes to other rows in the same transaction.
     """
 
     after: OrderRow
