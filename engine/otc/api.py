@@ -61,7 +61,7 @@ from .stored_orders import StoredOtcOrders
 
 
 def otc_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
-    """Row of the route table: the stream of OTC events."""
+    """Return the row of the OTC event stream for the HTTP route table."""
     return (
         streams.endpoint(
             f"{OTC_PREFIX}/events",
@@ -75,7 +75,7 @@ def otc_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
 
 
 def _asked(query: bytes) -> tuple[EventFilter, str | None]:
-    """Filter of a query, and the token after which the stream begins.
+    """Parse a query into (filter, token of the event after which the stream begins, or None).
 
     Raises:
         InvalidInput: a parameter is wrong.
@@ -92,7 +92,7 @@ def _asked(query: bytes) -> tuple[EventFilter, str | None]:
 
 
 def promised(orders: Iterable[OtcOrderRow]) -> dict[bytes, int]:
-    """Maker's asset -> sum of its PENDING orders' unfilled amounts; 0 for an asset of other orders only."""
+    """Sum the unfilled amounts of PENDING orders by maker's asset; 0 for an asset with other orders only."""
     left: dict[bytes, int] = {}
     for order in orders:
         of_order = amount_of(order.remaining) if order.status is OtcState.PENDING else 0
@@ -101,11 +101,11 @@ def promised(orders: Iterable[OtcOrderRow]) -> dict[bytes, int]:
 
 
 def fillable(usable: Mapping[bytes, int], taken: Mapping[bytes, int], token: bytes) -> int:
-    """Fillable balance of a token, raw units.
+    """Compute the fillable balance of a token, raw units.
 
     Args:
-        usable: token -> the lesser of balance and allowance; without tokens that return neither.
-        taken: see `promised`.
+        usable: lesser of balance and allowance by token; without tokens whose contracts do not answer.
+        taken: unfilled amounts by token, from `promised`.
     """
     return max(0, usable.get(token, 0) - taken.get(token, 0))
 
@@ -122,13 +122,13 @@ _row = partial(Endpoint, group="OTC orders")
 
 
 class OtcEndpoints:
-    """Posts, stored orders, listings and balances.
+    """The endpoints that post OTC orders, read stored orders and listings, and compute fillable balances.
 
     Args:
         places: served chains by chain id.
         orders: the OTC orders in memory, which take in posts.
-        small_usd: balances below this amount are small.
-        signatures_of: a request's budget for wrong signatures.
+        small_usd: US dollars; `hideSmallBalances` hides orders with less to fill.
+        signatures_of: returns the budget for wrong signatures of a request's caller.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class OtcEndpoints:
         self._signatures_of = signatures_of
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Rows of the route table."""
+        """Return the rows of these endpoints for the HTTP route table."""
         listing = partial(_row, method="GET", query=OtcListingQuery, answer=OtcListing)
         balance = partial(
             _row,
@@ -266,7 +266,7 @@ class OtcEndpoints:
         return otc_chain_at(self._places, chain_in_path(chain_text), "chainId")
 
     def _small(self, place: ServedChain) -> tuple[tuple[bytes, bytes], ...]:
-        """(token, least amount32 that is not small) of each listed token with a price."""
+        """Return (token, least amount worth `small_usd`, as 32 bytes) for each listed token with a price."""
         worth = {
             token: place.usd.least_worth(token, self._small_usd)
             for token in place.tokens.by_address

@@ -1,4 +1,4 @@
-"""Backing of a maker's orders by its funds: which are backed, and how much of each can be filled now. Pure.
+"""Shares a maker's funds among its orders: which orders are funded, and how much of each is fillable. Pure.
 
     the live orders of one (chain, maker, maker's asset) + balance and allowance -> an OrderBacking each
 
@@ -44,14 +44,14 @@ _NAMES = ("permit", "nonces")
 
 
 def is_wanted(permit: bytes | None, remaining: int, holding: Holding | None, now_s: int) -> bool:
-    """Whether a permit can make a difference to an order at a time, Unix seconds."""
+    """Whether an order needs its permit: the allowance is too low, and the permit has not expired."""
     if not permit or holding is None:
         return False
     return holding.allowance < remaining and not is_over(permit, now_s)
 
 
 def trial_calls(permits: Sequence[bytes], token: bytes, maker: bytes, rfq: bytes) -> list[EthCall]:
-    """Calls that find the grants of permits of 224 or 256 bytes to the RFQ contract."""
+    """Build calls that try permits of 224 or 256 bytes, to find the allowance they grant the RFQ contract."""
     calls: list[EthCall] = []
     for permit in permits:
         found = permit_calls(permit, token, maker, rfq)
@@ -60,10 +60,10 @@ def trial_calls(permits: Sequence[bytes], token: bytes, maker: bytes, rfq: bytes
 
 
 def trial_results(permits: Sequence[bytes], answers: Sequence[bytes | Exception]) -> dict[bytes, int]:
-    """Permit -> raw units that it grants; 0 if the token refuses it.
+    """Return by permit the raw units that it grants; 0 if the token refuses it.
 
     Args:
-        answers: answers to `trial_calls`, in their order.
+        answers: answers to `trial_calls`, in the same sequence.
     """
     found = {}
     for at, permit in enumerate(permits):
@@ -81,8 +81,8 @@ class Backed(Struct, frozen=True):
     Attributes:
         status: DRAFT, PENDING or SUSPENDED.
         remaining: unfilled raw units of the maker's asset.
-        created_ms: when it was kept, Unix milliseconds.
-        permitted: raw units that its permit grants.
+        created_ms: time at which the order was stored, Unix milliseconds.
+        permitted: raw units that the order's permit grants.
     """
 
     order_hash: bytes
@@ -93,7 +93,7 @@ class Backed(Struct, frozen=True):
 
 
 class OrderBacking(Struct, frozen=True):
-    """An order's status by its maker's funds, and raw units of the maker's asset."""
+    """Status that the maker's funds give an order, and its balances, raw units of the maker's asset."""
 
     status: OtcState
     maker_balance: int
@@ -102,10 +102,10 @@ class OrderBacking(Struct, frozen=True):
 
 
 def standings(orders: Sequence[Backed], holding: Holding | None) -> dict[bytes, OrderBacking]:
-    """Backing of each order of one account, by order hash.
+    """Compute the status and balances of all orders that share one account's funds, by order hash.
 
     Args:
-        orders: all live ones of one chain, maker and maker's asset, in any order.
+        orders: all live orders of one chain, maker and maker's asset, in any sequence.
         holding: the maker's balance and its allowance to the RFQ contract; None if the token's contract
             returns no numbers, which counts as 0.
 
@@ -131,6 +131,6 @@ def standings(orders: Sequence[Backed], holding: Holding | None) -> dict[bytes, 
 
 
 def is_backed(order: Backed, holding: Holding | None) -> bool:
-    """Whether the maker's funds cover the unfilled amount of an order, leaving its other orders aside."""
+    """Whether the maker's funds cover an order's unfilled amount, without regard to its other orders."""
     there = _NOTHING if holding is None else holding
     return min(there.balance, max(there.allowance, order.permitted)) >= order.remaining

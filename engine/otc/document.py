@@ -1,8 +1,8 @@
-"""An OTC order's document, stored for good beside its row: the signed members and the signature. Pure.
+"""The document of an OTC order, stored beside its row: signed members and signature. Pure.
 
     row + document          -> RfqOrder, the signed struct
     row + document          -> StoredOrder, the answer to a post and every read
-    row + document + logs   -> OtcFacts
+    row + document + logs   -> OtcFacts, the input of the life cycle step
 
 Source: spec 2.3; ARCHITECTURE.md, "Databases" (the signed document is a row of its own);
     choices.md#otc-orders; spec 2.4.
@@ -27,14 +27,14 @@ from .life import OtcFacts
 
 
 class OtcDocument(Struct, frozen=True, array_like=True):
-    """The document of one order.
+    """The stored document of one OTC order.
 
     Attributes:
         nonce_and_meta: 32 bytes.
-        expiry: as signed, Unix seconds; 0 is never.
-        signature: as the RFQ contract takes it, and as it is shown.
-        permit: for the maker's asset, as posted; None if the post had no permit member.
-        filled_before: amount32 of the fills before the chain was followed, which have no row of otc_fill.
+        expiry: signed expiry, Unix seconds; 0 for never.
+        signature: bytes that the RFQ contract takes and that reads show.
+        permit: posted permit of the maker's asset; None if the post had no permit member.
+        filled_before: amount, as 32 bytes, of fills before the chain was followed; otc_fill lacks them.
     """
 
     nonce_and_meta: bytes
@@ -50,7 +50,7 @@ decode_document = _decoder.decode
 
 
 def order_of(row: OtcOrderRow, document: OtcDocument) -> RfqOrder:
-    """The signed struct."""
+    """Rebuild the signed struct from an order's row and document."""
     return RfqOrder(
         nonce_and_meta=amount_of(document.nonce_and_meta),
         expiry=document.expiry,
@@ -76,10 +76,10 @@ def facts_of(
     ended_at: int | None = None,
     is_short: bool = False,
 ) -> OtcFacts:
-    """Facts for `life.told_by_chain`; see `OtcFacts`.
+    """Collect the input of `life.told_by_chain` from an order's row, document and logs; see `OtcFacts`.
 
     Args:
-        settled_below: 0 if finality does not matter.
+        settled_below: height up to which blocks are final; 0 if finality does not matter.
     """
     return OtcFacts(
         fills,
@@ -104,7 +104,7 @@ _address_text = lru_cache(maxsize=4_096)(to_checksum)  # a listing is of one acc
 
 
 def stored_order(row: OtcOrderRow, document: OtcDocument) -> StoredOrder:
-    """Public form of an order."""
+    """Convert an order into the form that the API returns."""
     return StoredOrder(
         nonce_and_meta=str(amount_of(document.nonce_and_meta)),
         expiry=document.expiry,

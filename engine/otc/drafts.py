@@ -1,8 +1,8 @@
-"""Asks makers' contracts whether they accept the signatures of their orders yet: DRAFT until they do.
+"""Polls makers' contracts (EIP-1271) until they accept the signatures of DRAFT orders.
 
-    a DRAFT is taken in -> waits its turn -> EIP-1271 at the block that the indexer has read
+    a DRAFT is queued -> EIP-1271 at the last indexed block
         -> accepted: PENDING, or SUSPENDED where the maker's funds do not cover it
-        -> not yet: behind the others
+        -> not yet: to the end of the queue
 
 Contracts sign by transactions that leave no common log, and are therefore asked: some of the drafts each
 second, the longest unasked first, and no draft twice at the same block. A contract that makes a common call
@@ -46,10 +46,10 @@ class DraftsStatistics(Struct, frozen=True):
     """Counters of the drafts of one chain.
 
     Attributes:
-        waiting: drafts now.
-        asked: calls to contracts.
-        signed: orders that their contracts accepted.
-        failed: failed looks: the node or the store was away, or one contract made the call fail.
+        waiting: number of drafts now.
+        asked: calls to makers' contracts so far.
+        signed: orders whose signatures were accepted so far.
+        failed: failed polls, because the node or the store was away or one contract made the call fail.
     """
 
     waiting: int
@@ -59,13 +59,13 @@ class DraftsStatistics(Struct, frozen=True):
 
 
 class Drafts:
-    """The drafts of one chain. `run` is its task.
+    """Polls the contracts of one chain's DRAFT orders. `run` is its task.
 
     Args:
-        rfq: the RFQ contract, the caller in the question to the makers' contracts.
-        read_to: the block that the chain is read to; None until that is its head.
-        is_short: whether a maker's last known funds do not cover an order.
-        wall_ms: Unix milliseconds.
+        rfq: the RFQ contract, 20 bytes; sender of the calls to makers' contracts.
+        read_to: returns the last indexed block; None while that is not the chain's head.
+        is_short: tells whether a maker's last known funds do not cover an order.
+        wall_ms: returns the time, Unix milliseconds.
     """
 
     def __init__(
@@ -92,19 +92,19 @@ class Drafts:
         return DraftsStatistics(len(self._waiting), self._asked, self._signed, self._failed)
 
     def tend(self, live: LiveOtc) -> None:
-        """Ask about an order while it is a DRAFT. Call this after every change."""
+        """Poll an order's contract while the order is a DRAFT. Call this after every change of the order."""
         if live.row.status is OtcState.DRAFT:
             self._waiting.setdefault(live.order_hash, b"")
         else:
             self._waiting.pop(live.order_hash, None)
 
     def leave(self, held: Container[int]) -> None:
-        """Forget the drafts of all shards except the held ones."""
+        """Drop the drafts of all shards except the held ones."""
         for order_hash in [key for key in self._waiting if key[0] not in held]:
             del self._waiting[order_hash]
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Ask about some drafts each second, until cancelled."""
+        """Poll the contracts of some drafts each second, until cancelled."""
         task_status.started()
         is_held_up = False
         while True:
@@ -126,7 +126,7 @@ class Drafts:
                 is_held_up = False
 
     def _next(self, top: Mark) -> list[LiveOtc]:
-        """The next drafts that were not asked about at this block; they go behind the others."""
+        """Take the next drafts that were not polled at this block, and move them to the end of the queue."""
         found = []
         for order_hash, answered_at in list(islice(self._waiting.items(), VENUE_DRAFTS_MAX)):
             if answered_at == top.hash:
@@ -139,7 +139,7 @@ class Drafts:
         return found
 
     async def _look(self, drafts: Sequence[LiveOtc], top: Mark) -> None:
-        """Ask the makers' contracts about drafts, and sign the accepted orders.
+        """Poll the makers' contracts of drafts, and write the step of each accepted order.
 
         Raises:
             ChainError: the chain is away; no order is the cause.

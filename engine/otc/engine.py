@@ -1,11 +1,11 @@
-"""The engine of OTC orders: starts the work that each order waits for.
+"""The engine of OTC orders: assigns each order to the components that its state needs.
 
-    an order is taken in, or has changed -> tend
+    an order is loaded, or has changed -> tend
         live                   the maker's funds, which OtcFundsWatch follows
         DRAFT                  the signature of the maker's contract, which Drafts asks for
         with an expiry         the scheduler, which makes it EXPIRED
         with a permit          its funds are read again once the permit's deadline has passed
-        behind its logs        made anew of its logs
+        behind its logs        a step to the state that its logs imply
         ended                  no work any more; the chain's logs may reopen the order
 
 Fills and cancellations are indexed: OtcProjection changes rows in the unit of the indexer's step, and the
@@ -51,7 +51,7 @@ _LOOK_MS = 1_000
 
 
 class OtcChain(Struct, frozen=True):
-    """The parts of the engine that serve one chain."""
+    """Components that run the OTC orders of one chain."""
 
     followed: FollowedChain
     funds: OtcFundsWatch
@@ -59,7 +59,7 @@ class OtcChain(Struct, frozen=True):
 
 
 class OtcChainStatistics(Struct, frozen=True):
-    """Counters of one chain."""
+    """Counters of one chain's funds watch and drafts."""
 
     funds: FundsStatistics
     drafts: DraftsStatistics
@@ -77,14 +77,14 @@ class OtcStatistics(Struct, frozen=True):
 
 
 class OtcEngine:
-    """Runs OTC orders as described in the module. An `order_engines.OrderEngine`.
+    """The `OrderEngine` of OTC orders: funds, drafts, expiries and permits of live orders.
 
     Args:
-        leases: the shards of this engine.
-        scheduler: the venue's scheduler.
-        orders: orders in memory; their changes go to `tend`.
-        chains: parts of each chain, by chain id.
-        wall_ms: Unix milliseconds.
+        leases: leases of this engine's shards.
+        scheduler: the venue's scheduler of timers.
+        orders: orders in memory; `tend` is called with each changed order.
+        chains: components by chain id.
+        wall_ms: returns the time, Unix milliseconds.
     """
 
     surface = OTC.name
@@ -118,7 +118,7 @@ class OtcEngine:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """See `OrderEngine.run`."""
+        """Run the components of all chains until cancelled; see `OrderEngine.run`."""
         async with trio.open_nursery() as nursery:
             self._acts.open(nursery)
             for chain in self.chains.values():
@@ -127,18 +127,19 @@ class OtcEngine:
             task_status.started()
 
     async def load(self, taken_up: TakenUp) -> None:
-        """See `OrderEngine.load`."""
+        """Load the OTC orders of gained shards; see `OrderEngine.load`."""
         await self.orders.load(taken_up.otc, ())
 
     async def leave(self, held: Container[int]) -> None:
-        """See `OrderEngine.leave`."""
+        """Drop the orders of lost shards; see `OrderEngine.leave`."""
         self.orders.leave(held)
         for chain in self.chains.values():
             chain.funds.leave(held)
             chain.drafts.leave(held)
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
-        """See `OrderEngine.hear`. A change in another engine may change the shares of the maker's funds."""
+        """Handle events of OTC orders; for another engine's order reread the maker's funds. See
+        `OrderEngine.hear`."""
         await self.orders.hear(events)
         for event in events:
             chain = self.chains.get(event.chain_id)
@@ -148,7 +149,7 @@ class OtcEngine:
     # --- Tending an order -------------------------------------------------------------------------------
 
     def tend(self, live: LiveOtc) -> None:
-        """Start the work that an order waits for, and stop work that it needs no longer."""
+        """Start the work that an order's state needs, and stop any other work on the order."""
         row = live.row
         chain = self.chains.get(row.chain_id)
         if chain is None:
@@ -176,13 +177,13 @@ class OtcEngine:
             self._acts.start(self._expire, order_hash)
 
     def look_at_permit(self, order_hash: bytes) -> None:
-        """Have the funds of an order read whose permit's deadline has passed."""
+        """Queue a read of an order's funds, since its permit's deadline has passed."""
         live = self.orders.get(order_hash)
         if live is not None and live.row.chain_id in self.chains:
             self.chains[live.row.chain_id].funds.read_again(live)
 
     def _look_when_over(self, order_hash: bytes, permit: bytes) -> None:
-        """Set a timer for the end of a permit, unless the deadline is past or beyond `JSON_INT_MAX`."""
+        """Set a timer for a permit's deadline, unless that is past or beyond `JSON_INT_MAX`."""
         deadline = deadline_of(permit)
         if deadline is not None and self._wall_ms() // 1_000 <= deadline <= JSON_INT_MAX:
             self._permit_ends.at(order_hash, (deadline + 1) * 1_000)
@@ -208,7 +209,7 @@ class OtcEngine:
         await self.orders.step(order_hash, decide)
 
     def _is_read(self, row: OtcOrderRow) -> bool:
-        """Whether the order's chain is read to its head, so that no timely log is missed."""
+        """Whether the order's chain is indexed to its head, so that no log before the expiry is missing."""
         return self.chains[row.chain_id].followed.read_to() is not None
 
     async def _catch_up(self, order_hash: bytes) -> None:
@@ -219,15 +220,15 @@ class OtcEngine:
 
 
 def _is_begun_draft(row: OtcOrderRow) -> bool:
-    """Whether an order is a DRAFT with a fill: then the maker's contract has accepted the signature."""
+    """Whether an order is a DRAFT with a fill, which shows that the maker's contract accepts it."""
     return row.status is OtcState.DRAFT and row.remaining != row.maker_amount
 
 
 def open_otc(footing: Footing, places: ServedChains) -> OtcEngine:
-    """The engine of the chains that have an RFQ contract.
+    """Create the OTC engine for the chains that have an RFQ contract.
 
     Args:
-        footing: parts shared with other engines.
+        footing: parts shared with the other order engines.
     """
     orders = OtcOrders(footing.store, footing.leases)
     chains = {

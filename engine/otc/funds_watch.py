@@ -1,4 +1,4 @@
-"""Follows the funds of makers on one chain: suspends uncovered orders, and sets each order's share.
+"""Follows makers' funds on one chain: suspends OTC orders without funds, and sets each order's balances.
 
     order taken in, ended, filled, signed; logs about (makerAsset, maker); a slow round of all -> waiting
         -> balance, allowance, and the contract's unfilled amounts of the account's orders, at the block that
@@ -63,7 +63,7 @@ OtcAccount = tuple[bytes, bytes]
 
 
 class _FollowedOtc(Followed[OtcAccount]):
-    """An order with its share.
+    """A followed order with its claim on the maker's funds.
 
     Attributes:
         share: (whether the order shares the funds, its unfilled amount as 32 bytes).
@@ -73,10 +73,10 @@ class _FollowedOtc(Followed[OtcAccount]):
 
 
 class _MakerFunds(Struct, frozen=True):
-    """An account's funds, and its orders' unfilled amounts by the contract.
+    """An account's balance and allowance, and its orders' unfilled amounts as the contract reports them.
 
     Attributes:
-        left: order hash -> raw units; None for an order that the contract has not seen.
+        left: unfilled raw units by order hash; None for an order that the contract has not seen.
     """
 
     holding: Holding | None
@@ -84,20 +84,20 @@ class _MakerFunds(Struct, frozen=True):
 
 
 class _Due(Struct, frozen=True):
-    """Orders of one account to be changed together: their rows as read, and the backing of all its orders."""
+    """Orders of one account to change in one transaction: their rows as read, and their new balances."""
 
     rows: Mapping[bytes, OtcOrderRow]
     found: Mapping[bytes, OrderBacking]
 
 
 class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
-    """The funds watch of one chain's OTC orders, as described in the module. `run` is its task.
+    """Reads the funds of one chain's makers and updates their OTC orders. `run` is its task.
 
     Args:
-        watch: accounts that the chain's indexer looks for.
-        rfq: the contract, 20 bytes.
-        read_to: the block that the chain is read to; None until that is its head.
-        wall_ms: Unix milliseconds.
+        watch: set of accounts whose logs the chain's indexer reports.
+        rfq: the RFQ contract, 20 bytes.
+        read_to: returns the last indexed block; None while that is not the chain's head.
+        wall_ms: returns the time, Unix milliseconds.
     """
 
     def __init__(
@@ -122,8 +122,8 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     # --- Marking accounts -------------------------------------------------------------------------------
 
     def tend(self, live: LiveOtc) -> None:
-        """Follow the funds of an order until its end is final, as an ended order may reopen; have them read
-        if its share changes. Call this after every change."""
+        """Follow an order's funds until its end is final, as an ended order may reopen; queue a read if its
+        claim on them changes. Call this after every change of the order."""
         row = live.row
         if row.is_final:
             self._forget(row.order_hash)
@@ -142,13 +142,13 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
             self._mark(known.account)
 
     def read_again(self, live: LiveOtc) -> None:
-        """Have the account of an order read, after a change by time, which leaves no log."""
+        """Queue a read of an order's account, after a deadline has passed, which leaves no log."""
         known = self._followed.get(live.order_hash)
         if known is not None:
             self._mark(known.account)
 
     def others_changed(self, maker: bytes) -> None:
-        """Note that an order of a maker has changed in another engine: its share may differ now."""
+        """Queue reads of a maker's accounts after another engine has changed one of the maker's orders."""
         for account in self._of_maker.get(maker, ()):
             self._mark(account)
 
@@ -168,7 +168,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         return holding is None or holding.usable < amount_of(row.remaining)
 
     def _forget(self, order_hash: bytes) -> None:
-        """Stop following an order, whose share goes to the other orders of its account."""
+        """Stop following an order, and queue a read that gives its funds to the account's other orders."""
         known = self._followed.get(order_hash)
         super()._forget(order_hash)
         if known is None:
@@ -192,7 +192,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     # --- Reading ----------------------------------------------------------------------------------------
 
     async def _look(self, accounts: Sequence[OtcAccount], top: Mark) -> None:
-        """Read accounts, and compare them with their orders."""
+        """Read accounts, and write the steps of orders whose status or balances differ."""
         followed = [account for account in accounts if account in self._of_account]
         if not followed:
             return
@@ -216,7 +216,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         await self._take_steps(dues)
 
     async def _read(self, accounts: Sequence[OtcAccount], top: Mark) -> dict[OtcAccount, _MakerFunds]:
-        """Funds of accounts at a block, with the unfilled amounts of their orders in this engine."""
+        """Read accounts' funds at a block, with the unfilled amounts of their orders in this engine."""
         told = await holdings(
             self._chain, [HoldingQuestion(asset, maker, self._rfq) for asset, maker in accounts], top.hash
         )
@@ -238,8 +238,8 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         }
 
     async def _catch_up(self, left: Mapping[bytes, int | None]) -> None:
-        """Make orders anew of their logs if the contract's unfilled amount differs from the row's. A later
-        block that was read meanwhile can cause this too."""
+        """Update orders from their logs where the contract's unfilled amount differs from the row's. A block
+        indexed meanwhile can cause a difference too."""
         for order_hash, amount in left.items():
             live = self._orders.get(order_hash)
             if live is None or live.row.status not in LIVE:
@@ -256,7 +256,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     async def _permitted(
         self, account: OtcAccount, rows: Sequence[OtcOrderRow], holding: Holding | None, top: Mark
     ) -> dict[bytes, int]:
-        """Order hash -> raw units that its permit grants, for the orders that need a permit."""
+        """Return by order hash the raw units that its permit grants, for the orders that need a permit."""
         if holding is None:
             return {}
         short = [row for row in rows if holding.allowance < amount_of(row.remaining)]
@@ -277,7 +277,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         return {order_hash: amounts.get(permit, 0) for order_hash, permit in wanted.items()}
 
     async def _permits(self, rows: Sequence[OtcOrderRow]) -> dict[bytes, bytes | None]:
-        """Order hash -> its permit; for orders that other engines run, from the store."""
+        """Return permits by order hash, from memory, or from the store for orders that other engines run."""
         found: dict[bytes, bytes | None] = {}
         others: list[bytes] = []
         for row in rows:
@@ -302,7 +302,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         holding: Holding | None,
         permitted: Mapping[bytes, int],
     ) -> list[_Due]:
-        """Changes that bring the orders of an account to their backing."""
+        """Collect the orders of an account whose status or balances have to change."""
         found = standings([_backed(row, permitted.get(row.order_hash, 0)) for row in rows], holding)
         own = self._of_account.get(account, {})
         due = [
@@ -314,7 +314,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         ]
 
     async def _take_steps(self, dues: Sequence[_Due]) -> None:
-        """Change orders, the orders of each account together.
+        """Write due steps, the orders of each account in common transactions.
 
         Raises:
             StoreUnavailable: some writes failed, or their outcome is unknown.
@@ -328,7 +328,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
             raise problems[0]
 
     async def _step(self, due: _Due, problems: list[StoreUnavailable]) -> None:
-        """Take due steps. An order that has changed meanwhile is skipped: the change has it read again."""
+        """Write due steps. An order that has changed meanwhile is skipped: the change queues a new read."""
 
         def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
             was = due.rows[row.order_hash]
@@ -359,7 +359,7 @@ def _backed(row: OtcOrderRow, permitted: int) -> Backed:
 
 
 def _left_of(answer: bytes | Exception, count: int) -> list[int | None]:
-    """Unfilled raw units by `getRemainingOrderBalance`; None for an order that the contract has not seen."""
+    """Decode `getRemainingOrderBalance` into unfilled raw units; None for an order new to the contract."""
     head = 2 * WORD_BYTES
     if isinstance(answer, Exception) or len(answer) < head + count * WORD_BYTES:
         raise ChainError("the RFQ contract does not say what is left of orders")

@@ -1,4 +1,4 @@
-"""The steps of an OTC order's life: from a row and an occurrence to the next row. Pure.
+"""The life cycle steps of an OTC order: from a row and an occurrence to the next row. Pure.
 
 `OTC_LIFECYCLE` (docs/lifecycles.md) has the transitions of each reason; each step here judges the guard of
 its reason, and takes the state from the table.
@@ -43,14 +43,14 @@ _NO_FUNDS = {"maker_balance": _NONE32, "reserved": _NONE32, "swappable": _NONE32
 
 
 class OtcFacts(Struct, frozen=True):
-    """The facts in one order's logs, as of one block.
+    """Input of the step that an order's logs imply, as of one block.
 
     Attributes:
-        fills, cancels: of the order, in any sequence, with repetitions; other senders' cancels too.
+        fills, cancels: logs of the order, in any sequence, with repetitions; also cancels by other senders.
         filled_before: raw units of the maker's asset that were filled before the chain was followed.
         settled_below: height up to which blocks are final.
-        ended_at: height that was read when the order ended off the chain; None if unknown.
-        is_by_contract: whether a contract, not a key, signs; used if an order may reopen.
+        ended_at: indexed height when the order ended off the chain; None if unknown.
+        is_by_contract: whether the maker signs as a contract; used if an order may reopen.
         is_short: whether the maker's last known funds do not cover the order.
     """
 
@@ -64,17 +64,17 @@ class OtcFacts(Struct, frozen=True):
 
 
 def signed(row: OtcOrderRow, now_ms: int, *, is_backed: bool) -> OrderStep[OtcOrderRow] | None:
-    """Step of a DRAFT whose signature the maker's contract accepts. The next read of funds sets its share.
+    """Make the step of a DRAFT whose signature is accepted; the next read of funds sets its balances.
 
     Args:
-        is_backed: whether the maker's funds cover its unfilled amount.
+        is_backed: whether the maker's funds cover the order's unfilled amount.
     """
     return _moved(row, _W.ACCEPTED if is_backed else _W.ACCEPTED_SHORT, now_ms)
 
 
 def stood(row: OtcOrderRow, standing: OrderBacking, now_ms: int) -> OrderStep[OtcOrderRow] | None:
-    """Step of an order to its standing by the maker's funds. None for an order that was signed, or has ended,
-    since the funds were read.
+    """Make the step to the status and balances that the maker's funds give an order; None if the order was
+    signed or has ended since the funds were read.
 
     Args:
         standing: computed with the unfilled amount in `row`.
@@ -93,13 +93,13 @@ def stood(row: OtcOrderRow, standing: OrderBacking, now_ms: int) -> OrderStep[Ot
 
 
 def expired(row: OtcOrderRow, now_s: int, now_ms: int) -> OrderStep[OtcOrderRow] | None:
-    """Step of an order whose expiry has passed."""
+    """Make the step to EXPIRED; None if the expiry has not passed."""
     is_over = row.expires_s != NEVER_S and now_s > row.expires_s
     return _moved(row, _W.EXPIRY, now_ms, **_NO_FUNDS) if is_over else None
 
 
 def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[OtcOrderRow] | None:
-    """Step of an order to the state that its logs imply."""
+    """Make the step to the state that an order's logs imply; None if the order is in it."""
     if row.is_final:
         return None
     fills = sorted({_log(fill): fill for fill in facts.fills}.values(), key=_place)
@@ -135,7 +135,7 @@ def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[O
 
 
 def _reason(row: OtcOrderRow, facts: OtcFacts, left: int, cancel: OtcCancel | None) -> OtcReason | None:
-    """Reason that the logs give for a change of state, or None."""
+    """Find the reason that the logs give for a change of state, or None."""
     if not left:
         return _W.FILLED
     if cancel is not None:
@@ -153,14 +153,14 @@ def _reason(row: OtcOrderRow, facts: OtcFacts, left: int, cancel: OtcCancel | No
 
 
 def _after(row: OtcOrderRow, reason: OtcReason) -> OtcState:
-    """The state that a reason leads to; the row's own if the reason leads nowhere."""
+    """Return the state after a reason; the row's own state if the life cycle has no such transition."""
     return OTC_LIFECYCLE.after(row.status, reason) or row.status
 
 
 def _moved(
     row: OtcOrderRow, reason: OtcReason, now_ms: int, **changed: bytes
 ) -> OrderStep[OtcOrderRow] | None:
-    """The step to the state that a reason leads to; None if the reason leads nowhere."""
+    """Make the step for a reason; None if the life cycle has no such transition."""
     status = OTC_LIFECYCLE.after(row.status, reason)
     return None if status is None else OrderStep(step(row, now_ms, status=status, **changed))
 
@@ -182,7 +182,7 @@ def _is_final(status: OtcState, facts: OtcFacts, cancel: OtcCancel | None) -> bo
 
 
 def _told(row: OtcOrderRow) -> tuple[object, ...]:
-    """The columns of a row that users can see, and its finality."""
+    """Return the columns of a row that users can see, and its finality."""
     balances = row.remaining, row.maker_balance, row.reserved, row.swappable
     return row.status, *balances, row.transaction_hash, row.is_final
 

@@ -1,6 +1,6 @@
-"""The OTC orders that may still change: `live_rows` with the parts of OTC orders.
+"""The OTC orders that may still change, in memory: `live_rows` with documents and logs.
 
-    submit      keep a new order                          durable when it returns
+    submit      store a new order                         durable when it returns
     sign        sign a DRAFT by another signature         the signature that it came with goes
     catch_up    bring an order to the state of its logs   row and logs are read as one state of the store
 
@@ -37,9 +37,9 @@ class LiveOtc(Struct, eq=False, gc=False):
 
     Attributes:
         row: the row as last seen in the store.
-        document: signature, permit and further parts of the post.
-        ended_at: height of the log that ended the order; for an end off the chain, the height that the chain
-            was read to when the end was first seen.
+        document: signature, permit and other stored members of the post.
+        ended_at: height of the log that ended the order; for an end off the chain, the indexed height when
+            the end was first seen.
         is_behind: whether its row lacked some of its logs when both were read.
     """
 
@@ -50,29 +50,29 @@ class LiveOtc(Struct, eq=False, gc=False):
 
     @property
     def order_hash(self) -> bytes:
-        """32 bytes."""
+        """Hash of the order, 32 bytes."""
         return self.row.order_hash
 
 
 class OtcLogs(Struct):
-    """The stored logs of one order."""
+    """The stored fills and cancellations of one order."""
 
     fills: list[OtcFill]
     cancels: list[OtcCancel]
 
 
 class _OtcParts(Struct, frozen=True):
-    """The parts of an order beside its row."""
+    """Stored data of an order beside its row."""
 
     document: OrderDocument | None
     logs: OtcLogs
 
 
 class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
-    """The OTC orders in memory, as described in the module.
+    """The OTC orders in memory, and the writes that add, sign or update them.
 
     Args:
-        leases: the shards of this engine, which fence the writes of `step` and `catch_up`.
+        leases: leases of this engine's shards, which fence the writes of `step` and `catch_up`.
     """
 
     def __init__(self, store: Store, leases: Leases) -> None:
@@ -80,7 +80,7 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
         self._drafts: dict[bytes, set[bytes]] = {}
 
     def drafts_of(self, maker: bytes) -> int:
-        """Number of an account's DRAFT orders in memory."""
+        """Count an account's DRAFT orders in memory."""
         return len(self._drafts.get(maker, ()))
 
     async def submit(self, row: OtcOrderRow, document: OtcDocument) -> OtcOrderRow:
@@ -105,7 +105,7 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
     async def sign(
         self, order_hash: bytes, signature: bytes, permit: bytes | None, decide: Decide[OtcOrderRow]
     ) -> None:
-        """Sign a DRAFT by another signature than its stored one. Any process may do this.
+        """Replace a DRAFT's signature by one that the maker's contract accepts. Any process may do this.
 
         Args:
             permit: permit of the new post; None or empty keeps the stored permit.
@@ -132,13 +132,13 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
     async def catch_up(
         self, order_hash: bytes, now_ms: int, is_short: Callable[[OtcOrderRow], bool]
     ) -> OtcOrderRow | None:
-        """Bring an order to the state that its stored logs imply.
+        """Write the step to the state that an order's stored logs imply.
 
         Args:
-            is_short: whether the maker's last known funds do not cover a row.
+            is_short: tells whether the maker's last known funds do not cover a row.
 
         Returns:
-            The row afterwards; None if this engine does not run the order.
+            The row after the step; None if this engine does not run the order.
 
         Raises:
             OrderNotFound: the store has no such order.
@@ -225,13 +225,13 @@ _BY_CHAIN = frozenset({OtcState.FULFILLED, OtcState.CANCELLED})
 
 
 def log_queries(hashes: Sequence[bytes], makers: Collection[bytes]) -> tuple[Query, ...]:
-    """Queries of the rows that `logs_of` takes."""
+    """Build the queries whose results `logs_of` takes."""
     by_hash = (among(table, "order_hash", hashes) for table in (OTC_FILL, OTC_CANCEL))
     return (*by_hash, among(OTC_CANCEL_UNTIL, "maker", sorted(makers)))
 
 
 def logs_of(rows: Iterable[OtcOrderRow], read: Sequence[Sequence[Sequence[object]]]) -> dict[bytes, OtcLogs]:
-    """Order hash -> its logs, from the results of `log_queries`."""
+    """Group the results of `log_queries` into logs by order hash."""
     fills, cancels, untils = read
     found: dict[bytes, OtcLogs] = {}
     for values in untils:
@@ -249,8 +249,8 @@ def logs_of(rows: Iterable[OtcOrderRow], read: Sequence[Sequence[Sequence[object
 
 
 def cancel_by(until: OtcCancelUntil, row: OtcOrderRow) -> OtcCancel | None:
-    """Cancellation of an order by its maker's cancellation up to an expiry; None if it does not cover the
-    order."""
+    """Derive an order's cancellation from its maker's cancellation of all orders up to an expiry; None if it
+    does not cover the order."""
     if (until.chain_id, until.maker) != (row.chain_id, row.maker):
         return None
     if until.until_s < row.expires_s != NEVER_S:

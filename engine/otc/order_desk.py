@@ -1,6 +1,6 @@
-"""Takes in OTC orders: checks by the chain, then a write to the store.
+"""Accepts posted OTC orders: checks them against the chain, then stores them.
 
-    body -> struct, hash --lives here--> the stored order
+    body -> struct, hash --in memory--> the stored order
                          --else--> rules -> chain, all at one block -> OtcOrders.submit -> the stored order
                                      |--refused: kept already?--> the stored order
     a stored DRAFT, with another signature -> rules -> chain --accepted--> OtcOrders.sign -> the stored order
@@ -45,7 +45,7 @@ _UNFUNDED = (OtcState.DRAFT, OtcState.SUSPENDED)
 
 
 class OtcDesk:
-    """The desk that takes in orders.
+    """Checks and stores posted OTC orders.
 
     Args:
         places: served chains by chain id.
@@ -68,13 +68,13 @@ class OtcDesk:
     async def submit(
         self, chain_id: int, body: OtcOrderBody, now_ms: int, signatures: SignatureBudget
     ) -> PostedOrder:
-        """Take in an order; a repeated post is answered with the stored order.
+        """Check and store an order; answer a repeated post with the stored order.
 
         Args:
-            signatures: the request's budget for wrong signatures; entered.
+            signatures: the caller's budget for wrong signatures, entered as a context manager.
 
         Raises:
-            RequestError: see `terms` and `submission`.
+            RequestError: a check fails; see `terms` and `submission`.
             StoreUnavailable: the write failed or its outcome is unknown: posting again is safe.
         """
         place = otc_chain_at(self._places, chain_id, "chainId")
@@ -110,7 +110,7 @@ class OtcDesk:
         return await self._kept(place, body, found, now_ms, signatures)
 
     def _check_room(self, maker: bytes, *, is_draft: bool) -> None:
-        """Refuse an order beyond the maker's bound; orders that are being taken in are not counted yet.
+        """Refuse an order beyond the maker's limit; orders still being checked are not counted.
 
         Raises:
             TooManyOpenOrders: the maker has too many orders.
@@ -131,7 +131,7 @@ class OtcDesk:
             )
 
     def _check_memory(self, status: OtcState) -> None:
-        """Refuse an order beyond the venue's bounds.
+        """Refuse an order beyond the venue's limits.
 
         Args:
             status: first status of the order.
@@ -158,7 +158,7 @@ class OtcDesk:
         now_ms: int,
         signatures: SignatureBudget,
     ) -> PostedOrder:
-        """A stored order; a DRAFT takes the post's signature if the maker's contract accepts it."""
+        """Return a stored order; a DRAFT first gets the post's signature if the contract accepts it."""
         kept = await self._stored.order(found.order_hash)
         if kept is not None and kept.state is OtcState.DRAFT:
             await self._sign(place, body, found, kept.signature, now_ms, signatures)
@@ -211,7 +211,7 @@ class OtcDesk:
     async def _judged(
         self, place: ServedChain, terms: OtcTerms, now_ms: int
     ) -> tuple[OtcOrderRow, OtcDocument]:
-        """Row and document of an order that passes the checks by the chain."""
+        """Check an order against the chain, and make its row and document."""
         told = await _asked(place, terms)
         start = Begun() if told.left is None else await self._begun(place, terms)
         others = await self._stored.live_of(place.chain_id, terms.order.maker, terms.order.maker_asset)
@@ -219,7 +219,7 @@ class OtcDesk:
         return row, new_document(terms, start)
 
     async def _begun(self, place: ServedChain, terms: OtcTerms) -> Begun:
-        """Fills of an order up to the height that the chain is read to."""
+        """Find the fills of a new order up to the indexed height."""
         cursor, fills = await self._stored.fills(place.chain_id, terms.order_hash)
         if cursor is None:
             raise ServiceUnavailable("what was filled of the order before is not known yet")
@@ -229,7 +229,7 @@ class OtcDesk:
 
 
 async def _asked(place: ServedChain, terms: OtcTerms) -> Answered:
-    """Facts of the contracts at the latest block."""
+    """Read the chain state that an order is checked against, at the latest block."""
     header = await latest_block(place.chain)
     has_code = await signer_has_code(place.chain, terms.signature, header)
     calls = submission_calls(terms, place.rfq)
@@ -240,5 +240,5 @@ async def _asked(place: ServedChain, terms: OtcTerms) -> Answered:
 
 
 async def _is_contract(place: ServedChain, asset: bytes, header: Header) -> bool:
-    """Whether an asset has code; a listed token is taken at the operator's word."""
+    """Whether an asset is a contract; a token that the operator has listed is not checked."""
     return asset in place.tokens.by_address or bool(await place.chain.code(asset, header.hash))

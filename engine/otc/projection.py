@@ -1,4 +1,4 @@
-"""Changes of OTC orders by the chain's logs, written in the unit of the indexer's step that read the logs.
+"""Derives changes of OTC orders from the chain's logs, for the store transaction that indexes the logs.
 
     Advance -> hashes of its orders -> their rows, documents and logs as of the step
             -> `life.told_by_chain` -> changes
@@ -29,11 +29,11 @@ from .life import told_by_chain
 from .live_orders import OtcLogs, OtcOrders, cancel_by, log_queries, logs_of
 
 _SLICE = 64
-"""Orders that are read and decided at once: other tasks have their turn while the store answers."""
+"""Number of orders per read of the store, between which other tasks run."""
 
 
 class _StepLogs(Struct, frozen=True):
-    """The logs in a step of the indexer.
+    """The OTC logs in one step of the indexer.
 
     Attributes:
         undone: rows that the step takes back.
@@ -47,7 +47,7 @@ class _StepLogs(Struct, frozen=True):
     undone_untils: Sequence[OtcCancelUntil]
 
     def on(self, row: OtcOrderRow, kept: OtcLogs) -> OtcLogs:
-        """The logs of an order after the step."""
+        """Return an order's logs after the step."""
         new = self.logs.get(row.order_hash, OtcLogs([], []))
         undone = {*self.undone, *(cancel_by(until, row) for until in self.undone_untils)}
         cancels = [cancel for until in self.untils if (cancel := cancel_by(until, row)) is not None]
@@ -58,12 +58,12 @@ class _StepLogs(Struct, frozen=True):
 
 
 class OtcProjection:
-    """The projection of one chain; see `engine.chain.indexer.Projection`.
+    """Derives changes of OTC orders from one chain's logs; an `engine.chain.indexer.Projection`.
 
     Args:
         orders: orders that may still change.
-        confirmations: blocks, its own included, after which a log is final.
-        is_short: whether a maker's last known funds do not cover an order.
+        confirmations: number of blocks, the log's own included, after which a log is final.
+        is_short: tells whether a maker's last known funds do not cover an order.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class OtcProjection:
         self._now_ms = now_ms
 
     async def changes(self, advance: Advance) -> Sequence[Change]:
-        """See `Projection.changes`."""
+        """Compute the changes of orders that an indexer step implies; see `Projection.changes`."""
         settled_below = advance.top.number - self._confirmations + 1
         told = _told_in(advance)
         about = self._about(advance, settled_below) | await self._cancelled(told)
@@ -93,7 +93,7 @@ class OtcProjection:
         return changes
 
     def _about(self, advance: Advance, settled_below: int) -> set[bytes]:
-        """Hashes of the orders that may change."""
+        """Collect the hashes of orders that have logs in the step or whose end may become final."""
         hashes = {
             row.order_hash
             for _, row in (*advance.rows, *advance.undone)
@@ -109,7 +109,7 @@ class OtcProjection:
         return hashes
 
     async def _cancelled(self, told: _StepLogs) -> set[bytes]:
-        """Hashes of the orders that new or undone cancellations up to an expiry cover."""
+        """Read the hashes of orders that new or undone cancellations up to an expiry cover."""
         questions = [live_otc(until.chain_id, until.maker) for until in told.untils]
         questions += [unfinished_otc(until.chain_id, until.maker) for until in told.undone_untils]
         if not questions:
@@ -122,7 +122,7 @@ class OtcProjection:
     async def _decided(
         self, hashes: Sequence[bytes], told: _StepLogs, chain_id: int, settled_below: int
     ) -> list[Change]:
-        """Changes of some orders, with the step's own rows and without the rows that it undoes."""
+        """Compute the changes of orders from their logs, with the step's logs and without the undone ones."""
         rows, documents = await self._store.read(
             *(among(table, "order_hash", hashes) for table in (OTC_ORDER, OTC_DOCUMENT))
         )

@@ -37,7 +37,7 @@ class StoredOtcPage(Struct, frozen=True):
 
 
 class _Places(Struct, frozen=True):
-    """The hashes of a page, in the page's order."""
+    """The order hashes of a page, in page sequence."""
 
     hashes: list[bytes]
     total: int
@@ -45,14 +45,14 @@ class _Places(Struct, frozen=True):
 
 
 class StoredOtcOrders:
-    """The readable OTC orders of a store."""
+    """Reads of OTC orders from a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._counts: dict[tuple[OtcFilter, str], tuple[int, ...]] = {}
 
     async def order(self, order_hash: bytes) -> StoredOrder | None:
-        """An order by its hash, or None.
+        """Read an order by its hash, or None.
 
         Raises:
             StoreUnavailable: the store is away.
@@ -61,13 +61,13 @@ class StoredOtcOrders:
         return found[0] if found else None
 
     async def page(self, wanted: OtcFilter, limit: int, offset: int, as_of: str | None) -> StoredOtcPage:
-        """A page of a listing.
+        """Read a page of a listing.
 
         Args:
-            as_of: `as_of` of an earlier page; None for now.
+            as_of: `as_of` of an earlier page; None for the present state.
 
         Raises:
-            InvalidInput: `as_of` is not of this store.
+            InvalidInput: this store has not issued `as_of`.
             StoreUnavailable: the store is away.
         """
         try:
@@ -79,7 +79,7 @@ class StoredOtcOrders:
         return StoredOtcPage(await self._orders(found.hashes), found.total, found.as_of)
 
     async def _places(self, wanted: OtcFilter, limit: int, offset: int, as_of: str | None) -> _Places:
-        """Hashes of a page. Raises ValueError if `as_of` is not of this store."""
+        """Read the order hashes of a page. Raises ValueError if this store has not issued `as_of`."""
         if offset >= _FAR:
             return await self._far_places(wanted, limit, offset, as_of or await self._now())
         queries = otc_page(wanted, limit, offset, as_of or "")
@@ -89,7 +89,7 @@ class StoredOtcOrders:
         return _Places([place[0] for place in places], sum(counts), then)
 
     async def _far_places(self, wanted: OtcFilter, limit: int, offset: int, as_of: str) -> _Places:
-        """Hashes of a far page: counted first, and read from the nearer end of the listing."""
+        """Read the order hashes of a page far from the start, from whichever end of the listing is nearer."""
         counts = self._counts.get((wanted, as_of))
         if counts is None:
             ((counts,),) = await self._store.read(otc_page(wanted, limit, offset, as_of)[1])
@@ -107,12 +107,12 @@ class StoredOtcOrders:
         return _Places(hashes[::-1] if is_backwards else hashes, total, as_of)
 
     async def _now(self) -> str:
-        """Token of the present state, as `as_of`."""
+        """Read the `as_of` token of the present state."""
         (((then,),),) = await self._store.read(as_of_now(OTC_ORDER))
         return str(then)
 
     def _remember(self, wanted: OtcFilter, as_of: str, counts: tuple[int, ...]) -> None:
-        """Remember the counts of a long listing, except of a listing by swappable amount, whose counts change
+        """Cache the counts of a long listing, except of a listing by swappable amount, whose counts change
         even for a fixed `as_of`."""
         if sum(counts) >= _FAR and wanted.swappable_min is None:
             self._counts.pop((wanted, as_of), None)
@@ -123,18 +123,18 @@ class StoredOtcOrders:
     async def live_of(
         self, chain_id: int, maker: bytes, maker_asset: bytes | None = None
     ) -> list[OtcOrderRow]:
-        """A maker's orders that may still be filled, or are drafts; of a token, or of all (None)."""
+        """Read a maker's DRAFT, PENDING and SUSPENDED orders that sell a token, or any token (None)."""
         (rows,) = await self._store.read(live_otc(chain_id, maker, maker_asset))
         return [OTC.found(row) for row in rows]
 
     async def fills(self, chain_id: int, order_hash: bytes) -> tuple[ChainCursor | None, list[OtcFill]]:
-        """(cursor of the chain, fills of an order up to this cursor, oldest first)."""
+        """Read (cursor of the chain, fills of an order up to this cursor, oldest first)."""
         cursors, fills = await self._store.read(by(CHAIN_CURSOR, chain_id), of_order(OTC_FILL, order_hash))
         cursor: ChainCursor | None = row_of(CHAIN_CURSOR, cursors[0]) if cursors else None
         return cursor, [row_of(OTC_FILL, fill) for fill in fills]
 
     async def _orders(self, hashes: Sequence[bytes]) -> tuple[StoredOrder, ...]:
-        """The existing orders among these hashes, in the same order, all of one committed state."""
+        """Read the existing orders of these hashes, in the same sequence, all of one committed state."""
         if not hashes:
             return ()
         rows, documents = await self._store.read(

@@ -1,6 +1,6 @@
 """Checks of a posted OTC order against the chain, all at one block. Pure.
 
-    submission_calls   calls of the contracts
+    submission_calls   calls to the contracts
     answered           their answers -> Answered: signature, funds, unfilled amount
     new_row            -> the order's first row, by the funds of the maker and its other live orders
 
@@ -41,11 +41,11 @@ _CLOSED = 1
 
 
 class Answered(Struct, frozen=True):
-    """The chain's facts about an order.
+    """Chain state that a posted order is checked against.
 
     Attributes:
         is_signed: False while the maker's contract may still accept the signature later.
-        permitted: raw units that its permit grants.
+        permitted: raw units that the order's permit grants.
         left: unfilled raw units of the maker's asset; None if the contract has never seen the order.
     """
 
@@ -56,7 +56,7 @@ class Answered(Struct, frozen=True):
 
 
 class Begun(Struct, frozen=True):
-    """The earlier fills of an order that is taken in.
+    """Fills of an order before it was posted.
 
     Attributes:
         filled_before: raw units of the maker's asset that were filled before the chain was followed.
@@ -68,7 +68,7 @@ class Begun(Struct, frozen=True):
 
 
 def submission_calls(terms: OtcTerms, rfq: bytes) -> dict[str, EthCall]:
-    """Calls that check an order, by name."""
+    """Build the chain reads that check an order, by name."""
     order = terms.order
     calls = {
         "makerAsset": _question(order.maker_asset, balance_of(order.maker)),
@@ -86,7 +86,7 @@ def submission_calls(terms: OtcTerms, rfq: bytes) -> dict[str, EthCall]:
 
 
 def answered(terms: OtcTerms, answers: Answers, *, without_code: Sequence[str], has_code: bool) -> Answered:
-    """Facts of the answers.
+    """Judge the answers to `submission_calls`.
 
     Args:
         answers: answers to `submission_calls`, by name.
@@ -96,7 +96,7 @@ def answered(terms: OtcTerms, answers: Answers, *, without_code: Sequence[str], 
     Raises:
         InvalidInput: an asset is no token.
         OrderClosed: the order is filled or cancelled.
-        InvalidSignature: the signature is not the maker's, and never will be.
+        InvalidSignature: the signature is not the maker's, and cannot become valid.
         ServiceUnavailable: the RFQ contract does not answer.
     """
     order = terms.order
@@ -113,7 +113,7 @@ def answered(terms: OtcTerms, answers: Answers, *, without_code: Sequence[str], 
 
 
 def _check_until(answer: bytes | Exception, terms: OtcTerms) -> None:
-    """Refuse an order that its maker has cancelled with all orders up to an expiry.
+    """Refuse an order that falls under its maker's cancellation of all orders up to an expiry.
 
     Raises:
         OrderClosed: the order is cancelled.
@@ -126,7 +126,7 @@ def _check_until(answer: bytes | Exception, terms: OtcTerms) -> None:
 
 
 def left_of(answer: bytes | Exception, terms: OtcTerms) -> int | None:
-    """Unfilled raw units by the contract's `remaining`; None if the contract has never seen the order.
+    """Decode the contract's `remaining` into unfilled raw units; None if it has never seen the order.
 
     Raises:
         OrderClosed: the order is filled or cancelled.
@@ -141,12 +141,12 @@ def left_of(answer: bytes | Exception, terms: OtcTerms) -> int | None:
 
 
 def begun(maker_amount: int, left: int | None, fills: Sequence[OtcFill]) -> Begun:
-    """Earlier fills of an order: the stored fills, and the amount that was filled before them.
+    """Split an order's earlier fills into the indexed ones and the amount filled before the indexer began.
 
     Args:
-        left: raw units by the contract, at the height that the chain is read to; None if the contract had not
+        left: unfilled raw units as the contract reports at the indexed height; None if the contract had not
             seen the order.
-        fills: the rows up to that height.
+        fills: indexed fills up to that height.
     """
     if left is None:
         return Begun()
@@ -157,7 +157,7 @@ def begun(maker_amount: int, left: int | None, fills: Sequence[OtcFill]) -> Begu
 def new_row(
     terms: OtcTerms, told: Answered, start: Begun, others: Sequence[OtcOrderRow], chain_id: int, now_ms: int
 ) -> OtcOrderRow:
-    """First row of an order.
+    """Make the first row of an order.
 
     Args:
         others: the maker's live orders of the same asset.
@@ -195,7 +195,7 @@ def new_row(
 
 
 def new_document(terms: OtcTerms, start: Begun) -> OtcDocument:
-    """Document that is stored beside the row."""
+    """Make the document that is stored beside the row."""
     return OtcDocument(
         nonce_and_meta=amount32(terms.order.nonce_and_meta),
         expiry=terms.order.expiry,
@@ -206,7 +206,7 @@ def new_document(terms: OtcTerms, start: Begun) -> OtcDocument:
 
 
 def _standing(this: Backed, others: Sequence[OtcOrderRow], holding: Holding) -> OrderBacking:
-    """Backing of a new order. The other orders' last `maker_balance` stands for their permits' grants."""
+    """Compute a new order's status and balances; other orders' `maker_balance` stands for permit grants."""
     backed = [
         Backed(
             row.order_hash,

@@ -1,7 +1,7 @@
-"""The terms of an OTC order: the body of a post, read and checked by the rules that need no chain. Pure.
+"""Parses a posted OTC order and checks the rules that need no read of the chain. Pure.
 
     identify   chain's domain + body -> the signed struct and its hash
-    checked    -> OtcTerms, after all rules that need no chain
+    checked    struct and hash -> OtcTerms, after all rules that need no chain
 
 The first fault in this order is the reported fault:
 
@@ -56,11 +56,11 @@ _COMPACT_BYTES = 64
 
 
 class OtcDomain(Struct, frozen=True):
-    """The signing domain of one chain's orders.
+    """The EIP-712 domain of one chain's OTC orders.
 
     Attributes:
         named: the RFQ contract's domain.
-        separator: 32 bytes, of `named`.
+        separator: separator of the domain `named`, 32 bytes.
         others: domains that signers mistake for this domain.
     """
 
@@ -70,16 +70,16 @@ class OtcDomain(Struct, frozen=True):
 
     @property
     def contract(self) -> bytes:
-        """20 bytes."""
+        """Address of the RFQ contract, 20 bytes."""
         return self.named.contract
 
 
 OtcDomains = Mapping[int, OtcDomain]
-"""Domains of the served chains, by chain id."""
+"""EIP-712 domains of the served chains, by chain id."""
 
 
 class IdentifiedOtc(Struct, frozen=True):
-    """The order in a body.
+    """The signed struct in a posted body, with its hash.
 
     Attributes:
         order_hash: 32 bytes, the digest that the maker signs.
@@ -92,13 +92,13 @@ class IdentifiedOtc(Struct, frozen=True):
 
 
 class OtcTerms(Struct, frozen=True):
-    """An order that has passed all rules that need no chain.
+    """A posted order that has passed all rules that need no chain.
 
     Attributes:
-        type: P2P with a taker, else LIMIT.
-        taker_from_meta: 20 bytes, the intended receiver.
-        signature: checked against the hash: `is_by_key`, or the maker's contract has to accept it.
-        shown_signature: as it is stored and shown.
+        type: P2P if the order names a taker, else LIMIT.
+        taker_from_meta: the taker in `nonceAndMeta`, 20 bytes.
+        signature: signature compared with the maker's key; unless `is_by_key`, the maker's contract decides.
+        shown_signature: signature as stored and shown.
         permit: bytes; None if the body had no permit member.
     """
 
@@ -112,7 +112,7 @@ class OtcTerms(Struct, frozen=True):
 
 
 def otc_domain(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> OtcDomain:
-    """The domain of a chain's RFQ contract.
+    """Make the EIP-712 domain of a chain's RFQ contract.
 
     Args:
         served: domains of the venue's other chains.
@@ -121,7 +121,7 @@ def otc_domain(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> OtcDoma
 
 
 def identify(body: OtcOrderBody, domain: OtcDomain, prefix: str = "") -> IdentifiedOtc:
-    """The signed struct of a body.
+    """Parse a body into its signed struct and the struct's hash.
 
     Args:
         prefix: prefix of the members in errors, for an order within another document.
@@ -147,7 +147,7 @@ def identify(body: OtcOrderBody, domain: OtcDomain, prefix: str = "") -> Identif
 def checked(
     body: OtcOrderBody, found: IdentifiedOtc, domains: OtcDomains, chain_id: int, now_ms: int
 ) -> OtcTerms:
-    """Terms of an order that passes all rules that need no chain.
+    """Check an order against all rules that need no chain.
 
     Args:
         domains: domains of the served chains, `chain_id` among them.
@@ -196,7 +196,7 @@ def _check_assets(order: RfqOrder) -> None:
 
 
 def _permit(text: str | None, maker: bytes, rfq: bytes) -> bytes | None:
-    """The permit of a body; empty bytes, or None, stand for none."""
+    """Parse the permit of a body; None or empty bytes without a permit."""
     if text is None:
         return None
     permit = parse_hex(text, _PERMIT)
@@ -212,7 +212,7 @@ def _permit(text: str | None, maker: bytes, rfq: bytes) -> bytes | None:
 
 
 def _shown(raw: bytes, signature: OwnerSignature) -> bytes:
-    """Signature as posted, with v of 27 or 28."""
+    """Return the posted signature, with v as 27 or 28 if a key made 65 bytes."""
     if not signature.is_by_key or len(raw) == _COMPACT_BYTES:
         return raw
     return to_65(*parse_signature(raw))
