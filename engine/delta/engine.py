@@ -1,6 +1,6 @@
-"""The engine of a venue's Delta orders: it hands each order to the component that the order waits for.
+"""The engine of a venue's Delta orders: assigns each order to the components that its state needs.
 
-    an order is taken in, or has changed -> tend
+    an order is loaded, or has changed -> tend
         ended                       no component
         a settlement has not ended  Settling
         CANCELLING                  CANCELLED, once no settlement is under way
@@ -74,7 +74,7 @@ class DeltaStatistics(Struct, frozen=True):
     """Counters of the engine.
 
     Attributes:
-        chains: by chain id.
+        chains: counters of each chain, by chain id.
     """
 
     orders: LiveRowsStatistics
@@ -82,13 +82,13 @@ class DeltaStatistics(Struct, frozen=True):
 
 
 class DeltaEngine:
-    """See the module. An `order_engines.OrderEngine`.
+    """The `OrderEngine` of Delta orders: auctions, settlements, funds and expiries of live orders.
 
     Args:
-        scheduler: of the venue.
-        orders: live orders; `tend` receives their changes.
-        chains: by chain id.
-        wall_ms: Unix milliseconds.
+        scheduler: the venue's scheduler of timers.
+        orders: live orders; `tend` is called with each changed order.
+        chains: components by chain id.
+        wall_ms: returns the time, Unix milliseconds.
     """
 
     surface = DELTA.name
@@ -128,7 +128,7 @@ class DeltaEngine:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """See `OrderEngine.run`."""
+        """Run the components of all chains until cancelled; see `OrderEngine.run`."""
         async with trio.open_nursery() as nursery:
             self._acts.open(nursery)
             for chain in self.chains.values():
@@ -140,12 +140,12 @@ class DeltaEngine:
             task_status.started()
 
     async def load(self, taken_up: TakenUp) -> None:
-        """See `OrderEngine.load`. Limit orders come last: most of them wait for their price."""
+        """Load the Delta orders of gained shards, limit orders last; see `OrderEngine.load`."""
         rows = sorted(taken_up.delta, key=lambda row: row.type is OrderType.LIMIT)
         await self.orders.load(rows, taken_up.effects)
 
     async def leave(self, held: Container[int]) -> None:
-        """See `OrderEngine.leave`."""
+        """Drop the orders of lost shards; see `OrderEngine.leave`."""
         self.orders.leave(held)
         for chain in self.chains.values():
             await chain.prices.leave(held)
@@ -153,18 +153,18 @@ class DeltaEngine:
             chain.settling.leave(held)
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
-        """See `OrderEngine.hear`."""
+        """Handle events of Delta orders; see `OrderEngine.hear`."""
         await self.orders.hear(events)
 
     def resting(self, chain_id: int, order_hash: bytes) -> RestingFacts | None:
-        """The facts for which an order rests; None if it does not rest."""
+        """Return a waiting limit order's price against its limit; None for any other order."""
         chain = self.chains.get(chain_id)
         return None if chain is None else chain.prices.facts(order_hash)
 
     # --- Components that orders wait for ----------------------------------------------------------------
 
     def tend(self, live: LiveOrder) -> None:
-        """Hand an order to the components that it waits for, and withdraw it from the others."""
+        """Assign an order to the components that its state needs, and withdraw it from the others."""
         row = live.row
         chain = self.chains.get(row.chain_id)
         if chain is None:

@@ -1,4 +1,4 @@
-"""Reasons why an order is not filled: from its row, its live state, its last rounds and its agents. Pure.
+"""Explains why an order is not filled, from its row, live state, last rounds and agents. Pure.
 
     ended                    the state is the reason
     waits for its owner      awaitingSignature, suspended, cancelling
@@ -64,16 +64,16 @@ _REFUSALS = {
 
 
 class OrderFacts(Struct, frozen=True):
-    """Facts about an order.
+    """State of an order and its chain from which the reasons are derived.
 
     Attributes:
-        live: the live order of this process, or None.
-        rounds: closed rounds, the latest first.
+        live: the order in this process's memory, or None.
+        rounds: stored closed rounds, the latest first.
         last_round_ms: closing time of the last round with the order, Unix milliseconds; 0 if unknown. A round
             without a bid is among `rounds` only if its predecessor ended otherwise.
-        agents: of the order's chain, by name.
-        resting: output or cost of the books against the order's limit; None if the order does not rest.
-        chain_s: time of the chain by which slices are due, Unix seconds.
+        agents: reports of the chain's agents, by name.
+        resting: price of the books against a waiting limit order's limit; None for other orders.
+        chain_s: time of the chain that decides whether TWAP slices are due, Unix seconds.
     """
 
     row: DeltaOrderRow
@@ -87,7 +87,7 @@ class OrderFacts(Struct, frozen=True):
 
 
 def explained(facts: OrderFacts) -> Explanation:
-    """The answer of GET /v2/delta/orders/{orderId}/explain."""
+    """Make the answer of GET /v2/delta/orders/{orderId}/explain."""
     row = facts.row
     return Explanation(
         str(order_id(row.order_hash)),
@@ -176,7 +176,7 @@ def _nobody_bid(closed_at: str) -> tuple[str, str]:
 
 
 def _last_round(kept: OrderRound, closed_at: str) -> list[tuple[str, str]]:
-    """Reasons from the last round: `kept`, or a later round with the same result."""
+    """Derive (code, text) reasons from the last round, which `kept` is or repeats."""
     order = kept.order
     if order.winner is not None:
         return []

@@ -1,4 +1,4 @@
-"""Opening of the Delta engine of a venue, with its agents and relayers.
+"""Creates the Delta engine of a venue, with its agents and relayers.
 
 The settings name the relayer of a chain in `[relayers.ID]`, with its key.
 
@@ -44,7 +44,7 @@ from .settlement.settling import Settling
 
 
 def relay_key(settings: Settings, chain_id: int) -> PolicedRelayKey:
-    """The key of a chain's relayer, which may call only the Delta contract, and itself to fill a nonce.
+    """Load the key of a chain's relayer, which may call only the Delta contract, and itself to fill a nonce.
 
     Raises:
         ConfigError: names the setting: the chain has no relayer, the key cannot be read, or the chain has no
@@ -71,13 +71,13 @@ def relay_key(settings: Settings, chain_id: int) -> PolicedRelayKey:
 def relayer_of(
     settings: Settings, chain: Chain, store: Store, leases: Leases, now_ms: Callable[[], int]
 ) -> Relayer:
-    """The relayer of a chain; `run` is its task.
+    """Create the relayer of a chain; its `run` is its task.
 
     Args:
-        leases: the engine's, which outlive the relayer.
+        leases: leases of the engine's shards, which outlive the relayer.
 
     Raises:
-        ConfigError: see `relay_key`.
+        ConfigError: the relayer's settings are wrong; see `relay_key`.
     """
     key = relay_key(settings, chain.chain_id)
     confirmations = settings.chains[chain.chain_id].confirmations
@@ -100,7 +100,7 @@ class DeltaOpening(Struct, frozen=True):
 
 
 async def open_delta(owned: AsyncExitStack, opening: DeltaOpening, places: ServedChains) -> DeltaEngine:
-    """The engine of the chains that have Delta and a relayer; connections to agents close with `owned`.
+    """Create the engine for chains with Delta and a relayer; agents' connections close with `owned`.
 
     Raises:
         ConfigError: names the wrong setting.
@@ -185,7 +185,7 @@ async def _chain(
 
 
 async def _runs_code(chain: Chain, live: LiveOrder) -> bool:
-    """Whether a settlement calls a contract of the owner's; False if the chain does not answer."""
+    """Whether a settlement calls the owner's or receiver's contract; False if the chain does not answer."""
     terms = live.terms
     called = [terms.owner, terms.beneficiary] if terms.dest_token == NATIVE_TOKEN else [terms.owner]
     try:
@@ -195,7 +195,7 @@ async def _runs_code(chain: Chain, live: LiveOrder) -> bool:
 
 
 async def _agents(owned: AsyncExitStack, opening: DeltaOpening, place: ServedChain) -> dict[str, AgentClient]:
-    """Clients of a chain's agents, by name."""
+    """Open the clients of a chain's agents, by name."""
     return {
         name: await owned.enter_async_context(
             AgentClient(
@@ -212,7 +212,7 @@ async def _agents(owned: AsyncExitStack, opening: DeltaOpening, place: ServedCha
 
 
 def _relayer(opening: DeltaOpening, place: ServedChain) -> Relayer:
-    """The relayer of a chain; its settings name the contract even if contracts.json supplied it."""
+    """Create the relayer of a chain, whose contract address may come from contracts.json."""
     footing = opening.footing
     chains = opening.settings.chains | {place.chain_id: place.settings}
     settings = replace(opening.settings, chains=chains)

@@ -1,7 +1,7 @@
 """Endpoints of Delta auctions: closed rounds, the reasons why an order is not filled, and the agents.
 
-An open round is answered like an unknown round. A resting agent stays in the list of agents; `explain` names
-it as resting.
+An open round is answered like an unknown round. A suspended agent stays in the list of agents; `explain`
+reports it as `agentsRest`.
 
 Source: ARCHITECTURE.md, "Auction"; interop.md 3, GET /v2/delta/agents/list/{chainId}.
 """
@@ -38,19 +38,19 @@ from ..settlement.auction_settled import with_settlements
 
 
 class ChainAuctions(Protocol):
-    """The auctions of one chain."""
+    """Protocol of one chain's auctions as these endpoints read them."""
 
     @property
     def chain_s(self) -> int:
-        """Time of the chain by which slices are due, Unix seconds; 0 if unknown."""
+        """Time of the chain that decides whether TWAP slices are due, Unix seconds; 0 if unknown."""
         ...
 
     def reports(self) -> Mapping[str, AgentReport]:
-        """Reports of the chain's agents, by name."""
+        """Return the conduct reports of the chain's agents, by name."""
         ...
 
     def last_round_ms(self, order_hash: bytes) -> int:
-        """Closing time of the last round with an order, Unix milliseconds; 0 if unknown."""
+        """Return the closing time of the last round with an order, Unix milliseconds; 0 if unknown."""
         ...
 
 
@@ -58,9 +58,9 @@ class Auctions:
     """The endpoints of Delta auctions.
 
     Args:
-        live: order hash -> the live order of this process.
-        auctions: by chain id.
-        resting: by chain id, the reason why an order rests; None for an order that does not rest.
+        live: returns the order of a hash that this process runs, or None.
+        auctions: auctions by chain id.
+        resting: returns, by chain id and order hash, a waiting limit order's price and limit; else None.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Auctions:
         self._resting = resting
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Rows of the route table."""
+        """Return the rows of these endpoints for the HTTP route table."""
         return (
             Endpoint(
                 method="GET",
@@ -117,7 +117,7 @@ class Auctions:
         )
 
     async def auction(self, auction_id: int) -> Auction:
-        """A closed round.
+        """Read a closed round from the store.
 
         Raises:
             AuctionNotFound: no round has this id, or the round is still open.
@@ -138,7 +138,7 @@ class Auctions:
         )
 
     async def explain(self, text: str, now_ms: int) -> Explanation:
-        """The reasons why an order is not filled.
+        """Find the reasons why an order is not filled.
 
         Args:
             text: the order's id.

@@ -34,7 +34,7 @@ class DeltaOrders:
 
     Args:
         random32: source of 32 random bytes.
-        partner_of: request -> its default partner; empty without one.
+        partner_of: returns the default partner of a request's API key; empty without a partner.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class DeltaOrders:
         self._partner_of = partner_of
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Rows of the route table."""
+        """Return the rows of these endpoints for the HTTP route table."""
         return (
             Endpoint(
                 method="POST",
@@ -69,10 +69,10 @@ class DeltaOrders:
         )
 
     async def build(self, body: BuildBody, now_ms: int) -> BuildResponse:
-        """The typed data that the owner signs.
+        """Build the typed data that the owner signs.
 
         Raises:
-            RequestError: a row of spec 1.25.
+            RequestError: the request is refused; see spec 1.25.
             StoreUnavailable: the store, which knows whether the route was issued, does not answer.
         """
         route, side = await self._issued_route(body, now_ms)
@@ -94,7 +94,7 @@ class DeltaOrders:
         return Reply(200, encode(await self.build(body, call.now_ms)))
 
     async def _issued_route(self, body: BuildBody, now_ms: int) -> tuple[Route, Side]:
-        """The route of a body, and the side of its quote.
+        """Find the issued route that a body carries, and the side for which it was quoted.
 
         Raises:
             RouteValidationFailed: the route differs from every issued route, or has expired.

@@ -1,4 +1,4 @@
-"""GET /v2/delta/orders/events: from the query to the filter of a stream of Delta order events. Pure.
+"""The endpoint GET /v2/delta/orders/events: parses its query into the filter of an event stream. Pure.
 
 Source: ARCHITECTURE.md, "Push".
 """
@@ -15,7 +15,7 @@ from ...orders.order_units import DELTA
 
 
 def order_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
-    """Rows of the route table."""
+    """Return the row of the Delta event stream for the HTTP route table."""
     return (
         streams.endpoint(
             "/v2/delta/orders/events",
@@ -29,7 +29,7 @@ def order_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
 
 
 def _asked(query: bytes) -> tuple[EventFilter, str | None]:
-    """The filter of a query, and the token after which the stream begins.
+    """Parse a query into (filter, token of the event after which the stream begins, or None).
 
     Raises:
         InvalidInput: a parameter is invalid.

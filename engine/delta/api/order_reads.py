@@ -39,10 +39,10 @@ from ..orders.life import OPEN
 
 
 async def usable_of(place: ServedChain, user: bytes, tokens: Sequence[bytes]) -> dict[bytes, int]:
-    """Token -> usable raw units, all at the same block; 0 for a token whose contract does not answer.
+    """Read an account's usable raw units by token, all at one block; 0 if a token's contract does not answer.
 
     Args:
-        tokens: 20 bytes each; for the native token the balance alone counts.
+        tokens: addresses, 20 bytes; for the native token only the balance counts.
 
     Raises:
         ChainError: no node answers.
@@ -64,11 +64,11 @@ _row = partial(Endpoint, method="GET", group="Delta orders")
 
 
 class OrderReads:
-    """Records, listings and balances.
+    """The endpoints that return records, listings and balances of Delta orders.
 
     Args:
-        places: by chain id.
-        sees_all: whether a request may list all owners' orders.
+        places: served chains by chain id.
+        sees_all: tells whether a request may list all owners' orders.
     """
 
     def __init__(self, places: ServedChains, store: Store, *, sees_all: Callable[[HttpCall], bool]) -> None:
@@ -77,7 +77,7 @@ class OrderReads:
         self._stored = StoredOrders(store)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Rows of the route table."""
+        """Return the rows of these endpoints for the HTTP route table."""
         return (
             _row(
                 path="/v2/delta/orders",
@@ -189,7 +189,7 @@ class OrderReads:
         return Reply(200, encode(answer))
 
     def _account(self, call: HttpCall) -> tuple[ServedChain, bytes, list[bytes]]:
-        """(the chain, the account, the token of the path or all listed tokens) of a request for balances."""
+        """Parse a balance request into (chain, account, token of the path or else all listed tokens)."""
         chain_text, user_text, *tokens = call.parameters
         place = delta_chain_at(self._places, chain_in_path(chain_text), "chainId")
         user = parse_address(user_text, "user")

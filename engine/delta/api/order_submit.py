@@ -1,4 +1,4 @@
-"""The endpoints that take in Delta orders and their cancellations.
+"""The endpoints that accept Delta orders and cancellations.
 
 Source: spec 1.17, 1.18; interop.md 3.
 Choice: An order without a partner has its API key's default partner where the signed fee is that partner's.
@@ -33,14 +33,14 @@ _row = partial(Endpoint, method="POST", group="Delta orders")
 
 
 class OrderSubmission:
-    """Submit and cancel.
+    """The endpoints to submit and to cancel Delta orders.
 
     Args:
-        places: by chain id.
+        places: served chains by chain id.
         settings: settings of the partners.
-        orders: desk that takes in orders.
-        partner_of: request -> its default partner; empty without one.
-        signatures_of: request -> its caller's budget of wrong signatures.
+        orders: desk that checks and stores orders and cancellations.
+        partner_of: returns the default partner of a request's API key; empty without a partner.
+        signatures_of: returns the caller's budget of wrong signatures.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class OrderSubmission:
         self._signatures_of = signatures_of
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Rows of the route table."""
+        """Return the rows of these endpoints for the HTTP route table."""
         return (
             _row(
                 path="/v2/delta/orders",

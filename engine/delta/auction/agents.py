@@ -1,4 +1,4 @@
-"""The agents of one chain: their availability, their pace, their rests and the notices to them.
+"""The agents of one chain: questions to them, limits on these, suspensions for faults, and notices.
 
 Source: ARCHITECTURE.md, "Auction"; docs/agents.md.
 """
@@ -25,13 +25,13 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class RoundBell:
-    """Wakes the task that opens a chain's rounds: agents and due orders ring, the auctioneer waits."""
+    """Event that wakes the auctioneer: rung when an order is due or an agent has room."""
 
     def __init__(self) -> None:
         self._rung = trio.Event()
 
     def ring(self) -> None:
-        """Note that an order is due, or that an agent may be asked about more orders than before."""
+        """Wake the auctioneer: an order is due, or an agent may be asked about more orders than before."""
         self._rung.set()
 
     async def wait(self) -> None:
@@ -44,13 +44,13 @@ class RoundBell:
 
 
 class Agents:
-    """See the module.
+    """Asks the agents of one chain, and keeps their limits, suspensions and notices.
 
     Args:
-        clients: by agent name.
-        settings: lengths of rests and rounds.
+        clients: HTTP clients by agent name.
+        settings: lengths of suspensions and rounds.
         bell: rung when an agent may be asked about more orders than before.
-        wall_ms: Unix milliseconds.
+        wall_ms: returns the time, Unix milliseconds.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Agents:
         return {name: client.statistics() for name, client in self._clients.items()}
 
     def reports(self) -> dict[str, AgentReport]:
-        """Conduct of the agents, by name."""
+        """Return the conduct reports of the agents, by name."""
         now_ms = self._wall_ms()
         return {
             name: replace(rest.report(now_ms), orders_max=self._paces[name].orders_max)
@@ -90,7 +90,7 @@ class Agents:
     # --- Availability -----------------------------------------------------------------------------------
 
     def admitted(self, document: DeltaDocument) -> AgentNames:
-        """Names of the agents that may bid for an order."""
+        """Return the names of the agents that may bid for an order."""
         return tuple([name for name in self._clients if document.admits(name)])
 
     def orders_max(self) -> int:
@@ -98,7 +98,7 @@ class Agents:
         return max((pace.orders_max for pace in self._paces.values()), default=0)
 
     def standing(self, now: float) -> dict[str, AgentRoom]:
-        """Agents that may be asked, by name; `now` in trio's time."""
+        """Return the agents that may be asked now, by name; `now` is in trio's time."""
         now_ms = self._wall_ms()
         return {
             name: AgentRoom(self._paces[name].room(now), rest.is_slow(now_ms), self._paces[name].is_failing)
@@ -107,8 +107,8 @@ class Agents:
         }
 
     def wakes_at(self, now: float) -> float:
-        """Earliest time at which a paused or resting agent may be asked again, in trio's time; inf if there
-        is no such agent.
+        """Return the earliest time at which a paused or suspended agent may be asked again, in trio's time;
+        inf if there is no such agent.
         """
         return min(self._wake(now), default=inf)
 
@@ -123,19 +123,19 @@ class Agents:
     # --- Asking -----------------------------------------------------------------------------------------
 
     def reserve(self, orders: Iterable[AgentNames], now: float) -> dict[str, AgentQuestion]:
-        """Reserve room for a round.
+        """Reserve the agents' capacity for a round.
 
         Args:
             orders: for each order, the agents to ask.
 
         Returns:
-            Question by agent name; the caller asks or releases each.
+            Questions by agent name; the caller passes each to `ask` or `release`.
         """
         counts = Counter(name for names in orders for name in names)
         return {name: self._paces[name].asked(count, now) for name, count in counts.items()}
 
     def release(self, questions: Mapping[str, AgentQuestion]) -> None:
-        """Return the room of questions that were not asked."""
+        """Free the capacity reserved for questions that are not asked."""
         for name, question in questions.items():
             self._paces[name].dropped(question)
 
@@ -152,12 +152,13 @@ class Agents:
         """Ask an agent about orders of a round.
 
         Args:
-            body: a SolveRequest, encoded; hashes: of its orders.
-            deadline_s: seconds from now.
-            read: reads the body of an answer; raises InvalidInput.
+            body: an encoded SolveRequest.
+            hashes: hashes of the orders in the request.
+            deadline_s: time limit, seconds from now.
+            read: decodes the body of an answer; raises InvalidInput.
 
         Returns:
-            None if the agent does not bid.
+            The decoded answer; None if the agent does not bid.
 
         Raises:
             AgentFailure: the agent gave no readable answer, or was not asked.
@@ -182,10 +183,10 @@ class Agents:
     # --- Outcomes ---------------------------------------------------------------------------------------
 
     def tell(self, agent: str, auction_id: int, entry: NoticeEntry, fault: AgentFault | None) -> None:
-        """Notify an agent of a settlement's outcome, and note its delivery or fault.
+        """Notify an agent of a settlement's outcome, and record the delivery or fault.
 
         Args:
-            fault: of the agent; None for no fault.
+            fault: fault of the agent; None without a fault.
         """
         self.notify(agent, auction_id, (entry,))
         if entry.notice is Notice.SETTLED and agent in self._rests:
@@ -200,18 +201,16 @@ class Agents:
             client.notify(NotifyRequest(auction_id, self._chain_id, tuple(entries)))
 
     def answered(self, agent: str) -> None:
-        """Note that an agent has answered well."""
+        """Record a good answer of an agent."""
         self._rests[agent].answered()
 
     def simulated(self, agent: str, auction_id: int, owner: bytes, *, is_good: bool) -> None:
-        """Note whether an agent's bid on an owner's order passed the simulation that another agent's bid
-        passed.
-        """
+        """Record whether an agent's bid passed a simulation that another agent's bid on the order passed."""
         if self._rests[agent].simulated(owner, is_good=is_good):
             self.failed(agent, auction_id, AgentFault.WASTE)
 
     def failed(self, agent: str, auction_id: int, fault: AgentFault, order_hash: str = "") -> None:
-        """Note an agent's fault; if the agent has to rest for it, notify the agent."""
+        """Record an agent's fault; if the agent is suspended for it, notify the agent."""
         rest = self._rests.get(agent)
         until_ms = 0 if rest is None else rest.failed(fault, self._wall_ms(), order_hash)
         if until_ms:

@@ -1,4 +1,4 @@
-"""Winners of a round: the best promise net of gas, first price. Pure.
+"""Decides the winners of a round: the best promised amount net of gas, first price. Pure.
 
     a single order     the bid with the most surplus wins: SELL: the promise beyond the limit, less gas; BUY:
                        the limit beyond the promise, less gas. Ties: the larger part, the earlier answer, the
@@ -40,12 +40,12 @@ from ..bids.bids import Candidate, Rejection, RoundOrder
 from ..bids.simulation import Proven
 
 RUNNERS_UP_MAX = 2
-"""With the winner, an order has at most three bids of a round to settle (ARCHITECTURE.md, "Auction")."""
+"""Most bids kept per order and round to try if the winner fails (ARCHITECTURE.md, "Auction")."""
 
 _LET_GO = "an order of it was not open any more"
 
 GasCost = Callable[[int], int]
-"""Gas cost in wei -> raw units of the order's destination token (SELL) or source token (BUY)."""
+"""Function from wei of gas to raw units of the order's destination token (SELL) or source token (BUY)."""
 
 
 class JudgedBid(Struct, frozen=True):
@@ -53,10 +53,10 @@ class JudgedBid(Struct, frozen=True):
 
     Attributes:
         at: index of the order among the bid's parts.
-        net: raw units: the promise less gas (SELL) or plus gas (BUY).
+        net: promised raw units less gas (SELL) or plus gas (BUY).
         surplus: raw units by which `net` is better than the limit; negative if gas costs more.
         notice: WON or LOST.
-        detail: reason of a loss other than rank.
+        detail: reason of a loss other than rank; else empty.
     """
 
     bid: Proven
@@ -73,7 +73,7 @@ class AuctionVerdict(Struct, frozen=True):
     Attributes:
         winner: bid that settles the order; None without one.
         runners_up: bids tried in turn if the winner's settlement fails.
-        bids: on the order, the winner first and then by rank.
+        bids: all bids on the order, the winner first, then by rank.
     """
 
     asked: RoundOrder
@@ -83,12 +83,12 @@ class AuctionVerdict(Struct, frozen=True):
 
     @property
     def best_amount(self) -> int | None:
-        """Amount that the winning bid promises the user to receive (SELL) or spend (BUY)."""
+        """Raw units that the winning bid promises the user receives (SELL) or spends (BUY), or None."""
         return self.bids[0].bid.candidate.parts[self.bids[0].at].promised if self.winner else None
 
     @property
     def best_part_amount(self) -> int | None:
-        """Amount of the fixed side that the winning bid settles; None if that is all, or without a winner."""
+        """Fixed-side raw units that the winning bid settles; None for the whole, or without a winner."""
         return self.bids[0].bid.candidate.parts[self.bids[0].at].part_amount if self.winner else None
 
 
@@ -96,8 +96,8 @@ class Decision(Struct, frozen=True):
     """Outcome of a round.
 
     Attributes:
-        winners: bids to settle, a settlement each.
-        verdicts: by the hash of the order.
+        winners: bids to settle, each as one settlement.
+        verdicts: verdicts by order hash.
     """
 
     winners: tuple[Proven, ...]
@@ -131,7 +131,7 @@ def decide(
     gas_price_wei: int,
     gas_costs: Mapping[bytes, GasCost],
 ) -> Decision:
-    """The outcome of a round; see `deciding`."""
+    """Compute the outcome of a round in one go; see `deciding`."""
     steps = deciding(orders, bids, gas_price_wei, gas_costs)
     while True:
         try:
@@ -147,12 +147,12 @@ def deciding(
     gas_price_wei: int,
     gas_costs: Mapping[bytes, GasCost],
 ) -> Generator[None, None, Decision]:
-    """The outcome of a round, computed in short steps however many bids there are.
+    """Compute the outcome of a round as a generator of short steps, whatever the number of bids.
 
     Args:
         orders: all orders of the round.
-        bids: on them.
-        gas_costs: by the hash of the order; bids on orders without an entry are ranked without gas.
+        bids: simulated bids on the orders.
+        gas_costs: conversions of gas by order hash; bids on orders without an entry are ranked without gas.
     """
     by_order: dict[bytes, list[_Ranked]] = {asked.order_hash: [] for asked in orders}
     crossings: list[Proven] = []
@@ -187,8 +187,8 @@ def deciding(
 
 
 def let_go(decision: Decision, winner: Proven) -> Decision:
-    """The decision without a winning settlement that cannot be made: its orders have no winner, and the bid
-    has lost.
+    """Return the decision without a winner that cannot be settled: its orders have no winner, and the bid has
+    lost.
     """
     verdicts = dict(decision.verdicts)
     for part in winner.candidate.parts:
@@ -204,14 +204,14 @@ def let_go(decision: Decision, winner: Proven) -> Decision:
 
 
 def left_out(decision: Decision, winner: Proven) -> Decision:
-    """The decision without a settlement that may or may not have been stored, and without its orders."""
+    """Return the decision without a winner whose settlement may or may not be stored, and its orders."""
     hashes = {part.asked.order_hash for part in winner.candidate.parts}
     verdicts = {key: verdict for key, verdict in decision.verdicts.items() if key not in hashes}
     return Decision(tuple([one for one in decision.winners if one is not winner]), verdicts)
 
 
 def notices(decision: Decision, rejections: Iterable[Rejection]) -> Iterator[tuple[str, NoticeEntry]]:
-    """Notices of a closed round about agents' bids, lazily: (agent, notice)."""
+    """Yield (agent, notice) for each bid of a closed round."""
     for order_hash, verdict in sorted(decision.verdicts.items()):
         best, best_part = _text(verdict.best_amount), _text(verdict.best_part_amount)
         for judged in verdict.bids:
@@ -261,7 +261,7 @@ def _won_crossings(
     by_order: Mapping[bytes, Sequence[_Ranked]],
     alone: Mapping[bytes, Sequence[_Ranked]],
 ) -> Generator[None, None, tuple[dict[bytes, Proven], dict[int, str]]]:
-    """(order hash -> winning crossing, id of a bid -> reason why that crossing lost)."""
+    """Compute (winning crossings by order hash, reasons why crossings lost by id of the bid)."""
     of_bid: dict[int, list[_Ranked]] = {}
     for ranked in by_order.values():
         for one in ranked:
@@ -290,7 +290,7 @@ def _won_crossings(
 def _crossed(
     bid: Proven, parts: Sequence[_Ranked], alone: Mapping[bytes, Sequence[_Ranked]]
 ) -> _Crossed | str:
-    """The crossing with its gain, or the reason why it cannot win."""
+    """Compute a crossing's gain, or return the reason why it cannot win."""
     gain, is_wanted = Fraction(0), False
     for ranked in parts:
         part = bid.candidate.parts[ranked.at]

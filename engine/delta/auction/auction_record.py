@@ -1,4 +1,4 @@
-"""Records of a closed round: a row for each of its orders, with the bids as agents learn of them. Pure.
+"""Makes the stored records of a closed round: a row for each order, with the bids on it. Pure.
 
 The record lists the bids on the order, the winner's first, then by rank, then the refused ones. An agent
 that answered too late, or unreadably, is listed with every order that it might have bid for.
@@ -39,7 +39,7 @@ class RoundTimes(Struct, frozen=True):
 
 
 class Rejections:
-    """Rejections of a round, indexed by the order that they are about."""
+    """Rejected bids and answers of a round, indexed by order."""
 
     def __init__(self, rejections: Iterable[Rejection]) -> None:
         self._of_order: dict[bytes, list[tuple[int, Rejection]]] = {}
@@ -55,7 +55,7 @@ class Rejections:
         return order_hash in self._of_order
 
     def about(self, asked: RoundOrder) -> list[Rejection]:
-        """Rejections that name an order, or may be about it, in order of arrival."""
+        """Return rejections that name an order or may concern it, in order of arrival."""
         found = [one for one in self._of_all if asked.document.admits(one[1].agent)]
         found += self._of_order.get(asked.order_hash, ())
         return [rejection for _, rejection in sorted(found, key=lambda one: one[0])]
@@ -64,7 +64,7 @@ class Rejections:
 def round_rows(
     times: RoundTimes, verdicts: Iterable[AuctionVerdict], rejections: Rejections
 ) -> Iterator[AuctionRound]:
-    """Rows of a round's orders, made lazily."""
+    """Yield the stored rows of a round's orders."""
     for verdict in verdicts:
         yield AuctionRound(
             times.auction_id,
@@ -78,8 +78,8 @@ def round_rows(
 
 
 def _auctioned(verdict: AuctionVerdict, refused: Sequence[Rejection]) -> AuctionedOrder:
-    """The round's record of one order. Agents control the number of bids, so only the kept ones are
-    converted.
+    """Make the round's record of one order. Agents control the number of bids, so that only the first ones
+    are converted.
     """
     asked = verdict.asked
     most = limits.VENUE_AUCTION_BIDS_MAX
@@ -102,7 +102,7 @@ def _auctioned(verdict: AuctionVerdict, refused: Sequence[Rejection]) -> Auction
 
 
 def round_of(row: AuctionRound) -> OrderRound:
-    """A stored round, as the reads of its order return it."""
+    """Convert a stored row into the form that reads of its order return."""
     return OrderRound(
         row.auction_id,
         iso_ms(row.opened_ms),

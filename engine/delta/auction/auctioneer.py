@@ -81,17 +81,17 @@ _FAULTS = {
 
 
 _Silence = frozenset[tuple[str, Notice]]
-"""Reason why an order got no bid: agents that failed to answer, with the failure; empty if all declined."""
+"""Agents that did not answer about an order, with their failures; empty if all declined to bid."""
 
 
 class AuctionIds:
-    """Ids of a venue's rounds on all its chains; each id is given once."""
+    """Source of unique round ids for all chains of a venue."""
 
     def __init__(self) -> None:
         self._last = 0
 
     def next(self, now_ms: int) -> int:
-        """Id of a round that opens now; ids rise."""
+        """Return the id of a round that opens now, greater than all earlier ids."""
         self._last = max(self._last + 1, now_ms)
         return self._last
 
@@ -100,12 +100,13 @@ class AuctioneerStatistics(Struct, frozen=True):
     """Counters and present sizes of one chain's auctions.
 
     Attributes:
-        waiting: orders that are not due yet, slices that wait for the chain's clock among them.
+        waiting: orders that are not due yet, including slices that wait for the chain's clock.
         ready: orders that are due.
         open_rounds: rounds open now.
-        rounds, won, void: rounds so far; orders for which they found a settlement; rounds without a result,
-            mostly because the chain or the store was away.
-        agents: name -> counters of its client.
+        rounds: rounds so far.
+        won: orders for which rounds found a settlement.
+        void: rounds without a result, mostly because the chain or the store was away.
+        agents: counters of the agents' clients, by name.
     """
 
     waiting: int
@@ -118,7 +119,7 @@ class AuctioneerStatistics(Struct, frozen=True):
 
 
 class _End(Enum):
-    """Fate of a winning settlement: kept, let go, or unknown."""
+    """Result of storing a winning settlement: stored, given up, or unknown."""
 
     KEPT = "kept"
     LET_GO = "let go"
@@ -126,17 +127,17 @@ class _End(Enum):
 
 
 class Auctioneer:
-    """See the module. `run` is its task.
+    """Runs the auction rounds of one chain's due orders. `run` is its task.
 
     Args:
-        agents: of the chain.
-        bell: rung by the agents too.
-        scheduler: of the engine.
+        agents: agents of the chain.
+        bell: event that wakes `run`; the agents ring it too.
+        scheduler: the engine's scheduler of timers.
         settling: receives the runners-up of each settlement.
-        claims: of settlements on accounts.
-        ids: of the engine.
+        claims: amounts of accounts' funds that open settlements use.
+        ids: source of round ids, shared by all chains.
         settings: pauses and time limits.
-        wall_ms: Unix milliseconds.
+        wall_ms: returns the time, Unix milliseconds.
 
     Attributes:
         unsettled: called with an open order for which a round found no settlement; by default offers it
@@ -237,7 +238,7 @@ class Auctioneer:
         return order_hash not in self._in_round and not (order_hash in self._ready and is_full)
 
     def begin_anew(self, order_hash: bytes) -> None:
-        """Forget the rounds that found no settlement for an order: its market has moved away since."""
+        """Reset an order's growing pause between rounds, since its market has moved away meanwhile."""
         self._tries.pop(order_hash, None)
 
     def withdraw(self, order_hash: bytes) -> None:
@@ -261,16 +262,16 @@ class Auctioneer:
         self._claims.leave(held)
 
     def reports(self) -> dict[str, AgentReport]:
-        """Conduct of the agents, by name."""
+        """Return the conduct reports of the agents, by name."""
         return self._agents.reports()
 
     def last_round_ms(self, order_hash: bytes) -> int:
-        """Closing time of the last round with an order, Unix milliseconds; 0 if unknown."""
+        """Return the closing time of the last round with an order, Unix milliseconds; 0 if unknown."""
         return self._closed_ms.get(order_hash, 0)
 
     def due_ms(self, live: LiveOrder) -> int:
-        """Earliest opening of an order's next round, Unix milliseconds: now, or after a pause that grows with
-        tries.
+        """Return the earliest opening of an order's next round, Unix milliseconds: now, or after a pause that
+        grows with unsuccessful rounds.
         """
         tries = self._tries.get(live.order_hash, 0) + live.in_vain
         again_s = min(self._settings.again_s * 2.0 ** min(tries - 1, 30), self._settings.again_s_max)
@@ -279,7 +280,7 @@ class Auctioneer:
 
     @property
     def chain_s(self) -> int:
-        """Last known time of the chain by which slices are due, Unix seconds; 0 before the first answer."""
+        """Last known time of the chain, which decides whether slices are due, Unix seconds; 0 if unknown."""
         return self._sliced.time_s
 
     def _make_ready(self, order_hash: bytes, *, is_new: bool | None = None) -> None:
@@ -307,10 +308,10 @@ class Auctioneer:
                 await trio.sleep(self._settings.gather_s)
 
     def _open_rounds(self) -> float:
-        """Open rounds for due orders, as there is room.
+        """Open rounds for due orders, as far as agents have capacity.
 
         Returns:
-            Latest time to look again without a ring, in trio's time.
+            Time of the next call if the bell does not ring before, in trio's time.
         """
         now = trio.current_time()
         if not len(self._ready) or self._open >= limits.VENUE_ROUNDS_OPEN_MAX:
@@ -331,7 +332,7 @@ class Auctioneer:
         return min(self._ready.next_at(standing, now), self._agents.wakes_at(now))
 
     def _still_open(self, order_hashes: Iterable[bytes]) -> dict[bytes, RoundOrder]:
-        """Orders that still wait for a round, as the round asks for them."""
+        """Return those orders that still wait for a round, in the form of a round's orders."""
         asked: dict[bytes, RoundOrder] = {}
         for order_hash in order_hashes:
             live = self._orders.get(order_hash)
@@ -368,7 +369,8 @@ class Auctioneer:
             self._bell.ring()
 
     def _note_void(self, *, is_void: bool) -> None:
-        """Count a void round and delay the next rounds, as the chain or the store is probably away."""
+        """Record whether a round was void; after a void one delay the next rounds, as the chain or the store
+        is probably away."""
         self._void += is_void
         self._void_in_row = self._void_in_row + 1 if is_void else 0
         if is_void:
@@ -420,7 +422,7 @@ class Auctioneer:
     async def _candidates(
         self, this: Round, answers: Sequence[Answer], rejections: list[Rejection]
     ) -> list[Candidate]:
-        """The bids to simulate, each agent's in order of simulation; appends the others to `rejections`."""
+        """Select the bids to simulate, each agent's best first; append the others to `rejections`."""
         candidates: list[Candidate] = []
         for answer in answers:
             bids, unread = await self._slices.work(sorted_out(read_answer(answer, this.orders)))
@@ -430,13 +432,13 @@ class Auctioneer:
         return candidates
 
     async def _decision(self, this: Round, bids: Sequence[Proven]) -> Decision:
-        """The winners of a round and the verdict on each order, at the present price of gas."""
+        """Decide the winners of a round and the verdict on each order, at the present price of gas."""
         gas_price_wei = self._place.gas.gas_price_wei
         costs = {key: cost for key, one in this.orders.items() if (cost := gas_cost(one, self._place))}
         return await self._slices.work(deciding(tuple(this.orders.values()), bids, gas_price_wei, costs))
 
     async def _upcoming(self, this: Round) -> Upcoming:
-        """The block of a round's simulation, and the next block's time if the round has slices."""
+        """Read the block for a round's simulation, and the next block's time if the round has TWAP slices."""
         if all(isinstance(one.order, DeltaOrder) for one in this.orders.values()):
             head = await self._place.chain.block()
             if head is None:
@@ -445,8 +447,8 @@ class Auctioneer:
         return await self._sliced.look()
 
     def _remember(self, auction_id: int, answers: Sequence[Answer], rejections: Sequence[Rejection]) -> None:
-        """Note the answering agents' conduct. A bid that reverts in simulation is no fault: the order may be
-        the cause.
+        """Record good answers and faults of the agents. A bid that reverts in simulation is no fault: the
+        order may be the cause.
         """
         agents = {answer.agent for answer in answers}
         faults = {
@@ -465,10 +467,10 @@ class Auctioneer:
     async def _conclude(
         self, this: Round, closed_ms: int, decision: Decision, rejections: Sequence[Rejection]
     ) -> Decision:
-        """Write the decision, each settlement in a unit with its orders and their records.
+        """Store the decision, each settlement in one transaction with its orders and their records.
 
         Returns:
-            The decision as written: without the settlements that were let go, and without the orders of
+            The decision as stored: without the settlements that were given up, and without the orders of
                 settlements
             that may or may not have been stored.
         """
@@ -502,7 +504,7 @@ class Auctioneer:
     async def _records(
         self, times: RoundTimes, verdicts: Iterable[AuctionVerdict], refused: Rejections
     ) -> dict[bytes, Change]:
-        """Records of orders of a round, by the hash of the order."""
+        """Make the changes that store the records of a round's orders, by order hash."""
 
         def made() -> Generator[None, None, dict[bytes, Change]]:
             records: dict[bytes, Change] = {}
@@ -514,7 +516,7 @@ class Auctioneer:
         return await self._slices.work(made())
 
     def _is_kept(self, verdict: AuctionVerdict, refused: Rejections) -> bool:
-        """Whether the record of an order's round without a settlement is stored."""
+        """Whether to store an order's record of a round without a settlement; not if it repeats the last."""
         key = verdict.asked.order_hash
         if verdict.bids or key in refused:
             self._silent.pop(key, None)
@@ -527,8 +529,8 @@ class Auctioneer:
     async def _intend_settlement(
         self, this: Round, winner: Proven, decision: Decision, records: Mapping[bytes, Change]
     ) -> _End:
-        """Intend the winning settlement, unless an account cannot bear it or an order of it is no longer
-        open.
+        """Store the intent to settle a winning bid, unless an account lacks the funds or an order of it is no
+        longer open.
         """
         hashes = tuple(records)
         shared = ""

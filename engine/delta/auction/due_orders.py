@@ -1,4 +1,4 @@
-"""Due orders, and their assignment to rounds as their agents have room. Pure.
+"""Queues of due orders, and their assignment to rounds as their agents have capacity. Pure.
 
     an order enters a round  if all of its agents that are awake and answering have room
     after patience_s         if any of its agents that are awake has room: a slow agent delays no order
@@ -20,7 +20,7 @@ AgentNames = tuple[str, ...]
 """Names of the agents that may bid for an order, or are asked for it."""
 
 Assignment = dict[bytes, AgentNames]
-"""Assignment of a round: order hash -> agents asked for it."""
+"""Orders of a round: agents to ask, by order hash."""
 
 
 class AgentRoom(Struct):
@@ -28,8 +28,8 @@ class AgentRoom(Struct):
 
     Attributes:
         room: orders that the agent may be asked about now.
-        is_slow: the agent rests for lateness: it is asked only if no other agent can be.
-        is_failing: the agent's last question failed: orders do not wait for its room.
+        is_slow: the agent is suspended for lateness and asked only if no other agent can be.
+        is_failing: the agent's last question failed, so that orders do not wait for its capacity.
     """
 
     room: int
@@ -38,7 +38,7 @@ class AgentRoom(Struct):
 
 
 class _AgentQueue:
-    """Due orders of the same agents: order hash -> due since, seconds."""
+    """Due orders that the same agents may bid for: times since which they are due, seconds, by order hash."""
 
     def __init__(self, agents: AgentNames) -> None:
         self.agents = agents
@@ -49,7 +49,7 @@ class _AgentQueue:
         return sum(map(len, self.by_turn))
 
     def heads(self) -> list[tuple[int, bytes, float]]:
-        """First order of each kind, the kind whose turn it is first: (kind, order hash, due since)."""
+        """Return (kind, order hash, due since) of the first new and first repeated order, next turn first."""
         return [
             (kind, *next(iter(self.by_turn[kind].items())))
             for kind in (self.turn, 1 - self.turn)
@@ -58,10 +58,10 @@ class _AgentQueue:
 
 
 class DueOrders:
-    """See the module. Times are seconds of a clock that never goes back.
+    """Queues of due orders by their agents. Times are seconds of a clock that never goes back.
 
     Args:
-        patience_s: longest wait of an order for room at all of its agents.
+        patience_s: longest time that an order waits until all of its agents have capacity.
     """
 
     def __init__(self, patience_s: float) -> None:
@@ -100,14 +100,14 @@ class DueOrders:
         return True
 
     def rounds(self, standing: Mapping[str, AgentRoom], now: float, orders_max: int) -> list[Assignment]:
-        """Take the orders for which there is room, and reduce the rooms in `standing`.
+        """Remove the orders for which agents have capacity, and reduce the capacities in `standing`.
 
         Args:
-            standing: rooms of the agents that may be asked, by name.
+            standing: capacities of the agents that may be asked, by name; changed in place.
             orders_max: limit of orders in all rounds together.
 
         Returns:
-            At most two rounds: of agents that are awake, and of slow ones.
+            At most two rounds: one with agents that are not suspended, one with those suspended as late.
         """
         awake = {name for name, one in standing.items() if not one.is_slow}
         asked: dict[bool, Assignment] = {False: {}, True: {}}
@@ -130,7 +130,8 @@ class DueOrders:
         return [one for one in asked.values() if one]
 
     def next_at(self, standing: Mapping[str, AgentRoom], now: float) -> float:
-        """Earliest end of an order's patience while any of its agents has room; inf if there is none."""
+        """Return the earliest time at which an order stops waiting for all of its agents; inf if no order has
+        an agent with capacity."""
         return min(
             (
                 since + self._patience_s
@@ -145,7 +146,7 @@ class DueOrders:
     def _next(
         self, line: _AgentQueue, names: list[str], standing: Mapping[str, AgentRoom], now: float
     ) -> Assignment | None:
-        """Take the next order of a queue for which there is room; None if there is none."""
+        """Remove and assign the next order of a queue if agents have capacity, else return None."""
         with_room = tuple([name for name in names if standing[name].room > 0])
         if not with_room:
             return None

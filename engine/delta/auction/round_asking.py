@@ -1,4 +1,4 @@
-"""Questions and answers of a round: all agents are asked at once, and answer until the round closes.
+"""Asks all agents of a round at once and collects their answers until the round closes.
 
 Source: codecs/messages/agent_messages.py; ARCHITECTURE.md, "Auction".
 Choice: A round ends early once every agent has answered.
@@ -30,7 +30,7 @@ class Round(Struct, frozen=True):
     """An open round.
 
     Attributes:
-        agents: order hash -> agents asked for it.
+        agents: agents asked about an order, by order hash.
         questions: unanswered questions by agent.
         unsettled: hashes of orders without a settlement from this round.
         considered: hashes of orders that an agent has answered about, with or without bids.
@@ -49,9 +49,9 @@ class RoundAsking:
     """Asks the agents of one chain.
 
     Args:
-        round_s: length of a round.
-        slices: in which questions are made.
-        wall_ms: Unix milliseconds.
+        round_s: length of a round, seconds.
+        slices: runs the encoding of questions in short steps.
+        wall_ms: returns the time, Unix milliseconds.
     """
 
     def __init__(
@@ -70,10 +70,10 @@ class RoundAsking:
         self._wall_ms = wall_ms
 
     async def answers(self, this: Round) -> tuple[list[Answer], list[Rejection]]:
-        """Ask the agents of a round, and note the orders that they have considered.
+        """Ask the agents of a round, and record the orders that they have considered.
 
         Returns:
-            Answers in order of arrival, and a rejection of each agent that failed to answer.
+            Answers in order of arrival, and a rejection for each agent that failed to answer.
 
         Raises:
             ServiceUnavailable: the price of gas is unknown.
@@ -118,7 +118,7 @@ class RoundAsking:
         return answers, rejections
 
     async def _questions(self, this: Round) -> dict[str, tuple[bytes, Sequence[bytes]]]:
-        """Each agent's request and the hashes of its orders; agents that see the same orders share the
+        """Encode each agent's request, with the hashes of its orders; agents with the same orders share the
         encoding.
         """
         as_shown = await self._slices.work(_all_shown(this.orders.values()))

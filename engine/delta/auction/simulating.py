@@ -1,4 +1,4 @@
-"""Simulation of a round's bids on the chain, each agent's bids apart.
+"""Simulates a round's bids on the chain, each agent's bids in separate calls.
 
     candidates, by agent -> calls at one block, a batch at a time, within AGENT_SIMULATION_S
         -> Proven, or a Rejection
@@ -31,8 +31,8 @@ class AuctionAt(Struct, frozen=True):
     """Chain, account and gas limit of a round's settlements.
 
     Attributes:
-        relayer: account that settles, 20 bytes.
-        gas_max: units of one settlement.
+        relayer: account that sends settlements, 20 bytes.
+        gas_max: most units of gas of one settlement.
     """
 
     place: ServedChain
@@ -49,9 +49,9 @@ async def simulated(
     """Simulate bids, all at one block and time.
 
     Args:
-        candidates: each agent's in the order in which they are to be simulated.
+        candidates: bids, each agent's in the sequence of simulation.
         upcoming: reads the latest block and the next block's time.
-        slices: in which the chain's answers are read.
+        slices: runs the decoding of answers in short steps.
 
     Raises:
         ChainError: the latest block is unknown.
@@ -94,8 +94,8 @@ async def simulated(
 
 
 def gas_cost(asked: RoundOrder, place: ServedChain) -> GasCost | None:
-    """Conversion of a gas cost to the token that the order's gas is valued in; None if that token has no
-    price.
+    """Return the conversion of gas costs into an order's destination (SELL) or source token (BUY); None if
+    that token has no price.
     """
     terms = asked.terms
     token = place.tokens.by_address.get(terms.dest_token if terms.side is Side.SELL else terms.src_token)

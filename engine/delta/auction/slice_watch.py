@@ -1,4 +1,4 @@
-"""TWAP slices that wait for their time by the chain's clock: the time of its next block.
+"""Holds TWAP slices until they are due by the chain's clock, the time of its next block.
 
     a slice waits -> the chain's time is read: at once, when the first slice should be due, when a block
                      reaches that time, and every SLICE_LOOK_S -> due -> released
@@ -66,10 +66,10 @@ class WaitingSlices:
 
 
 class SliceWatch:
-    """See the module. `run` is its task.
+    """Releases TWAP slices when they are due by the chain's clock. `run` is its task.
 
     Args:
-        head_time_s: time of the latest block that this process has seen, Unix seconds.
+        head_time_s: returns the time of the latest block that this process has seen, Unix seconds.
         released: called with an order whose slice is due.
 
     Attributes:
@@ -103,7 +103,7 @@ class SliceWatch:
         self._waiting.remove(order_hash)
 
     async def look(self) -> Upcoming:
-        """Read the chain's latest block and next time, and note the time.
+        """Read the chain's latest block and next block's time, and keep the time in `time_s`.
 
         Raises:
             ChainError: no node answers.
@@ -113,7 +113,7 @@ class SliceWatch:
         return upcoming
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Look at the chain's clock and release due slices, until cancelled."""
+        """Read the chain's clock and release due slices, until cancelled."""
         task_status.started()
         while True:
             first_s = self._waiting.first_s()
@@ -126,7 +126,7 @@ class SliceWatch:
                 await self._release()
 
     def _looks_at(self, first_s: int) -> float:
-        """Time of the next look, in trio's time."""
+        """Return the time at which to read the chain's clock next, in trio's time."""
         likely_s = 0 if self._head_time_s() >= first_s else first_s - self.time_s
         return self._looked_at + min(max(likely_s, SLICE_LOOK_S_MIN), SLICE_LOOK_S)
 

@@ -15,12 +15,12 @@ from ....crypto.addresses import to_checksum
 from ...chain.artifacts import artifact
 
 AGENT_CALLERS_MAX = 1_024
-"""Caller addresses that the cache keeps: the agents of all chains of a venue."""
+"""Most caller addresses in the cache, enough for the agents of all chains of a venue."""
 
 
 @lru_cache(maxsize=AGENT_CALLERS_MAX)
 def caller_of(delta: bytes, name: str) -> bytes:
-    """20-byte address of an agent's caller contract, which the agent's first settlement creates."""
+    """Compute the 20-byte address of an agent's caller contract, which its first settlement creates."""
     return create2_address(delta, agent_id(name), artifact("AgentCaller").init_code())
 
 

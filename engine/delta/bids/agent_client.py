@@ -67,7 +67,9 @@ class AgentClientStatistics(Struct, frozen=True):
     """Counters and queue size of a client at one moment.
 
     Attributes:
-        asked, failed: rounds; unasked: failed rounds for which no connection was free.
+        asked: rounds for which the agent was to be asked.
+        failed: rounds without a readable answer.
+        unasked: failed rounds for which no connection was free.
         waiting: notices not yet sent.
         notified: notices that the agent accepted; lost: notices sent without success; dropped: notices that a
             full queue dropped.
@@ -87,11 +89,11 @@ class AgentClient:
 
     Args:
         agent: name of the agent.
-        url: base of its two endpoints, http or https, prefix included.
-        signer: None leaves requests unsigned.
-        wall_ms: Unix milliseconds, for the signature.
-        solves_max: rounds in which the agent is asked at a time.
-        tls: for https; the system's authorities unless given.
+        url: base URL of the agent's two endpoints, http or https.
+        signer: signer of requests; None leaves requests unsigned.
+        wall_ms: returns the time for the signature, Unix milliseconds.
+        solves_max: most rounds in which the agent is asked at a time.
+        tls: TLS context for https; by default one with the system's certificate authorities.
         dial: opens connections.
     """
 
@@ -147,17 +149,17 @@ class AgentClient:
         )
 
     async def solve(self, request: bytes, *, deadline_s: float) -> bytes | None:
-        """Ask for bids.
+        """Ask the agent for bids.
 
         Args:
-            request: a SolveRequest, encoded.
-            deadline_s: seconds from now, for the whole exchange.
+            request: an encoded SolveRequest.
+            deadline_s: time limit of the whole exchange, seconds from now.
 
         Returns:
-            The body; None if the agent does not bid.
+            The body of the answer; None if the agent does not bid.
 
         Raises:
-            AgentFailure: see the module.
+            AgentFailure: the agent gave no readable answer in time.
         """
         self._asked += 1
         try:
@@ -197,7 +199,7 @@ class AgentClient:
                     self._lost += count * (not is_taken)
 
     def _next(self) -> tuple[NotifyRequest, int]:
-        """The next request to send, and the number of successive queued requests that it merges."""
+        """Take the next request to send, with the number of successive queued requests that it merges."""
         first = self._waiting.popleft()
         notices, count = [*first.notices], 1
         while (

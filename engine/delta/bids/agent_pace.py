@@ -1,4 +1,4 @@
-"""Number of orders that an agent is asked about at a time, so that the agent answers in time. Pure.
+"""Adapts the number of orders that an agent is asked about at a time to its speed. Pure.
 
     in time, asked about as many orders as the limit allows
         after half of the round at most   --> the limit grows by as many orders again
@@ -26,12 +26,12 @@ _DOUBLINGS_MAX = 16
 
 
 class AgentQuestion(Struct, frozen=True):
-    """A question that an agent is asked.
+    """A request for bids that is reserved for or sent to an agent.
 
     Attributes:
-        orders: number of orders.
-        asked_at: seconds, on the clock of `AgentPace`.
-        is_full: with it, the agent's open questions reach its limit of orders.
+        orders: number of orders in the request.
+        asked_at: time of the request, seconds on the clock of `AgentPace`.
+        is_full: the request brought the agent's open requests to its limit of orders.
     """
 
     orders: int
@@ -40,10 +40,10 @@ class AgentQuestion(Struct, frozen=True):
 
 
 class AgentPace:
-    """Pace of one agent on one chain. Times are seconds of a clock that never goes back.
+    """Limit of open orders of one agent on one chain. Times are seconds of a clock that never goes back.
 
     Args:
-        round_s: length of a round.
+        round_s: length of a round, seconds.
 
     Attributes:
         orders_max: limit of orders that the agent is asked about at a time, as long as it answers.
@@ -64,18 +64,18 @@ class AgentPace:
         return self._failures > 0
 
     def room(self, now: float) -> int:
-        """Number of further orders that the agent may be asked about now."""
+        """Return the number of further orders that the agent may be asked about now."""
         if not self._failures:
             return max(0, self.orders_max - self._open)
         return 1 if not self._open and now >= self.asks_again_at else 0
 
     def asked(self, orders: int, now: float) -> AgentQuestion:
-        """Note that the agent is asked about this number of orders."""
+        """Record a question about a number of orders."""
         self._open += orders
         return AgentQuestion(orders, now, self._open >= self.orders_max)
 
     def answered(self, question: AgentQuestion, now: float, not_reached: int = 0) -> None:
-        """Note an answer in time.
+        """Record an answer in time, and raise or lower the limit.
 
         Args:
             not_reached: orders of the question for which the agent reports that it had no time.
@@ -89,7 +89,7 @@ class AgentPace:
             self.orders_max = min(self.orders_max + max(1, more), AGENT_ORDERS_MAX)
 
     def failed(self, question: AgentQuestion, now: float, *, is_late: bool) -> None:
-        """Note that no readable answer came, or none in time."""
+        """Record a question without a readable answer in time, and lower the limit."""
         self._open -= question.orders
         if is_late and not self._failures:
             self._cut(question, now, question.orders // 2)
@@ -98,7 +98,7 @@ class AgentPace:
         self.asks_again_at = max(now, question.asked_at + min(pause_s, AGENT_PROBE_S))
 
     def dropped(self, question: AgentQuestion) -> None:
-        """Note that the question was not asked after all."""
+        """Cancel a recorded question that was not sent."""
         self._open -= question.orders
 
     def _cut(self, question: AgentQuestion, now: float, managed: int) -> None:

@@ -1,4 +1,4 @@
-"""Rests of agents that win and do not deliver, promise falsely, or answer unreadably or not at all. Pure.
+"""Suspends ("rests") agents that fail to settle won bids, promise falsely or do not answer. Pure.
 
     a settlement fails, or brings less than its simulation                               --> a strike
     a simulation breaks the bid's promise                                                --> a strike
@@ -33,7 +33,7 @@ from ....config import limits, timeouts
 
 
 class AgentFault(StrEnum):
-    """Fault of an agent."""
+    """Kinds of faults of an agent."""
 
     REVERTED = "reverted"
     IN_DOUBT = "inDoubt"
@@ -64,10 +64,10 @@ class AgentReport(Struct, frozen=True):
         answers: good answers.
         delivered: settlements of its bids that succeeded.
         faults: kind -> count since the start.
-        strikes: present strikes, from which the next rest is computed.
-        rests_until_ms: Unix milliseconds; 0 while the agent does not rest.
-        orders_max: orders that the agent is asked about at a time.
-        is_slow: the agent rests for lateness: it is asked only if no other agent can be.
+        strikes: present strikes, which determine the length of the next suspension.
+        rests_until_ms: end of the suspension, Unix milliseconds; 0 if the agent is not suspended.
+        orders_max: most orders that the agent is asked about at a time.
+        is_slow: the agent is suspended for lateness and asked only if no other agent can be.
     """
 
     answers: int
@@ -80,11 +80,13 @@ class AgentReport(Struct, frozen=True):
 
 
 class AgentRest:
-    """Faults, strikes and rests of one agent on one chain.
+    """Faults, strikes and suspensions of one agent on one chain.
 
     Args:
-        rest_ms: rest after a first strike; rest_ms_max: longest rest; slow_ms_max: longest rest for lateness.
-        soft_faults_max: faulty answers in a row that make a strike, or a rest for lateness.
+        rest_ms: length of the suspension after a first strike, milliseconds.
+        rest_ms_max: longest suspension, milliseconds.
+        slow_ms_max: longest suspension for lateness, milliseconds.
+        soft_faults_max: faulty answers in a row that make a strike, or a suspension for lateness.
     """
 
     def __init__(
@@ -109,7 +111,7 @@ class AgentRest:
         self._is_slow = False
 
     def answered(self) -> None:
-        """Note a good answer in time, with or without bids."""
+        """Record a good answer in time, with or without bids."""
         self._answers += 1
         self._soft_in_row = self._slow_rests = 0
         if self._is_slow:
@@ -117,7 +119,7 @@ class AgentRest:
             self._until_ms = 0
 
     def delivered(self, now_ms: int) -> None:
-        """Note that a settlement of the agent's bid succeeded."""
+        """Record that a settlement of the agent's bid succeeded."""
         self._decay(now_ms)
         self._delivered += 1
         self._doubted.clear()
@@ -125,14 +127,14 @@ class AgentRest:
         self._strikes = max(0, self._strikes - 1)
 
     def simulated(self, owner: bytes, *, is_good: bool) -> bool:
-        """Note the simulation of a bid on an order for which another agent's bid would settle.
+        """Record the simulation of a bid on an order that another agent's bid would settle.
 
         Args:
             owner: owner of the order.
-            is_good: this bid would settle too.
+            is_good: whether this bid would settle too.
 
         Returns:
-            Whether this failure exceeds the limit: the fault is WASTE then.
+            Whether this failure exceeds the limit, which is the fault WASTE.
         """
         self._judged.append((owner, is_good))
         bad = [of for of, was_good in self._judged if not was_good]
@@ -142,13 +144,13 @@ class AgentRest:
         return True
 
     def failed(self, fault: AgentFault, now_ms: int, order_hash: str = "") -> int:
-        """Note a fault.
+        """Record a fault, and suspend the agent if the fault requires it.
 
         Args:
             order_hash: hash of the order if the fault is IN_DOUBT.
 
         Returns:
-            End of the rest that this fault causes, Unix milliseconds; 0 if it causes none.
+            End of the suspension that this fault causes, Unix milliseconds; 0 if it causes none.
         """
         self._decay(now_ms)
         self._faults[fault.value] += 1
@@ -178,19 +180,19 @@ class AgentRest:
         return self._until_ms
 
     def is_resting(self, now_ms: int) -> bool:
-        """Whether the agent rests now."""
+        """Whether the agent is suspended at a time."""
         return now_ms < self._until_ms
 
     def rests_until_ms(self, now_ms: int) -> int:
-        """End of the present rest, Unix milliseconds; 0 while the agent does not rest."""
+        """Return the end of the present suspension, Unix milliseconds; 0 if the agent is not suspended."""
         return self._until_ms if self.is_resting(now_ms) else 0
 
     def is_slow(self, now_ms: int) -> bool:
-        """Whether the agent rests for lateness alone."""
+        """Whether the agent is suspended for lateness alone."""
         return self._is_slow and self.is_resting(now_ms)
 
     def report(self, now_ms: int) -> AgentReport:
-        """The agent's conduct so far."""
+        """Return a report of the agent's conduct so far."""
         self._decay(now_ms)
         return AgentReport(
             self._answers,
@@ -202,7 +204,7 @@ class AgentRest:
         )
 
     def _decay(self, now_ms: int) -> None:
-        """Take back strikes that have expired."""
+        """Remove strikes that have expired."""
         while self._strikes and now_ms >= self._decays_at_ms:
             self._strikes -= 1
             self._decays_at_ms += self._rest_ms_max

@@ -1,4 +1,4 @@
-"""Selection of an agent's bids for simulation: the best few on each order. Pure.
+"""Selects the bids of an agent to simulate: the best few on each order. Pure.
 
     a single order   by the advantage of the promise over the limit
     a crossing       by the sum of its orders' advantages, each relative to its limit
@@ -24,7 +24,7 @@ _SHARE_ONE = 10**18
 
 
 def best_of(bids: Iterable[Candidate]) -> Iterator[Candidate | Rejection]:
-    """The bids of an agent to simulate, in order of simulation, and a rejection of each other bid."""
+    """Yield the bids of an agent to simulate, in that sequence, and a rejection of each other bid."""
     counts: Counter[tuple[bytes, bool]] = Counter()
     ranked: list[tuple[int, Candidate]] = []
     for bid in sorted(bids, key=_merit, reverse=True):
@@ -40,8 +40,8 @@ def best_of(bids: Iterable[Candidate]) -> Iterator[Candidate | Rejection]:
 
 
 def judged(found: Simulated) -> Iterator[tuple[str, bytes, bool]]:
-    """Results of the simulation by agent and order: (agent, owner, whether a bid passed). A failure counts
-    only if another agent's bid passed: if all fail, the order may be the cause.
+    """Yield (agent, owner, whether a bid passed the simulation) by agent and order. A failure counts only if
+    another agent's bid passed: if all fail, the order may be the cause.
     """
     stood: defaultdict[bytes, set[str]] = defaultdict(set)
     failed: defaultdict[bytes, set[str]] = defaultdict(set)
@@ -65,7 +65,7 @@ def _merit(bid: Candidate) -> int:
 
 
 def _advantage(part: CandidatePart) -> int:
-    """Advantage of the promise over the limit, raw units; never negative for a bid that was read."""
+    """Return the raw units by which a bid's promise is better than the limit."""
     return abs(part.promised - part.limit)
 
 

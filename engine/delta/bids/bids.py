@@ -1,4 +1,4 @@
-"""Orders of a round as agents see them, and agents' bids, read from bytes into simulable candidates. Pure.
+"""Encodes a round's orders for agents, and decodes their bids into candidates for simulation. Pure.
 
     LiveOrder -> RoundOrder: the signed order, and its next part -> AuctionOrder: the order as agents see it
     bytes of an answer -> its bids -> each by itself: a Candidate with calldata, or a Rejection with a reason
@@ -64,7 +64,7 @@ class RoundOrder(Struct, frozen=True):
     """An order of a round, unchanged from the round's opening to its end.
 
     Attributes:
-        part: the most of the order that the round settles.
+        part: largest part of the order that the round may settle.
     """
 
     order_hash: bytes
@@ -75,17 +75,17 @@ class RoundOrder(Struct, frozen=True):
 
     @property
     def part_min(self) -> int:
-        """Smallest part that a bid may settle, of the fixed side; 0 if a bid must settle all."""
+        """Smallest amount of the fixed side that a bid may settle; 0 if a bid must settle the whole part."""
         if not self.document.partially_fillable or not isinstance(self.order, DeltaOrder):
             return 0
         least = part_min(self.part.amount)
         return least if least < self.part.amount else 0
 
     def part_of(self, amount: int) -> DeltaPart:
-        """The part that a bid settles.
+        """Compute the part of the order that a bid settles.
 
         Args:
-            amount: of the fixed side: all that the round asks for; less only for a partially fillable order.
+            amount: raw units of the fixed side; less than the round's part only if partially fillable.
         """
         if amount == self.part.amount or not isinstance(self.order, DeltaOrder):
             return self.part
@@ -93,11 +93,11 @@ class RoundOrder(Struct, frozen=True):
 
     @property
     def limit(self) -> int:
-        """Limit of all that the round asks for; see `limit_of`."""
+        """Limit of the round's whole part; see `limit_of`."""
         return self.limit_of(self.part)
 
     def limit_of(self, part: DeltaPart) -> int:
-        """Least amount that the user has to receive for a part (SELL), or most that the user spends (BUY)."""
+        """Return the least that the user must receive for a part (SELL), or the most to spend (BUY)."""
         return part.dest_amount if self.terms.side is Side.SELL else part.src_amount
 
     def is_worse(self, amount: int, than: int) -> bool:
@@ -111,7 +111,7 @@ class Answer(Struct, frozen=True):
     Attributes:
         arrival: rank of the answer among those of the round, by arrival.
         arrived_ms: milliseconds since the round opened.
-        bids: unread, in the answer's order.
+        bids: encoded bids, in the answer's sequence.
         not_reached: hashes of the orders for which the agent had no time.
     """
 
@@ -123,7 +123,7 @@ class Answer(Struct, frozen=True):
 
 
 class CandidatePart(Struct, frozen=True):
-    """Settlement of one order of a bid.
+    """A bid's terms for settling one order.
 
     Attributes:
         part: settled part: all that the round asks for, or less.
@@ -161,8 +161,8 @@ class Candidate(Struct, frozen=True):
 
     Attributes:
         place: index among the bids of its answer.
-        parts: one, or several that are crossed with each other.
-        calldata: of the settlement.
+        parts: one part, or several whose orders are crossed with each other.
+        calldata: calldata of the settlement.
     """
 
     agent: str
@@ -184,9 +184,9 @@ class Rejection(Struct, frozen=True):
     Attributes:
         arrived_ms: milliseconds since the round opened.
         detail: reason, cut to the length that a record keeps.
-        orders: hash -> promised amount, None if unreadable; empty if the rejection names no order.
-        simulated: hash -> simulated amount, as far as known.
-        parts: hash -> amount bid for, of the fixed side, if less than all.
+        orders: promised amounts by order hash, None if unreadable; empty if the rejection names no order.
+        simulated: simulated amounts by order hash, as far as known.
+        parts: fixed-side amounts by order hash, for bids on less than the whole part.
     """
 
     agent: str
@@ -202,7 +202,7 @@ class Rejection(Struct, frozen=True):
 
 
 class _BidRefused(Exception):
-    """Refusal of a bid; internal to this file."""
+    """Raised within this file for a bid that is refused."""
 
     def __init__(self, notice: Notice, detail: str) -> None:
         super().__init__(detail)
@@ -211,7 +211,7 @@ class _BidRefused(Exception):
 
 
 def asked_of(live: "LiveOrder") -> RoundOrder | None:
-    """An order as a round asks for it; None if nothing of it is left."""
+    """Make the round's form of an order; None if nothing is left to settle."""
     part = next_part(live.order, live.filled)
     if part is None:
         return None
@@ -219,7 +219,7 @@ def asked_of(live: "LiveOrder") -> RoundOrder | None:
 
 
 def shown(asked: RoundOrder) -> AuctionOrder:
-    """The order as agents see it."""
+    """Make the form of an order that agents receive."""
     terms, part = asked.terms, asked.part
     return AuctionOrder(
         order_hash=to_hex(asked.order_hash),
@@ -245,7 +245,7 @@ def _whole(order: SettledOrder) -> WholeOrder | None:
 
 
 def answer_of(agent: str, arrival: int, arrived_ms: int, raw: bytes) -> Answer:
-    """Read the body of an answer, except its bids.
+    """Decode the body of an agent's answer, but not the bids in it.
 
     Raises:
         InvalidInput: the body is no answer.
@@ -256,10 +256,10 @@ def answer_of(agent: str, arrival: int, arrived_ms: int, raw: bytes) -> Answer:
 
 
 def read_answer(answer: Answer, orders: Mapping[bytes, RoundOrder]) -> Iterator[Candidate | Rejection]:
-    """Read the bids of an answer lazily and in order: candidates and rejections.
+    """Decode the bids of an answer lazily; yield a candidate or rejection for each, in sequence.
 
     Args:
-        orders: of the round, by hash.
+        orders: orders of the round, by hash.
     """
     for place, raw in enumerate(answer.bids):
         yield _read(answer, place, bytes(raw), orders)
@@ -268,7 +268,7 @@ def read_answer(answer: Answer, orders: Mapping[bytes, RoundOrder]) -> Iterator[
 def _read(
     answer: Answer, place: int, raw: bytes, orders: Mapping[bytes, RoundOrder]
 ) -> Candidate | Rejection:
-    """Read a bid of an answer."""
+    """Decode a bid of an answer into a candidate or a rejection."""
     agent, arrived_ms = answer.agent, answer.arrived_ms
     try:
         bid = decode_solver_bid(raw)
@@ -287,7 +287,7 @@ def _read(
 def sorted_out(
     found: Iterable[_Found | Rejection],
 ) -> Generator[None, None, tuple[list[_Found], list[Rejection]]]:
-    """Split findings into accepted ones and rejections, in steps of one finding each."""
+    """Split candidates from rejections, as a generator that yields after each."""
     good: list[_Found] = []
     refused: list[Rejection] = []
     for one in found:
@@ -328,7 +328,7 @@ def _candidate(answer: Answer, place: int, bid: SolverBid, orders: Mapping[bytes
 
 
 def _asked(agent: str, at: int, part: BidPart, orders: Mapping[bytes, RoundOrder]) -> RoundOrder:
-    """The round's order that a part names."""
+    """Look up the round's order that a part of a bid names."""
     field = f"parts[{at}].orderHash"
     found = orders.get(_hash(part.order_hash, field))
     if found is None or not found.document.admits(agent):
@@ -379,7 +379,7 @@ def _part(at: int, part: BidPart, asked: RoundOrder, *, is_crossing: bool) -> Ca
 
 
 def _amount(part: BidPart, field: str, asked: RoundOrder, *, is_crossing: bool) -> int:
-    """Amount of an order that a bid settles, of the fixed side."""
+    """Parse the fixed-side amount that a bid settles of an order; the round's part by default."""
     left = asked.part.amount
     if not part.amount:
         return left
@@ -407,7 +407,7 @@ def _step(field: str, step: BidStep) -> SettlementStep:
 
 
 def _calldata(parts: Sequence[CandidatePart], agent: bytes) -> bytes:
-    """Calldata that settles all parts or none; the caller of the agent of that id makes the calls."""
+    """Encode the call that settles all parts or none, through the caller contract of the agent's id."""
     if len(parts) > 1:
         return settle_crossed([_crossing(part, agent) for part in parts])
     (part,) = parts
@@ -437,9 +437,7 @@ def _execution(part: CandidatePart, agent: bytes) -> Execution:
 def _named(
     bid: SolverBid, orders: Mapping[bytes, RoundOrder], agent: str
 ) -> tuple[dict[bytes, int | None], dict[bytes, int]]:
-    """The round's orders that a refused bid names, as far as readable: hash -> promised amount, and hash ->
-    amount of a bid for a part.
-    """
+    """Read from a refused bid, as far as possible, (promised amounts, part amounts) by order hash."""
     named: dict[bytes, int | None] = {}
     parts: dict[bytes, int] = {}
     for part in bid.parts:

@@ -1,4 +1,4 @@
-"""Worth of a bid: the call of its real settlement, and the result of that call. Pure.
+"""Builds the call that simulates a bid's settlement, and judges its result. Pure.
 
     Candidate -> call from the relayer's account -> words that the contract returned -> Proven
                                                  -> Reverted, a broken promise too -> Rejection
@@ -36,7 +36,7 @@ class SettlementOutcome(Struct, frozen=True):
 
     Attributes:
         spent, received: raw units, as OrderSettled reports them.
-        gas: units that the order bears.
+        gas: units of gas that the order bears.
     """
 
     spent: int
@@ -51,7 +51,7 @@ class Proven(Struct, frozen=True):
     outcomes: tuple[SettlementOutcome, ...]
 
     def amount(self, at: int) -> int:
-        """Amount that the user of a part receives (SELL) or spends (BUY), raw units."""
+        """Return the raw units that the user of a part receives (SELL) or spends (BUY)."""
         sells = self.candidate.parts[at].asked.terms.side is Side.SELL
         return self.outcomes[at].received if sells else self.outcomes[at].spent
 
@@ -61,7 +61,7 @@ class Simulated(Struct):
 
     Attributes:
         proven: bids that kept their promises.
-        rejections: of the other bids.
+        rejections: rejections of the other bids.
         unknown: hashes of orders with a bid that was not simulated for lack of time or of an answer.
     """
 
@@ -71,21 +71,21 @@ class Simulated(Struct):
 
 
 def simulation_of(candidate: Candidate, delta: bytes, relayer: bytes, gas_max: int) -> EthCall:
-    """The call that simulates a bid's settlement.
+    """Build the call that simulates a bid's settlement.
 
     Args:
-        delta: the contract.
-        relayer: account that would settle.
-        gas_max: units that a settlement may use.
+        delta: the Delta contract, 20 bytes.
+        relayer: account that would send the settlement, 20 bytes.
+        gas_max: most units of gas of a settlement.
     """
     return EthCall(delta, candidate.calldata, relayer, gas_max=gas_max)
 
 
 def proven(candidate: Candidate, answer: bytes | Exception) -> Proven | Rejection:
-    """Judge a bid by the result of its call.
+    """Judge a bid by the result of its simulation.
 
     Args:
-        answer: as `Chain.call_many` returns it.
+        answer: result of the call in the form of `Chain.call_many`.
 
     Raises:
         Exception: `answer` itself, if it is an error but no revert: the bid's worth is unknown.
@@ -108,7 +108,7 @@ def proven(candidate: Candidate, answer: bytes | Exception) -> Proven | Rejectio
 
 
 def broken_promise(error: Reverted) -> tuple[bytes, int, int] | None:
-    """(order hash, amount, promised amount) if a settlement reverts for a broken promise, else None."""
+    """Decode (order hash, amount, promised amount) from a revert for a broken promise; else None."""
     if error.data[:SELECTOR_BYTES] != _PROMISE_BROKEN:
         return None
     words = error.data[SELECTOR_BYTES:]
@@ -116,12 +116,12 @@ def broken_promise(error: Reverted) -> tuple[bytes, int, int] | None:
 
 
 def not_proven(candidate: Candidate, why: str) -> Rejection:
-    """Rejection of a bid whose worth is unknown."""
+    """Make the rejection of a bid that could not be simulated."""
     return _rejection(candidate, Notice.REVERTED, f"not simulated: {why}")
 
 
 def transaction_gas(calldata: bytes) -> int:
-    """Units of gas that a transaction costs before its execution."""
+    """Compute the units of gas that a transaction costs before its execution."""
     zeros = calldata.count(0)
     return _GAS_TRANSACTION + _GAS_ZERO_BYTE * zeros + _GAS_BYTE * (len(calldata) - zeros)
 

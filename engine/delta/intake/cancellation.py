@@ -36,7 +36,7 @@ _is_uuid = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").f
 
 
 def parse_order_id(text: str) -> UUID | None:
-    """An order's id; None for a malformed text."""
+    """Parse an order's id; None for a malformed text."""
     return UUID(text) if _is_uuid(text) else None
 
 
@@ -54,7 +54,7 @@ def check_ids(order_ids: Sequence[str]) -> None:
 
 
 def one_signer(order_ids: Sequence[str], rows: Sequence[DeltaOrderRow | None]) -> tuple[DeltaOrderRow, ...]:
-    """The orders of the ids, each once, if a single signature covers them.
+    """Return the orders of the ids, each once; refuse orders that a single signature cannot cover.
 
     Args:
         rows: row of each id; None for an unknown id.
@@ -83,7 +83,7 @@ def check_open(rows: Sequence[DeltaOrderRow]) -> None:
     """Check that each order can still be cancelled.
 
     Raises:
-        OrderAlreadySettled: an order is finalized, or bridges already.
+        OrderAlreadySettled: an order has ended, or is BRIDGING already.
     """
     for row in rows:
         if row.status is not OrderStatus.CANCELLING and row.status not in CANCELLABLE:
@@ -93,7 +93,7 @@ def check_open(rows: Sequence[DeltaOrderRow]) -> None:
 
 
 def cancelling(now_ms: int) -> Callable[[DeltaOrderRow], DeltaStep | None]:
-    """Function order -> step of its cancellation, or None if CANCELLING already; raises as `check_open`."""
+    """Make the function that decides an order's cancellation step; it raises as `check_open` does."""
 
     def decide(row: DeltaOrderRow) -> DeltaStep | None:
         check_open((row,))
@@ -103,12 +103,12 @@ def cancelling(now_ms: int) -> Callable[[DeltaOrderRow], DeltaStep | None]:
 
 
 def cancellation_hash(order_ids: Sequence[str]) -> bytes:
-    """The struct hash of a cancellation, 32 bytes, which is signed in a domain."""
+    """Compute the EIP-712 struct hash of a cancellation, 32 bytes."""
     return ORDER_CANCELLATIONS.compiled.hash_struct(OrderCancellations(tuple(order_ids)))
 
 
 def cancellation_to_sign(order_ids: Sequence[str], domain: DeltaDomain) -> CancellationBuildResponse:
-    """Typed data of a cancellation, and its digest."""
+    """Build the typed data of a cancellation, with its digest."""
     types = {
         name: tuple([TypedMember(member["name"], member["type"]) for member in members])
         for name, members in ORDER_CANCELLATIONS.wire_types.items()

@@ -1,6 +1,6 @@
-"""The desk that takes in Delta orders and their cancellations: it asks the chain, then the store decides.
+"""Accepts Delta orders and cancellations: checks them against the chain, then stores them.
 
-    body -> struct, hash --lives here--> its record
+    body -> struct, hash --in memory--> its record
                          --else--> rules, signature -> chain, at one block -> LiveOrders.submit -> its record
                                      |--refused: kept already?--> its record
 
@@ -61,10 +61,10 @@ from .submission import IdentifiedDelta, Rules, Submission, accepted, checked, i
 
 
 class OrderDesk:
-    """Intake of Delta orders and cancellations; see the module.
+    """Checks and stores submitted Delta orders and cancellations.
 
     Args:
-        places: by chain id.
+        places: served chains by chain id.
         partners: registered partners.
         strict_partner: every order must name a partner (choices.md#fees-and-partners).
     """
@@ -89,14 +89,14 @@ class OrderDesk:
     async def submit(
         self, body: SubmitBody, now_ms: int, signatures: SignatureBudget, default_partner: str = ""
     ) -> OrderRecord:
-        """Take in an order.
+        """Check and store an order; return its record.
 
         Args:
-            default_partner: of the request's API key; empty without one.
-            signatures: the request's budget of wrong signatures; entered.
+            default_partner: default partner of the request's API key; empty without a partner.
+            signatures: the caller's budget of wrong signatures, entered as a context manager.
 
         Raises:
-            RequestError: a row of spec 1.25; see `submission`.
+            RequestError: a check fails; see spec 1.25 and `submission`.
             StoreUnavailable: the order may or may not be stored; submitting again is safe.
         """
         place = delta_chain_at(self._places, body.chain_id, "chainId")
@@ -112,7 +112,7 @@ class OrderDesk:
         return await self._kept(found.order_hash)
 
     async def cancellation(self, body: CancellationBuildBody) -> CancellationBuildResponse:
-        """The typed data that the owner of some orders signs to cancel them.
+        """Build the typed data that the owner of some orders signs to cancel them.
 
         Raises:
             RequestError: the orders cannot be cancelled together; see `cancellation`.
@@ -125,7 +125,7 @@ class OrderDesk:
         """Cancel orders, all of them or none; returns once the change is durable.
 
         Args:
-            signatures: the request's budget of wrong signatures; entered.
+            signatures: the caller's budget of wrong signatures, entered as a context manager.
 
         Raises:
             RequestError: the orders cannot be cancelled together, or the signature is wrong.
@@ -173,7 +173,7 @@ class OrderDesk:
         return await self._kept(found.order_hash)
 
     def _check_room(self, owner: bytes) -> None:
-        """Check that the owner may have a further order; orders that are being taken in do not count yet.
+        """Check that the owner may have a further order; orders still being checked do not count.
 
         Raises:
             TooManyOpenOrders: the owner has VENUE_LIVE_ORDERS_PER_OWNER_MAX live orders.
@@ -185,14 +185,14 @@ class OrderDesk:
             )
 
     async def _kept(self, order_hash: bytes) -> OrderRecord:
-        """The record of a stored order."""
+        """Read the record of a stored order."""
         kept = await self._stored.record(order_hash)
         if kept is None:
             raise StoreError("an order that was kept is not there")
         return kept
 
     async def _judged(self, place: ServedChain, submission: Submission, now_ms: int) -> DeltaOrderRow:
-        """The row of an order that passes the checks on the chain."""
+        """Check an order against the chain, and make its row."""
         permit2 = b""
         if needs_permit2(submission.terms.permit):
             permit2 = await self._permit2.of(place.chain, place.delta, "order.permit")

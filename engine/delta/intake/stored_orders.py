@@ -1,4 +1,4 @@
-"""Reads of Delta orders from the store: rows by hash, id and filter, and the records made of them.
+"""Reads Delta orders from the store by hash, id and filter, and makes their public records.
 
 A record shows a single committed state: row, document, fills and refunds are read together.
 
@@ -41,7 +41,7 @@ class StoredOrders:
         self._store = store
 
     async def record(self, order_hash: bytes) -> OrderRecord | None:
-        """Record of an order; None if the store has no such order.
+        """Read the record of an order; None if the store has no such order.
 
         Raises:
             StoreUnavailable: the store does not answer.
@@ -59,7 +59,7 @@ class StoredOrders:
         return bool(rows)
 
     async def records(self, hashes: Sequence[bytes]) -> tuple[OrderRecord, ...]:
-        """Records of the stored orders among at most IDS_MAX hashes, in the order of the hashes."""
+        """Read the records of the stored orders among at most IDS_MAX hashes, in the hashes' sequence."""
         if not hashes:
             return ()
         tables = (DELTA_ORDER, DELTA_DOCUMENT, DELTA_FILL, DELTA_REFUND)
@@ -85,7 +85,7 @@ class StoredOrders:
         )
 
     async def rows_of_ids(self, texts: Sequence[str]) -> list[DeltaOrderRow | None]:
-        """The row of each id; None for an unknown id."""
+        """Read the row of each id; None for an unknown id."""
         ids = [parse_order_id(text) for text in texts]
         known: dict[UUID, DeltaOrderRow] = {}
         wanted = [one for one in dict.fromkeys(ids) if one is not None]
@@ -96,17 +96,17 @@ class StoredOrders:
         return [None if one is None else known.get(one) for one in ids]
 
     async def page(self, wanted: DeltaFilter, page: int, limit: int) -> Page:
-        """A page of a listing, newest first.
+        """Read a page of a listing, newest first.
 
         Args:
-            page: from 1.
+            page: page number, from 1.
         """
         rows, total = await self._store.read(*delta_page(wanted, limit, (page - 1) * limit))
         hashes = [row.order_hash for row in map(DELTA.found, rows)]
         return Page(await self.records(hashes), int(total[0][0]))
 
     async def page_of_ids(self, texts: Sequence[str], wanted: DeltaFilter, page: int, limit: int) -> Page:
-        """A page of the orders with these ids that pass the filter, newest first."""
+        """Read a page of those orders with these ids that pass the filter, newest first."""
         rows = {row.order_hash: row for row in await self.rows_of_ids(texts) if row is not None}
         passing = [row for row in rows.values() if _passes(row, wanted)]
         passing.sort(key=lambda row: (row.created_ms, row.order_hash), reverse=True)
@@ -117,11 +117,11 @@ class StoredOrders:
     async def settled_of(
         self, owner: bytes, chain_id: int, statuses: Collection[OrderStatus], kind: OrderType | None = None
     ) -> list[tuple[SettledOrder, int]]:
-        """An account's orders on a chain, each with its settled part: raw units of the fixed side, or slices.
+        """Read an account's orders on a chain, each with its settled raw units of the fixed side, or slices.
 
         Args:
-            statuses: orders in these states alone.
-            kind: orders of this type alone; None for all.
+            statuses: states of the orders to read.
+            kind: type of the orders to read; None for all types.
         """
         wanted = DeltaFilter(owner=owner, chain_ids=(chain_id,), type=kind, statuses=tuple(sorted(statuses)))
         hashes: dict[bytes, None] = {}
@@ -154,7 +154,7 @@ class StoredOrders:
 
 
 def _fills_by_hash(fills: Sequence[DeltaFill]) -> dict[bytes, list[DeltaFill]]:
-    """The settlements of each order, oldest first."""
+    """Group fills by order hash, oldest first."""
     by_hash: dict[bytes, list[DeltaFill]] = {}
     for fill in sorted(fills, key=lambda fill: (fill.block_number, fill.log_index)):
         by_hash.setdefault(fill.order_hash, []).append(fill)

@@ -1,4 +1,4 @@
-"""A submitted Delta order: read, checked against the rules, and against the chain. Pure.
+"""Parses a submitted Delta order and checks it against the rules and the chain's answers. Pure.
 
     identify          chain's domain + body -> struct type, struct, order hash
     checked           -> Submission: all checks without the chain
@@ -112,10 +112,10 @@ _TWAPS = (TwapOrder, TwapBuyOrder)
 
 
 class IdentifiedDelta(Struct, frozen=True):
-    """The signed struct of a body.
+    """The signed struct in a submitted body, with its hash.
 
     Attributes:
-        order_hash: the digest that the owner signs, 32 bytes.
+        order_hash: EIP-712 digest that the owner signs, 32 bytes.
         signing: digests that the owner may have signed by mistake instead.
     """
 
@@ -126,12 +126,12 @@ class IdentifiedDelta(Struct, frozen=True):
 
 
 class Rules(Struct, frozen=True):
-    """Rules for a submission, apart from the chain.
+    """Settings and time against which a submission is checked, without the chain.
 
     Attributes:
         strict_partner: `partner` is required.
-        default_partner: of the API key; empty without one.
-        now_ms: Unix milliseconds.
+        default_partner: default partner of the API key; empty without a partner.
+        now_ms: time of the submission, Unix milliseconds.
     """
 
     chain_id: int
@@ -147,8 +147,8 @@ class Submission(Struct, frozen=True):
     """An order that has passed all checks without the chain.
 
     Attributes:
-        first: amounts of its first settlement.
-        kind: the kind in its record.
+        first: amounts of the order's first settlement.
+        kind: `onChainOrderType` of the order's record.
         partner: the body's partner, or the partner of the signed fee; else `anon`.
     """
 
@@ -169,7 +169,7 @@ class Submission(Struct, frozen=True):
         return self.terms.src_token == NATIVE_TOKEN
 
     def row(self, status: OrderStatus, now_ms: int) -> DeltaOrderRow:
-        """The order's row for the store."""
+        """Make the order's first row for the store."""
         terms = self.terms
         return DeltaOrderRow(
             order_hash=self.order_hash,
@@ -196,7 +196,7 @@ class Submission(Struct, frozen=True):
 
 
 def identify(body: SubmitBody, domain: DeltaDomain) -> IdentifiedDelta:
-    """The signed struct of a body.
+    """Parse a body into its signed struct and the struct's hash.
 
     Raises:
         InvalidInput: the struct is invalid, or of a kind that the venue does not settle.
@@ -220,7 +220,7 @@ def checked(body: SubmitBody, found: IdentifiedDelta, rules: Rules) -> Submissio
     """Check an order against all rules that need no chain.
 
     Raises:
-        RequestError: a row of spec 1.25.
+        RequestError: a rule is broken; see spec 1.25.
     """
     order = found.order
     src = _check_tokens(order, rules.tokens)
@@ -249,7 +249,7 @@ def checked(body: SubmitBody, found: IdentifiedDelta, rules: Rules) -> Submissio
 
 
 def _check_tokens(order: SettledOrder, tokens: TokenTable) -> ListedToken:
-    """The source token, if both are listed and differ."""
+    """Check that both tokens are listed and differ; return the source token."""
     ends = []
     for name, address in (("srcToken", order.src_token), ("destToken", order.dest_token)):
         token = tokens.by_address.get(address)
@@ -265,7 +265,7 @@ def _check_tokens(order: SettledOrder, tokens: TokenTable) -> ListedToken:
 
 
 def _check_amounts(order: SettledOrder) -> DeltaPart:
-    """The order's first part; an error if the amounts or sizes leave a part that cannot be settled."""
+    """Check that the amounts leave no part that cannot be settled; return the order's first part."""
     if isinstance(order, DeltaOrder):
         if order.kind not in (KIND_SELL, KIND_BUY):
             raise InvalidInput(field="order.kind", expected="0 (SELL) or 1 (BUY)", got=order.kind)
@@ -330,7 +330,7 @@ def _terms(order: SettledOrder) -> OrderTerms:
 
 
 def _kind(body: SubmitBody, found: IdentifiedDelta) -> OnChainOrderType:
-    """The kind in the record, inferred from the struct; InvalidInput if the body contradicts it."""
+    """Infer `onChainOrderType` from the struct; raise InvalidInput if the body contradicts it."""
     kind = OnChainOrderType(found.order_type.name)
     if body.partially_fillable:
         if kind is not OnChainOrderType.ORDER:
@@ -343,7 +343,7 @@ def _kind(body: SubmitBody, found: IdentifiedDelta) -> OnChainOrderType:
 
 
 def _document(body: SubmitBody, found: IdentifiedDelta) -> DeltaDocument:
-    """The order's document for the store, without the signature."""
+    """Make the order's document for the store, without the signature."""
     include, exclude = body.include_agents or (), body.exclude_agents or ()
     for name, agents in (("includeAgents", include), ("excludeAgents", exclude)):
         if len(agents) > limits.VENUE_ORDER_AGENTS_MAX:
@@ -411,7 +411,7 @@ def _check_deadline(order: SettledOrder, now_s: int) -> None:
 
 
 def submission_calls(found: Submission, delta: bytes, permit2: bytes) -> dict[str, EthCall]:
-    """Calls to the chain for a submission, by name.
+    """Build the chain reads that check a submission, by name.
 
     Args:
         permit2: the Permit2 contract that Delta uses; empty if the order's permit does not need it.
@@ -432,15 +432,15 @@ def submission_calls(found: Submission, delta: bytes, permit2: bytes) -> dict[st
 def accepted(
     found: Submission, answers: Answers, header: Header, delta: bytes, permit2: bytes, *, has_code: bool
 ) -> OrderStatus:
-    """The first status of an order.
+    """Check an order against the chain's answers; return its first status.
 
     Args:
         answers: answers to `submission_calls`, at the block of `header`.
         has_code: the owner's address has a contract.
 
     Raises:
-        InvalidSignature, NonceUsed, OrderAlreadySettled, InsufficientAllowance, InsufficientBalance: rows of
-            spec 1.25.
+        InvalidSignature, NonceUsed, OrderAlreadySettled, InsufficientAllowance, InsufficientBalance: a check
+            fails; see spec 1.25.
         ServiceUnavailable: a contract does not answer.
     """
     state = signature_state(found.signature, answers.get("signature"), has_code=has_code)

@@ -1,4 +1,4 @@
-"""A Delta order: its terms, its stored document, its steps, its funds. Pure but for the rows in memory.
+"""Delta orders: terms, stored documents, life cycle steps and funds. Pure, except for `live_orders`.
 
 In: a signed order, a row. Out: the next part to settle, the next row, the record.
 Read: `terms`, `document`, `life`, `record`, `funds`, `fillable`, `live_orders`.

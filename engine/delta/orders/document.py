@@ -19,13 +19,13 @@ class DeltaDocument(Struct, frozen=True, omit_defaults=True):
     """The document of one order.
 
     Attributes:
-        order_type: name of its struct type.
-        order: the struct, as JSON.
+        order_type: name of the signed struct type.
+        order: signed struct, as JSON.
         signature: 64 bytes from an account; any length from a contract, empty for a pre-signature.
         partially_fillable: whether the order may be settled in parts (choices.md#delta-orders).
-        include_agents: only these may bid; empty admits all.
-        exclude_agents: these may not.
-        referrer: 20 bytes, or empty.
+        include_agents: names of the only agents that may bid; empty for all agents.
+        exclude_agents: names of agents that may not bid.
+        referrer: address of the referrer, 20 bytes, or empty.
     """
 
     order_type: str
@@ -49,23 +49,21 @@ decode_document = _decoder.decode
 
 
 def order_json(order_type: str, order: AnyDeltaOrder) -> bytes:
-    """The struct as a document stores it."""
+    """Encode a signed struct as JSON for its document."""
     return encode(_TYPES[order_type].to_wire(order))
 
 
 def order_of(document: DeltaDocument) -> AnyDeltaOrder:
-    """The struct in a document."""
+    """Decode the signed struct in a document."""
     found: AnyDeltaOrder = _TYPES[document.order_type].from_wire(msgspec.json.decode(document.order))
     return found
 
 
 def without_struct(document: DeltaDocument) -> DeltaDocument:
-    """The document without its struct, for memory: the struct is decoded already, and its text takes most of
-    a kilobyte.
-    """
+    """Return the document without the struct's JSON, for memory, where the struct is decoded already."""
     return msgspec.structs.replace(document, order=b"")
 
 
 def shown_order(document: DeltaDocument) -> Raw:
-    """The struct as records show it."""
+    """Return the struct's JSON for the order's record."""
     return Raw(document.order)

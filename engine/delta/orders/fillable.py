@@ -31,7 +31,7 @@ MAY_BE_SETTLED = OPEN | {OrderStatus.CANCELLING}
 
 
 def still_given(order: SettledOrder, filled: int) -> int:
-    """Raw units of its source that an order may still take.
+    """Compute the raw units of the source token that an order may still take.
 
     Args:
         filled: settled amount of the fixed side, or settled slices.
@@ -53,10 +53,10 @@ def still_given(order: SettledOrder, filled: int) -> int:
 
 
 def promised(orders: Iterable[tuple[SettledOrder, int]]) -> dict[bytes, int]:
-    """Source token -> raw units that orders may still take; native tokens, which are deposited, are left out.
+    """Sum by source token the raw units that orders may still take; without native tokens.
 
     Args:
-        orders: each with its settled amount or slices.
+        orders: (order, settled amount or slices) pairs.
     """
     taken: dict[bytes, int] = {}
     for order, filled in orders:
@@ -66,5 +66,5 @@ def promised(orders: Iterable[tuple[SettledOrder, int]]) -> dict[bytes, int]:
 
 
 def fillable(usable: int, taken: int) -> int:
-    """Usable amount that is not taken, at least 0."""
+    """Return the usable amount less the taken one, at least 0."""
     return max(0, usable - taken)

@@ -1,4 +1,4 @@
-"""Funds that an order needs of its owner now, and the funds that lack. Pure.
+"""Computes the funds that an order needs from its owner now, and which of them are missing. Pure.
 
     order + its settled amount     -> Needs     for its next settlement, and for all that is left
     Needs + holding on the chain   -> lacks     balance | allowance | deposit, each with needed and there
@@ -34,7 +34,7 @@ from .terms import DeltaPart, SettledOrder, next_part
 
 
 class Fund(Enum):
-    """Kinds of funds that an owner has to have."""
+    """Kinds of funds that an order needs from its owner."""
 
     BALANCE = "balance"
     ALLOWANCE = "allowance"
@@ -42,12 +42,12 @@ class Fund(Enum):
 
 
 class Needs(Struct, frozen=True):
-    """Needs of an order now, raw units of its source.
+    """Funds that an order needs now, raw units of its source token.
 
     Attributes:
         part: most that the next settlement takes.
         allowance: allowance that the Delta contract needs; 0 if no approval is needed.
-        is_native: the part is taken from a deposit with Delta.
+        is_native: the settlement takes the part from the owner's deposit with Delta.
     """
 
     part: int
@@ -56,10 +56,10 @@ class Needs(Struct, frozen=True):
 
 
 class MissingFund(Struct, frozen=True):
-    """A fund that lacks.
+    """A kind of funds of which the owner has too little.
 
     Attributes:
-        there: raw units present; None if the token's contract does not report them.
+        there: raw units that the owner has; None if the token's contract does not report them.
     """
 
     fund: Fund
@@ -68,7 +68,7 @@ class MissingFund(Struct, frozen=True):
 
 
 def needs_of(order: SettledOrder, filled: int) -> Needs:
-    """Needs of an order.
+    """Compute the funds that an order needs now.
 
     Args:
         filled: settled amount of the fixed side, or settled slices. A fully settled order needs nothing.
@@ -82,13 +82,13 @@ def needs_of(order: SettledOrder, filled: int) -> Needs:
 
 
 def source_of(order: SettledOrder, part: DeltaPart) -> int:
-    """Raw units of the source that the owner needs for a part of an order."""
+    """Compute the raw units of the source token that the owner needs for a part of an order."""
     is_purchase = isinstance(order, DeltaOrder) and order.kind == KIND_BUY
     return min(part.src_amount, part.expected) if is_purchase and part.expected else part.src_amount
 
 
 def lacks_of(needs: Needs, found: Holding | None) -> tuple[MissingFund, ...]:
-    """Funds that lack.
+    """Compare needed with present funds; return the missing ones.
 
     Args:
         found: balance and allowance, or for native tokens the deposit as balance; None if the token's
@@ -107,7 +107,7 @@ def lacks_of(needs: Needs, found: Holding | None) -> tuple[MissingFund, ...]:
 
 
 def told_of(lacks: Sequence[MissingFund], src_token: bytes) -> list[tuple[str, str]]:
-    """(code, sentence) of each missing fund, as `explain` reports them."""
+    """Describe missing funds as (code, sentence) pairs for `explain`."""
     token = to_checksum(src_token)
     return [(f"{lack.fund.value}Lacks", _sentence(lack, token)) for lack in lacks]
 

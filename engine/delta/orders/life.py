@@ -1,4 +1,4 @@
-"""The steps of a Delta order's life: from its row and an occurrence to its next row and effects. Pure.
+"""The life cycle steps of a Delta order: from its row and an occurrence to its next row and effects. Pure.
 
 `DELTA_LIFECYCLE` (docs/lifecycles.md) maps states and reasons to next states; each step here judges the guard
 of its reason, and takes the state from the table.
@@ -31,7 +31,7 @@ from ...store.rows import DeltaFill, DeltaOrderRow, Effect, EffectState, UsedNon
 from ...store.units import Change
 
 SETTLE, CANCEL = "settle", "cancel"
-"""Kinds of effects."""
+"""Kinds of side effects of Delta orders."""
 
 _S, _W = OrderStatus, DeltaReason
 OPEN = DELTA_LIFECYCLE.before(_W.FUNDS_MOVED)
@@ -40,18 +40,18 @@ CANCELLABLE = DELTA_LIFECYCLE.before(_W.CANCEL_SIGNED)
 ENDED = DELTA_LIFECYCLE.terminal()
 
 DeltaStep = OrderStep[DeltaOrderRow]
-"""One step of a Delta order."""
+"""A life cycle step of a Delta order."""
 
 
 class DeltaFacts(Struct, frozen=True):
-    """Facts about one order from the logs, as of one block.
+    """Input of the step that one order's logs imply, as of one block.
 
     Attributes:
         fills: settlements of the order.
-        nonce_used: use of the order's nonce; None while unused.
-        is_pre_signed: the owner has signed the order by a call.
+        nonce_used: log that uses the order's nonce; None while unused.
+        is_pre_signed: the owner has signed the order by a call on the chain.
         settled_below: height up to which blocks are final.
-        ended_at: height read when the order ended other than by the chain; None if unknown.
+        ended_at: indexed height when the order ended off the chain; None if unknown.
     """
 
     fills: tuple[DeltaFill, ...]
@@ -62,16 +62,16 @@ class DeltaFacts(Struct, frozen=True):
 
 
 def rested(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
-    """A limit order or a TWAP begins to wait for its price or time."""
+    """Make the step of a limit order or TWAP that begins to wait for its price or time."""
     return _moved(row, _W.RESTS, now_ms) if _waits_active(row) else None
 
 
 def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int) -> DeltaStep | None:
-    """An auction has a winner: its settlement is intended.
+    """Make the step of an order that won a settlement in an auction.
 
     Args:
-        payload: of the settlement's effect.
-        more: the record of the round.
+        payload: encoded settlement for the `settle` effect.
+        more: changes that store the round's record.
     """
     if row.status not in OPEN:
         return None
@@ -80,7 +80,7 @@ def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int)
 
 
 def part_settled(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
-    """A part is mined that does not close the order: the next part may be settled."""
+    """Make the step after a mined settlement that does not close the order."""
     if effect.state is not EffectState.INTENDED:
         return None
     after = step(row, now_ms, status=_after(row, _W.NOTHING_UNDER_WAY))
@@ -96,10 +96,10 @@ def failed(
     *,
     is_counted: bool = True,
 ) -> DeltaStep | None:
-    """The settlement of `effect` has failed.
+    """Make the step after the settlement of `effect` has failed.
 
     Args:
-        runner_up: payload of the next bid of the same round; None without one.
+        runner_up: payload of the next bid of the same round to settle; None if there is no such bid.
         failures_max: failed settlements that make the order FAILED.
         is_counted: whether the failure counts; False if an order settled with this one is the cause.
     """
@@ -114,37 +114,37 @@ def failed(
 
 
 def starved(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
-    """The settlement of `effect` has failed, and the owner's funds for it lack."""
+    """Make the step to SUSPENDED after the settlement of `effect` has failed for lack of funds."""
     if effect.state is not EffectState.INTENDED:
         return None
     return _moved(row, _W.FUNDS_MOVED, now_ms, more=(finished(effect, now_ms, failed=True),))
 
 
 def suspended(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
-    """The order's funds lack. Not to be called while a settlement is under way."""
+    """Make the step to SUSPENDED for lack of funds. Do not call this while a settlement is under way."""
     return _moved(row, _W.FUNDS_MOVED, now_ms)
 
 
 def restored(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
-    """The order's funds are back."""
+    """Make the step from SUSPENDED after the funds have returned."""
     is_begun = amount_of(row.spent) > 0 or row.failures > 0
     reason = _W.FUNDS_BACK if is_begun or _waits_active(row) else _W.FUNDS_BACK_UNBID
     return _moved(row, reason, now_ms)
 
 
 def cancel_asked(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
-    """The owner has signed the order's cancellation."""
+    """Make the step to CANCELLING after the owner has signed the cancellation."""
     return _moved(row, _W.CANCEL_SIGNED, now_ms, (Intent(CANCEL),))
 
 
 def cancel_done(row: DeltaOrderRow, cancel: Effect | None, now_ms: int) -> DeltaStep | None:
-    """The order is cancelled: no settlement of it is under way."""
+    """Make the step from CANCELLING to CANCELLED. Call this only if no settlement is under way."""
     more = (finished(cancel, now_ms),) if cancel is not None and cancel.state is EffectState.INTENDED else ()
     return _moved(row, _W.NOTHING_UNDER_WAY, now_ms, more=more)
 
 
 def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> DeltaStep | None:
-    """The deadline has passed, or the rest no longer fits before it. Not to be called during a settlement.
+    """Make the step of an order whose deadline has passed or is too near. Do not call it during a settlement.
 
     Args:
         fits_until_s: see `terms.fits_until`.
@@ -156,7 +156,7 @@ def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> D
 def told_by_chain(
     row: DeltaOrderRow, facts: DeltaFacts, effects: Sequence[Effect], failures_max: int, now_ms: int
 ) -> DeltaStep | None:
-    """The step that the logs require of an order.
+    """Make the step to the state that an order's logs imply; None if nothing changes.
 
     Args:
         effects: all effects of the order.
@@ -182,7 +182,7 @@ def told_by_chain(
 def _reason(
     row: DeltaOrderRow, facts: DeltaFacts, *, is_cancel_wanted: bool, failures_max: int
 ) -> DeltaReason | None:
-    """The reason for a step that the logs give; None if they bring nothing new."""
+    """Find the reason that the logs give for a change of state, or None."""
     if any(fill.is_closed for fill in facts.fills):
         return _W.SETTLED
     if facts.nonce_used is not None:
@@ -201,7 +201,7 @@ def _reason(
 
 
 def _after(row: DeltaOrderRow, reason: DeltaReason) -> OrderStatus:
-    """The state that a reason leads to; the row's own if the reason leads nowhere."""
+    """Return the state after a reason; the row's own state if the life cycle has no such transition."""
     return DELTA_LIFECYCLE.after(row.status, reason) or row.status
 
 
@@ -212,7 +212,7 @@ def _moved(
     effects: tuple[Intent, ...] = (),
     more: tuple[Change, ...] = (),
 ) -> DeltaStep | None:
-    """The step to the state that a reason leads to; None if it leads nowhere."""
+    """Make the step for a reason; None if the life cycle has no such transition."""
     status = DELTA_LIFECYCLE.after(row.status, reason)
     return None if status is None else OrderStep(step(row, now_ms, status=status), effects, more)
 
@@ -234,5 +234,5 @@ def _is_final(status: OrderStatus, facts: DeltaFacts, intended: Sequence[Effect]
 
 
 def _is_in_vain(effect: Effect, status: OrderStatus) -> bool:
-    """Whether an effect failed in the end: a cancellation of a filled order, or a settlement of any other."""
+    """Whether an ended order's effect failed: a cancellation if it was filled, a settlement if it was not."""
     return (effect.kind == SETTLE) != (status is _S.COMPLETED)

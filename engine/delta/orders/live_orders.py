@@ -1,4 +1,4 @@
-"""Delta orders in memory that may still change: `live_rows` with the parts that are Delta's own.
+"""The Delta orders that may still change, in memory: `live_rows` with documents, fills and settlements.
 
     submit      a new order               durable when it returns
     of_nonce    orders that a nonce ends
@@ -64,7 +64,7 @@ class LiveOrder(Struct, eq=False, gc=False):
 
 
 class _DeltaParts(Struct, frozen=True):
-    """Stored parts of an order beside its row.
+    """Stored data of an order beside its row.
 
     Attributes:
         settling: effect of the settlement that has not ended.
@@ -77,10 +77,10 @@ class _DeltaParts(Struct, frozen=True):
 
 
 class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
-    """See the module.
+    """The Delta orders in memory, also indexed by nonce.
 
     Args:
-        leases: assign shards of orders to engines; writes of `step` are fenced with them.
+        leases: leases of this engine's shards, which fence the writes of `step`.
     """
 
     def __init__(self, store: Store, leases: Leases) -> None:
@@ -88,7 +88,7 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
         self._of_nonce: dict[tuple[int, bytes, bytes], tuple[bytes, ...]] = {}
 
     def of_nonce(self, chain_id: int, owner: bytes, nonce32: bytes) -> frozenset[bytes]:
-        """Hashes of the live orders that have an owner's nonce."""
+        """Return the hashes of the live orders that have an owner's nonce."""
         return frozenset(self._of_nonce.get((chain_id, owner, nonce32), ()))
 
     def settlement_failed(self, live: LiveOrder) -> None:
@@ -96,7 +96,7 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
         live.in_vain += 1
 
     def begin_anew(self, live: LiveOrder) -> None:
-        """Forget the failed settlements of an order after a fill."""
+        """Reset the count of an order's failed settlements after a fill."""
         live.in_vain = 0
 
     async def submit(

@@ -1,4 +1,4 @@
-"""The record of a Delta order, as submit and every read return it. Pure.
+"""Makes the public record of a Delta order, which submit and every read return. Pure.
 
     row + document + fills + refunds -> OrderRecord; of a new order, row + document
 
@@ -40,10 +40,10 @@ _PERCENT_DECIMALS = 6
 def order_record(
     row: DeltaOrderRow, document: DeltaDocument, fills: Sequence[DeltaFill], refunds: Sequence[DeltaRefund]
 ) -> OrderRecord:
-    """The public record of an order.
+    """Make the public record of an order.
 
     Args:
-        fills: oldest first.
+        fills: fills of the order, oldest first.
     """
     order = order_of(document)
     if not isinstance(order, SettledOrder):
@@ -54,10 +54,10 @@ def order_record(
 def new_record(
     row: DeltaOrderRow, document: DeltaDocument, order: SettledOrder, terms: OrderTerms
 ) -> OrderRecord:
-    """The public record of a newly submitted order.
+    """Make the public record of a newly submitted order.
 
     Args:
-        order, terms: of the document.
+        order, terms: decoded struct of the document, and its terms.
     """
     return _record(row, document, order, terms, (), ())
 
@@ -144,7 +144,7 @@ def _transactions(order: SettledOrder, fills: Sequence[DeltaFill]) -> tuple[Orde
 
 
 def _whole(order: SettledOrder) -> int:
-    """Value of `filled` at which the order is closed."""
+    """Return the value of `filled` at which the order is closed."""
     if isinstance(order, DeltaOrder):
         return order.dest_amount if order.kind == KIND_BUY else order.src_amount
     return order.num_slices

@@ -60,7 +60,7 @@ class OrderTerms(Struct, frozen=True, gc=False):
         beneficiary: receiver; the owner if the order names none.
         src_total: amount that the order takes in all (SELL), or at most (BUY): an approval has to cover it.
         dest_total: least amount that the order brings (SELL), or the amount in all (BUY).
-        fee: as signed.
+        fee: signed partner fee.
     """
 
     owner: bytes
@@ -77,7 +77,7 @@ class OrderTerms(Struct, frozen=True, gc=False):
 
 
 def terms_of(order: SettledOrder) -> OrderTerms:
-    """Terms that hold for all parts of an order.
+    """Derive the terms that hold for all parts of an order.
 
     Raises:
         InvalidInput: `partnerAndFee` has no valid meaning.
@@ -100,7 +100,7 @@ def terms_of(order: SettledOrder) -> OrderTerms:
 
 
 def side_of(order: SettledOrder) -> Side:
-    """The side whose amount is fixed."""
+    """Return the side whose amount the order fixes."""
     match order:
         case DeltaOrder(kind=kind):
             return Side.BUY if kind == KIND_BUY else Side.SELL
@@ -111,7 +111,7 @@ def side_of(order: SettledOrder) -> Side:
 
 
 def next_part(order: SettledOrder, filled: int) -> DeltaPart | None:
-    """The next part to settle; None if nothing is left.
+    """Compute the next part to settle; None if nothing is left.
 
     Args:
         filled: settled amount of the fixed side; of a TWAP, settled slices.
@@ -126,11 +126,11 @@ def next_part(order: SettledOrder, filled: int) -> DeltaPart | None:
 
 
 def part_of(order: DeltaOrder, left: int, amount: int) -> DeltaPart:
-    """A part of the rest of a swap or limit order, pro rata.
+    """Compute a part of a swap or limit order's open amount, pro rata.
 
     Args:
-        left: the order's rest, of the fixed side.
-        amount: of the fixed side, from 1 to `left`.
+        left: open raw units of the fixed side.
+        amount: raw units of the fixed side in the part, from 1 to `left`.
     """
     whole, is_last = _whole(order), amount == left
     if order.kind == KIND_BUY:
@@ -141,7 +141,7 @@ def part_of(order: DeltaOrder, left: int, amount: int) -> DeltaPart:
 
 
 def part_min(left: int) -> int:
-    """Smallest part of the rest of a partially fillable order, unless it takes all."""
+    """Return the smallest part of a partially fillable order's open amount, unless it takes all."""
     return div_up(left, ORDER_PART_MIN)
 
 
@@ -156,7 +156,7 @@ def is_part(amount: int, left: int) -> bool:
 
 
 def slice_due(order: SettledOrder, last_fill_s: int) -> int:
-    """Earliest settlement of a TWAP's next slice by the chain's time, Unix seconds; 0 for at once, and for
+    """Return the chain time from which a TWAP's next slice may settle, Unix seconds; 0 for at once, and for
     other orders.
 
     Args:
@@ -170,7 +170,7 @@ def slice_due(order: SettledOrder, last_fill_s: int) -> int:
 
 
 def fits_until(order: SettledOrder, filled: int, last_fill_s: int) -> int:
-    """The last second at which the next part may be settled so that all later parts still can be.
+    """Compute the last second at which the next part may settle and leave time for all later parts.
 
     The deadline; for a TWAP earlier by the intervals that follow, and 0 if its next slice is due too late.
 
@@ -207,7 +207,7 @@ def _rest(order: DeltaOrder, filled: int) -> DeltaPart | None:
 
 
 def whole_of(order: SettledOrder) -> int:
-    """Whole of an order that can be settled: raw units of the fixed side; of a TWAP, slices."""
+    """Return the whole size of an order: raw units of the fixed side, or slices of a TWAP."""
     return _whole(order) if isinstance(order, DeltaOrder) else order.num_slices
 
 

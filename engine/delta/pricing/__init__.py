@@ -1,4 +1,4 @@
-"""The Delta price, the digests of issued routes, and the order that is built on one.
+"""Prices Delta routes, keeps digests of issued routes, and builds orders on them.
 
 In: a query, live books. Out: a route with its price; an order for a wallet to sign.
 Read: `price`, `issued`, `build`.

@@ -1,4 +1,4 @@
-"""A Delta order from an issued route and the owner's parameters: POST /v2/delta/orders/build. Pure.
+"""Builds a Delta order from an issued route and the owner's parameters (POST /v2/delta/orders/build). Pure.
 
     route + body -> checks of the kind -> amounts -> order struct -> `toSign`, `orderHash`
 
@@ -89,17 +89,17 @@ _SIDES = {
     BuildOrderType.TWAP_BUY_ORDER: Side.BUY,
     BuildOrderType.PRODUCTIVE_ORDER: Side.SELL,
 }
-"""Side of each kind that has only one side."""
+"""Side by order type, for the types that have only one side."""
 
 
 class DeltaDomain(Struct, frozen=True):
-    """The signing domain of a chain's Delta contract; see `delta_domain_of`.
+    """The EIP-712 domain of a chain's Delta contract.
 
     Attributes:
-        contract: 20 bytes.
-        typed: the domain in `toSign`.
-        separator: 32 bytes.
-        named: values of the domain.
+        contract: address of the Delta contract, 20 bytes.
+        typed: domain as the API's `toSign` shows it.
+        separator: domain separator, 32 bytes.
+        named: values of the domain's fields.
         others: domains that wallets are known to sign for by mistake.
     """
 
@@ -110,7 +110,7 @@ class DeltaDomain(Struct, frozen=True):
     others: tuple[NamedDomain, ...]
 
     def signing(self, struct_hash32: bytes) -> OrderDigests:
-        """Digests of a struct under this domain and under `others`."""
+        """Return the digests of a struct under this domain and under `others`."""
         return OrderDigests(struct_hash32, self.named, self.others)
 
 
@@ -119,9 +119,9 @@ class BuildTerms(Struct, frozen=True):
 
     Attributes:
         src, dest: tokens of the route.
-        quoted: side of the route's quote.
-        now_s: Unix seconds.
-        nonce: used if the body has no nonce.
+        quoted: side for which the route was quoted.
+        now_s: time of the build, Unix seconds.
+        nonce: nonce of the order if the body has none.
     """
 
     domain: DeltaDomain
@@ -145,7 +145,7 @@ class _BuildAmounts(Struct, frozen=True):
 def delta_domain_of(
     chain_id: int, contract: bytes, chain: ChainSettings, served: Iterable[NamedDomain] = ()
 ) -> DeltaDomain:
-    """The domain of a chain, as configured.
+    """Make the EIP-712 domain of a chain from its settings.
 
     Args:
         served: domains of the venue's other chains.
@@ -156,7 +156,7 @@ def delta_domain_of(
 
 
 def delta_domains(places: ServedChains) -> dict[int, DeltaDomain]:
-    """The domains of the chains that have Delta, by chain id."""
+    """Make the EIP-712 domains of the chains that have Delta, by chain id."""
     served = {chain_id: place for chain_id, place in places.items() if not place.no_delta}
     named = [_named(chain_id, place.delta, place.settings) for chain_id, place in served.items()]
     return {
@@ -170,13 +170,13 @@ def _named(chain_id: int, contract: bytes, chain: ChainSettings) -> NamedDomain:
 
 
 def built(body: BuildBody, route: Route, terms: BuildTerms) -> BuildResponse:
-    """The typed data that the owner signs, and its hash.
+    """Build the typed data that the owner signs, and its hash.
 
     Args:
-        route: issued route of the body.
+        route: issued route that the body carries.
 
     Raises:
-        RequestError: a row of spec 1.25.
+        RequestError: the request is refused; see spec 1.25.
     """
     order_type, order = built_order(body, route, terms)
     digest = signing_digest(terms.domain.separator, order_type.compiled.hash_struct(order))
@@ -192,7 +192,7 @@ def built(body: BuildBody, route: Route, terms: BuildTerms) -> BuildResponse:
 
 
 def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[TypedStruct[Any], AnyDeltaOrder]:
-    """The order and its type; see `built`."""
+    """Build the order struct, and return it after its struct type; see `built`."""
     if body.deadline is None:
         raise MissingDeadline(field="deadline", expected="Unix seconds")
     owner = parse_address(body.owner, "owner")
@@ -260,7 +260,7 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
 
 
 def wanted_side(body: BuildBody) -> Side | None:
-    """The side that a body or its order type names; None if neither names a side."""
+    """Return the side that a body or its order type names; None if neither names a side."""
     return _SIDES.get(body.order_type) if body.side is UNSET else body.side
 
 
@@ -273,7 +273,7 @@ def _check_side(body: BuildBody) -> None:
 
 
 def _quoted_side(body: BuildBody, quoted: Side) -> Side:
-    """The side of the quote; InvalidInput if the body contradicts it."""
+    """Return the side of the quote; raise InvalidInput if the body contradicts it."""
     wanted = wanted_side(body)
     if wanted not in (None, quoted):
         why = f"{body.order_type.value} has one side" if body.side is UNSET else ""
@@ -312,7 +312,7 @@ def _check_kind(body: BuildBody, route: Route) -> None:
 
 
 def _twap_fault(body: BuildBody, *totals: str) -> str:
-    """Fault in the parameters of a TWAP; empty if they are valid."""
+    """Describe the first fault in the parameters of a TWAP; empty if they are valid."""
     given = {
         "interval": body.interval,
         "numSlices": body.num_slices,

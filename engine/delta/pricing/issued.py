@@ -1,4 +1,4 @@
-"""Digests of the issued Delta routes, so that a build accepts no other route.
+"""Keeps digests of issued Delta routes, so that a build accepts no other route.
 
     quote -> add -> memory (at once) and a queue -> `run` writes it in batches -> the shared store
     build -> is_issued -> memory, then the store, which holds the routes of other processes
@@ -63,17 +63,17 @@ class IssuedStatistics(Struct, frozen=True):
 
 
 def quoted_as(side: Side, canonical: bytes) -> bytes:
-    """The bytes of a route's digest: the quoted side and the canonical route."""
+    """Join the quoted side and the canonical route into the bytes whose digest is kept."""
     return side.value.encode() + canonical
 
 
 class IssuedRoutes:
-    """Digests of issued routes.
+    """Digests of issued routes, in memory and in the shared store.
 
     Args:
         store: shared with the other processes.
-        life_ms: least time for which an issued route may be built from.
-        kept_max: most digests in memory; the oldest go first.
+        life_ms: least time for which a build accepts an issued route, milliseconds.
+        kept_max: most digests in memory; the oldest are dropped first.
     """
 
     def __init__(self, store: Store, life_ms: int, *, kept_max: int = limits.VENUE_ISSUED_MAX) -> None:
@@ -88,7 +88,7 @@ class IssuedRoutes:
         self._swept = 0
 
     def add(self, quoted: bytes, chain_id: int, now_ms: int) -> None:
-        """Keep a route (`quoted_as`) that is issued now. Never waits."""
+        """Keep the digest of a route (`quoted_as`) that is issued now. Never waits."""
         digest = hashlib.sha256(quoted).digest()
         expires_ms = (now_ms // _MINUTE_MS + 1) * _MINUTE_MS + self._life_ms
         kept = self._kept

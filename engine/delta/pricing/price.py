@@ -1,4 +1,4 @@
-"""The Delta price: amounts that agents can be expected to deliver. Pure.
+"""Computes the Delta price: amounts that agents can be expected to deliver. Pure.
 
     sale       output of the books - gas, in the destination token;  less the fee
     purchase   cost of the books + gas, in the source token;         plus the fee
@@ -38,7 +38,7 @@ from ...routing.tokens import ListedToken
 
 _PERCENT = Decimal(100)  # basis points of one percent
 canonical_route = msgspec.json.Encoder(order="sorted").encode
-"""The canonical bytes (codecs.canonical_json) of a Route that is made here."""
+"""Encode a Route that the venue made into canonical bytes (codecs.canonical_json)."""
 
 
 class DeltaAsk(Struct, frozen=True):
@@ -47,7 +47,7 @@ class DeltaAsk(Struct, frozen=True):
     Attributes:
         native: the wrapped native token, 20 bytes; empty if the chain has none configured.
         gas_wei: cost of the settlement's gas, wei.
-        spender: the Delta contract, as text.
+        spender: address text of the Delta contract.
     """
 
     chain_id: int
@@ -61,7 +61,7 @@ class DeltaAsk(Struct, frozen=True):
 
 
 def delta_block(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices, block_id: str) -> DeltaBlock:
-    """The price of a plan.
+    """Make the `delta` block of a quote from a plan's amounts.
 
     Args:
         block_id: unique id of the block.
@@ -99,7 +99,7 @@ def delta_block(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices, block_id: str) -
 
 
 def priced(side: Side, plan: PlanTotal, gas: int, fee_bps: int) -> tuple[int, int]:
-    """Raw units that the user gives and gets, after gas and fee.
+    """Compute the raw units that the user gives and gets, after gas and fee.
 
     Args:
         gas: cost of gas in raw units of the free token.
@@ -120,7 +120,7 @@ def priced(side: Side, plan: PlanTotal, gas: int, fee_bps: int) -> tuple[int, in
 
 
 def gas_in_token(token: ListedToken, gas_wei: int, native: bytes, usd: UsdPrices) -> int:
-    """Cost of gas in raw units of a token, rounded up.
+    """Convert a gas cost to raw units of a token, rounded up.
 
     Raises:
         PricingError: the token or the native token has no price in dollars.

@@ -1,4 +1,4 @@
-"""The watch that lets a chain's limit orders rest until live books can fill them, and then auctions them.
+"""Holds a chain's limit orders back until live books can fill them, then passes them to the auctioneer.
 
     a book changes -> its edge is noted -> at most every RESTING_LOOK_S a look: the end pairs whose paths use
         the edge, each with its best rate now -> the orders worth a look (`resting`)
@@ -85,12 +85,12 @@ class RestingStatistics(Struct, frozen=True):
 
 
 class PriceWatch:
-    """The price watch of a chain; see the module. `run` is its task.
+    """Watches a chain's books and auctions each limit order once it is fillable. `run` is its task.
 
     Args:
-        auctioneer: of the chain; it passes orders without a settlement to `again`.
-        gas_price_wei: price of a unit of gas; raises ServiceUnavailable if unknown.
-        wall_ms: Unix milliseconds.
+        auctioneer: the chain's auctioneer, which passes orders without a settlement to `again`.
+        gas_price_wei: returns the price of a unit of gas, wei; raises ServiceUnavailable if unknown.
+        wall_ms: returns the time, Unix milliseconds.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class PriceWatch:
     # --- Coming and going -------------------------------------------------------------------------------
 
     def tend(self, live: LiveOrder) -> None:
-        """Have an open order auctioned: a limit order when it is fillable, other orders when due."""
+        """Pass an open order to the auctioneer: a limit order once it is fillable, any other when due."""
         known = self._orders.get(live.order_hash)
         if known is not None and known.live is not live:
             self.forget(live.order_hash)
@@ -155,7 +155,7 @@ class PriceWatch:
         self._auctioneer.offer(live)
 
     def forget(self, order_hash: bytes) -> None:
-        """Forget an order that is no longer open."""
+        """Stop watching an order that is no longer open."""
         order = self._orders.get(order_hash)
         if order is not None:
             self._orders.forget(order_hash)
@@ -173,7 +173,7 @@ class PriceWatch:
             yield
 
     def again(self, live: LiveOrder) -> None:
-        """Let an order rest again for which no round found a settlement."""
+        """Hold an order back again after a round found no settlement for it."""
         order = self._orders.get(live.order_hash)
         if order is None or order.state is State.OTHER:
             self.tend(live)
@@ -187,7 +187,7 @@ class PriceWatch:
         self._schedule(order.ends)
 
     def facts(self, order_hash: bytes) -> RestingFacts | None:
-        """The facts for which an order rests; None if it does not rest or the price of gas is unknown."""
+        """Return a held order's price against its limit; None if not held, or without a gas price."""
         order = self._orders.get(order_hash)
         if order is None or order.state not in _LEFT_ALONE:
             return None
@@ -209,7 +209,7 @@ class PriceWatch:
     # --- Looks ------------------------------------------------------------------------------------------
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Look at changed, due and swept pairs, until cancelled."""
+        """Check the orders of changed, due and swept token pairs, until cancelled."""
         stop = self._index.watch(self.book_changed)
         try:
             sweep_at = trio.current_time()
@@ -251,7 +251,7 @@ class PriceWatch:
             self._sweep.extend(self._orders.pairs())
 
     def look(self) -> Generator[None, None, None]:
-        """A look, piece by piece, at the orders that may have become fillable."""
+        """Check, as a generator of short steps, the orders that may have become fillable."""
         try:
             gas_price_wei = self._gas_price_wei()
         except ServiceUnavailable:
@@ -265,7 +265,8 @@ class PriceWatch:
             yield from self._look_at(ends, gas_price_wei)
 
     def _pairs_of_look(self) -> list[Ends]:
-        """Bounded number of pairs: some of the sweep, then changed and due pairs, then more of the sweep."""
+        """Select the token pairs to check now: some of the sweep, then changed and due ones, then more of the
+        sweep, up to a bound."""
         for edge in self._changed_edges:
             self._dirty.update(dict.fromkeys(self._watched.get(edge, ())))
         self._changed_edges.clear()
@@ -318,7 +319,7 @@ class PriceWatch:
         self._schedule(ends)
 
     def _judge(self, order: Resting, best: int, gas_price_wei: int) -> Generator[None, None, None]:
-        """Offer an order, or put it back."""
+        """Pass an order to the auctioneer if the books fill it; otherwise hold it back again."""
         is_reached = order.need <= best
         if is_reached:
             is_fillable = yield from self._prices.is_fillable(order.live, gas_price_wei)
@@ -342,7 +343,7 @@ class PriceWatch:
             self._orders.waits(order)
 
     def _meet(self, order: Resting) -> None:
-        """Offer an order together with an opposite order, if it has found one."""
+        """Pass an order to the auctioneer together with an opposite order, if one would trade with it."""
         if order.state not in _LEFT_ALONE:
             return
         now_ms = self._wall_ms()
@@ -357,7 +358,7 @@ class PriceWatch:
             self._schedule(order.ends)
 
     def _partner(self, order: Resting, now_ms: int, *, is_paused: bool = False) -> tuple[Resting | None, int]:
-        """The opposite order that is auctioned together with this order now.
+        """Find the opposite order to auction together with this order now.
 
         Args:
             is_paused: the order's pause has not ended; only a new opposite order is worth a round.
@@ -375,7 +376,7 @@ class PriceWatch:
         return None, at_ms
 
     def _free_ms(self, order: Resting, other: Resting, now_ms: int) -> int:
-        """Unix milliseconds from which two opposite orders may be auctioned together."""
+        """Return the time from which two opposite orders may be auctioned together, Unix milliseconds."""
         is_joinable = self._auctioneer.is_joinable
         if not (is_joinable(order.live.order_hash) and is_joinable(other.live.order_hash)):
             return now_ms + _RETRY_MS
@@ -390,7 +391,7 @@ class PriceWatch:
             self._offer(other)
 
     def _offer(self, order: Resting) -> None:
-        """Hand an order to the auctioneer; a market order, which it already has, goes into the next round."""
+        """Pass an order to the auctioneer; a market order, which it already has, enters the next round."""
         self._offered += 1
         order.is_new = False
         if order.state is not State.OTHER:
@@ -405,7 +406,7 @@ class PriceWatch:
         self._auctioneer.offer(order.live, is_due=True)
 
     def _schedule(self, ends: Ends) -> None:
-        """Schedule a look at a pair for the time at which its next order is due."""
+        """Schedule the next check of a token pair for the time at which its next order is due."""
         at_ms = self._orders.next_due_ms(ends)
         if at_ms is None:
             return

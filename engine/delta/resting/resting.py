@@ -1,4 +1,4 @@
-"""The limit orders of a chain that wait for their price, and the selection of orders worth a look. Pure.
+"""Holds a chain's limit orders that wait for their price, and selects those worth pricing. Pure.
 
 Orders are grouped by their end pair, source to destination, with native tokens as the wrapped token, and
 sorted by the rate that they need: destination for source, their own fee included, the lowest rate first.
@@ -56,7 +56,7 @@ class State(Enum):
 
 
 class Resting(Struct, eq=False, gc=False):
-    """A limit order at rest, or a market order that it may trade with.
+    """A limit order that waits for its price, or a market order that it may trade with.
 
     Attributes:
         ends: end pair of the order.
@@ -67,7 +67,7 @@ class Resting(Struct, eq=False, gc=False):
         pause_ms: the last pause.
         offered_at: highest best rate at which the order was auctioned; -1 if never.
         is_new: the order has not been auctioned since its arrival.
-        unfilled_ms: time since which no look found it fillable; 0 without a look since its last round.
+        unfilled_ms: time since which every check found the order unfillable; 0 if unchecked since its round.
     """
 
     live: "LiveOrder"
@@ -101,7 +101,7 @@ class _RestingPair:
 
 
 class RestingOrders:
-    """The resting orders of a chain; see the module. Times are Unix milliseconds.
+    """The limit orders of a chain that wait for their price. Times are Unix milliseconds.
 
     Attributes:
         met: orders that have found an opposite order to trade with and await a look.
@@ -299,12 +299,12 @@ class RestingOrders:
 
 
 def rate_number(rate: LadderRate | None) -> int:
-    """A best rate as a number, rounded up; -1 without a rate, which reaches no order."""
+    """Convert a best rate to an integer, rounded up; -1 without a rate, which reaches no order."""
     return -1 if rate is None else -((-rate[0] << RATE_BITS) // rate[1])
 
 
 def _up_to(rows: list[_Row], last: int) -> int:
-    """Number of rows up to and with `last`."""
+    """Count the rows whose key is at most `last`."""
     return bisect_right(rows, last, key=_first)
 
 
@@ -313,7 +313,7 @@ def _first(row: _Row) -> int:
 
 
 def _cut(rows: list[_Row], last: int, count_max: int) -> list[Resting]:
-    """Take out the first rows up to and with `last`, at most `count_max`."""
+    """Remove and return the orders of the first rows with keys up to `last`, at most `count_max`."""
     count = min(_up_to(rows, last), count_max)
     cut = [order for _, _, order in rows[:count]]
     del rows[:count]

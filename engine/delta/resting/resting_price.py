@@ -1,4 +1,4 @@
-"""The price of live books for a resting limit order, against its limit. Pure.
+"""Compares the price of live books with the limit of a waiting limit order. Pure.
 
     sale       output of the books for a part - gas   >=  the part's minimum and the fee on it
     purchase   cost of the books for a part + gas     <=  the part's maximum less the fee on top
@@ -38,10 +38,10 @@ Ends = tuple[bytes, bytes]
 
 
 class RestingFacts(Struct, frozen=True):
-    """The facts for which an order rests.
+    """A waiting limit order's limit and present price.
 
     Attributes:
-        limit: raw units: of the destination the least (SELL), of the source the most (BUY).
+        limit: least raw units of the destination (SELL), or most of the source (BUY).
         given: raw units that the user would get (SELL) or spend (BUY) now, after gas and fee; None if the
             books cannot fill the amount.
     """
@@ -53,12 +53,12 @@ class RestingFacts(Struct, frozen=True):
 
 
 def rests(live: "LiveOrder") -> bool:
-    """Whether an order waits for its price here: a limit order that is no TWAP."""
+    """Whether an order waits for its price: a limit order that is no TWAP."""
     return live.row.type is OrderType.LIMIT and isinstance(live.order, DeltaOrder)
 
 
 def rate_of(live: "LiveOrder") -> LadderRate:
-    """The rate of the books that an order needs, destination for source in raw units, its fee included.
+    """Compute the rate that an order needs, destination for source in raw units, its fee included.
 
     Guarantees: no lower rate fills all of the order; the fee's rounding, less than a unit, is allowed for.
     Not guaranteed: a part of the order may need a lower rate, since that unit weighs more in it.
@@ -71,7 +71,7 @@ def rate_of(live: "LiveOrder") -> LadderRate:
 
 
 def left_of(live: "LiveOrder") -> tuple[int, int]:
-    """(source, destination) raw units of an order's open part, at its limit."""
+    """Return the (source, destination) raw units of an order's open part, at its limit."""
     part = next_part(live.order, live.filled)
     return (0, 0) if part is None else (part.src_amount, part.dest_amount)
 
@@ -80,7 +80,7 @@ class RestingPrices:
     """Prices of a chain's books for resting orders.
 
     Args:
-        delta_gas: units of gas of a settlement, without its fills.
+        delta_gas: units of gas that a settlement uses besides its fills.
     """
 
     def __init__(self, pathfinder: Pathfinder, usd: UsdPrices, tokens: TokenTable, delta_gas: int) -> None:
@@ -91,7 +91,7 @@ class RestingPrices:
         self.priced = 0
 
     def ends(self, live: "LiveOrder") -> Ends:
-        """The end pair of an order."""
+        """Return an order's (source, destination) tokens, native tokens as the wrapped token."""
         return self._routed(live.terms.src_token), self._routed(live.terms.dest_token)
 
     def is_fillable(self, live: "LiveOrder", gas_price_wei: int) -> Generator[None, None, bool]:
@@ -112,7 +112,7 @@ class RestingPrices:
         return False
 
     def facts(self, live: "LiveOrder", gas_price_wei: int) -> RestingFacts | None:
-        """The facts for which an order's open part rests; None without an open part."""
+        """Compute the price of an order's open part against its limit; None without an open part."""
         part = next_part(live.order, live.filled)
         if part is None:
             return None
@@ -125,7 +125,7 @@ class RestingPrices:
         return RestingFacts(Side.BUY, part.amount, part.src_amount, given)
 
     def _other(self, live: "LiveOrder", amount: int, gas_price_wei: int) -> int | None:
-        """Output of a part less gas (SELL), or its cost with gas (BUY); None if the books do not fill it."""
+        """Price a part: output less gas (SELL) or cost plus gas (BUY); None if books do not fill it."""
         src, dest = self.ends(live)
         self.priced += 1
         side = live.terms.side
@@ -141,7 +141,7 @@ class RestingPrices:
         return plan.gas - swap_gas(plan.side, 0, 0) + self._delta_gas
 
     def worth_of_gas(self, token: bytes, gas_wei: int) -> int:
-        """Value of gas in raw units of a token, rounded up; 0 if no book prices it."""
+        """Convert a gas cost to raw units of a token, rounded up; 0 if no book prices it."""
         listed = self._tokens.by_address.get(token)
         try:
             if listed is None:
@@ -156,7 +156,7 @@ class RestingPrices:
 
 
 def _amounts(live: "LiveOrder") -> Iterator[int]:
-    """Amounts of the parts that may be settled next, raw units of the fixed side, the largest first."""
+    """Yield the amounts that may be settled next, raw units of the fixed side, the largest first."""
     part = next_part(live.order, live.filled)
     if part is None:
         return
@@ -173,7 +173,7 @@ def _amounts(live: "LiveOrder") -> Iterator[int]:
 
 
 def _limit(live: "LiveOrder", amount: int) -> int:
-    """Limit of a part before fees: the least output of a sale, the most cost of a purchase."""
+    """Compute a part's limit before fees: the least output of a sale, the highest cost of a purchase."""
     order, fee_bps = live.terms, live.terms.fee.fee_bps
     if order.side is Side.SELL:
         return least_before_fee(mul_div_up(order.dest_total, amount, order.src_total), fee_bps)

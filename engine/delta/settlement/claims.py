@@ -23,7 +23,7 @@ _TokenOwner = tuple[bytes, bytes]
 
 
 class _Claim(Struct):
-    """Claim of a settlement on an account, raw units; `allowed` counts against the allowance.
+    """Raw units of an account's funds reserved for a settlement; `allowed` counts against the allowance.
 
     Attributes:
         is_under_way: the settlement is known to be under way; otherwise it is about to be intended.
@@ -36,7 +36,7 @@ class _Claim(Struct):
 
 
 class Claims:
-    """Claims of one chain, by order.
+    """Funds of accounts that the settlements of one chain reserve, by order.
 
     Args:
         found: returns the funds of (token, owner) as read last; None if unknown.
@@ -48,7 +48,7 @@ class Claims:
         self._of_account: dict[_TokenOwner, set[bytes]] = {}
 
     def tend(self, live: LiveOrder) -> None:
-        """Claim the part that a settlement under way takes, or drop the claim of an ended settlement."""
+        """Reserve the funds of an order's open settlement, or free those of an ended one."""
         known = self._of_order.get(live.order_hash)
         if live.settling is not None and live.row.status not in ENDED:
             self._add(live)
@@ -57,10 +57,10 @@ class Claims:
             self._drop(live.order_hash)
 
     def claim(self, orders: Sequence[LiveOrder]) -> bool:
-        """Claim the next parts of orders that are about to be settled, all or none.
+        """Reserve funds for the next parts of orders that are about to be settled, all or none.
 
         Returns:
-            Whether the accounts bear the claims, by their funds as read last.
+            Whether the accounts' funds, as read last, suffice for all reservations.
         """
         added = [live.order_hash for live in orders if self._add(live)]
         if all(self._is_borne(key) for key in added):
@@ -69,7 +69,7 @@ class Claims:
         return False
 
     def release(self, hashes: Iterable[bytes]) -> None:
-        """Drop the claims of settlements that are not under way."""
+        """Free the funds reserved for settlements that did not begin."""
         for key in hashes:
             known = self._of_order.get(key)
             if known is not None and not known.is_under_way:
@@ -81,7 +81,7 @@ class Claims:
             self._drop(key)
 
     def _add(self, live: LiveOrder) -> bool:
-        """Claim the next part of an order; False if already claimed."""
+        """Reserve funds for the next part of an order; False if already reserved."""
         account = live.terms.src_token, live.terms.owner
         if live.order_hash in self._of_order:
             return False
@@ -97,7 +97,7 @@ class Claims:
             known.is_under_way = True
 
     def _is_borne(self, order_hash: bytes) -> bool:
-        """Whether an account's funds cover all claims on it, this order's included."""
+        """Whether the funds of an order's account cover all reservations on the account."""
         account = self._of_order[order_hash].account
         claims = [self._of_order[key] for key in self._of_account[account]]
         if len(claims) == 1:

@@ -1,4 +1,4 @@
-"""Kinds of failed settlements: by the relayer's cause and the contract's error. Pure.
+"""Classifies failed settlements by the relayer's cause and the contract's error. Pure.
 
     ORDER_DONE      the order is filled or cancelled already: no bid can settle it
     TOO_EARLY       the block is before the time of the slice: no bid of that moment can settle it
@@ -60,7 +60,7 @@ BY_CAUSE: Mapping[IntentCause, SettlementFailure] = {
 
 
 def failure_of(cause: IntentCause | None, error4: bytes | None) -> SettlementFailure:
-    """The kind of a failure, from the outcome of its intent.
+    """Classify a failed settlement.
 
     Args:
         error4: selector of the contract's error; None without one.
@@ -72,7 +72,7 @@ def failure_of(cause: IntentCause | None, error4: bytes | None) -> SettlementFai
 
 
 def fault_in(failure: SettlementFailure, *, runs_owners_code: bool) -> AgentFault | None:
-    """The bidding agent's fault in a failure, or None.
+    """Return the bidding agent's fault in a failed settlement, or None.
 
     Args:
         runs_owners_code: the settlement calls a contract of an owner.

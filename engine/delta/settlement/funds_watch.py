@@ -1,4 +1,4 @@
-"""Watch over the funds of one chain's live orders: SUSPENDED while funds lack, and back.
+"""Suspends one chain's live orders while their owners' funds are missing, and restores them.
 
     order taken in -> its account is followed: (token, owner); for the native token, the owner's deposit
     logs about the account, a fill, a failed settlement, a slow round of all accounts -> to be read
@@ -84,7 +84,7 @@ class _FundsAtBlock(Struct, frozen=True):
 
 
 class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
-    """See the module. `run` is its task.
+    """Reads the funds of one chain's order owners, and suspends or restores orders. `run` is its task.
 
     Args:
         watch: of the chain's indexer.
@@ -116,7 +116,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
     # --- Followed accounts ------------------------------------------------------------------------------
 
     def tend(self, live: LiveOrder) -> None:
-        """Follow an order's needs as long as its funds matter. Called at every change of the order."""
+        """Follow an order's funds while they can change its status. Call this after every change of it."""
         self.claims.tend(live)
         row = live.row
         if row.is_final or row.status not in CANCELLABLE:
@@ -155,7 +155,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
     # --- Reading ----------------------------------------------------------------------------------------
 
     async def _look(self, accounts: Sequence[DeltaAccount], top: Mark) -> None:
-        """Read accounts, and compare them with their orders' needs."""
+        """Read accounts, and write the steps of orders that their funds suspend or restore."""
         read = await self._read(accounts, top.number)
         self._reads += len(accounts)
         doubtful: list[LiveOrder] = []
@@ -238,7 +238,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         return bool(live.lacks)
 
     async def _read(self, accounts: Sequence[DeltaAccount], height: int) -> _FundsAtBlock:
-        """Funds of accounts, all at the latest block.
+        """Read the funds of accounts, all at the latest block.
 
         Raises:
             NodeContradiction: the latest block is below `height`.
@@ -269,7 +269,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         return [_filled(live, answer) for live, answer in zip(orders, answers, strict=True)]
 
     async def _answers(self, questions: Sequence[bytes], block_hash: bytes) -> list[bytes]:
-        """The Delta contract's answers, each at least a word long."""
+        """Call the Delta contract; return answers that are each at least a word long."""
         calls = [EthCall(self._delta, question) for question in questions]
         answers = await self._chain.call_many(calls, block_hash) if calls else []
         told = [answer for answer in answers if isinstance(answer, bytes) and len(answer) >= WORD_BYTES]
@@ -293,7 +293,7 @@ def _filled(live: LiveOrder, answer: bytes) -> int:
 
 
 def _is_due(live: LiveOrder) -> bool:
-    """Whether an order's status disagrees with its funds."""
+    """Whether an order has to be suspended or restored by the funds read last."""
     if live.settling is not None:
         return False
     status = live.row.status

@@ -1,4 +1,4 @@
-"""Changes of Delta orders by the chain's logs, written in the unit of the step that read the logs.
+"""Derives changes of Delta orders from the chain's logs, for the store transaction that indexes the logs.
 
     Advance -> orders concerned -> their rows, fills, nonces, pre-signatures, effects as of the step
             -> `life.told_by_chain` -> changes
@@ -62,7 +62,7 @@ class DeltaProjection:
         self._now_ms = now_ms
 
     async def changes(self, advance: Advance) -> Sequence[Change]:
-        """See `Projection.changes`."""
+        """Compute the changes of orders that an indexer step implies; see `Projection.changes`."""
         settled_below = advance.top.number - self._confirmations + 1
         hashes = self._about(advance, settled_below)
         if not hashes:
@@ -90,7 +90,7 @@ class DeltaProjection:
         return changes
 
     def _about(self, advance: Advance, settled_below: int) -> set[bytes]:
-        """Hashes of the orders that may change."""
+        """Collect the hashes of the orders that may change."""
         hashes: set[bytes] = set()
         for _, row in (*advance.rows, *advance.undone):
             if isinstance(row, DeltaFill | PreSignature):

@@ -1,4 +1,4 @@
-"""Settlements under way: from the effect that an auction intended to its outcome on the chain.
+"""Runs settlements: sends each `settle` effect of an auction through the relayer and handles its outcome.
 
     effect `settle`, INTENDED -> relayer: kept, signed, mined once -> mined: the indexer completes the order,
                                                                       or a part of it is left to settle
@@ -129,7 +129,7 @@ TellAgent = Callable[[str, int, NoticeEntry, AgentFault | None], None]
 def settlement_of(
     bid: Proven, at: int, key: str, auction_id: int, deadline_s: int, gas_max: int
 ) -> Settlement:
-    """The settlement of one part of a bid.
+    """Make the settlement for one part of a bid.
 
     Args:
         at: index of the part.
@@ -155,12 +155,12 @@ def settlement_of(
 
 
 def settlement_in(effect: Effect) -> Settlement:
-    """The settlement in the payload of an effect `settle`."""
+    """Decode the settlement in the payload of a `settle` effect."""
     return _decode(effect.payload)
 
 
 def settlement_payload(settlement: Settlement, row: DeltaOrderRow) -> bytes:
-    """The payload for the effect of the next step of `row`."""
+    """Encode a settlement for the effect of the next step of `row`."""
     key = settlement.key or effect_key(row.order_hash, row.version + 1, SETTLE)
     return _encode(msgspec.structs.replace(settlement, key=key))
 
@@ -223,7 +223,7 @@ class Settling:
         self._nursery = nursery
 
     def line_up(self, order_hash: bytes, runners_up: Sequence[Settlement]) -> None:
-        """Set the runners-up to try in turn if the settlement of an order fails."""
+        """Set the next best bids to settle in turn if the settlement of an order fails."""
         self._runners_up[order_hash] = list(runners_up)
 
     def leave(self, held: Container[int]) -> None:
@@ -355,7 +355,7 @@ class Settling:
         return any([await self._runs_code(live) for live in found if live is not None])
 
     async def _outcome(self, order_hash: bytes, settlement: Settlement) -> IntentOutcome:
-        """The outcome of a settlement on the chain. A mined settlement is awaited until its log is read,
+        """Await the outcome of a settlement on the chain. A mined settlement counts once its log is read,
         since its block may be undone before, and the rest of the order is known only then; a failed
         settlement of a cancelled order, until the failure is final.
         """
@@ -376,19 +376,19 @@ class Settling:
             await trio.sleep(SETTLING_LOOK_S)
 
     async def _fill(self, order_hash: bytes, outcome: IntentOutcome) -> DeltaFill | None:
-        """The fill by a settlement; None while it is not in the store."""
+        """Read the fill of a settlement; None while it is not in the store."""
         (rows,) = await self._store.read(among(DELTA_FILL, "order_hash", [order_hash]))
         fills: list[DeltaFill] = [row_of(DELTA_FILL, values) for values in rows]
         return next((fill for fill in fills if fill.tx_hash == outcome.tx_hash), None)
 
     def _begin_anew(self, order_hash: bytes) -> None:
-        """Forget an order's failed settlements after a fill: they do not delay the next part."""
+        """Reset an order's count of failed settlements after a fill, so that its next part is not delayed."""
         live = self._orders.get(order_hash)
         if live is not None:
             self._orders.begin_anew(live)
 
     def _more_to_come(self, row: DeltaOrderRow, effect: Effect) -> DeltaStep | None:
-        """The step after a fill that has not closed its order; None if the order is completed."""
+        """Make the step after a fill that has not closed its order; None if the order is completed."""
         is_closed = row.status is OrderStatus.COMPLETED
         return None if is_closed else part_settled(row, effect, self._wall_ms())
 
