@@ -1,4 +1,4 @@
-"""Amounts and prices: text outside, exact integers inside, no float between.
+"""Parse and format amounts and prices: decimal text outside, exact integers inside, never a float.
 
 - A raw amount is an `int` of a token's smallest units, from a string of 1 to 78 ASCII digits, at most
   2^256 - 1: no sign, no exponent, no space, no underscore.
@@ -7,8 +7,9 @@
   exponent, no NaN.
 - A token amount given as a decimal and finer than the token's units is floored, never rounded up.
 
-A column of decimals (the prices of a book's side, or its amounts) is read as a whole: passes of C over the
-joined texts instead of a call for each. A column that they refuse is read text by text, for the error's name.
+A column of decimals (the prices or the amounts of one side of a book) is parsed as a whole: one C call over
+the joined texts replaces a Python call per text. If that fails, the texts are parsed one by one, so that the
+error names the text at fault.
 
 Source: spec 1.4, 3.4; ARCHITECTURE.md, "Amounts".
 """
@@ -42,7 +43,7 @@ _DECIMAL_EXPECTED = (
 
 
 def parse_amount(text: object, field: str = "amount") -> int:
-    """A raw amount.
+    """Parse a raw amount: the integer that a string of digits stands for.
 
     Args:
         text: digits.
@@ -59,7 +60,7 @@ def parse_amount(text: object, field: str = "amount") -> int:
 
 
 def parse_positive_amount(text: object, field: str = "amount") -> int:
-    """As `parse_amount`, and zero is refused."""
+    """Parse a raw amount as `parse_amount` does, and refuse zero."""
     amount = parse_amount(text, field)
     if amount == 0:
         raise InvalidInput(field=field, expected="an amount above zero", got=text)
@@ -67,10 +68,10 @@ def parse_positive_amount(text: object, field: str = "amount") -> int:
 
 
 def parse_decimal(text: object, field: str = "decimal") -> tuple[int, int]:
-    """(mantissa, scale) of a decimal string, exactly; the scale is the number of its fraction digits.
+    """Parse a decimal string exactly to (mantissa, scale); the scale is its number of fraction digits.
 
     Raises:
-        InvalidInput: the text is no such decimal.
+        InvalidInput: the text does not have the form of a decimal (see the module).
     """
     if type(text) is str and len(text) <= _DECIMAL_CHARS_MAX:
         whole, point, fraction = text.partition(".")
@@ -89,7 +90,7 @@ def parse_decimal(text: object, field: str = "decimal") -> tuple[int, int]:
 def parse_decimals(
     texts: Sequence[str], field: Callable[[int], str], scale_min: int = 0
 ) -> tuple[list[int], int]:
-    """(mantissas, scale) of a column: exactly `parse_decimal` of each, all at the finest scale.
+    """Parse a column of decimals to (mantissas, scale): as `parse_decimal`, all at the finest scale.
 
     Args:
         texts: decimal strings, at least one.
@@ -116,7 +117,7 @@ def parse_decimals(
 
 
 def _parse_column(texts: Sequence[str]) -> tuple[list[int], list[int]]:
-    """(mantissas, scales), in passes of C.
+    """Parse a column of decimals to (mantissas, scales) with C functions over all texts at once.
 
     Raises:
         LookupError, TypeError, ValueError: a text is no decimal.
@@ -133,7 +134,7 @@ def _parse_column(texts: Sequence[str]) -> tuple[list[int], list[int]]:
 
 
 def rescale_down(mantissa: int, scale: int, to_scale: int) -> int:
-    """floor(mantissa * 10^(to_scale - scale)): the same value in units of 10^-to_scale.
+    """Convert a mantissa to units of 10^-to_scale: floor(mantissa * 10^(to_scale - scale)).
 
     Exact for to_scale >= scale. Scales are 0 to 72; a larger scale is a programmer's error (IndexError),
     never a silently wrong power.
@@ -144,7 +145,7 @@ def rescale_down(mantissa: int, scale: int, to_scale: int) -> int:
 
 
 def parse_units(text: object, decimals: int, field: str = "amount") -> int:
-    """Raw units of a token amount given as a decimal string, floored to the token's units.
+    """Convert a token amount from a decimal string to raw units, rounded down.
 
     Args:
         text: e.g. "1.5".
@@ -161,7 +162,7 @@ def parse_units(text: object, decimals: int, field: str = "amount") -> int:
 
 
 def format_units(amount: int, decimals: int) -> str:
-    """The exact decimal string of `amount` units of 10^-decimals, without trailing zeros: "1.5", "0"."""
+    """Format `amount` units of 10^-decimals as an exact decimal without trailing zeros: "1.5", "0"."""
     if decimals == 0:
         return str(amount)
     whole, fraction = divmod(amount, 10**decimals)
@@ -170,5 +171,5 @@ def format_units(amount: int, decimals: int) -> str:
 
 
 def format_usd(value: Decimal | None) -> str:
-    """A value in US dollars with ten decimals; "0" for an unknown value."""
+    """Format a value in US dollars with ten decimals; an unknown value gives "0"."""
     return "0" if value is None else f"{value:.10f}"

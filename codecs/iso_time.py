@@ -1,4 +1,4 @@
-"""Times of the API: ISO 8601 out, UTC with milliseconds and `Z`; Unix seconds in.
+"""Format and check times of the API: ISO 8601 out, UTC with milliseconds and `Z`; Unix seconds in.
 
 Source: spec 1.10.28 to 1.10.30, 1.16.4 and 2.3.3 (`deadline` and `expiry`).
 Choice: Years end with 9999, the last that most clients parse. A later deadline or expiry is refused; a stored
@@ -20,13 +20,13 @@ _OTHER_UNITS = (
 
 
 def iso_ms(time_ms: int) -> str:
-    """A time since 1970, in Unix milliseconds, as ISO 8601."""
+    """Format Unix milliseconds as ISO 8601 text."""
     time = _EPOCH + timedelta(milliseconds=min(time_ms, _LAST_MS))
     return f"{time.isoformat(timespec='milliseconds')}Z"
 
 
 def check_unix_seconds(field: str, value: int, instead: str = "") -> None:
-    """Refuse a time after the year 9999, and guess its unit.
+    """Refuse a time after the year 9999; the error guesses the mistaken unit, such as milliseconds.
 
     Args:
         instead: another valid value of the field, as in "0 for never, or ".

@@ -1,4 +1,4 @@
-"""RLP: the form in which transactions are signed and sent.
+"""RLP, the encoding of Ethereum transactions: encode and decode.
 
 An item is bytes or a list of items; a number is its big-endian bytes without leading zeros. Each item has
 exactly one form, and the reader accepts no other: lengths are as short as possible, a byte below 0x80 stands
@@ -23,7 +23,7 @@ _SHORT_MAX = 55  # longest payload whose length stands in the first byte
 
 
 def encode(item: Encodable) -> bytes:
-    """An item. OverflowError for a number below zero: a programmer's error."""
+    """Encode an item. OverflowError for a number below zero: a programmer's error."""
     if isinstance(item, int):
         if 0 < item < _STRING:
             return item.to_bytes(1, "big")
@@ -37,12 +37,12 @@ def encode(item: Encodable) -> bytes:
 
 
 def wrap(encoded_items: bytes) -> bytes:
-    """The list of already encoded items, which follow one another."""
+    """Encode a list from its already encoded items, joined."""
     return _prefix(len(encoded_items), _LIST) + encoded_items
 
 
 def decode(raw: bytes) -> Item:
-    """The item that `raw` encodes.
+    """Decode the one item that `raw` holds.
 
     Args:
         raw: at most RLP_BYTES_MAX bytes, lists inside one another at most RLP_DEPTH_MAX deep.
@@ -64,7 +64,7 @@ def decode(raw: bytes) -> Item:
 
 
 def as_uint(item: Item, field: str, bits: int = 256) -> int:
-    """The number that an item encodes.
+    """Convert a decoded item to the number that its bytes encode.
 
     Raises:
         InvalidInput: a list, a leading zero, or more than `bits` bits.
@@ -78,7 +78,7 @@ def as_uint(item: Item, field: str, bits: int = 256) -> int:
 
 
 def as_bytes(item: Item, field: str, lengths: Sequence[int] = ()) -> bytes:
-    """The bytes of an item; of one of `lengths`, if any are given.
+    """Return a decoded item if it is bytes, and of one of `lengths` where they are given.
 
     Raises:
         InvalidInput: a list, or another length.
@@ -90,7 +90,7 @@ def as_bytes(item: Item, field: str, lengths: Sequence[int] = ()) -> bytes:
 
 
 def as_list(item: Item, field: str, length: int | None = None) -> list[Item]:
-    """The list of an item; of `length` items, if given.
+    """Return a decoded item if it is a list, and of `length` items where that is given.
 
     Raises:
         InvalidInput: bytes, or another length.
@@ -109,7 +109,7 @@ def _prefix(length: int, kind: int) -> bytes:
 
 
 def _item(raw: bytes, at: int, end: int, depth: int) -> tuple[Item, int]:
-    """The item at `at`, which must end by `end`, and the offset behind it."""
+    """Decode the item at `at`, which must end by `end`; returns the item and the offset behind it."""
     if at >= end:
         raise InvalidInput(field=_FIELD, expected="an item", got="the end")
     first = raw[at]
@@ -133,7 +133,7 @@ def _item(raw: bytes, at: int, end: int, depth: int) -> tuple[Item, int]:
 
 
 def _span(raw: bytes, at: int, end: int, code: int) -> tuple[int, int]:
-    """Start and end of the payload of the item at `at`; `code` is its first byte without the kind."""
+    """Find start and end of the payload of the item at `at`; `code` is its first byte without the kind."""
     if code <= _SHORT_MAX:
         start, length = at + 1, code
     else:

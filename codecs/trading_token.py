@@ -1,4 +1,4 @@
-"""Token addresses of the trading endpoints, with one spelling of the native token; addresses of no account.
+"""Parse token addresses of the trading endpoints, and refuse addresses that no account can have.
 
 `srcToken` and `destToken` stay raw text in the wire structs until this module parses them, since the
 placeholder counts in its mixed-case form alone. Source: spec 1.1.24 to 1.1.26, 1.25.8, 1.25.10.
@@ -18,10 +18,10 @@ NATIVE_TOKEN = bytes.fromhex(limits.NATIVE_PLACEHOLDER[2:])
 
 
 def check_account(address: bytes, field: str) -> None:
-    """Refuse the zero address and the native placeholder, which have no key.
+    """Refuse the zero address and the native placeholder, for which no key exists.
 
     Raises:
-        InvalidInput: the address is one of the two.
+        InvalidInput: the address is the zero address or the native placeholder.
     """
     if address in (ZERO_ADDRESS, NATIVE_TOKEN):
         raise InvalidInput(
@@ -32,7 +32,7 @@ def check_account(address: bytes, field: str) -> None:
 
 
 def parse_trading_token(text: object, field: Literal["srcToken", "destToken"]) -> bytes:
-    """The 20 bytes of a token of a trading endpoint; NATIVE_TOKEN for the placeholder.
+    """Parse a token of a trading endpoint to 20 bytes; NATIVE_TOKEN for the native placeholder.
 
     Raises:
         InvalidToken: the zero address, another spelling of the placeholder, or no address.

@@ -1,4 +1,4 @@
-"""Transactions: signed as EIP-1559, read as any of the three kinds in use.
+"""Sign transactions as EIP-1559, and decode signed transactions of the three kinds in use.
 
 Kinds: 0 (legacy, with the chain id of EIP-155 in its signature), 1 (EIP-2930, an access list), 2 (EIP-1559,
 a cap on the fee and a tip). Each signature has one form: r and s in range, s in the lower half.
@@ -39,14 +39,14 @@ AccessList = tuple[tuple[bytes, tuple[bytes, ...]], ...]
 
 
 class Transaction(msgspec.Struct, frozen=True):
-    """The content of a transaction, which its sender signs.
+    """An unsigned transaction.
 
     Attributes:
         nonce: number of the sender's earlier transactions.
-        tip_wei: most for the block's maker per unit of gas, on top of the base fee.
-        fee_max_wei: most per unit of gas, tip included. Kinds 0 and 1 have one price, which stands for both.
-        gas: units that it may use.
-        to: 20 bytes, or empty to create a contract of `data`.
+        tip_wei: most wei per unit of gas for the block's maker, on top of the base fee.
+        fee_max_wei: most wei per unit of gas, tip included. Kinds 0 and 1 have one price, used for both.
+        gas: most units of gas that the transaction may use.
+        to: 20 bytes, or empty to create a contract whose init code is `data`.
     """
 
     chain_id: int
@@ -61,14 +61,14 @@ class Transaction(msgspec.Struct, frozen=True):
 
 
 class SignedTransaction(msgspec.Struct, frozen=True):
-    """The bytes to send, and their 32-byte transaction hash."""
+    """A signed transaction: its raw bytes to send, and its 32-byte transaction hash."""
 
     raw: bytes
     tx_hash: bytes
 
 
 class ReceivedTransaction(msgspec.Struct, frozen=True):
-    """A signed transaction, read.
+    """A signed transaction, decoded, with its recovered sender.
 
     Attributes:
         sender: 20 bytes, the address of the signing key.
@@ -85,7 +85,7 @@ class ReceivedTransaction(msgspec.Struct, frozen=True):
 
     @property
     def v(self) -> int:
-        """The signature's last number, as the JSON-RPC interface shows it."""
+        """`v` of the signature, as the JSON-RPC interface shows it."""
         if self.kind == LEGACY:
             return _EIP155_V + 2 * self.transaction.chain_id + self.y_parity
         return self.y_parity
@@ -133,7 +133,7 @@ def sign_transaction(tx: Transaction, key: SigningKey | PolicedRelayKey) -> Sign
 
 
 def decode_transaction(raw: bytes) -> ReceivedTransaction:
-    """Read a signed transaction and recover its sender.
+    """Decode a signed transaction and recover its sender.
 
     Args:
         raw: as it is sent: an RLP list (kind 0), or the kind's byte and an RLP list.
@@ -170,12 +170,12 @@ def decode_transaction(raw: bytes) -> ReceivedTransaction:
 
 
 def contract_address(sender: bytes, nonce: int) -> bytes:
-    """The 20-byte address of the contract that a sender's transaction of that nonce creates."""
+    """Compute the 20-byte address of the contract that `sender`'s transaction with that nonce creates."""
     return keccak256(rlp.encode([sender, nonce]))[12:]
 
 
 def create2_address(factory: bytes, salt32: bytes, init_code: bytes) -> bytes:
-    """The 20-byte address of a contract made by `factory` with CREATE2; sender and nonce do not matter."""
+    """Compute the 20-byte address of a contract that `factory` creates with CREATE2."""
     return keccak256(b"\xff" + factory + salt32 + keccak256(init_code))[12:]
 
 

@@ -1,4 +1,4 @@
-"""Calldata, return data and logs of the contracts, written by hand for the hot paths.
+"""Calldata, return data and logs of the contracts, encoded and decoded by hand for speed.
 
 In: orders and amounts, or the bytes that a chain returns. Out: calldata, or typed results and events.
 Read: `abi`, `calldata`, `router_calldata`, `router_decoding`, `delta_calldata`, `delta_results`,

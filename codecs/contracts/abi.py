@@ -1,4 +1,4 @@
-"""Solidity ABI words, for the handful of layouts written by hand on hot paths.
+"""Solidity ABI encoding and decoding of the few layouts that hot paths write by hand.
 
 An argument list is encoded as heads (one word each, or an offset) followed by the tails of its dynamic
 members. `encode` takes static members as bytes of whole words and dynamic ones wrapped in `Dynamic`; the
@@ -18,43 +18,46 @@ WORD_BYTES, SELECTOR_BYTES = 32, 4
 
 
 class Dynamic(msgspec.Struct, frozen=True):
-    """A dynamic member: its tail, with the length word if the type has one."""
+    """Marks an argument of `encode` as dynamic.
+
+    `tail` is its encoding, with the length word if its type has one.
+    """
 
     tail: bytes
 
 
 def selector(signature: str) -> bytes:
-    """The 4-byte selector of a function signature such as `transfer(address,uint256)`."""
+    """Compute the 4-byte selector of a function signature such as `transfer(address,uint256)`."""
     return keccak256(signature.encode())[:SELECTOR_BYTES]
 
 
 def uint_word(number: int) -> bytes:
-    """A uint256. OverflowError outside 0 to 2^256 - 1: a programmer's error, callers hold checked ints."""
+    """Encode a uint256 as one word. OverflowError outside 0 to 2^256 - 1: callers have checked the range."""
     return number.to_bytes(WORD_BYTES, "big")
 
 
 def address_word(address: bytes) -> bytes:
-    """A 20-byte address."""
+    """Encode a 20-byte address as one word."""
     return address.rjust(WORD_BYTES, b"\0")
 
 
 def bytes_tail(raw: bytes) -> Dynamic:
-    """A `bytes` or `string` member."""
+    """Encode a dynamic `bytes` or `string` value: length word, then the padded data."""
     return Dynamic(uint_word(len(raw)) + raw + bytes(-len(raw) % WORD_BYTES))
 
 
 def words_tail(words: Sequence[bytes]) -> Dynamic:
-    """An array of static one-word elements, e.g. `bytes32[]`."""
+    """Encode a dynamic array of one-word elements, e.g. `bytes32[]`: length word, then the elements."""
     return Dynamic(uint_word(len(words)) + b"".join(words))
 
 
 def tuples_tail(elements: Sequence[bytes]) -> Dynamic:
-    """An array of dynamic tuples, each already encoded by `encode`."""
+    """Encode a dynamic array of dynamic tuples, each already encoded by `encode`."""
     return Dynamic(uint_word(len(elements)) + encode(*map(Dynamic, elements)))
 
 
 def encode(*members: bytes | Dynamic) -> bytes:
-    """Heads and tails of an argument list or of one tuple."""
+    """Encode an argument list or one tuple: all heads, then the tails of the dynamic members."""
     heads: list[bytes] = []
     tails: list[bytes] = []
     offset = 0
@@ -71,7 +74,7 @@ def encode(*members: bytes | Dynamic) -> bytes:
 
 
 def decode_uint(returned: bytes, at_word: int = 0) -> int:
-    """The uint256 at a word of return data.
+    """Decode the uint256 in word number `at_word` of return data.
 
     Raises:
         InvalidInput: the data ends before the word.
@@ -80,7 +83,7 @@ def decode_uint(returned: bytes, at_word: int = 0) -> int:
 
 
 def decode_address(returned: bytes, at_word: int = 0) -> bytes:
-    """The address at a word of return data.
+    """Decode the 20-byte address in word number `at_word` of return data.
 
     Raises:
         InvalidInput: the data ends before the word, or its upper 12 bytes are not zero.
@@ -92,7 +95,7 @@ def decode_address(returned: bytes, at_word: int = 0) -> bytes:
 
 
 def decode_bytes(returned: bytes, at_word: int = 0) -> bytes:
-    """The `bytes` or `string` member whose offset stands at a word of return data.
+    """Decode the `bytes` or `string` value whose offset stands in word number `at_word` of return data.
 
     Raises:
         InvalidInput: offset or length point outside the data.

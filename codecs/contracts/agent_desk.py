@@ -1,4 +1,4 @@
-"""Signed terms of an agent's desk (contracts/examples/AgentDesk.sol): the amounts it trades for one order.
+"""Terms that an agent's desk contract (contracts/examples/AgentDesk.sol) signs: its trade within one order.
 
 Source: contracts/examples/AgentDesk.sol; EIP-712.
 """
@@ -18,12 +18,12 @@ TRADE = selector("trade((bytes32,address,uint256,address,uint256,address,uint256
 
 
 class DeskTerms(msgspec.Struct, frozen=True):
-    """Terms of one trade.
+    """Terms of one trade between a desk and the caller contract of its agent.
 
     Attributes:
         order_hash: of the order that the same transaction settles, 32 bytes.
-        takes, taken: token, 20 bytes, and raw units that the desk gets from the agent's caller.
-        gives, given: token and raw units that the desk sends.
+        takes, taken: token (20 bytes) that the desk gets from the agent's caller, and its raw units.
+        gives, given: token (20 bytes) that the desk sends, and its raw units.
         receiver: receiver of the given token, 20 bytes: Delta.
         deadline: Unix seconds.
         nonce: distinguishes otherwise equal terms; the desk trades on each terms once.
@@ -43,7 +43,7 @@ DESK_TERMS = TypedStruct("Terms", _MEMBERS, DeskTerms)
 
 
 def terms_digest(terms: DeskTerms, chain_id: int, desk: bytes) -> bytes:
-    """Digest of the terms for a desk, 32 bytes; the desk's signer signs it."""
+    """Compute the 32-byte digest of the terms for a desk; the desk's signer signs the digest."""
     domain = {
         "name": "Agent desk",
         "version": "1",
@@ -55,7 +55,7 @@ def terms_digest(terms: DeskTerms, chain_id: int, desk: bytes) -> bytes:
 
 
 def trade(terms: DeskTerms, signature: bytes) -> bytes:
-    """Calldata of a trade, for the agent's caller, which has approved the taken amount to the desk."""
+    """Encode the call `trade` of a desk; the caller must have approved the taken amount to the desk."""
     words = (
         terms.order_hash,
         address_word(terms.takes),

@@ -1,7 +1,7 @@
-"""Events of our contracts and of ERC-20, read by hand: about 1 us, against 19 us with eth-abi.
+"""Decode logs of our contracts and of ERC-20 by hand: about 1 us, against 19 us with eth-abi.
 
 A log's first topic is the hash of its event's signature; the indexed members follow as topics, the others
-as words of the data. Every member here is one word, so an event has one size, and any other size is refused.
+as words of the data. Every member here is one word: each kind of event has a fixed size, others are refused.
 
 Addresses are 20 bytes, amounts raw units, hashes 32 bytes.
 
@@ -20,7 +20,7 @@ from .abi import WORD_BYTES
 
 
 class OrderFilled(msgspec.Struct, frozen=True, gc=False):
-    """Rfq: a fill of an order, in part or whole. `taker` is the receiver of the maker's tokens."""
+    """Event of Rfq: an order was filled in part or whole. `taker` is the receiver of the maker's tokens."""
 
     order_hash: bytes
     maker: bytes
@@ -32,26 +32,26 @@ class OrderFilled(msgspec.Struct, frozen=True, gc=False):
 
 
 class OrderCancelled(msgspec.Struct, frozen=True, gc=False):
-    """Rfq: the maker closed an order."""
+    """Event of Rfq: the maker cancelled an order."""
 
     order_hash: bytes
     maker: bytes
 
 
 class OrdersCancelledUntil(msgspec.Struct, frozen=True, gc=False):
-    """Rfq: the maker closed its orders that expire until a Unix time, in seconds, or never."""
+    """Event of Rfq: the maker cancelled its orders that expire by a Unix time, in seconds, or never."""
 
     maker: bytes
     expiry: int
 
 
 class OrderSettled(msgspec.Struct, frozen=True, gc=False):
-    """Delta: a settlement of an order.
+    """Event of Delta: a part of an order, or all of it, was settled.
 
     Attributes:
-        spent: of `src_token`, by this settlement.
-        received: of `dest_token`, by this settlement.
-        filled: total so far, in units of the fixed side; of a TWAP, slices.
+        spent: raw units of `src_token` that this settlement spent.
+        received: raw units of `dest_token` that the receiver got by this settlement.
+        filled: settled so far: raw units of the side that the order fixes; for a TWAP, number of slices.
         is_closed: no further part of the order can be settled.
     """
 
@@ -67,7 +67,7 @@ class OrderSettled(msgspec.Struct, frozen=True, gc=False):
 
 
 class FeeAccrued(msgspec.Struct, frozen=True, gc=False):
-    """Delta: a fee, or a share of surplus, for `receiver`."""
+    """Event of Delta: `receiver` earned a fee or a share of surplus."""
 
     order_hash: bytes
     receiver: bytes
@@ -77,14 +77,14 @@ class FeeAccrued(msgspec.Struct, frozen=True, gc=False):
 
 
 class NonceInvalidated(msgspec.Struct, frozen=True, gc=False):
-    """Delta: an owner gave up a nonce."""
+    """Event of Delta: an owner invalidated a nonce."""
 
     owner: bytes
     nonce: int
 
 
 class OrderPreSigned(msgspec.Struct, frozen=True, gc=False):
-    """Delta: a contract owner signed an order on chain, or withdrew that signature."""
+    """Event of Delta: an owner signed an order on chain, or withdrew that signature."""
 
     order_hash: bytes
     owner: bytes
@@ -92,7 +92,7 @@ class OrderPreSigned(msgspec.Struct, frozen=True, gc=False):
 
 
 class Credited(msgspec.Struct, frozen=True, gc=False):
-    """FeeVault: a fee is kept for `account`."""
+    """Event of FeeVault: a fee was credited to `account`."""
 
     account: bytes
     token: bytes
@@ -100,7 +100,7 @@ class Credited(msgspec.Struct, frozen=True, gc=False):
 
 
 class Claimed(msgspec.Struct, frozen=True, gc=False):
-    """FeeVault: `account` had its fees of a token sent to `receiver`."""
+    """Event of FeeVault: `account` had its fees of a token sent to `receiver`."""
 
     account: bytes
     token: bytes
@@ -109,13 +109,13 @@ class Claimed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Swapped(msgspec.Struct, frozen=True, gc=False):
-    """Router: a swap.
+    """Event of Router: a swap was made.
 
     Attributes:
-        spent: of `src_token`, fee and share included if they are paid in it.
-        received: of `dest_token`, by `receiver`.
-        fee: in the token of the side that is not fixed: destination of a sale, source of a purchase.
-        share: surplus in the same token: the partner's share, and as much again for the protocol.
+        spent: raw units of `src_token`, fee and share included if they are paid in it.
+        received: raw units of `dest_token` that `receiver` got.
+        fee: raw units of the token whose amount is not fixed: destination of a sale, source of a purchase.
+        share: the partner's share of the surplus, in the token of `fee`; the protocol gets the same amount.
     """
 
     sender: bytes
@@ -161,7 +161,7 @@ ContractEvent = (
 
 
 def topic(signature: str) -> bytes:
-    """The first topic of an event such as `Transfer(address,address,uint256)`."""
+    """Compute the first topic of an event's logs from its signature: `Transfer(address,address,uint256)`."""
     return keccak256(signature.encode())
 
 
@@ -199,7 +199,7 @@ _SETTLED = struct.Struct(_TOPIC + _W + _A + _W + _A + _A + 4 * _W).unpack
 
 
 def decode_event(topics: Sequence[bytes], data: bytes) -> ContractEvent | None:
-    """Read a log.
+    """Decode a log to the event that it records.
 
     Args:
         topics: all of them, 32 bytes each, the event's own first.

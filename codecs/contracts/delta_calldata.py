@@ -66,11 +66,11 @@ CROSSINGS_MIN, CROSSINGS_MAX = 2, 8
 
 
 class SettlementStep(msgspec.Struct, frozen=True):
-    """A batch of RFQ fills by the executor (see `rfq_step`), or a call by the agent's caller contract.
+    """A step of a settlement: RFQ fills by the executor (`rfq_step`), or a call by an agent's caller.
 
     Attributes:
         target: the called contract.
-        gas: most that an agent's call may use; unused for RFQ fills.
+        gas: most units of gas that an agent's call may use; unused for RFQ fills.
         data: calldata of an agent's call.
     """
 
@@ -80,14 +80,14 @@ class SettlementStep(msgspec.Struct, frozen=True):
 
 
 class Execution(msgspec.Struct, frozen=True):
-    """Trade of a part of an order.
+    """Instructions for trading a part of an order: the promise, the steps, and the token movements.
 
     Attributes:
-        promised: raw units after fees: least proceeds of a sale, or greatest cost of a purchase.
-        src_given: source tokens that the receiver gets of a purchase; a sale gives all of the source.
+        promised: least proceeds of a sale, or greatest cost of a purchase, in raw units after fees.
+        src_given: raw units of the source that `receiver` gets of a purchase; a sale gives the whole source.
         steps: run in order; a failing step reverts the settlement.
         leftovers: tokens whose balance at the executor goes to the owner, before the steps and after them.
-            Name each token that a step gives in full: a unit that a stranger left there would make the step
+            Name each token that a step spends in full: a unit that a stranger left there would make the step
             fail.
         agent: id (`agent_id`) of the agent whose caller contract makes the calls, 32 bytes.
         receiver: receiver of the given source tokens, 20 bytes.
@@ -102,7 +102,7 @@ class Execution(msgspec.Struct, frozen=True):
 
 
 class CrossedOrder(msgspec.Struct, frozen=True):
-    """An order of a crossing, which settles several orders against each other.
+    """An order of a crossing; a crossing settles several orders against each other.
 
     Attributes:
         amount: settled amount, as `settle` takes it.
@@ -124,7 +124,7 @@ class CrossedOrder(msgspec.Struct, frozen=True):
 
 
 def agent_id(name: str) -> bytes:
-    """The agent's id on the chain, 32 bytes, from its name at the venue."""
+    """Derive an agent's 32-byte id on the chain from its name at the venue."""
     return keccak256(name.encode())
 
 
@@ -135,13 +135,13 @@ def rfq_step(
     maker_amount: int = 0,
     receiver: bytes = DELTA,
 ) -> SettlementStep:
-    """Fill orders of one pair in turn.
+    """Make the step in which the executor fills RFQ orders of one pair in turn.
 
     Args:
         rfq: the Rfq contract.
         taker_amount: amount to spend; maker_amount: amount to buy. At most one of them is set; with neither
             the executor spends its whole balance of the taker's token.
-        receiver: of the bought tokens: the executor, if a later step gives them.
+        receiver: account that receives the bought tokens; the executor, if a later step spends them.
     """
     amounts = uint_word(taker_amount) + uint_word(maker_amount)
     data = encode(order_infos_tail(infos), amounts, address_word(receiver))
@@ -149,12 +149,12 @@ def rfq_step(
 
 
 def settle(order: DeltaOrder, signature: bytes, amount: int, execution: Execution) -> bytes:
-    """Settle `amount` of an order: of the source of a sale, of the destination of a purchase."""
+    """Encode a settlement of `amount` of an order: source of a sale, destination of a purchase."""
     return SETTLE + encode(_order(order), bytes_tail(signature), uint_word(amount), _execution(execution))
 
 
 def settle_crossed(crossings: Sequence[CrossedOrder]) -> bytes:
-    """Settle orders against each other, all of them or none.
+    """Encode a settlement of orders against each other: the contract settles all of them or none.
 
     Args:
         crossings: CROSSINGS_MIN to CROSSINGS_MAX; the contract refuses other numbers.
@@ -173,32 +173,32 @@ def settle_crossed(crossings: Sequence[CrossedOrder]) -> bytes:
 
 
 def settle_twap(order: TwapOrder, signature: bytes, execution: Execution) -> bytes:
-    """Settle the next slice of a scheduled sale."""
+    """Encode a settlement of the next slice of a scheduled sale (TWAP)."""
     return SETTLE_TWAP + encode(_schedule(order), bytes_tail(signature), _execution(execution))
 
 
 def settle_twap_buy(order: TwapBuyOrder, signature: bytes, execution: Execution) -> bytes:
-    """Settle the next slice of a scheduled purchase."""
+    """Encode a settlement of the next slice of a scheduled purchase (TWAP)."""
     return SETTLE_TWAP_BUY + encode(_schedule(order), bytes_tail(signature), _execution(execution))
 
 
 def create_agent_caller(agent: bytes) -> bytes:
-    """Create the caller contract of an agent; else the agent's first settlement creates it."""
+    """Encode the creation of an agent's caller contract; else the agent's first settlement creates it."""
     return CREATE_AGENT_CALLER + agent
 
 
 def agent_caller(agent: bytes) -> bytes:
-    """The address of an agent's caller contract, created or not."""
+    """Encode a read of the address of an agent's caller contract, created or not."""
     return AGENT_CALLER + agent
 
 
 def invalidate_nonces(nonces: Sequence[int]) -> bytes:
-    """Give up nonces of the caller."""
+    """Encode the invalidation of nonces of the calling owner."""
     return INVALIDATE_NONCES + encode(words_tail([uint_word(nonce) for nonce in nonces]))
 
 
 def order_state(owner: bytes, nonce: int, order_hash: bytes) -> bytes:
-    """The state of an order; `delta_results.decode_order_state` reads the answer."""
+    """Encode a read of an order's state; `delta_results.decode_order_state` decodes the return data."""
     return ORDER_STATE + address_word(owner) + uint_word(nonce) + order_hash
 
 
@@ -208,7 +208,7 @@ def show_cancellation(
     signature: bytes,
     orders: Sequence[DeltaOrder | TwapOrder | TwapBuyOrder],
 ) -> bytes:
-    """Show the contract an owner's signed cancellation: afterwards no relayer can settle these orders.
+    """Encode an owner's signed cancellation: once it is mined, no relayer can settle these orders.
 
     Args:
         order_ids: in the signed order and spelling.
@@ -223,7 +223,7 @@ def show_cancellation(
 
 
 def cancel_and_withdraw(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
-    """Give up an order of the caller, and withdraw the native tokens deposited for its rest."""
+    """Encode: cancel an order of the caller, and withdraw the native tokens deposited for its open part."""
     if isinstance(order, DeltaOrder):
         return CANCEL_AND_WITHDRAW + encode(_order(order), uint_word(0))
     is_sale = isinstance(order, TwapOrder)
@@ -232,32 +232,32 @@ def cancel_and_withdraw(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
 
 
 def set_pre_signature(order_hash: bytes, *, is_signed: bool) -> bytes:
-    """Sign an order of the caller on chain, or withdraw that signature."""
+    """Encode the on-chain signature of an order of the caller, or the withdrawal of that signature."""
     return SET_PRE_SIGNATURE + order_hash + uint_word(is_signed)
 
 
 def is_pre_signed(owner: bytes, order_hash: bytes) -> bytes:
-    """Whether an owner has signed an order on chain."""
+    """Encode a read of whether an owner has signed an order on chain."""
     return IS_PRE_SIGNED + address_word(owner) + order_hash
 
 
 def deposit_native_and_pre_sign(order_hash: bytes) -> bytes:
-    """Deposit the call's native tokens, for orders of the caller, and sign one order."""
+    """Encode a deposit of the call's native tokens for the caller's orders, and sign one order on chain."""
     return DEPOSIT_NATIVE_AND_PRE_SIGN + order_hash
 
 
 def withdraw_native(amount: int) -> bytes:
-    """Take back wei of the caller's deposit."""
+    """Encode a withdrawal of wei from the caller's deposit."""
     return WITHDRAW_NATIVE + uint_word(amount)
 
 
 def withdraw_to(amount: int, receiver: bytes) -> bytes:
-    """Send wei of the caller's deposit to another account."""
+    """Encode a withdrawal of wei from the caller's deposit to another account."""
     return WITHDRAW_TO + uint_word(amount) + address_word(receiver)
 
 
 def deposits(owner: bytes) -> bytes:
-    """Native tokens that an owner has deposited, in wei."""
+    """Encode a read of the native tokens, in wei, that an owner has deposited."""
     return DEPOSITS + address_word(owner)
 
 

@@ -1,5 +1,4 @@
-"""Results of Delta calls: the state of an order, and the amounts of a settlement, which an eth_call shows
-before the transaction is sent.
+"""Decode return data of Delta: an order's state, and a settlement's amounts from a simulating eth_call.
 
 Amounts are raw units, as in OrderSettled. Gas is the gas used between a settlement's first line and its last.
 The transaction's own gas is larger by its base cost and its calldata, smaller by its storage refunds.
@@ -20,13 +19,14 @@ _SLICES = (1 << 64) - 1
 
 
 class OrderState(msgspec.Struct, frozen=True):
-    """The state of an order.
+    """State of an order and its nonce on the Delta contract.
 
     Attributes:
-        is_others: the nonce belongs to another order, which is settled in part or whole.
+        is_others: another order, settled in part or whole, uses this nonce.
         is_used: the nonce is used up or invalidated: no further part of the order can be settled.
         is_closed: all of this order is settled.
-        done: settled part of an order that is not closed: raw units of the fixed side; of a schedule, slices.
+        done: settled so far of an order that is not closed: raw units of the side that the order fixes; for
+        a TWAP, number of slices.
     """
 
     is_others: bool
@@ -36,11 +36,11 @@ class OrderState(msgspec.Struct, frozen=True):
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """Result of `settle`, `settle_twap` or `settle_twap_buy`.
+    """Amounts that `settle`, `settle_twap` or `settle_twap_buy` returns.
 
     Attributes:
-        spent: of the source token, fees of a purchase included.
-        received: of the destination token, as it arrived, less fees of a sale.
+        spent: raw units of the source token, fees of a purchase included.
+        received: raw units of the destination token that arrived, less fees of a sale.
     """
 
     spent: int
@@ -49,7 +49,7 @@ class Settled(msgspec.Struct, frozen=True):
 
 
 class Crossed(msgspec.Struct, frozen=True):
-    """Results of a crossing, in the order of its orders; the gas is for all of them together."""
+    """Amounts of each order of a crossing, in the order of its orders, and the gas of all together."""
 
     spent: tuple[int, ...]
     received: tuple[int, ...]
@@ -57,7 +57,7 @@ class Crossed(msgspec.Struct, frozen=True):
 
 
 def decode_order_state(returned: bytes, order_hash: bytes, *, is_scheduled: bool) -> OrderState:
-    """Read the return data of `orderState`.
+    """Decode the return data of `orderState`.
 
     Args:
         is_scheduled: the state counts slices, and also holds the time of the last slice.
@@ -73,7 +73,7 @@ def decode_order_state(returned: bytes, order_hash: bytes, *, is_scheduled: bool
 
 
 def decode_settled(returned: bytes) -> Settled:
-    """Read the return data of a settlement of one order.
+    """Decode the return data of a settlement of one order.
 
     Raises:
         InvalidInput: the data is not exactly three words: it comes from another contract.
@@ -84,7 +84,7 @@ def decode_settled(returned: bytes) -> Settled:
 
 
 def decode_crossed(returned: bytes) -> Crossed:
-    """Read the return data of `settle_crossed`.
+    """Decode the return data of `settle_crossed`.
 
     Raises:
         InvalidInput: the data is not two lists of equal length, of as many orders as one crossing settles, in

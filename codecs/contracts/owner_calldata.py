@@ -1,4 +1,4 @@
-"""Calldata of calls that only a contract's owner may make, and of reads of its settings.
+"""Calldata of calls that only a contract's owner may make, and of reads of the owner's settings.
 
     Delta, Router   pause, pauser and caps, which hold until they are lifted; the receiver of protocol fees
     Delta           relayers
@@ -34,12 +34,12 @@ PROTOCOL = selector("protocol()")
 
 
 def set_paused(*, paused: bool) -> bytes:
-    """Stop every settlement or swap, or allow them again."""
+    """Encode a pause of all settlements or swaps of a contract, or its end."""
     return SET_PAUSED + uint_word(paused)
 
 
 def set_cap(token: bytes, cap: int) -> bytes:
-    """Most raw units of a token that one call of the Router, or all calls of Delta in an hour, may give.
+    """Encode the cap of a token: most raw units that one Router call, or an hour of Delta calls, may give.
 
     Args:
         cap: below 2^112 - 1, or 2^256 - 1 for no bound.
@@ -48,55 +48,55 @@ def set_cap(token: bytes, cap: int) -> bytes:
 
 
 def set_relayer(relayer: bytes, *, allowed: bool) -> bytes:
-    """Allow or forbid an account to settle orders on Delta."""
+    """Encode: allow or forbid an account to settle orders on Delta."""
     return SET_RELAYER + address_word(relayer) + uint_word(allowed)
 
 
 def set_caller(caller: bytes, *, allowed: bool) -> bytes:
-    """Allow or forbid a contract to have the executor fill firm quotes."""
+    """Encode: allow or forbid a contract to have the executor fill firm quotes."""
     return SET_CALLER + address_word(caller) + uint_word(allowed)
 
 
 def set_collector(collector: bytes, *, allowed: bool) -> bytes:
-    """Allow or forbid a contract to credit fees to the vault."""
+    """Encode: allow or forbid a contract to credit fees to the vault."""
     return SET_COLLECTOR + address_word(collector) + uint_word(allowed)
 
 
 def propose_owner(proposed: bytes) -> bytes:
-    """First step of a change of owner."""
+    """Encode the proposal of a new owner, the first of the two steps of a change of owner."""
     return PROPOSE_OWNER + address_word(proposed)
 
 
 def set_pauser(pauser: bytes) -> bytes:
-    """Set the account that may pause a contract, beside its owner, and has no other right."""
+    """Encode the choice of the pauser: an account that may pause, as the owner may, without other rights."""
     return SET_PAUSER + address_word(pauser)
 
 
 def set_protocol(protocol: bytes) -> bytes:
-    """Set the account that gets the protocol's share of surplus and fees without a partner from now on."""
+    """Encode the account that gets, from now on, the protocol's surplus share and fees without a partner."""
     return SET_PROTOCOL + address_word(protocol)
 
 
 def given_of(token: bytes) -> bytes:
-    """Raw units of a token that Delta has given in the present hour of the clock."""
+    """Encode a read of the raw units of a token that Delta has given since the last full hour."""
     return GIVEN_OF + address_word(token)
 
 
 def cap_of(token: bytes) -> bytes:
-    """The cap of a token, in raw units."""
+    """Encode a read of a token's cap, in raw units."""
     return CAP_OF + address_word(token)
 
 
 def is_relayer(account: bytes) -> bytes:
-    """Whether an account may settle orders on Delta."""
+    """Encode a read of whether an account may settle orders on Delta."""
     return IS_RELAYER + address_word(account)
 
 
 def is_caller(account: bytes) -> bytes:
-    """Whether a contract may have the executor fill firm quotes."""
+    """Encode a read of whether a contract may have the executor fill firm quotes."""
     return IS_CALLER + address_word(account)
 
 
 def is_collector(account: bytes) -> bytes:
-    """Whether a contract may credit fees to the vault."""
+    """Encode a read of whether a contract may credit fees to the vault."""
     return IS_COLLECTOR + address_word(account)

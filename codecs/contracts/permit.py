@@ -1,4 +1,4 @@
-"""Permit payloads, whose form follows from their length alone.
+"""Token permits attached to orders; the length of a permit's bytes alone determines its form.
 
 Delta orders take six forms, the RFQ contract two; any other length is refused on Delta. A payload is ABI
 words of the token's (or Permit2's) own permit call, except the transfer form, which is a nonce and a compact
@@ -16,7 +16,7 @@ from .abi import WORD_BYTES
 
 
 class PermitForm(Enum):
-    """Forms of a payload; the value is the length in bytes."""
+    """Form of a permit payload; the value is the payload's length in bytes."""
 
     NONE = 0
     PERMIT2_EXISTING = 1  # an allowance that Permit2 already holds
@@ -33,7 +33,7 @@ _SPENDER_WORD = {PermitForm.EIP2612: 1, PermitForm.DAI: 1}
 
 
 def parse_permit(text: object, field: str = "permit") -> bytes:
-    """The bytes of a Delta permit, of one of the six lengths.
+    """Parse the hexadecimal text of a Delta order's permit to bytes of one of the six lengths.
 
     Args:
         text: 0x and an even number of hexadecimal digits.
@@ -47,7 +47,7 @@ def parse_permit(text: object, field: str = "permit") -> bytes:
 
 
 def permit_form(raw: bytes, field: str = "permit") -> PermitForm:
-    """The form of a payload.
+    """Determine the form of a permit payload from its length.
 
     Raises:
         InvalidInput: no form has this length.
@@ -60,7 +60,7 @@ def permit_form(raw: bytes, field: str = "permit") -> PermitForm:
 
 
 def permit_spender(raw: bytes) -> bytes | None:
-    """The spender that a token's own permit names, or None for a form without a readable spender.
+    """Spender that a token's own permit names, or None for a form without a readable spender.
 
     EIP-2612 and DAI-style payloads start with the words owner (holder), spender.
     """
@@ -69,7 +69,7 @@ def permit_spender(raw: bytes) -> bytes | None:
 
 
 def rfq_permit_amount(raw: bytes, owner: bytes, spender: bytes) -> int:
-    """The amount that a permit of an RFQ order would let `spender` take, by the permit's own words.
+    """Compute the amount that a permit of an RFQ order would let `spender` take, by the permit's own words.
 
     Returns:
         Raw units; 0 if the contract ignores the permit, or if it names another owner or spender.

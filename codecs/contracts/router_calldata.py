@@ -24,7 +24,11 @@ OWED = selector("owed(address,address)")
 
 
 class Hop(msgspec.Struct, frozen=True, kw_only=True):
-    """Orders of one pair, tried in turn. At most one amount is above 0; both 0 sells the whole balance.
+    """A hop of a Router swap: RFQ orders of one pair, tried in turn.
+
+    At most one of the two amounts is above 0; with both 0 the hop sells the whole balance.
+
+    At most one of the two amounts is above 0; with both 0 the hop sells the whole balance.
 
     Attributes:
         taker_amount: raw units to sell of the given token.
@@ -37,7 +41,7 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RouterSwap(msgspec.Struct, frozen=True):
-    """A swap of the caller.
+    """Arguments of a swap by the calling account.
 
     Attributes:
         src_amount: the amount to sell, or the most to spend.
@@ -45,8 +49,8 @@ class RouterSwap(msgspec.Struct, frozen=True):
         expected_amount: quoted amount of the side that is not fixed, after fees; 0 for none.
         receiver: 20 bytes; zero is the caller.
         deadline: Unix seconds.
-        partner_and_fee: as an order's.
-        permit: empty for none.
+        partner_and_fee: packed as in a Delta order; see codecs/eip712_orders/partner_and_fee.py.
+        permit: of the source token; empty for no permit.
     """
 
     src_token: bytes
@@ -62,22 +66,22 @@ class RouterSwap(msgspec.Struct, frozen=True):
 
 
 def swap_exact_in(swap: RouterSwap) -> bytes:
-    """Sell `src_amount` for at least `dest_amount`."""
+    """Encode a swap that sells `src_amount` for at least `dest_amount`."""
     return SWAP_EXACT_IN + encode(_swap(swap))
 
 
 def swap_exact_out(swap: RouterSwap) -> bytes:
-    """Buy `dest_amount` for at most `src_amount`."""
+    """Encode a swap that buys `dest_amount` for at most `src_amount`."""
     return SWAP_EXACT_OUT + encode(_swap(swap))
 
 
 def claim(tokens: Sequence[bytes], receiver: bytes) -> bytes:
-    """Send the caller's fees of each token to `receiver`."""
+    """Encode a claim: the vault sends the caller's fees of each token to `receiver`."""
     return CLAIM + encode(words_tail([address_word(token) for token in tokens]), address_word(receiver))
 
 
 def owed(account: bytes, token: bytes) -> bytes:
-    """Fees that the vault keeps for an account, in raw units of a token."""
+    """Encode a read of the fees, in raw units of a token, that the vault keeps for an account."""
     return OWED + address_word(account) + address_word(token)
 
 

@@ -1,4 +1,4 @@
-"""Calldata of the Router's swaps, read back: a signer compares it with the requested swap.
+"""Decode calldata of Router swaps, so that a signer can compare it with the requested swap.
 
 Only the encoding that `router_calldata` writes is accepted: the contract would accept others too, and a
 reader that differs from the contract by one offset would show another swap than the executed one.
@@ -21,7 +21,7 @@ _ENCODERS = {Side.SELL: swap_exact_in, Side.BUY: swap_exact_out}
 
 
 def decode_swap(data: bytes, field: str = "data") -> tuple[Side, RouterSwap]:
-    """A swap and its fixed side.
+    """Decode a Router swap and the side whose amount it fixes.
 
     Args:
         data: calldata of the Router, selector included.
@@ -49,11 +49,11 @@ def decode_swap(data: bytes, field: str = "data") -> tuple[Side, RouterSwap]:
 
 
 class _OutsideError(Exception):
-    """An offset or a length leads out of the data, or the reads exceed the data's size."""
+    """An offset or length points outside the calldata, or the reads exceed its size."""
 
 
 class _Reader:
-    """The data. An encoding is read at most once per byte, so data that needs more reads is refused."""
+    """Reads calldata and refuses encodings that reuse bytes: the reads together may not exceed its size."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -67,7 +67,7 @@ class _Reader:
 
 
 class _Tuple:
-    """Words from a start; offsets count from that start."""
+    """Reads the members of an encoded tuple, whose offsets count from its start."""
 
     def __init__(self, reader: _Reader, start: int) -> None:
         self._reader = reader
@@ -90,7 +90,7 @@ class _Tuple:
         return self._reader.read(tail._start + WORD_BYTES, tail.uint(0))
 
     def tuples(self, word: int) -> Iterator["_Tuple"]:
-        """An array of dynamic tuples."""
+        """Iterate over the elements of an array of dynamic tuples."""
         tail = self.inner(word)
         elements = _Tuple(self._reader, tail._start + WORD_BYTES)
         return (elements.inner(at) for at in range(tail.uint(0)))

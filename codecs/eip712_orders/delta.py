@@ -24,7 +24,7 @@ KIND_BUY = 1
 
 
 class DeltaBridge(msgspec.Struct, frozen=True, gc=False):
-    """Destination of the bought token; the same-chain value below names no bridge."""
+    """`bridge` of a signed order: destination of the bought token; the value below names no bridge."""
 
     protocol_selector: bytes
     destination_chain_id: int
@@ -79,7 +79,7 @@ class ExternalOrder(msgspec.Struct, frozen=True):
 
 
 class ProductiveOrder(msgspec.Struct, frozen=True):
-    """A SELL order out of a yield strategy."""
+    """A SELL order whose source tokens come out of a yield strategy."""
 
     owner: bytes
     beneficiary: bytes
@@ -138,7 +138,7 @@ class TwapBuyOrder(msgspec.Struct, frozen=True):
 
 
 class OrderCancellations(msgspec.Struct, frozen=True):
-    """The message that an owner signs to cancel orders, by id."""
+    """The message that an owner signs to cancel orders, which it lists by id."""
 
     order_ids: tuple[str, ...]
 
@@ -203,7 +203,7 @@ ORDER_TYPES: tuple[TypedStruct[Any], ...] = (
 
 
 def order_type_of(wire: object, field: str = "order") -> TypedStruct[Any]:
-    """The type whose members a submitted order has.
+    """Determine the order type whose members are exactly those of a submitted order.
 
     Raises:
         InvalidInput: no type has exactly these members; the error names the nearest type's missing and
@@ -224,7 +224,7 @@ def order_type_of(wire: object, field: str = "order") -> TypedStruct[Any]:
 
 
 def delta_domain(name: str, version: str, chain_id: int, contract: bytes) -> dict[str, object]:
-    """The signing domain of a chain's Delta contract; name and version are the deployment's."""
+    """Make the signing domain of a chain's Delta contract; name and version are the deployment's."""
     return {
         "name": name,
         "version": version,
@@ -234,5 +234,5 @@ def delta_domain(name: str, version: str, chain_id: int, contract: bytes) -> dic
 
 
 def delta_domain_separator(name: str, version: str, chain_id: int, contract: bytes) -> bytes:
-    """The 32-byte separator of `delta_domain`."""
+    """Compute the 32-byte separator of `delta_domain`."""
     return domain_separator(delta_domain(name, version, chain_id, contract))

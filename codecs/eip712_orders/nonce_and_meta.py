@@ -1,4 +1,4 @@
-"""`nonceAndMeta` of an RFQ order: one uint256, two layouts.
+"""Pack and unpack `nonceAndMeta` of an RFQ order: one uint256, two layouts.
 
     firm quote (spec 3.5)    upper 96 bits random        lower 160 bits the user's address
     OTC order  (spec 2.3)    upper 160 bits the maker    lower 96 bits a per-maker nonce
@@ -17,7 +17,7 @@ _FIRM_RANDOM_END = 1 << limits.FIRM_RANDOM_BITS
 
 
 def pack_firm(user: bytes, random96: int) -> int:
-    """nonceAndMeta of a firm quote.
+    """Pack nonceAndMeta of a firm quote.
 
     Args:
         user: 20 bytes, the end user.
@@ -29,7 +29,7 @@ def pack_firm(user: bytes, random96: int) -> int:
 
 
 def firm_word(user: bytes, random12: bytes) -> bytes:
-    """As `pack_firm`, as the 32 signed bytes.
+    """Pack nonceAndMeta of a firm quote as the 32 signed bytes; `pack_firm` gives the same number.
 
     Args:
         user: 20 bytes.
@@ -39,7 +39,7 @@ def firm_word(user: bytes, random12: bytes) -> bytes:
 
 
 def pack_otc(maker: bytes, nonce96: int) -> int:
-    """nonceAndMeta of an OTC order.
+    """Pack nonceAndMeta of an OTC order.
 
     Args:
         maker: 20 bytes.
@@ -51,12 +51,12 @@ def pack_otc(maker: bytes, nonce96: int) -> int:
 
 
 def firm_user(nonce_and_meta: int) -> bytes:
-    """The user of a firm quote: the lower 160 bits."""
+    """Unpack the user of a firm quote: the lower 160 bits."""
     return (nonce_and_meta & _ADDRESS_MASK).to_bytes(20, "big")
 
 
 def taker_from_meta(nonce_and_meta: int, maker: bytes, taker: bytes) -> bytes:
-    """The intended receiver of a stored order: `taker` in the OTC layout, else the lower 160 bits."""
+    """Unpack the intended receiver of a stored order: `taker` in the OTC layout, else the lower 160 bits."""
     if nonce_and_meta >> limits.OTC_NONCE_BITS == int.from_bytes(maker, "big"):
         return taker
     return firm_user(nonce_and_meta)

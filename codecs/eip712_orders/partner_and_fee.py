@@ -1,4 +1,4 @@
-"""`partnerAndFee` of a Delta order: partner, fee and surplus rules in one uint256.
+"""Pack and unpack `partnerAndFee` of a Delta order: partner, fee and surplus rules in one uint256.
 
     partner << 96 | capSurplus << 9 | partnerTakesSurplus << 8 | feeBps
 
@@ -18,7 +18,7 @@ _UNUSED = ((1 << _PARTNER_SHIFT) - 1) & ~(_CAP_SURPLUS | _TAKES_SURPLUS | _FEE_M
 
 
 class PartnerAndFee(msgspec.Struct, frozen=True):
-    """Parts of the packed number.
+    """Partner, fee and surplus rules, unpacked.
 
     Attributes:
         partner: 20 bytes; zero for none.
@@ -34,7 +34,7 @@ class PartnerAndFee(msgspec.Struct, frozen=True):
 
 
 def pack_partner_and_fee(parts: PartnerAndFee) -> int:
-    """The uint256. ValueError for fee_bps above 200: callers have refused such a fee before."""
+    """Pack into a uint256. ValueError for fee_bps above 200: callers have refused such a fee before."""
     if not limits.PARTNER_FEE_BPS_MIN <= parts.fee_bps <= limits.PARTNER_FEE_BPS_MAX:
         raise ValueError("fee_bps is not 0 to 200")
     return (
@@ -46,7 +46,7 @@ def pack_partner_and_fee(parts: PartnerAndFee) -> int:
 
 
 def unpack_partner_and_fee(packed: int, field: str = "partnerAndFee") -> PartnerAndFee:
-    """Parts of a uint256 from outside.
+    """Unpack a uint256 that came from outside.
 
     Raises:
         InvalidInput: a meaningless bit is set, or the fee is above 200 basis points.

@@ -43,7 +43,7 @@ RFQ_ORDER = TypedStruct(
 
 
 def rfq_domain(name: str, chain_id: int, contract: bytes) -> dict[str, object]:
-    """The signing domain of a chain's RFQ contract; `name` is the deployment's (interop.md section 1)."""
+    """Make the signing domain of a chain's RFQ contract; `name` is the deployment's (interop.md 1)."""
     return {
         "name": name,
         "version": limits.RFQ_DOMAIN_VERSION,
@@ -53,17 +53,17 @@ def rfq_domain(name: str, chain_id: int, contract: bytes) -> dict[str, object]:
 
 
 def rfq_domain_separator(name: str, chain_id: int, contract: bytes) -> bytes:
-    """The 32-byte separator of `rfq_domain`."""
+    """Compute the 32-byte separator of `rfq_domain`."""
     return domain_separator(rfq_domain(name, chain_id, contract))
 
 
 def address_words(maker_asset: bytes, taker_asset: bytes, maker: bytes, taker: bytes) -> bytes:
-    """The four addresses of an order as its signed words, 128 bytes."""
+    """Encode the four addresses of an order as its signed words, 128 bytes."""
     return b"".join([address.rjust(32, b"\0") for address in (maker_asset, taker_asset, maker, taker)])
 
 
 def digest_of_words_for(domain_separator32: bytes) -> Callable[[bytes, bytes, bytes, int, int], bytes]:
-    """Digest function for signers of many similar orders, whose members are mostly words already.
+    """Make a digest function for signers of many similar orders, whose members are mostly words already.
 
     Returns:
         (nonce_and_meta32, expiry32, addresses128, maker_amount, taker_amount) -> digest32: as

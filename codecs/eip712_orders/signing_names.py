@@ -1,7 +1,7 @@
-"""Names of signing domains that clients of this protocol family use, and the domain of a signature. Pure.
+"""Find the EIP-712 domain that a wrong signature was made for, among domains that clients mistake. Pure.
 
-A signature over another domain recovers to an unknown address. The domains in use are few: the refusal tries
-each of them, and names the domain that the client signed for.
+A signature over another domain recovers to an unknown address. The domains that clients of this protocol
+family use are few: the refusal tries each of them, and names the domain that the client signed for.
 
 Source: interop.md 1 and 2.
 Choice: The refusal of an owner's signature over another domain names that domain: another known name at the
@@ -25,10 +25,10 @@ DELTA_NAMES = ((limits.DELTA_DOMAIN_NAME, limits.DELTA_DOMAIN_VERSION), ("Cambis
 
 
 class NamedDomain(Struct, frozen=True):
-    """A signing domain by its values.
+    """Values of an EIP-712 signing domain, to try and to name in an error.
 
     Attributes:
-        contract: 20 bytes.
+        contract: address of the verifying contract, 20 bytes.
     """
 
     name: str
@@ -38,7 +38,7 @@ class NamedDomain(Struct, frozen=True):
 
     @property
     def separator(self) -> bytes:
-        """32 bytes, hashed at each access."""
+        """Domain separator of 32 bytes, hashed at each access."""
         domain = delta_domain(self.name, self.version, self.chain_id, self.contract)
         return domain_separator(domain)
 
@@ -48,11 +48,11 @@ class NamedDomain(Struct, frozen=True):
 
 
 class OrderDigests(Struct, frozen=True):
-    """The digests that a signature of an order may be over.
+    """Digests of one order under the correct signing domain and under domains signed by mistake.
 
     Attributes:
-        struct_hash32: of the order; the same in all domains.
-        here: the venue's domain for the order.
+        struct_hash32: EIP-712 struct hash of the order; the same in all domains.
+        here: the correct domain: the venue's for this order.
         others: domains that clients sign for by mistake.
     """
 
@@ -61,7 +61,7 @@ class OrderDigests(Struct, frozen=True):
     others: tuple[NamedDomain, ...]
 
     def other_of(self, raw: bytes, owner: bytes) -> NamedDomain | None:
-        """The other domain that the owner's key signed for; None if the signature fits none of them.
+        """Domain in `others` that the owner's key signed for, or None if the signature fits none of them.
 
         Args:
             raw: the signature, of 65 or 64 bytes.
@@ -78,7 +78,7 @@ class OrderDigests(Struct, frozen=True):
 
 
 def rfq_others(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> tuple[NamedDomain, ...]:
-    """The domains for which clients mistake the domain of an RFQ contract.
+    """List the domains that clients mistake for the domain of an RFQ contract.
 
     Args:
         served: domains of the venue's other chains.
@@ -87,7 +87,7 @@ def rfq_others(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> tuple[N
 
 
 def delta_others(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> tuple[NamedDomain, ...]:
-    """The domains for which clients mistake the domain of a Delta contract; see `rfq_others`."""
+    """List the domains that clients mistake for the domain of a Delta contract; see `rfq_others`."""
     return _others(here, DELTA_NAMES, served)
 
 

@@ -32,13 +32,13 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def members_of(text: str) -> Members:
-    """Members from Solidity text: "address owner,uint256 nonce"."""
+    """Parse struct members from Solidity text: "address owner,uint256 nonce"."""
     pairs = (member.split(" ") for member in text.split(","))
     return tuple((name, type_name) for type_name, name in pairs)
 
 
 class TypedStruct(Generic[S]):
-    """A signed struct type.
+    """An EIP-712 struct type together with the Python struct that holds its values.
 
     Args:
         name: the EIP-712 struct name.
@@ -48,7 +48,7 @@ class TypedStruct(Generic[S]):
 
     Attributes:
         compiled: hashes instances of `cls`.
-        wire_types: as in `toSign.types`: without EIP712Domain, one type unreferenced.
+        wire_types: types as in `toSign.types`, without EIP712Domain; only the primary type is unreferenced.
     """
 
     def __init__(
@@ -89,11 +89,11 @@ class TypedStruct(Generic[S]):
         return to_checksum if type_name == "address" else to_hex
 
     def to_wire(self, value: S) -> dict[str, Any]:
-        """The value as JSON carries it, members in the type's order."""
+        """Convert a struct to its JSON object, members in the type's order."""
         return {member: write(getattr(value, attribute)) for member, attribute, write in self._writers}
 
     def from_wire(self, wire: object, field: str = "order") -> S:
-        """The struct of a JSON object.
+        """Convert a JSON object to the struct.
 
         Args:
             wire: decoded JSON.
@@ -115,7 +115,7 @@ class TypedStruct(Generic[S]):
             return self._faulty(wire, field)
 
     def _faulty(self, wire: Mapping[Any, object], field: str) -> S:
-        """As `from_wire`, with the path in its error."""
+        """Convert as `from_wire` does, member by member, so that the error names the path at fault."""
         values: list[Any] = []
         for member, read in self._readers:
             path = f"{field}.{member}"
@@ -126,7 +126,7 @@ class TypedStruct(Generic[S]):
 
 
 def _reader(type_name: str) -> Callable[[object, str], Any]:
-    """The function (wire value, path) -> Python value of an atomic type or of string[]."""
+    """Make the function (wire value, path) -> Python value for an atomic type or for string[]."""
     integer, width = integer_bits(type_name), fixed_bytes(type_name)
     if integer is not None:
         return _integer_reader(type_name, *integer)

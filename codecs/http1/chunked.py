@@ -1,4 +1,4 @@
-r"""The chunked transfer coding, read strictly and written.
+r"""Encode and strictly decode the chunked transfer coding.
 
     body = *( CRLF size CRLF data ) CRLF "0" CRLF trailers CRLF
 
@@ -30,20 +30,20 @@ _may_become_size = re.compile(rb"(?:\r(?:\n(?:[0-9A-Fa-f]{1,8}\r?)?)?)?").fullma
 
 
 def encode_chunk(data: bytes) -> bytes:
-    """A chunk. Empty data gives no bytes, since an empty chunk would end the body."""
+    """Encode one chunk. Empty data gives no bytes, since an empty chunk would end the body."""
     return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
 
 
 class ChunkedBody:
-    """A body under way.
+    """Decoder of one chunked body, which keeps the data decoded so far.
 
     Attributes:
-        data: decoded so far.
-        complete: the last chunk and the trailers have been read.
-        is_due: `read` has stopped to yield the processor: call it again with the same bytes.
+        data: the body decoded so far.
+        complete: whether the last chunk and the trailers have been read.
+        is_due: whether `read` stopped to yield the processor: call it again with the same bytes.
 
     Args:
-        body_bytes_max: of the data; that of `limits` unless given.
+        body_bytes_max: largest size of the data in bytes; `limits.body_bytes_max` unless given.
     """
 
     __slots__ = (
@@ -69,8 +69,9 @@ class ChunkedBody:
         self._scanned = 0  # of the trailers, from their start
 
     def read(self, buffer: bytes, position: int) -> int:
-        """Take the bytes that belong to the body, from `position` on; the caller passes the rest again with
-        more.
+        """Decode the bytes of `buffer` from `position` on that belong to the body.
+
+        The caller passes bytes that were not taken again, together with later ones.
 
         A call reads 128 chunks at most; `is_due` then says that more may be at hand.
 

@@ -1,4 +1,4 @@
-"""The client's side of one HTTP/1.1 connection: one request in flight, whole answers out.
+"""Client side of one HTTP/1.1 connection, without I/O: one request in flight, whole answers out.
 
     IDLE --send_request--> AWAITING --answer complete--> IDLE
       any --anything unacceptable--> FAILED (every later call raises the same MakerError)
@@ -31,12 +31,12 @@ _INTERIM_MAX = 8
 
 
 class Response(Struct, gc=False):
-    """A whole answer.
+    """A complete HTTP response.
 
     Attributes:
         status: 200 to 599.
         headers: in order; names in lower case, values without the white space around them.
-        keep_alive: the connection can be used again, as far as is known now.
+        keep_alive: whether the connection can serve another request, by the bytes received so far.
         body: decoded; trailers are dropped.
     """
 
@@ -47,11 +47,11 @@ class Response(Struct, gc=False):
 
 
 class ClientConnection:
-    """Writes requests and reads their answers. No sockets, no clock.
+    """Writes requests and parses their responses as bytes. No sockets, no clock.
 
     Attributes:
-        head: of the last answer: its status and headers came, even if its body fails later.
-        response_started: a byte of the answer in flight has come. A request whose connection died while
+        head: status and headers of the last answer, kept even if its body fails later.
+        response_started: whether a byte of the awaited answer has come. A request whose connection died while
             this is False may be sent again elsewhere, if it went out on a reused connection.
     """
 
@@ -92,7 +92,7 @@ class ClientConnection:
         headers: Sequence[tuple[bytes, bytes]] = (),
         body: bytes = b"",
     ) -> bytes:
-        """The bytes of one request.
+        """Render one request to bytes and await its answer.
 
         Args:
             method: one of `METHODS`.
@@ -128,7 +128,7 @@ class ClientConnection:
         )
 
     def receive_data(self, data: bytes) -> Response | None:
-        """Take received bytes; the answer, if it is complete now.
+        """Parse received bytes; returns the answer once it is complete, else None.
 
         Bytes behind the answer do not invalidate it, but `keep_alive` is then False and every later call
         raises. Bytes that come later have the same effect.
@@ -159,7 +159,7 @@ class ClientConnection:
         return response
 
     def receive_eof(self) -> None:
-        """The other side sends no more.
+        """Handle the end of input: the server sends no more bytes.
 
         Raises:
             MakerError: an answer is in flight; `response_started` says whether any of it came.
@@ -175,7 +175,7 @@ class ClientConnection:
             raise MakerError(self._failure)
 
     def _fail(self, reason: str, kind: type[MakerError] = MakerError) -> MakerError:
-        """Make the connection unusable; returns the error with the reason."""
+        """Make the connection unusable and return the error to raise."""
         self._failure = f"connection: {reason}"
         self._buffer = b""
         self._body = bytearray()
@@ -215,7 +215,7 @@ class ClientConnection:
         return self._read_body(response)
 
     def _skip_interim(self, status: int, end: int) -> None:
-        """Drop a 1xx, which holds nothing that a quote needs."""
+        """Drop an interim (1xx) response; raise HttpFault for 101 or too many."""
         self._interim += 1
         if status == 101 or self._interim > _INTERIM_MAX:
             raise HttpFault("an upgrade or too many interim answers")
@@ -267,6 +267,6 @@ class ClientConnection:
 
 
 def _reason(fault: HttpFault) -> str:
-    """The fault of an answer, without the words that are about requests."""
+    """Word the fault of an answer, without the phrases that are about requests."""
     row = "malformed" if type(fault) is HttpFault else fault.error_type
     return f"answer refused, {row}{fault.detail.removeprefix(fault.message)}"

@@ -14,7 +14,7 @@ Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 
 class Phase(Enum):
-    """The next input that a server connection waits for; the driver's time-outs depend on it."""
+    """The input that a server connection waits for next; the driver's time-outs depend on it."""
 
     IDLE = "idle"  # no byte of the next request has come; empty lines do not count
     HEADERS = "headers"  # a request line or header section is under way
@@ -24,7 +24,7 @@ class Phase(Enum):
 
 
 class Request(Struct, gc=False):
-    """A whole request.
+    """A complete request.
 
     Attributes:
         method: one of GET, HEAD, POST, OPTIONS, PUT, PATCH, DELETE.
@@ -49,11 +49,11 @@ class Request(Struct, gc=False):
 
 
 class Upgrade(Struct, frozen=True):
-    """A WebSocket opening handshake. Answer it with 101, or refuse it and close.
+    """A WebSocket opening handshake. Answer it with 101, or refuse it and close the connection.
 
     Attributes:
-        request: without a body.
-        trailing: bytes behind the request: the other protocol's first bytes.
+        request: the handshake request; its body is empty.
+        trailing: bytes received after the request: the first bytes of the WebSocket protocol.
     """
 
     request: Request
@@ -61,7 +61,7 @@ class Upgrade(Struct, frozen=True):
 
 
 class RequestFault(Struct, frozen=True):
-    """The bytes are no acceptable request: answer with `error` and `connection: close`, then close.
+    """The bytes form no acceptable request: answer with `error` and `connection: close`, then close.
 
     Attributes:
         request: the request at fault, if its header section could be read; without a body.
@@ -72,10 +72,10 @@ class RequestFault(Struct, frozen=True):
 
 
 class Closed(Struct, frozen=True):
-    """The other side will send no more.
+    """The client sends no more bytes.
 
     Attributes:
-        clean: False when the end came within a request.
+        clean: False if the input ended in the middle of a request.
     """
 
     clean: bool

@@ -1,4 +1,4 @@
-"""Header and trailer sections: finding the end of a section, collecting llhttp's fields, writing a section.
+"""Header and trailer sections: find the end of a section, collect llhttp's fields, render a section.
 
 llhttp gets a section only once it is complete, in one piece. Its size is therefore bounded before the parser
 sees a byte, no value arrives in fragments (httptools joins fragments in quadratic time), and the result
@@ -27,7 +27,7 @@ _NOT_FREE = frozenset(
 
 
 class FieldSink:
-    """Callbacks for llhttp: the fields in order, and the number of complete messages."""
+    """Callbacks for llhttp that collect the header fields in order and count complete messages."""
 
     __slots__ = ("fields", "messages")
 
@@ -36,16 +36,16 @@ class FieldSink:
         self.messages = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A field. llhttp drops the white space before a value, not the white space behind it."""
+        """Collect a field without the white space behind its value; llhttp drops only the space before it."""
         self.fields.append((name.lower(), value.rstrip()))
 
     def on_message_complete(self) -> None:
-        """llhttp's own view of a message's end; ours must agree."""
+        """Count a message that llhttp considers complete; our own count must agree."""
         self.messages += 1
 
 
 def section_end(buffer: bytes, start: int, scanned: int, bytes_max: int) -> int:
-    """Find the end of the section that starts at `start`.
+    """Offset behind the header section that starts at `start`, or 0 if its end has not come yet.
 
     Args:
         buffer: the received bytes.
@@ -54,7 +54,7 @@ def section_end(buffer: bytes, start: int, scanned: int, bytes_max: int) -> int:
         bytes_max: largest size with the closing empty line.
 
     Returns:
-        The offset behind the closing empty line; 0 before that line has come.
+        The offset behind the closing empty line; 0 if that line has not come yet.
 
     Raises:
         HttpFault, HeadersTooLarge: as `check_unfinished`.
@@ -67,7 +67,7 @@ def section_end(buffer: bytes, start: int, scanned: int, bytes_max: int) -> int:
 
 
 def check_unfinished(buffer: bytes, start: int, scanned: int, bytes_max: int) -> None:
-    """Refuse a section without an end that can no longer become valid; arguments as `section_end`.
+    """Refuse an incomplete section that can no longer become valid; arguments as `section_end`.
 
     Raises:
         HttpFault: a line ends in LF alone; such a sender would wait for ever for our answer.
@@ -96,14 +96,14 @@ def _line_start(name: bytes) -> bytes:
 
 
 def check_value(value: bytes) -> bytes:
-    """`value` itself. Raises ValueError if it holds CR, LF, NUL or another control character."""
+    """Return `value`; ValueError if it holds a control character such as CR, LF or NUL."""
     if not _is_value(value):
         raise ValueError("a header value holds a control character")
     return value
 
 
 def render_fields(fields: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """The lines of `fields`.
+    """Render header fields as lines, each ended by CRLF.
 
     Raises:
         ValueError: a name is no token or belongs to the framing, a value holds a control character.

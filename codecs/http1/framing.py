@@ -13,7 +13,7 @@ _LENGTH_DIGITS_MAX = 18  # fits 64 bits everywhere on the way, zeros ahead inclu
 
 
 def joined(headers: Headers) -> dict[bytes, bytes]:
-    """Each field once: values of a repeated field are joined by commas.
+    """Map each field name to its value; values of a repeated field are joined by commas.
 
     Raises:
         HttpFault: more than one Host or Content-Length, even equal ones.
@@ -30,10 +30,11 @@ def joined(headers: Headers) -> dict[bytes, bytes]:
 
 
 def body_length(fields: dict[bytes, bytes], http_minor: int, body_bytes_max: int) -> int | None:
-    """The length of the body in bytes, CHUNKED, or None if the header announces no body.
+    """Length of the body in bytes, or CHUNKED, or None if the header announces no body.
 
     Raises:
-        HttpFault: both kinds of length, a length that is no number, or a transfer coding in HTTP/1.0.
+        HttpFault: Content-Length beside Transfer-Encoding, a length that is no number, or a transfer coding
+            in HTTP/1.0.
         UnknownMethodOrCoding: any transfer coding but a single `chunked`.
         BodyTooLarge: a length over `body_bytes_max`.
     """
@@ -64,7 +65,7 @@ def has_option(connection: bytes, option: bytes) -> bool:
 
 
 def persists(connection: bytes, http_minor: int) -> bool:
-    """Whether the connection outlives the message. `connection`: the joined values, in lower case.
+    """Whether the connection persists after the message. `connection`: its joined values, in lower case.
 
     Source: RFC 9112 9.3.
     """

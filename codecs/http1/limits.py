@@ -35,17 +35,17 @@ class Http1Limits(Struct, frozen=True, kw_only=True):
 
 
 class Bodies:
-    """The bodies of all connections of one server that are under way or being answered.
+    """Counts and bounds the bytes of request bodies that one server holds, over all its connections.
 
     A body that came whole with its head is not counted: it is no larger than one read.
 
     Args:
-        bytes_max: of all bodies together.
-        one_bytes_max: request -> bound of its body.
+        bytes_max: most bytes of all bodies together.
+        one_bytes_max: request -> most bytes of its body.
         one_bytes_min: least value that `one_bytes_max` ever returns: smaller bodies are not checked with it.
 
     Attributes:
-        bytes: counted now.
+        bytes: bytes held now.
     """
 
     __slots__ = ("bytes", "bytes_max", "one_bytes_max", "one_bytes_min")
@@ -57,7 +57,7 @@ class Bodies:
         self.one_bytes_min = one_bytes_min
 
     def take(self, size: int) -> None:
-        """Count `size` bytes more. Raises ServiceUnavailable if they exceed the bound."""
+        """Add `size` bytes to the count; ServiceUnavailable if the sum would exceed the bound."""
         if self.bytes + size > self.bytes_max:
             raise ServiceUnavailable("too many request bodies under way")
         self.bytes += size

@@ -1,4 +1,4 @@
-"""Rules for a request's head beyond llhttp: its first line, its host, its framing. Pure functions.
+"""Check a request's head beyond llhttp: its first line, its host, its framing. Pure functions.
 
 llhttp also takes HTTP/0.9 and 2.0, RTSP, several spaces, absolute and authority targets, fragments,
 some forty methods, `gzip, chunked`, any number of Hosts, and unbounded empty lines. This module refuses all
@@ -45,12 +45,12 @@ _is_version = re.compile(rb"HTTP/[0-9]\.[0-9]").fullmatch
 
 
 def request_line_bytes_max(target_bytes_max: int) -> int:
-    """The window in which a request line must end."""
+    """Number of bytes within which a request line must end."""
     return target_bytes_max + _AROUND_TARGET_BYTES_MAX
 
 
 def request_line_fault(buffer: bytes, start: int, stop: int) -> HttpFault | None:
-    """The fault of bytes that are no acceptable request line at `start`.
+    """Fault of bytes at `start` that cannot be an acceptable request line, or None if they still can.
 
     Args:
         buffer: the received bytes; `match_request_line` does not match them.
@@ -75,7 +75,7 @@ def request_line_fault(buffer: bytes, start: int, stop: int) -> HttpFault | None
 
 
 def _line_fault(line: bytes) -> HttpFault:
-    """The fault of a whole line that begins with a token and a space and is not acceptable."""
+    """Fault of a complete request line that begins with a token and a space and is not acceptable."""
     method, *parts = line.split(b" ")
     if len(parts) == 1 and parts[0].startswith(b"/"):
         return HttpVersionNotSupported(got="HTTP/0.9")
@@ -94,9 +94,9 @@ def _line_fault(line: bytes) -> HttpFault:
 
 
 def parser_fault(reason: str, head: bytes, http_minor: int) -> HttpFault:
-    """The fault of a head that llhttp refused: its own reason, in the row of the catalogue that fits.
+    """Translate llhttp's refusal of a head into the catalogue's error that fits.
 
-    A lone LF comes first, since `section_end` reports it before the section is complete.
+    A line that ends in LF alone is reported first, as `section_end` does for an incomplete section.
     """
     if bare_line_feed(head):
         return HttpFault("a line ends in LF without CR")
@@ -110,7 +110,7 @@ def parser_fault(reason: str, head: bytes, http_minor: int) -> HttpFault:
 def request_framing(
     method: bytes, http_minor: int, fields: dict[bytes, bytes], body_bytes_max: int
 ) -> tuple[int, bool, bool, bool]:
-    """Decide host, body and persistence from the header section, `joined`.
+    """Determine host, body and persistence of a request from its header fields, as `joined` returns them.
 
     An upgrade is only valid as a WebSocket handshake: GET, HTTP/1.1, no body, `Connection: upgrade` and
     exactly `Upgrade: websocket`. Every other offer (h2c, a list, a POST) is ignored, as RFC 9110 7.8 allows,

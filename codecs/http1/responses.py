@@ -1,4 +1,4 @@
-"""Responses of the server: whole responses, and the head of a streamed response. Pure functions.
+"""Render responses of the server: whole responses, and the head of a streamed response. Pure functions.
 
 Constant lines are rendered once. No argument but `lines` can add a line: a control character in a header
 raises ValueError, and so does a header that belongs to the framing.
@@ -21,7 +21,7 @@ _WITHOUT_CONTENT = frozenset((204, 304))
 
 @lru_cache(maxsize=512)
 def _head_start(status: int, content_type: bytes, connection: bytes) -> bytes:
-    """The constant start of a response: status line, content type, connection."""
+    """Render the constant start of a response: status line, content type, connection."""
     if not 200 <= status <= 599:
         raise ValueError(f"not the status of a final response: {status}")
     head = f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n".encode()
@@ -46,7 +46,7 @@ def encode_response(
     date: bytes | None = None,
     lines: bytes = b"",
 ) -> bytes:
-    """A whole response.
+    """Render a whole response.
 
     Args:
         status: 200 to 599.
@@ -86,7 +86,7 @@ def encode_stream_head(
     date: bytes | None = None,
     lines: bytes = b"",
 ) -> bytes:
-    """The head of a response whose body comes piece by piece.
+    """Render the head of a response whose body is sent in pieces.
 
     Args:
         status: 200 to 599, except a status without content.

@@ -1,4 +1,4 @@
-"""The server's side of one HTTP/1.1 connection: bytes in, whole requests out, in order.
+"""Server side of one HTTP/1.1 connection, without I/O: bytes in, whole requests out, in order.
 
     IDLE --bytes--> HEADERS --head complete--> BODY --body complete--> IDLE
       any --a fault, a last request, the end of input--> CLOSED          IDLE/HEADERS --handshake--> UPGRADED
@@ -38,15 +38,15 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class ServerConnection:
-    """Reads the requests of one connection. No sockets, no clock.
+    """Parses the requests of one connection from its bytes. No sockets, no clock.
 
     Attributes:
-        phase: the awaited input, once `next_event` has given None.
+        phase: the input that the connection waits for, valid once `next_event` has returned None.
         requests: number of complete heads.
-        is_due: a None of `next_event` meant that it is to be called again, after a rest.
+        is_due: whether `next_event` returned None only to yield the processor; then call it again later.
 
     Args:
-        limits: of this connection.
+        limits: bounds on the input of this connection.
         bodies: counter of the server's bodies, which includes this connection's; `release` gives back its
             share.
     """
@@ -101,17 +101,17 @@ class ServerConnection:
 
     @property
     def unfinished(self) -> Request | None:
-        """The request whose body is under way."""
+        """Request whose body is not complete yet, or None."""
         return self._request
 
     def release(self) -> None:
-        """Give back the body's share of `bodies`: the connection is over."""
+        """Subtract this connection's bytes from the server's count `bodies`, when the connection ends."""
         if self._bodies:
             self._bodies.bytes -= self._taken
             self._taken = 0
 
     def receive_data(self, data: bytes) -> None:
-        """Take received bytes. Call `next_event` until it gives None before reading more.
+        """Buffer received bytes. Call `next_event` until it returns None before reading more.
 
         Raises:
             TransitionError: after an Upgrade, since the bytes belong to another protocol.
@@ -128,11 +128,11 @@ class ServerConnection:
             raise TransitionError("an upgraded connection was given HTTP bytes")
 
     def receive_eof(self) -> None:
-        """The other side sends no more; earlier bytes still give their events, then comes `Closed`."""
+        """Note that the client sends no more bytes: `Closed` follows the events of earlier bytes."""
         self._eof = True
 
     def next_event(self) -> Event | None:
-        """The next event, or None if more bytes are needed; always None after a last event.
+        """Next event, or None if more bytes are needed; always None after a last event.
 
         A request with `keep_alive` False is a last event: not even `Closed` follows. Call this only once the
         last request is answered: its body leaves the count of bodies.
@@ -159,7 +159,7 @@ class ServerConnection:
         return event
 
     def take_continue(self) -> bytes:
-        """`CONTINUE` once, if the client waits for it before it sends the body; else empty.
+        """`CONTINUE`, at most once, if the client waits for it before it sends the body; else empty bytes.
 
         Call this, and send the bytes, once `next_event` has given None and every earlier request is answered.
         The answer is no event, since it depends on whether a first byte of the body has come by then.
@@ -279,7 +279,7 @@ class ServerConnection:
         return self._read_body(request)
 
     def _bytes_max(self, request: Request) -> int:
-        """The largest body that `request` may have."""
+        """Largest body, in bytes, that `request` may have."""
         bytes_max = self._limits.body_bytes_max
         return min(self._bodies.one_bytes_max(request), bytes_max) if self._bodies else bytes_max
 

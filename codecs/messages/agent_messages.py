@@ -36,8 +36,9 @@ from .wire import decoder
 
 
 class WholeOrder(Struct, frozen=True, rename="camel"):
-    """The signed amounts. The unfixed amount of a part is pro rata: rounded up for a sale, down for a
-    purchase.
+    """Signed amounts of the whole order.
+
+    The unfixed amount of a part is pro rata: rounded up for a sale, down for a purchase.
     """
 
     src_amount: str
@@ -46,10 +47,10 @@ class WholeOrder(Struct, frozen=True, rename="camel"):
 
 
 class AuctionOrder(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The part of one order to settle: all that is left of it, or the next slice.
+    """The part of one order that agents bid to settle: its whole open amount, or the next slice of a TWAP.
 
     Attributes:
-        order_type: the contract's kind of settlement.
+        order_type: kind of settlement that the contract applies.
         owner: account on whose behalf firm quotes are requested.
         src_token, dest_token: as signed; the native placeholder stands for native tokens, which are traded in
             their wrapped form.
@@ -79,14 +80,15 @@ class AuctionOrder(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class SolveRequest(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """POST {agent}/solve.
+    """Body of POST {agent}/solve: the orders of one auction round, and the chain's contracts.
 
     Attributes:
         auction_id: rises with every round of the venue.
         closes_at_ms: Unix milliseconds of the venue: a later bid is late.
         delta, executor, rfq, wrapped_native: the chain's contracts.
-        gas_price_wei: expected price of a unit of gas; bids are ranked net of gas.
-        sent_at_ms: time of sending by the clock of closes_at_ms, independent of the agent's clock.
+        gas_price_wei: expected price in wei of a unit of gas; bids are ranked net of gas.
+        sent_at_ms: Unix milliseconds of sending by the venue's clock, as closes_at_ms: the difference is the
+            remaining time, whatever the agent's clock.
         caller: the contract that makes this agent's calls, and no other agent's.
     """
 
@@ -104,7 +106,7 @@ class SolveRequest(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class BidStep(Struct, frozen=True):
-    """A step of a settlement (codecs.delta_calldata.SettlementStep); `gas` is unused for RFQ fills."""
+    """A step of a settlement, as JSON; see codecs.contracts.delta_calldata.SettlementStep."""
 
     target: str
     data: str
@@ -112,7 +114,7 @@ class BidStep(Struct, frozen=True):
 
 
 class BidPart(Struct, frozen=True, rename="camel"):
-    """Settlement of one order.
+    """A bid's settlement of one order.
 
     Attributes:
         promised_amount: raw units that the user gets (SELL) or spends (BUY), net of fee and surplus shares.
@@ -136,13 +138,13 @@ class BidPart(Struct, frozen=True, rename="camel"):
 
 
 class SolverBid(Struct, frozen=True):
-    """A bid: an order alone, or several that are crossed with each other."""
+    """A bid: the settlement of one order, or of several orders that are settled against each other."""
 
     parts: Annotated[tuple[BidPart, ...], Meta(min_length=1, max_length=AGENT_PARTS_MAX)]
 
 
 class SolveResponse(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The answer to `solve`; the best of several bids on an order counts.
+    """Answer to POST {agent}/solve; of several bids on an order the best counts.
 
     Attributes:
         not_reached: hashes of orders for which the agent had no time: the venue asks for them again soon,
@@ -154,14 +156,14 @@ class SolveResponse(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class UnreadResponse(Struct, frozen=True, rename="camel"):
-    """As `SolveResponse`, with undecoded bids: each bid is decoded on its own."""
+    """`SolveResponse` with undecoded bids, so that each bid is decoded, and refused, separately."""
 
     bids: Annotated[tuple[Raw, ...], Meta(max_length=AGENT_BIDS_MAX)]
     not_reached: Annotated[tuple[str, ...], Meta(max_length=AGENT_ORDERS_MAX)] = ()
 
 
 class Notice(StrEnum):
-    """Outcomes of a bid, and events of an agent."""
+    """Kinds of news for an agent: outcomes of its bids, and a ban of the agent itself."""
 
     WON = "won"
     LOST = "lost"
@@ -177,17 +179,17 @@ class Notice(StrEnum):
 
 
 class NoticeEntry(Struct, frozen=True, rename="camel"):
-    """A notice with its details.
+    """A notice to an agent with its details.
 
     Attributes:
-        order_hash: of the order; empty for a notice about the agent itself.
+        order_hash: hash of the order; empty for a notice about the agent itself.
         detail: the reason, in words; empty if the notice needs none.
         simulated_amount: raw units that the user would get or spend, by the venue's simulation.
         best_amount: promised amount of the winning bid.
         settled_amount: raw units that the user got or spent in the mined settlement.
-        part_amount: of a bid that settles a part of an order: raw units of the fixed side.
-        best_part_amount: the same of the winning bid.
-        tx_hash: of the settlement.
+        part_amount: raw units of the fixed side that the bid settles, for a bid on a part of an order.
+        best_part_amount: raw units of the fixed side that the winning bid settles.
+        tx_hash: transaction hash of the settlement.
         until_ms: Unix milliseconds until which a banned agent is not asked.
     """
 
@@ -204,7 +206,7 @@ class NoticeEntry(Struct, frozen=True, rename="camel"):
 
 
 class NotifyRequest(Struct, frozen=True, rename="camel"):
-    """POST {agent}/notify."""
+    """Body of POST {agent}/notify: notices about the agent's bids."""
 
     auction_id: Count
     chain_id: ChainId

@@ -1,4 +1,4 @@
-"""Closed rounds of a venue's auctions, and reasons why an order is not filled.
+"""Messages about closed auction rounds, and about the reasons why an order is not filled.
 
 Source: ARCHITECTURE.md, "Auction"; interop.md section 5 ("why an order is not filled").
 Choice: Bids are public once their round is closed: agent, amount and outcome.
@@ -14,17 +14,17 @@ _RECORD_BYTES_MAX = 1 << 20
 
 
 class AuctionBid(Struct, frozen=True, rename="camel", kw_only=True):
-    """A bid on one order, or another outcome of asking an agent.
+    """An agent's bid on one order, or the outcome of a request that brought no bid.
 
     Attributes:
-        notice: its outcome in the round.
+        notice: outcome of the bid in the round.
         promised_amount: raw units that the user gets at least (SELL) or spends at most (BUY).
         simulated_amount: the same amount in the venue's simulation.
         net_amount: the promised amount less gas (SELL) or plus gas (BUY); below zero if gas costs more.
-        surplus_amount: rank of the bid: the improvement of that amount over the limit, pro rata for a part.
-        part_amount: of a bid for a part: raw units of the fixed side that it settles.
+        surplus_amount: rank of the bid: the improvement of net_amount over the limit, pro rata for a part.
+        part_amount: raw units of the fixed side that a bid for a part settles.
         gas: units of gas that this order bears.
-        arrival_ms: since the round opened.
+        arrival_ms: milliseconds from the opening of the round to the arrival of the bid.
         crossed_with: hashes of the orders that the bid settles together with this order.
     """
 
@@ -42,7 +42,7 @@ class AuctionBid(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class AuctionSettlement(Struct, frozen=True, rename="camel", kw_only=True):
-    """The outcome of the winning bid or of a runner-up.
+    """Settlement of the winning bid or of a runner-up, and its outcome.
 
     Attributes:
         state: settling, settled, reverted, or notSent.
@@ -62,17 +62,17 @@ class AuctionSettlement(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class AuctionedOrder(Struct, frozen=True, rename="camel", kw_only=True):
-    """An order of a closed round.
+    """An order of a closed round, with its bids and settlements.
 
     Attributes:
         src_amount: raw units to give (SELL), or the most to give (BUY).
-        dest_amount: the least that the user has to get (SELL), or the wanted amount (BUY).
+        dest_amount: least raw units that the user has to get (SELL), or the wanted amount (BUY).
         winner: the agent whose bid is settled first.
-        runners_up: agents whose bids are next if that settlement fails.
-        bids: the best first; refused bids last.
+        runners_up: agents whose bids are settled instead, in this order, if that settlement fails.
+        bids: bids on the order, the best first, refused ones last.
         bids_left_out: number of bids beyond the listed ones.
-        part_min: of an order that may be filled in parts: least raw units of the fixed side that a bid had to
-            settle.
+        part_min: least raw units of the fixed side that a bid had to settle, for an order that may be filled
+            in parts.
         settlements: of this round, in the order in which they were tried.
     """
 
@@ -92,7 +92,7 @@ class AuctionedOrder(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class Auction(Struct, frozen=True, rename="camel"):
-    """GET /v2/delta/auctions/{auctionId}. Times are ISO 8601."""
+    """Answer of GET /v2/delta/auctions/{auctionId}: a closed round. Times are ISO 8601."""
 
     auction_id: Count
     chain_id: ChainId
@@ -102,15 +102,15 @@ class Auction(Struct, frozen=True, rename="camel"):
 
 
 class AgentScore(Struct, frozen=True, rename="camel"):
-    """Record of an agent on a chain, since the venue's start.
+    """Performance record of an agent on a chain, since the venue's start.
 
     Attributes:
         caller: the contract that makes the agent's calls.
         answers: number of timely and well-formed answers.
         delivered: settlements that brought their simulated amounts.
-        faults: kind -> number.
-        strikes: count that sets the length of the agent's next rest.
-        rests_until: Unix milliseconds until which the agent is not asked; None if it is not resting.
+        faults: kind of fault -> number of faults.
+        strikes: count that sets the length of the agent's next suspension.
+        rests_until: Unix milliseconds until which the agent is not asked; None if it is asked.
         orders_max: most orders of one request to the agent.
     """
 
@@ -129,7 +129,7 @@ AgentScores = tuple[AgentScore, ...]
 
 
 class OrderRound(Struct, frozen=True, rename="camel"):
-    """A closed round as one order saw it."""
+    """Result of a closed auction round for an order."""
 
     auction_id: Count
     opened_at: str
@@ -145,11 +145,11 @@ class ExplainedReason(Struct, frozen=True):
 
 
 class Explanation(Struct, frozen=True, rename="camel"):
-    """GET /v2/delta/orders/{orderId}/explain.
+    """Answer of GET /v2/delta/orders/{orderId}/explain: the reasons why an order is not filled.
 
     Attributes:
-        reasons: the weightiest first; empty for a filled order.
-        last_rounds: the latest first.
+        reasons: reasons, the most important first; empty for a filled order.
+        last_rounds: the order's last auction rounds, the latest first.
     """
 
     order_id: str

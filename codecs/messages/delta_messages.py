@@ -1,4 +1,4 @@
-"""Delta prices, orders and their life on the wire: spec 1.4 to 1.22 with interop.md 2 and 3.
+"""Messages of Delta prices and of the life cycle of Delta orders: spec 1.4 to 1.22 with interop.md 2 and 3.
 
 Request bodies are frozen and ignore unknown keys. Members that must not be re-written on their way (the route
 of a build, the order of a submit) are kept as the received bytes, in a `msgspec.Raw`.
@@ -47,14 +47,14 @@ ZERO_ADDRESS_TEXT = "0x0000000000000000000000000000000000000000"
 
 
 class TokenReference(Struct, frozen=True, rename="camel"):
-    """Token reference: spec 1.4.2 and 1.4.3."""
+    """A token, by chain and address: spec 1.4.2 and 1.4.3."""
 
     chain_id: ChainId
     address: str
 
 
 class AmountEntry(Struct, frozen=True):
-    """Amount entry (spec 1.4.4 to 1.4.6): raw units, and US dollars as a decimal string."""
+    """An amount of a token: raw units, and US dollars as a decimal string: spec 1.4.4 to 1.4.6."""
 
     token: TokenReference
     amount: str
@@ -69,7 +69,7 @@ class Leg(Struct, frozen=True):
 
 
 class BridgeParams(Struct, frozen=True, rename="camel"):
-    """`bridge.contractParams`: spec 1.7.8 to 1.7.11. `scalingFactor` is an int8 (interop.md 2, Bridge)."""
+    """Parameters of a bridge that an order signs: spec 1.7.8 to 1.7.11. `scalingFactor` is an int8."""
 
     protocol_selector: str
     output_token: str
@@ -78,7 +78,7 @@ class BridgeParams(Struct, frozen=True, rename="camel"):
 
 
 class Bridge(Struct, frozen=True, rename="camel"):
-    """`bridge` of a route: spec 1.7.4 to 1.7.12."""
+    """The bridge that a cross-chain route uses: spec 1.7.4 to 1.7.12."""
 
     protocol: str
     estimated_time_ms: Count
@@ -87,7 +87,7 @@ class Bridge(Struct, frozen=True, rename="camel"):
 
 
 class Fees(Struct, frozen=True):
-    """`fees` of a route: spec 1.7.14 to 1.7.16."""
+    """Gas and bridge fees of a route: spec 1.7.14 to 1.7.16."""
 
     gas: AmountEntry
     bridge: tuple[AmountEntry, ...]
@@ -103,7 +103,7 @@ class Route(Struct, frozen=True):
 
 
 class Partner(Struct, frozen=True, rename="camel"):
-    """`partner` of a Delta block (spec 1.6.6). `feePercent` is in percent, exact: 0.01 is 1 bps."""
+    """Partner of a Delta price and its fee: spec 1.6.6. `feePercent` is exact: 0.01 is 1 bps."""
 
     name: str
     fee_percent: Decimal
@@ -113,9 +113,9 @@ class Partner(Struct, frozen=True, rename="camel"):
 
 
 class DeltaBlock(Struct, frozen=True, rename="camel"):
-    """Delta block (spec 1.6) without hmac, and the whole answer of GET /v2/delta/prices (spec 1.15.1).
+    """Delta price without hmac (spec 1.6): `delta` of a quote, and the answer of GET /v2/delta/prices.
 
-    `alternatives` holds full routes.
+    `alternatives` holds complete routes.
     """
 
     id: str
@@ -129,8 +129,10 @@ class DeltaBlock(Struct, frozen=True, rename="camel"):
 
 
 class QuoteParameters(Struct, frozen=True, rename="camel", kw_only=True):
-    """Common parameters of GET /v2/quote and GET /v2/delta/prices. Token texts are kept raw
-    (choices.md#chains-and-tokens)."""
+    """Query parameters that GET /v2/quote and GET /v2/delta/prices share.
+
+    Tokens stay unparsed text (choices.md#chains-and-tokens).
+    """
 
     chain_id: ChainId
     src_token: str
@@ -149,7 +151,7 @@ class QuoteParameters(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class DeltaPricesQuery(QuoteParameters, frozen=True, rename="camel", kw_only=True):
-    """interop.md 3, GET /v2/delta/prices."""
+    """Query of GET /v2/delta/prices: interop.md 3."""
 
     include_agents: tuple[Name, ...] | None = None
     exclude_agents: tuple[Name, ...] | None = None
@@ -162,8 +164,9 @@ class DeltaPricesQuery(QuoteParameters, frozen=True, rename="camel", kw_only=Tru
 
 
 class BuildBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Body of POST /v2/delta/orders/build (spec 1.16). `route` is kept byte for byte. A missing
-    `side` is SELL, or the side that `orderType` fixes (choices.md#delta-orders).
+    """Body of POST /v2/delta/orders/build (spec 1.16). `route` is kept byte for byte.
+
+    A missing `side` is SELL, or the side that `orderType` fixes (choices.md#delta-orders).
     """
 
     route: Raw
@@ -195,7 +198,7 @@ class BuildBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults
 
 
 class TypedDomain(Struct, frozen=True, rename="camel"):
-    """`toSign.domain` of a build: spec 1.16.36."""
+    """EIP-712 domain of an order to sign, `toSign.domain`: spec 1.16.36."""
 
     name: str
     version: str
@@ -211,7 +214,7 @@ class TypedMember(Struct, frozen=True):
 
 
 class ToSign(Struct, frozen=True):
-    """`toSign` of a build (spec 1.16.35). `value` stays as encoded: the client submits it verbatim."""
+    """Typed data that the owner signs: spec 1.16.35. The client submits `value` verbatim."""
 
     domain: TypedDomain
     types: dict[str, tuple[TypedMember, ...]]
@@ -226,8 +229,10 @@ class BuildResponse(Struct, frozen=True, rename="camel"):
 
 
 class SubmitBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Body of POST /v2/delta/orders (spec 1.17). `order` is kept as re-encoded JSON;
-    `partner`: choices.md#fees-and-partners; `onChainOrderType`: choices.md#delta-orders.
+    """Body of POST /v2/delta/orders: a signed order (spec 1.17).
+
+    `order` is kept as re-encoded JSON. `partner`: choices.md#fees-and-partners; `onChainOrderType`:
+    choices.md#delta-orders.
     """
 
     chain_id: ChainId
@@ -243,27 +248,27 @@ class SubmitBody(Struct, frozen=True, rename="camel", kw_only=True, omit_default
 
 
 class CancelBody(Struct, frozen=True, rename="camel"):
-    """Body of POST /v2/delta/orders/cancel: spec 1.18.1 and 1.18.2."""
+    """Body of POST /v2/delta/orders/cancel, signed by the owner: spec 1.18.1 and 1.18.2."""
 
     order_ids: tuple[Name, ...]
     signature: str
 
 
 class CancelResponse(Struct, frozen=True):
-    """interop.md 3, POST /v2/delta/orders/cancel, response."""
+    """Answer of POST /v2/delta/orders/cancel: interop.md 3."""
 
     success: bool
     cancelled: tuple[str, ...]
 
 
 class CancellationBuildBody(Struct, frozen=True, rename="camel"):
-    """interop.md 3, POST /v2/delta/orders/build/cancellation."""
+    """Body of POST /v2/delta/orders/build/cancellation: interop.md 3."""
 
     order_ids: tuple[Name, ...]
 
 
 class CancellationToSign(Struct, frozen=True):
-    """interop.md 3, cancellation build response, `toSign`; type OrderCancellations (interop.md 2)."""
+    """Typed data that cancels orders once signed, `toSign` of a built cancellation: interop.md 2 and 3."""
 
     domain: TypedDomain
     types: dict[str, tuple[TypedMember, ...]]
@@ -271,7 +276,7 @@ class CancellationToSign(Struct, frozen=True):
 
 
 class CancellationBuildResponse(Struct, frozen=True, rename="camel"):
-    """interop.md 3, POST /v2/delta/orders/build/cancellation, response."""
+    """Answer of POST /v2/delta/orders/build/cancellation: interop.md 3."""
 
     to_sign: CancellationToSign
     hash: str
@@ -281,8 +286,9 @@ class CancellationBuildResponse(Struct, frozen=True, rename="camel"):
 
 
 class OrderInput(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """`input` of an order record (spec 1.10.9 and 1.10.10). SELL: `amount`. BUY: `expectedAmount`,
-    `executedAmount` (null until known) and `maxAmount` (interop.md 2).
+    """Source side of an order record, `input`: spec 1.10.9 and 1.10.10.
+
+    SELL: `amount`. BUY: `expectedAmount`, `executedAmount` (null until known) and `maxAmount` (interop.md 2).
     """
 
     chain_id: ChainId
@@ -294,8 +300,9 @@ class OrderInput(Struct, frozen=True, rename="camel", kw_only=True, omit_default
 
 
 class OrderOutput(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """`output` of an order record (spec 1.10.11 and 1.10.12). SELL: `expectedAmount`, `executedAmount` (null
-    until known) and `minAmount` (interop.md 2). BUY: `amount`.
+    """Destination side of an order record, `output`: spec 1.10.11 and 1.10.12.
+
+    SELL: `expectedAmount`, `executedAmount` (null until known) and `minAmount` (interop.md 2). BUY: `amount`.
     """
 
     chain_id: ChainId
@@ -307,7 +314,7 @@ class OrderOutput(Struct, frozen=True, rename="camel", kw_only=True, omit_defaul
 
 
 class OrderTransaction(Struct, frozen=True, rename="camel"):
-    """Settlement in `transactions` (spec 1.10.18 to 1.10.24). `filledPercent` is 0 to 100 (interop.md 2)."""
+    """A settlement transaction of an order (spec 1.10.18 to 1.10.24). `filledPercent` is 0 to 100."""
 
     origin_tx: str
     destination_tx: str | None
@@ -320,7 +327,7 @@ class OrderTransaction(Struct, frozen=True, rename="camel"):
 
 
 class Refund(Struct, frozen=True, rename="camel"):
-    """Refund in `refunds`: spec 1.10.25 to 1.10.27."""
+    """A refund to the user, item of `refunds`: spec 1.10.25 to 1.10.27."""
 
     tx: str
     chain_id: ChainId
@@ -361,9 +368,9 @@ class OrderPage(Struct, frozen=True, rename="camel"):
 
 
 class OrdersQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """Query of GET /v2/delta/orders (spec 1.19, interop.md 3): comma lists for chainId and status.
+    """Query of GET /v2/delta/orders (spec 1.19, interop.md 3). chainId and status take comma lists.
 
-    `ids` names up to 100 orders at once.
+    `ids` selects up to 100 orders by their ids.
     """
 
     ids: tuple[Name, ...] | None = None
@@ -380,27 +387,27 @@ class OrdersQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class TokenSupportQuery(Struct, frozen=True, rename="camel"):
-    """interop.md 3, GET /v2/delta/prices/is-token-supported."""
+    """Query of GET /v2/delta/prices/is-token-supported: interop.md 3."""
 
     chain_id: ChainId
     token: str
 
 
 class IsTokenSupported(Struct, frozen=True):
-    """interop.md 3, GET /v2/delta/prices/is-token-supported, response."""
+    """Answer of GET /v2/delta/prices/is-token-supported: interop.md 3."""
 
     supported: bool
 
 
 class BridgeRoutesQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """interop.md 3, GET /v2/delta/prices/bridge-routes."""
+    """Query of GET /v2/delta/prices/bridge-routes: interop.md 3."""
 
     bridges: tuple[Name, ...] | None = None
     allow_bridge_and_swap: bool = True
 
 
 class BridgeRoute(Struct, frozen=True, rename="camel"):
-    """interop.md 3, bridge-routes, item of `routes`."""
+    """A pair of chains with the tokens that bridges carry between them, item of `routes`: interop.md 3."""
 
     src_chain_id: ChainId
     dest_chain_id: ChainId
@@ -408,13 +415,13 @@ class BridgeRoute(Struct, frozen=True, rename="camel"):
 
 
 class BridgeRoutes(Struct, frozen=True):
-    """interop.md 3, GET /v2/delta/prices/bridge-routes, response."""
+    """Answer of GET /v2/delta/prices/bridge-routes: interop.md 3."""
 
     routes: tuple[BridgeRoute, ...]
 
 
 class BridgeProtocol(Struct, frozen=True, rename="camel"):
-    """interop.md 3, bridge-protocols, item."""
+    """A bridge protocol, item of the answer of GET /v2/delta/prices/bridge-protocols: interop.md 3."""
 
     protocol: str
     display_name: str
@@ -422,13 +429,13 @@ class BridgeProtocol(Struct, frozen=True, rename="camel"):
 
 
 class BridgeProtocols(Struct, frozen=True, rename="camel"):
-    """interop.md 3, GET /v2/delta/prices/bridge-protocols, response."""
+    """Answer of GET /v2/delta/prices/bridge-protocols: interop.md 3."""
 
     bridge_protocols: tuple[BridgeProtocol, ...]
 
 
 class Apr(Struct, frozen=True):
-    """interop.md 3, strategies, `apr`, in percent."""
+    """Annual return of a yield strategy, in percent, `apr`: interop.md 3, strategies."""
 
     gross: Decimal
     net: Decimal
@@ -439,7 +446,7 @@ class Apr(Struct, frozen=True):
 
 
 class Strategy(Struct, frozen=True):
-    """interop.md 3, strategies, item of `strategies`."""
+    """A yield strategy, item of `strategies`: interop.md 3, strategies."""
 
     vault: str
     name: str
@@ -447,7 +454,7 @@ class Strategy(Struct, frozen=True):
 
 
 class StrategyToken(Struct, frozen=True):
-    """interop.md 3, strategies: strategies of an underlying token."""
+    """An underlying token and its yield strategies: interop.md 3, strategies."""
 
     address: str
     strategies: tuple[Strategy, ...]

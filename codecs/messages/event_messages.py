@@ -1,4 +1,4 @@
-"""Changes of orders on the wire: one form for server-sent events, WebSockets and webhooks.
+"""Messages about changed orders: one form for server-sent events, WebSockets and webhooks.
 
     order   an order has changed       {"event": "order", "token": ..., "orderHash": ..., "status": ...}
     open    a stream has begun         {"event": "open", "token": ...}
@@ -23,7 +23,7 @@ from .wire import decoder
 
 
 class EventBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Members of a Delta order's event beyond its columns, as the store keeps them.
+    """Members of a Delta order's event that the store keeps as JSON, not as columns.
 
     Attributes:
         type: OrderType.
@@ -38,14 +38,14 @@ class EventBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults
 
 
 class OtcEventBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Members of an OTC order's event beyond its columns, as the store keeps them.
+    """Members of an OTC order's event that the store keeps as JSON, not as columns.
 
     Attributes:
         type: OtcType.
         taker, taker_from_meta: addresses; zero for any taker.
         fillable_balance: raw units of the maker's asset that are not filled.
-        swappable_balance: raw units of it that can be filled now.
-        transaction_hash: of the last fill or of the cancellation; absent before.
+        swappable_balance: raw units of the maker's asset that can be filled now.
+        transaction_hash: hash of the last fill or of the cancellation; absent before the first.
     """
 
     type: str | UnsetType = UNSET
@@ -65,13 +65,13 @@ class OrderEventMessage(
     tag_field="event",
     tag="order",
 ):
-    """An order has changed.
+    """Event: an order has changed; the message holds its new state.
 
     Attributes:
-        surface: `delta` or `otc`.
-        id: of a Delta order.
+        surface: kind of order, `delta` or `otc`.
+        id: order id of a Delta order; absent for an OTC order.
         owner: the order's owner or maker.
-        partner: empty for none, as for every OTC order.
+        partner: name of the order's partner; empty for none, as for every OTC order.
         version: of the order after the change.
         at: time of the change, ISO 8601.
         type: OrderType of a Delta order, OtcType of an OTC order.
@@ -102,23 +102,23 @@ class OrderEventMessage(
 
 
 class OpenMessage(Struct, frozen=True, tag_field="event", tag="open"):
-    """A stream has begun: its events come after `token`."""
+    """First message of a stream: the events that follow are later than `token`."""
 
     token: str
 
 
 class BeatMessage(Struct, frozen=True, tag_field="event", tag="beat"):
-    """A stream is alive: all events up to `token` have been sent."""
+    """Sign of life of a stream without recent events: all events up to `token` have been sent."""
 
     token: str
 
 
 class OrderEventsQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """GET /v2/delta/orders/events: the orders of the stream, and its start.
+    """Query of GET /v2/delta/orders/events: filters of the stream, and its start.
 
     Attributes:
-        order_id, order_hash: of the orders; an order named either way is included.
-        partner: exactly as orders name it.
+        order_id, order_hash: ids and hashes of orders; an order that either names is included.
+        partner: partner name, spelled exactly as in the orders.
         after: token of an event; absent starts at the newest event.
     """
 
@@ -131,7 +131,7 @@ class OrderEventsQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class OtcEventsQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """GET /ft/events: the orders of the stream, and its start.
+    """Query of GET /ft/events: filters of the stream, and its start.
 
     Attributes:
         taker: an order's taker, or the taker in its nonceAndMeta.

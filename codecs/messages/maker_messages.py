@@ -43,7 +43,7 @@ Levels = Annotated[tuple[Level, ...], Meta(max_length=MAKER_LEVELS_MAX)]
 
 
 class Token(Struct, frozen=True, kw_only=True):
-    """Token (spec 3.2): an entry of `tokens`, keyed by token id. Only ERC20 is a type."""
+    """A maker's token, entry of `tokens`, keyed by token id (spec 3.2). The only type is ERC20."""
 
     symbol: str = ""
     name: str = ""
@@ -54,7 +54,7 @@ class Token(Struct, frozen=True, kw_only=True):
 
 
 class Pair(Struct, frozen=True):
-    """Pair (spec 3.3): an entry of `pairs`, keyed by pair id."""
+    """A maker's pair, entry of `pairs`, keyed by pair id (spec 3.3)."""
 
     base: str
     quote: str
@@ -65,7 +65,10 @@ class Pair(Struct, frozen=True):
 
 
 class PriceGrid(Struct, frozen=True):
-    """Price grid (spec 3.4). An absent side is cleared, `{}` disables the pair, `[]` is an empty side."""
+    """Price levels of a pair (spec 3.4).
+
+    An absent side is cleared, `{}` disables the pair, `[]` is a side without levels.
+    """
 
     bids: Levels | UnsetType = UNSET
     asks: Levels | UnsetType = UNSET
@@ -108,7 +111,7 @@ class BlacklistBody(Struct, frozen=True, omit_defaults=True):
 
 
 class StreamMessage(Struct, frozen=True, omit_defaults=True):
-    """WebSocket message (spec 3.11.4 and 3.11.5): any subset of the HTTP payload keys except `order`."""
+    """A maker's WebSocket message: any keys of its HTTP answers but `order` (spec 3.11.4 and 3.11.5)."""
 
     tokens: Tokens | UnsetType = UNSET
     pairs: Pairs | UnsetType = UNSET
@@ -118,7 +121,7 @@ class StreamMessage(Struct, frozen=True, omit_defaults=True):
 
 
 class FirmRequest(Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """Body of POST /firm (spec 3.9): exactly one of the two amounts is given, the other is None.
+    """Body of POST /firm (spec 3.9): one of the two amounts is given, the other is None.
 
     Not guaranteed: that exactly one amount is given; the route that answers the request checks this.
     """
@@ -132,7 +135,7 @@ class FirmRequest(Struct, frozen=True, rename="camel", omit_defaults=True, kw_on
 
 
 class FirmOrder(Struct, frozen=True, rename="camel"):
-    """Firm order (spec 3.5; `order`): the signed RFQ order."""
+    """A firm quote's signed RFQ order, member `order` (spec 3.5)."""
 
     nonce_and_meta: str
     expiry: UnixSeconds
@@ -146,7 +149,7 @@ class FirmOrder(Struct, frozen=True, rename="camel"):
 
 
 class FirmResponse(Struct, frozen=True, omit_defaults=True):
-    """Answer of POST /firm (spec 3.7.4). UNSET `order`: the user is blacklisted."""
+    """Answer of POST /firm (spec 3.7.4). Without `order` (UNSET) it says that the user is blacklisted."""
 
     order: FirmOrder | UnsetType = UNSET
     message: str | None = None
@@ -163,9 +166,9 @@ def encode_firm_quote(
     taker_amount: str | int,
     signature: bytes,
 ) -> bytes:
-    """As `encode(FirmResponse(FirmOrder(...)))`, in half the time.
+    """Encode a firm quote as `encode(FirmResponse(FirmOrder(...)))` does, in half the time.
 
-    Not guaranteed: JSON, unless the texts are validated addresses and digits.
+    Not guaranteed: valid JSON, unless the caller has validated the texts as addresses and digits.
     """
     return (
         f'{{"order":{{"nonceAndMeta":"{nonce_and_meta}","expiry":{expiry_s},"makerAsset":"{maker_asset}",'
@@ -175,17 +178,17 @@ def encode_firm_quote(
 
 
 class ErrorBody(Struct, frozen=True):
-    """Body of every 4xx and 5xx response of a maker: spec 3.12.1."""
+    """Body of a maker's 4xx and 5xx responses: spec 3.12.1."""
 
     error: str
 
 
 class Decoded(Struct, Generic[B], frozen=True):
-    """A maker's body without its bad entries.
+    """A maker's body with its bad entries removed and listed.
 
     Attributes:
-        body: the good entries.
-        refused: path of every entry left out (`prices.WETH/USDC`, `blacklist.3`) -> the reason.
+        body: the body with its valid entries only.
+        refused: path of each removed entry (`prices.WETH/USDC`, `blacklist.3`) -> reason.
     """
 
     body: B
@@ -208,7 +211,7 @@ _ENTRY_DECODERS: dict[str, Callable[[bytes], Any]] = {
 
 
 class BodyDecoder(Generic[B]):
-    """Decodes one kind of body: at once when called, or in steps."""
+    """Decoder of one kind of maker's body: decodes at once when called, or in steps."""
 
     def __init__(self, kind: type[B]) -> None:
         self._kind = kind
@@ -216,7 +219,7 @@ class BodyDecoder(Generic[B]):
         self._decode_loose = decoder(_loose(kind), bytes_max=MAKER_JSON_BYTES_MAX)
 
     def __call__(self, raw: bytes) -> Decoded[B]:
-        """The body. Raises InvalidInput only for a body that is bad as a whole."""
+        """Decode a body. Raises InvalidInput only for a body that is bad as a whole."""
         try:
             return Decoded(self._decode_whole(raw), {})
         except InvalidInput:
@@ -229,7 +232,7 @@ class BodyDecoder(Generic[B]):
                 return decoded
 
     def in_steps(self, raw: bytes) -> Generator[None, None, Decoded[B]]:
-        """As a call, for `yield from`: a large body is decoded with a step for each of its entries."""
+        """Decode a body as a generator for `yield from`: a large body takes one step per entry."""
         if len(raw) <= _AT_ONCE_BYTES_MAX:
             return self(raw)
         yield
@@ -248,7 +251,7 @@ class BodyDecoder(Generic[B]):
 
 
 def _loose(kind: Any) -> type[Struct]:
-    """The same body with its entries undecoded."""
+    """Make the struct type of the same body with undecoded entries."""
     fields: list[Any] = []
     for member in msgspec.structs.fields(kind):
         loose_type = _LOOSE_TYPES[member.name]
@@ -262,7 +265,7 @@ def _loose(kind: Any) -> type[Struct]:
 def _good_entries(
     key: str, entries: Iterable[tuple[str | int, Raw]], refused: dict[str, str]
 ) -> Generator[None, None, list[tuple[str | int, Any]]]:
-    """The entries that decode; the others go into `refused`.
+    """Decode entries, one per step, and return the valid ones; the faults of the others go into `refused`.
 
     Raises:
         InvalidInput: more than REFUSED_ENTRIES_MAX entries are bad.

@@ -1,4 +1,4 @@
-"""Quotes and Market swaps on the wire: spec 1.5, 1.8, 1.9, 1.12 to 1.14 with interop.md 3.
+"""Messages of quotes and Market swaps: spec 1.5, 1.8, 1.9, 1.12 to 1.14 with interop.md 3.
 
 Token texts are kept raw until the native-placeholder check (choices.md#chains-and-tokens); amounts are
 strings of raw units. Percentages are JSON numbers and exact: `Decimal` in Python, the same digits on the
@@ -57,7 +57,10 @@ class QuoteQuery(QuoteParameters, frozen=True, rename="camel", kw_only=True):
 
 
 class SwapExchange(Struct, frozen=True, rename="camel"):
-    """interop.md 3, `bestRoute[].swaps[].swapExchanges[]`. `data` belongs to the exchange."""
+    """A fill within one hop, `bestRoute[].swaps[].swapExchanges[]`: interop.md 3.
+
+    The exchange alone defines the form of `data`.
+    """
 
     exchange: str
     src_amount: str
@@ -70,7 +73,7 @@ class SwapExchange(Struct, frozen=True, rename="camel"):
 
 
 class Swap(Struct, frozen=True, rename="camel"):
-    """interop.md 3, `bestRoute[].swaps[]`: one hop."""
+    """Hop of a path, `bestRoute[].swaps[]`: interop.md 3."""
 
     src_token: str
     src_decimals: TokenDecimals
@@ -80,7 +83,7 @@ class Swap(Struct, frozen=True, rename="camel"):
 
 
 class RoutePart(Struct, frozen=True):
-    """interop.md 3, `bestRoute[]`: one path and its share of the amount."""
+    """Path of a route and its share of the amount, `bestRoute[]`: interop.md 3."""
 
     percent: Decimal
     swaps: tuple[Swap, ...]
@@ -90,7 +93,7 @@ class RoutePart(Struct, frozen=True):
 
 
 class OtherRoute(Struct, frozen=True, rename="camel"):
-    """Value of `others` (module docstring)."""
+    """A maker's best route alone, value of `others` (see the module)."""
 
     src_amount: str
     dest_amount: str
@@ -98,14 +101,14 @@ class OtherRoute(Struct, frozen=True, rename="camel"):
 
 
 class RouteTerms(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Terms of a route's price, carried by `hmac`, so that the sealed route suffices for a transaction.
+    """Price terms of a route that its `hmac` carries, so that a transaction needs only the sealed route.
 
     Attributes:
-        src_amount, dest_amount: amounts that the user gives and gets, before the partner's fee.
-        gas_price_wei: of a unit of gas.
-        include, exclude: names of makers.
+        src_amount, dest_amount: raw units that the user gives and gets, before the partner's fee.
+        gas_price_wei: price of a unit of gas, in wei.
+        include, exclude: names of the makers that the route may use, and may not use.
         route: tokens of the only allowed path.
-        taxes: src, dest, src_dex, dest_dex, basis points.
+        taxes: transfer taxes src, dest, src_dex and dest_dex, in basis points.
         others: SHA-256 of the canonical `others`, hex; empty for a route without `others`.
     """
 
@@ -120,7 +123,7 @@ class RouteTerms(Struct, frozen=True, rename="camel", kw_only=True, omit_default
 
 
 class PriceRoute(Struct, frozen=True, rename="camel", kw_only=True):
-    """Market route (spec 1.8; `priceRoute` and `market`), then `side` and `others` of interop.md 3.
+    """Market route, `priceRoute` and `market`: spec 1.8, then `side` and `others` of interop.md 3.
 
     `hmac` is UNSET only before the route is sealed.
     """
@@ -154,7 +157,7 @@ class PriceRoute(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class FallbackReason(Struct, frozen=True, rename="camel"):
-    """interop.md 3, `fallbackReason`."""
+    """The reason why a quote fell back to Market, `fallbackReason`: interop.md 3."""
 
     error_type: str
     details: str
@@ -170,9 +173,9 @@ class QuoteResponse(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class PricesQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """Query of GET /prices (spec 1.13). Read `chain`, not `network`.
+    """Query of GET /prices (spec 1.13). Read the property `chain`, not `network`.
 
-    `route` gives source and destination if `srcToken` or `destToken` is absent.
+    If `srcToken` or `destToken` is absent, the first and the last token of `route` take their place.
     """
 
     src_token: str = ""
@@ -223,7 +226,7 @@ class PricesQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
     @property
     def chain(self) -> int:
-        """Requested chain: `network` or `chainId`, or the default (spec 1.13.8)."""
+        """Requested chain id: `network` or `chainId`, or the default (spec 1.13.8)."""
         return self.network or self.chain_id or NETWORK_DEFAULT
 
 
@@ -247,10 +250,10 @@ class TransactionQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class SwapOrder(OtcOrderBody, frozen=True, rename="camel", omit_defaults=True):
-    """choices.md#market-swaps, `orders[]`: a posted order, and the most of it to fill.
+    """A posted OTC order to fill, and the most of it to fill, `orders[]`: choices.md#market-swaps.
 
     Attributes:
-        taker_token_fill_amount: in units of the taker's asset; absent for all of it.
+        taker_token_fill_amount: most to fill, in raw units of the taker's asset; absent for the whole order.
     """
 
     taker_token_fill_amount: str | None = None
@@ -260,7 +263,7 @@ SwapOrders = Annotated[tuple[SwapOrder, ...], Meta(min_length=1, max_length=VENU
 
 
 class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Body of POST /transactions/{chainId} (spec 1.14.10 to 1.14.34); `orders` may replace `priceRoute`.
+    """Body of POST /transactions/{chainId}: spec 1.14.10 to 1.14.34; `orders` may replace `priceRoute`.
 
     `priceRoute` is kept byte for byte. `partnerFeeBps` is a string of digits or a number (spec 1.14.26).
     `side` is that of the route; orders have no side, so with `orders` the body may give it.
@@ -297,13 +300,16 @@ class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_de
 
     @property
     def route(self) -> bytes | None:
-        """The JSON of `priceRoute`; None if it is absent or null."""
+        """JSON of `priceRoute`, or None if the member is absent or null."""
         raw = b"null" if isinstance(self.price_route, UnsetType) else bytes(self.price_route)
         return None if raw == b"null" else raw
 
 
 class TransactionEnvelope(Struct, frozen=True, rename="camel", kw_only=True):
-    """Transaction envelope (spec 1.9): `gasPrice` or the two EIP-1559 fields; `gas` unless unchecked."""
+    """Unsigned transaction for the caller to sign and send: spec 1.9.
+
+    Present are `gasPrice` or the two EIP-1559 fields, and `gas` unless the checks were skipped.
+    """
 
     from_address: str = field(name="from")
     to: str
@@ -317,7 +323,7 @@ class TransactionEnvelope(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class ContractParams(Struct, frozen=True):
-    """choices.md#market-swaps: the answer of POST /transactions with `onlyParams=true`."""
+    """Answer of POST /transactions with `onlyParams=true`: choices.md#market-swaps."""
 
     method: str
     params: tuple[Any, ...]
@@ -325,7 +331,7 @@ class ContractParams(Struct, frozen=True):
 
 
 class SwapQuery(PricesQuery, frozen=True, rename="camel", kw_only=True):
-    """interop.md 3, GET /swap: parameters of GET /prices and of POST /transactions; userAddress required.
+    """Query of GET /swap: parameters of GET /prices and of POST /transactions; userAddress is required.
 
     Choice: `version` is 6.2 by default on GET /swap and 5 on GET /prices. Routes of both are alike, but POST
         /transactions refuses version 5 and names 6.2. The Market block of GET /v2/quote is 6.2.
@@ -350,7 +356,7 @@ class SwapQuery(PricesQuery, frozen=True, rename="camel", kw_only=True):
 
 
 class SwapResponse(Struct, frozen=True, rename="camel"):
-    """interop.md 3, GET /swap, response: the envelope has no `gas`."""
+    """Answer of GET /swap: interop.md 3. The transaction envelope has no `gas`."""
 
     price_route: PriceRoute
     tx_params: TransactionEnvelope

@@ -29,7 +29,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def numeral_mender(kind: Any) -> Mender:
-    """Makes the function that mends documents of one type.
+    """Make the function that turns numeral strings into numbers in documents of one type.
 
     Args:
         kind: a msgspec Struct.

@@ -1,4 +1,4 @@
-"""OTC (bilateral RFQ) orders on the wire: spec 2.3, 2.4, 2.6 to 2.10 with interop.md 1.
+"""Messages of OTC (bilateral RFQ) orders: spec 2.3, 2.4, 2.6 to 2.10 with interop.md 1.
 
 Choice: A listing `limit` above 1000 is refused, not cut.
 """
@@ -20,8 +20,10 @@ from .wire import decoder
 
 
 class OtcOrderBody(Struct, frozen=True, rename="camel"):
-    """Order (spec 2.3): the signed fields and the post body. `expiry` 0 means never
-    (choices.md#otc-orders)."""
+    """A posted order: the signed fields with permit and signature (spec 2.3).
+
+    `expiry` 0 means never (choices.md#otc-orders).
+    """
 
     nonce_and_meta: str
     expiry: UnixSeconds
@@ -36,7 +38,7 @@ class OtcOrderBody(Struct, frozen=True, rename="camel"):
 
 
 class StoredOrder(OtcOrderBody, frozen=True, rename="camel", kw_only=True):
-    """Stored order (spec 2.4): the order, its permit and signature, and the venue's knowledge of it."""
+    """A stored order (spec 2.4): the order, its permit and signature, and its state as the venue knows it."""
 
     order_hash: str
     chain_id: ChainId
@@ -53,13 +55,13 @@ class StoredOrder(OtcOrderBody, frozen=True, rename="camel", kw_only=True):
 
 
 class PostedOrder(StoredOrder, frozen=True, rename="camel", kw_only=True):
-    """interop.md 1, POST /ft/p2p/{chainId}, response: the stored order, and itself under `order`."""
+    """Answer of POST /ft/p2p/{chainId}: the stored order, and a copy of it under `order` (interop.md 1)."""
 
     order: StoredOrder
 
 
 class OtcListing(Struct, frozen=True, rename="camel"):
-    """Answer of the maker's and the taker's listing: spec 2.8.6 and 2.9.2; `asOf`: docs/otc.md."""
+    """Answer of the maker's and the taker's listing of orders: spec 2.8.6 and 2.9.2; `asOf`: docs/otc.md."""
 
     orders: tuple[StoredOrder, ...]
     limit: ListingLimit
@@ -70,7 +72,7 @@ class OtcListing(Struct, frozen=True, rename="camel"):
 
 
 class OtcListingQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """Query of the maker's and the taker's listing: spec 2.8.1 to 2.8.5, 2.9.2."""
+    """Query of the maker's and the taker's listing of orders: spec 2.8.1 to 2.8.5, 2.9.2."""
 
     type: OtcType | None = None
     limit: ListingLimit = LISTING_LIMIT_DEFAULT
@@ -81,7 +83,7 @@ class OtcListingQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class OtcBalanceQuery(Struct, frozen=True):
-    """Query of GET /ft/fillablebalance/{chainId}/{account}; the path may have `token` (spec 2.10.1)."""
+    """Query of GET /ft/fillablebalance/{chainId}/{account}; the path may end with a token (spec 2.10.1)."""
 
     token: str | None = None
 
@@ -90,7 +92,7 @@ OtcFillableBalance = dict[str, str]  # spec 2.10.3 and 2.10.4: lowercase token a
 
 
 def posted(stored: StoredOrder) -> PostedOrder:
-    """The answer to a post, which one client family reads at the top level and another under `order`."""
+    """Make the answer to a post; one client family reads its top level, another its member `order`."""
     return PostedOrder(order=stored, **msgspec.structs.asdict(stored))
 
 

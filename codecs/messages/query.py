@@ -1,4 +1,4 @@
-"""Query strings into typed messages, one table per message made in advance.
+"""Decode query strings into typed messages, with one table per message made in advance.
 
 Rules (the specification is silent on all of them):
     Choice: Unknown parameters and body members are ignored, since clients send more than the specification
@@ -39,7 +39,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def query_decoder(kind: type[S]) -> Callable[[bytes], S]:
-    """Makes the function that decodes a query string into one struct.
+    """Make the function that decodes a query string into one struct.
 
     Args:
         kind: a Struct whose fields are strings, integers, booleans, enums, Decimals or tuples of strings,
@@ -80,7 +80,10 @@ def query_decoder(kind: type[S]) -> Callable[[bytes], S]:
 
 
 def _parameters(raw_query: bytes) -> Iterable[tuple[str, str | bytes]]:
-    """The names and values of a query string; values are bytes while percent-encoded. No `=`: empty value."""
+    """Split a query string into names and values.
+
+    A value stays bytes while it is percent-encoded; a name without `=` has an empty value.
+    """
     if len(raw_query) > QUERY_BYTES_MAX:
         raise InvalidInput(f"the query is longer than {QUERY_BYTES_MAX} bytes")
     if raw_query.count(b"&") >= QUERY_PARAMETERS_MAX:
@@ -102,7 +105,7 @@ def _unquoted(name: str, part: bytes) -> str:
 
 
 def _parser(node: inspect.Type) -> Parser:
-    """The parser for one field's type, as msgspec describes it."""
+    """Make the parser of one field from its type, as msgspec describes it."""
     if isinstance(node, inspect.UnionType):
         named = [option for option in node.types if not isinstance(option, inspect.NoneType)]
         if len(named) == 1:

@@ -1,4 +1,4 @@
-"""Chains, tokens, contracts, the error catalogue and the bodies of errors.
+"""Messages about chains, tokens, contracts and makers' scores, the error catalogue, and the bodies of errors.
 
 config.catalogue makes the resources under /resources; these types serve their readers.
 
@@ -40,7 +40,7 @@ _FAULT = InternalError()
 
 
 class ChainEntry(Struct, frozen=True, rename="camel"):
-    """choices.md#requests-and-errors, item of GET /chains: the roles served on the chain."""
+    """A chain and the roles served on it, item of GET /chains: choices.md#requests-and-errors."""
 
     chain_id: ChainId
     name: str
@@ -53,7 +53,7 @@ ChainList = tuple[ChainEntry, ...]  # GET /chains
 
 
 class TokenEntry(Struct, frozen=True):
-    """interop.md 3, item of GET /tokens/{chainId}."""
+    """A listed token, item of GET /tokens/{chainId}: interop.md 3."""
 
     symbol: str
     address: str
@@ -62,13 +62,13 @@ class TokenEntry(Struct, frozen=True):
 
 
 class TokenList(Struct, frozen=True):
-    """interop.md 3, GET /tokens/{chainId}."""
+    """Answer of GET /tokens/{chainId}: interop.md 3."""
 
     tokens: tuple[TokenEntry, ...]
 
 
 class UserToken(TokenEntry, frozen=True):
-    """interop.md 3, item of GET /users/tokens/{chainId}/{user}.
+    """A user's balance and allowance of a token, item of GET /users/tokens/{chainId}/{user}: interop.md 3.
 
     Attributes:
         balance: raw units.
@@ -80,25 +80,25 @@ class UserToken(TokenEntry, frozen=True):
 
 
 class UserTokens(Struct, frozen=True):
-    """interop.md 3, GET /users/tokens/{chainId}/{user}."""
+    """Answer of GET /users/tokens/{chainId}/{user}: interop.md 3."""
 
     tokens: tuple[UserToken, ...]
 
 
 class OneUserToken(Struct, frozen=True):
-    """interop.md 3, GET /users/tokens/{chainId}/{user}/{token}."""
+    """Answer of GET /users/tokens/{chainId}/{user}/{token}: interop.md 3."""
 
     token: UserToken
 
 
 class PartnerFeeQuery(Struct, frozen=True):
-    """interop.md 3, GET /prices/partnerfee/{chainId}. Absent: the anonymous partner."""
+    """Query of GET /prices/partnerfee/{chainId}: interop.md 3. An absent partner is the anonymous one."""
 
     partner: Name | None = None
 
 
 class PartnerFee(Struct, frozen=True, rename="camel"):
-    """interop.md 3, GET /prices/partnerfee/{chainId}, response; `partnerFee` in percent."""
+    """Answer of GET /prices/partnerfee/{chainId}: interop.md 3; `partnerFee` in percent."""
 
     partner_fee: Decimal
     partner_address: str
@@ -109,7 +109,7 @@ class PartnerFee(Struct, frozen=True, rename="camel"):
 
 
 class AdaptersQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """interop.md 3, GET /adapters/contracts and /adapters/contract-takers: `chainId` or `network`."""
+    """Query of GET /adapters/contracts and /adapters/contract-takers: interop.md 3."""
 
     network: ChainId | None = None
     chain_id: ChainId | None = None
@@ -117,7 +117,7 @@ class AdaptersQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class AdaptersContracts(Struct, frozen=True):
-    """interop.md 3, GET /adapters/contracts; `Executors` maps a name to an address."""
+    """Answer of GET /adapters/contracts: interop.md 3; `Executors` maps a name to an address."""
 
     router: str = field(name="AugustusSwapper")
     token_transfer_proxy: str = field(name="TokenTransferProxy")
@@ -130,7 +130,7 @@ ContractTakers = tuple[str, ...]  # GET /adapters/contract-takers
 
 
 class PairScore(Struct, frozen=True, rename="camel"):
-    """A pair of a maker with a fault among its last quotes, or at rest. See MakerScore."""
+    """Quote record of one pair that has a fault among its last quotes, or is suspended. See MakerScore."""
 
     tokens: tuple[str, str]
     score: int
@@ -140,7 +140,7 @@ class PairScore(Struct, frozen=True, rename="camel"):
 
 
 class MakerBound(Struct, frozen=True, rename="camel"):
-    """The largest amount for which a maker is asked, after it refused a larger one.
+    """Largest amount for which a maker is still asked, after it refused a larger one.
 
     Attributes:
         amount: raw units of the pair's base token in one quote.
@@ -154,12 +154,12 @@ class MakerBound(Struct, frozen=True, rename="camel"):
 
 
 class MakerFault(Struct, frozen=True, rename="camel"):
-    """A fault or refusal of a maker.
+    """A maker's faulty or refused firm quote.
 
     Attributes:
-        at: Unix milliseconds.
+        at: time of the fault, Unix milliseconds.
         src_token, dest_token: tokens that the user gives and gets.
-        detail: the expected and the received value.
+        detail: the expected and the received value, in words.
     """
 
     at: int
@@ -170,7 +170,7 @@ class MakerFault(Struct, frozen=True, rename="camel"):
 
 
 class MakerFaults(Struct, frozen=True, rename="camel"):
-    """Faults and refusals of a maker on one chain, the oldest first, as its `notify_url` receives them."""
+    """A maker's faults and refusals on one chain, the oldest first: the body posted to its `notify_url`."""
 
     maker: str
     network: int
@@ -178,18 +178,18 @@ class MakerFaults(Struct, frozen=True, rename="camel"):
 
 
 class MakerScore(Struct, frozen=True, rename="camel", kw_only=True):
-    """GET /makers/scores, item: record of a maker's last firm quotes.
+    """Record of a maker's last firm quotes, item of GET /makers/scores.
 
     Attributes:
         network: chain id.
         score: share of clean quotes, percent.
         quotes: number of quotes, refusals left out.
-        reasons: kind of fault, or `refused` -> number.
+        reasons: kind of fault, or `refused` -> number of quotes.
         block_until: Unix milliseconds until which the maker is not asked; null if it is asked.
         block_reason: reason for the block; empty if it is asked.
-        bounds: largest requested amounts, by direction.
-        last_faults: the latest first, for the maker itself and on the venue's machine; null for other
-            callers.
+        bounds: largest amounts for which the maker is asked, by direction.
+        last_faults: latest faults first; only the maker itself and callers on the venue's machine see them,
+            others get null.
     """
 
     network: int
@@ -208,14 +208,14 @@ MakerScores = tuple[MakerScore, ...]  # GET /makers/scores
 
 
 class DocumentMeta(Struct, frozen=True):
-    """`_meta` of the resources under /resources."""
+    """Name and version of a document under /resources, its member `_meta`."""
 
     name: str
     version: str
 
 
 class ServedRoles(Struct, frozen=True):
-    """choices.md#requests-and-errors: the surfaces served on a chain, as in GET /chains."""
+    """The surfaces served on a chain, as in GET /chains: choices.md#requests-and-errors."""
 
     delta: bool
     market: bool
@@ -223,8 +223,10 @@ class ServedRoles(Struct, frozen=True):
 
 
 class ChainContracts(Struct, frozen=True):
-    """choices.md#requests-and-errors, contracts.json, value of `chains`: the deployed contracts and the
-    served surfaces."""
+    """Deployed contracts and served surfaces of one chain, value of `chains` in contracts.json.
+
+    See choices.md#requests-and-errors.
+    """
 
     name: str
     router: str | None = field(name="augustusV6_2")
@@ -236,7 +238,7 @@ class ChainContracts(Struct, frozen=True):
 
 
 class ContractsDocument(Struct, frozen=True):
-    """choices.md#requests-and-errors, GET /resources/contracts.json; chains by chain id in decimal."""
+    """Answer of GET /resources/contracts.json; the keys of `chains` are chain ids in decimal."""
 
     meta: DocumentMeta = field(name="_meta")
     chains: dict[str, ChainContracts]
@@ -246,8 +248,7 @@ class ContractsDocument(Struct, frozen=True):
 
 
 class ErrorRow(Struct, frozen=True):
-    """choices.md#requests-and-errors, errors.json, item of `errors`. `match` is the fixed beginning of the
-    error text."""
+    """Kind of error, item of `errors` in errors.json; `match` is the fixed beginning of its text."""
 
     endpoint: str
     status: int
@@ -258,15 +259,14 @@ class ErrorRow(Struct, frozen=True):
 
 
 class ErrorsDocument(Struct, frozen=True):
-    """choices.md#requests-and-errors, GET /resources/errors.json."""
+    """Answer of GET /resources/errors.json, the error catalogue: choices.md#requests-and-errors."""
 
     meta: DocumentMeta = field(name="_meta")
     errors: tuple[ErrorRow, ...]
 
 
 class TradingError(Struct, frozen=True, rename="camel"):
-    """choices.md#requests-and-errors, error body of the trading endpoints: one text under three keys, since
-    clients differ."""
+    """Error body of the trading endpoints: one text under three keys, since clients differ."""
 
     error_type: str
     details: str
@@ -276,7 +276,7 @@ class TradingError(Struct, frozen=True, rename="camel"):
 
 
 class OtcError(Struct, frozen=True, rename="camel"):
-    """choices.md#requests-and-errors, error body of the /ft endpoints."""
+    """Error body of the /ft endpoints: choices.md#requests-and-errors."""
 
     error_type: str
     details: str
@@ -284,29 +284,29 @@ class OtcError(Struct, frozen=True, rename="camel"):
 
 
 def error_status(error: CambistError) -> int:
-    """The HTTP status that answers `error`."""
+    """HTTP status of the response to `error`."""
     return _public(error)[0]
 
 
 def trading_error_body(error: CambistError, request_id: str) -> TradingError:
-    """The body that answers `error` on a trading endpoint. Reveals no detail of an internal fault."""
+    """Encode the response body for `error` on a trading endpoint, without details of an internal fault."""
     _, error_type, text = _public(error)
     return TradingError(error_type, text, text, text, request_id)
 
 
 def otc_error_body(error: CambistError, request_id: str) -> OtcError:
-    """The body that answers `error` on an /ft endpoint. Reveals no detail of an internal fault."""
+    """Encode the response body for `error` on an /ft endpoint, without details of an internal fault."""
     _, error_type, text = _public(error)
     return OtcError(error_type, text, request_id)
 
 
 def maker_error_body(error: CambistError) -> ErrorBody:
-    """The body that answers `error` on a maker's endpoints. Reveals no detail of an internal fault."""
+    """Encode the response body for `error` on a maker's endpoints, without details of an internal fault."""
     return ErrorBody(_public(error)[2])
 
 
 def _public(error: CambistError) -> tuple[int, str, str]:
-    """Status, errorType and text for the other side."""
+    """Status, errorType and text of `error` that a caller may see."""
     if isinstance(error, RequestError | AuthError):
         return error.status, error.error_type, error.detail
     if isinstance(error, ChainError | StoreUnavailable | MakerError):

@@ -1,4 +1,4 @@
-"""Words and bounded scalars that messages share: every enum of the specification, with its exact values.
+"""Enums and bounded scalar types that messages share: every enum of the specification, with its exact values.
 
 Source: spec 1.4 to 1.22, 2.4, 2.5, 2.8, 3.2.9.
 """
@@ -44,7 +44,7 @@ class AnyCase(StrEnum):
 
 
 class Mode(AnyCase):
-    """`mode` of a quote: spec 1.12.9."""
+    """Kind of route that a quote may return, `mode`: spec 1.12.9."""
 
     ALL = "ALL"
     DELTA = "DELTA"
@@ -52,14 +52,14 @@ class Mode(AnyCase):
 
 
 class Side(AnyCase):
-    """Fixed amount of a trade: the source (SELL) or the destination (BUY); spec 1.12.6."""
+    """Fixed amount of a trade: of the source token (SELL) or of the destination token (BUY); spec 1.12.6."""
 
     SELL = "SELL"
     BUY = "BUY"
 
 
 class MarketVersion(StrEnum):
-    """`version` of a Market route: spec 1.13.24."""
+    """Format version of a Market route, `version`: spec 1.13.24."""
 
     V5 = "5"
     V6_2 = "6.2"
@@ -83,14 +83,14 @@ class OrderStatus(StrEnum):
 
 
 class OrderType(StrEnum):
-    """`type` of an order record: spec 1.10.5."""
+    """Kind of a Delta order, `type` of an order record: spec 1.10.5."""
 
     MARKET = "MARKET"
     LIMIT = "LIMIT"
 
 
 class OnChainOrderType(StrEnum):
-    """`onChainOrderType` of an order record: spec 1.10.6 to 1.10.8."""
+    """Order struct that the contract settles, `onChainOrderType` of a record: spec 1.10.6 to 1.10.8."""
 
     ORDER = "Order"
     FILLABLE_ORDER = "FillableOrder"
@@ -101,7 +101,7 @@ class OnChainOrderType(StrEnum):
 
 
 class BuildOrderType(StrEnum):
-    """`orderType` of a build: spec 1.16.21 to 1.16.23."""
+    """Kind of order to build, `orderType` of a build request: spec 1.16.21 to 1.16.23."""
 
     ORDER = "Order"
     PRODUCTIVE_ORDER = "ProductiveOrder"
@@ -111,7 +111,7 @@ class BuildOrderType(StrEnum):
 
 
 class DeliveryState(StrEnum):
-    """State of a delivery to a webhook; an accepted delivery is not kept."""
+    """State of a webhook delivery; a delivery that the receiver accepted is deleted."""
 
     WAITING = "WAITING"
     DEAD = "DEAD"
@@ -136,7 +136,7 @@ class OtcType(StrEnum):
 
 
 class OtcOrderBy(StrEnum):
-    """`orderBy` of a listing: spec 2.8.4."""
+    """Sort order of an OTC listing, `orderBy`: spec 2.8.4."""
 
     CREATED_AT = "createdAt"
     UPDATED_AT = "updatedAt"
@@ -144,6 +144,6 @@ class OtcOrderBy(StrEnum):
 
 
 class TokenType(StrEnum):
-    """`type` of a maker's token: one value only (spec 3.2.9)."""
+    """Standard of a maker's token, `type`: the specification has one value (spec 3.2.9)."""
 
     ERC20 = "ERC20"

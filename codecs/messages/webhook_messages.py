@@ -14,16 +14,16 @@ from .wire import decoder
 
 
 class WebhookEntry(Struct, frozen=True, rename="camel"):
-    """A webhook.
+    """A partner's webhook and the state of its deliveries.
 
     Attributes:
         url: receiver of the posts, without its query.
         partner: partner whose orders' events are posted; empty for all orders.
-        chains, statuses: filter of the events; empty for all.
+        chains, statuses: chain ids and order statuses whose events are posted; empty for all.
         place: token of the event up to which deliveries were made; empty before the first.
-        waiting, dead: deliveries that the receiver has not accepted.
-        failures: failed tries in a row; reason: of the last failure, empty while deliveries succeed. Of
-            several engines only the delivering one knows both.
+        waiting, dead: numbers of deliveries still to be tried, and given up.
+        failures: failed tries in a row; reason: cause of the last failure, empty while deliveries succeed.
+            Of several engines only the delivering one knows both.
         surfaces: kinds of orders whose events are posted, `delta` and `otc`.
     """
 
@@ -41,13 +41,13 @@ class WebhookEntry(Struct, frozen=True, rename="camel"):
 
 
 class WebhookList(Struct, frozen=True):
-    """GET /v2/webhooks."""
+    """Answer of GET /v2/webhooks."""
 
     webhooks: tuple[WebhookEntry, ...]
 
 
 class DeliveriesQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """GET /v2/webhooks/{name}/deliveries.
+    """Query of GET /v2/webhooks/{name}/deliveries.
 
     Attributes:
         after: token of the last delivery that the caller knows.
@@ -59,13 +59,13 @@ class DeliveriesQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class DeliveryEntry(Struct, frozen=True, rename="camel"):
-    """A delivery that the receiver has not accepted yet.
+    """A webhook delivery that the receiver has not accepted yet.
 
     Attributes:
-        token: its `webhook-id`.
-        tries: number so far; reason: of the last failure.
-        due_at: earliest time of the next try, also if the delivery died before it. ISO 8601.
-        body: as it is posted.
+        token: the delivery's header `webhook-id`.
+        tries: number of tries so far; reason: cause of the last failure.
+        due_at: ISO 8601 time of the next try; kept when the delivery is given up before it.
+        body: body of the post.
     """
 
     token: str
@@ -78,14 +78,14 @@ class DeliveryEntry(Struct, frozen=True, rename="camel"):
 
 
 class DeliveryPage(Struct, frozen=True, rename="camel"):
-    """Answer of GET /v2/webhooks/{name}/deliveries, by place."""
+    """Answer of GET /v2/webhooks/{name}/deliveries, in the order of the events."""
 
     deliveries: tuple[DeliveryEntry, ...]
     has_more: bool
 
 
 class ReplayBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """POST /v2/webhooks/{name}/replay: the dead deliveries to replay; none names the oldest ones.
+    """Body of POST /v2/webhooks/{name}/replay: the dead deliveries to replay; no names mean the oldest ones.
 
     Unknown members are refused: a mistyped word would replay everything.
     """
@@ -94,7 +94,7 @@ class ReplayBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReplayResponse(Struct, frozen=True):
-    """Deliveries that are made again; repeat the request if `more` are dead."""
+    """Answer of a replay: the deliveries to be made again. Repeat the request if `more` are dead."""
 
     replayed: tuple[str, ...]
     more: bool

@@ -1,4 +1,4 @@
-"""JSON in and out of typed messages: one decoder per message type, one encoder for all.
+"""Decode and encode JSON as typed messages: one decoder per message type, one encoder for all.
 
 `decoder(kind, bytes_max=...)` makes a function that turns bytes into a `kind` or raises `InvalidInput` and no
 other error. Rules of msgspec itself and rules added here (measured on msgspec 0.22):
@@ -59,7 +59,7 @@ _KIND_NAMES = {
 
 
 class _Described(str):
-    """A description of the received value: shown without the quotes of a value."""
+    """A description of the received value, which errors show without the quotes of a literal value."""
 
     __slots__ = ()
 
@@ -70,7 +70,7 @@ class _Described(str):
 def decoder(
     kind: type[T], *, bytes_max: int, unique_keys: bool = False, takes_numerals: bool = False
 ) -> Callable[[bytes], T]:
-    """Makes the function that decodes JSON documents of one type.
+    """Make the function that decodes JSON documents of one type.
 
     Args:
         kind: a msgspec Struct, or any type msgspec decodes.
@@ -116,7 +116,7 @@ def _strict_decoder(kind: type[T]) -> Callable[[bytes], T]:
 
 
 def _numerals_decoder(kind: type[T]) -> Callable[[bytes], T]:
-    """A decoder that mends the numerals of documents that the strict one refuses."""
+    """Make a decoder that rewrites numeral strings in documents that the strict decoder refuses."""
     decode_strict, mend = _strict_decoder(kind), numeral_mender(kind)
 
     def decode(raw: bytes) -> T:
@@ -162,7 +162,7 @@ def _check_keys(raw: bytes) -> None:
 
 
 def check_number(field: str, value: Decimal) -> None:
-    """Keeps a number of a message finite and of sane length; for `__post_init__` of wire structs.
+    """Check that a number of a message is finite and of bounded length; for `__post_init__` of structs.
 
     Raises:
         ValueError: in the words that `decoder` understands, so that it becomes an InvalidInput with its path.
@@ -179,7 +179,10 @@ def _malformed(raw: bytes, said: str) -> InvalidInput:
 
 
 def _refusal(text: str, kind: Any) -> InvalidInput:
-    """msgspec's text as an InvalidInput. Several paths may stand at its end, the inner one first."""
+    """Translate msgspec's error text into an InvalidInput.
+
+    Several paths may stand at the end of the text, the innermost first.
+    """
     path = ""
     while text.endswith("`") and " - at `$" in text:
         text, _, inner = text[:-1].rpartition(" - at `$")
@@ -201,7 +204,7 @@ def _refusal(text: str, kind: Any) -> InvalidInput:
 
 
 def _words(text: str) -> str:
-    """Reads msgspec's "`int` <= 10" as "an integer <= 10"."""
+    """Replace msgspec's type names by words: "`int` <= 10" becomes "an integer <= 10"."""
     return _KIND.sub(lambda m: " or ".join(_KIND_NAMES.get(name, name) for name in m[1].split(" | ")), text)
 
 
@@ -211,7 +214,7 @@ def _brief(value: object) -> str:
 
 
 def _enum_words(kind: Any, path: str) -> str:
-    """The values of the enum at `path` inside `kind`."""
+    """List the values of the enum at `path` inside `kind`, for an error text."""
     node: Any = msgspec.inspect.type_info(kind)
     for name, _ in _STEP.findall(path):
         found = (_inside(option, name) for option in _options(node))
@@ -227,7 +230,7 @@ def _options(node: Any) -> tuple[Any, ...]:
 
 
 def _inside(node: Any, name: str) -> Any:
-    """The type of member `name` of a struct, or of the elements of a collection; None for other types."""
+    """Type of member `name` of a struct, or of the elements of a collection; None for other types."""
     if isinstance(node, msgspec.inspect.StructType):
         return next((field.type for field in node.fields if field.encode_name == name), None)
     if isinstance(node, msgspec.inspect.DictType):
