@@ -19,10 +19,10 @@ _EXPIRED_AT_ONCE = 1_000
 
 
 class MakerBlacklist:
-    """The blacklist of one maker on one chain.
+    """The expiring blacklist of one maker on one chain.
 
     Args:
-        life_ms: life of an address after its last report.
+        life_ms: milliseconds from an address's last report to its expiry.
     """
 
     __slots__ = ("_added", "_life_ms", "_polled", "_polled_until_ms")
@@ -44,7 +44,7 @@ class MakerBlacklist:
         return now_ms < self._added.get(address, 0)
 
     def replace(self, addresses: AbstractSet[bytes], now_ms: int) -> None:
-        """Take a complete list in place of the last one; added addresses stay.
+        """Replace the polled addresses by a complete new list; added addresses stay.
 
         Args:
             addresses: 20 bytes each, at most MAKER_BLACKLIST_MAX of them. Kept, not copied: leave it alone.
@@ -53,7 +53,7 @@ class MakerBlacklist:
         self._polled_until_ms = now_ms + self._life_ms
 
     def add(self, addresses: Iterable[bytes], now_ms: int) -> None:
-        """Take further addresses, of 20 bytes each; a known address begins a new life."""
+        """Add addresses of 20 bytes each; an address that is already listed expires later."""
         added, until_ms = self._added, now_ms + self._life_ms
         for address in addresses:
             added[address] = until_ms
@@ -62,7 +62,7 @@ class MakerBlacklist:
                 added.popitem(last=False)
 
     def expire(self, now_ms: int) -> None:
-        """Forget expired addresses, a thousand at a time."""
+        """Remove expired addresses: all polled ones, and at most a thousand added ones per call."""
         if now_ms >= self._polled_until_ms:
             self._polled = frozenset()
         for _ in range(min(len(self._added), _EXPIRED_AT_ONCE)):

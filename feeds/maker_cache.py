@@ -1,4 +1,4 @@
-"""A market maker on one chain, as its messages report it, and its live books in the pair index. Pure.
+"""Cache of one maker's tokens, pairs and prices on one chain; keeps its live books in the pair index. Pure.
 
     /tokens  ->  token id -> address, decimals     of tokens that the operator lists with the same decimals
     /pairs   ->  pair id  -> base, quote           of pairs of such tokens
@@ -64,7 +64,7 @@ _NO_TOKENS = (b"", b"")
 
 
 class _KnownToken(Struct, frozen=True):
-    """An entry of the tokens; `fault`: why it is unusable; `heard_ms`: time of a socket's report, else 0."""
+    """A maker's token. `fault`: why it is unusable; `heard_ms`: time of a WebSocket's report, else 0."""
 
     heard_ms: int
     address: bytes = b""
@@ -74,7 +74,7 @@ class _KnownToken(Struct, frozen=True):
 
 
 class _BuiltBook(Struct, frozen=True):
-    """A book, and the grid and decimals that it was made of."""
+    """A book, with the grid and the token decimals that it was built from."""
 
     grid: PriceGrid
     decimals: tuple[int, int]
@@ -82,14 +82,14 @@ class _BuiltBook(Struct, frozen=True):
 
 
 class _PairEntry:
-    """A pair id: its reported pair and grid, and their consequences.
+    """State of a pair id: its reported pair and grid, and whether its book is usable.
 
     Attributes:
         pair_fault, grid_fault: why the report is refused; the pair or grid is then None.
         heard_ms, priced_ms: time of the socket's last report of the pair, and of its grid; 0 after a poll.
-        ends: its two tokens in order; two empty ones while they are not known.
-        usable_at: the ends between which it counts among the usable pairs; two empty ones for none.
-        standing: LIVE for a usable book, stale or not.
+        ends: addresses of its two tokens, the lower first; two empty ones while they are not known.
+        usable_at: token addresses under which the entry is listed as usable; two empty ones if it is not.
+        standing: LIVE if the book is usable apart from its age.
     """
 
     __slots__ = (
@@ -132,13 +132,13 @@ class _PairEntry:
 
 
 class MakerCache:
-    """The books of one maker on one chain.
+    """The books of one maker on one chain, as its answers and WebSocket messages report them.
 
     Args:
-        maker: its name.
-        index: of the chain; only this cache shows and hides this maker's books there.
-        decimals: of the listed tokens, by address.
-        stale_ms: a book without a confirmation for longer is not used.
+        maker: name of the maker.
+        index: the chain's index; only this cache adds and removes this maker's books there.
+        decimals: address of each listed token -> its decimals.
+        stale_ms: milliseconds after which a book without a new confirmation is not used.
     """
 
     def __init__(
@@ -171,28 +171,28 @@ class MakerCache:
     # --- Reports ------------------------------------------------------------------------------------
 
     def apply_tokens(self, told: Decoded[TokensBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply a poll of /tokens, sent at `asked_ms`: the complete set of tokens."""
+        """Apply an answer of /tokens, requested at `asked_ms`: the complete set of tokens."""
         self._updated_ms = now_ms
         tokens = _with_faults("tokens", told.body.tokens, told.refused)
         if asked_ms >= self._first_ms:
             yield from self._take_tokens(tokens, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_pairs(self, told: Decoded[PairsBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply a poll of /pairs, sent at `asked_ms`: the complete set of pairs."""
+        """Apply an answer of /pairs, requested at `asked_ms`: the complete set of pairs."""
         self._updated_ms = now_ms
         pairs = _with_faults("pairs", told.body.pairs, told.refused)
         if asked_ms >= self._first_ms:
             yield from self._take_pairs(pairs, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_prices(self, told: Decoded[PricesBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply a poll of /prices: an absent pair is disabled."""
+        """Apply an answer of /prices; a pair that it lacks is disabled."""
         self._updated_ms = now_ms
         prices = _with_faults("prices", told.body.prices, told.refused)
         if asked_ms >= self._first_ms:
             yield from self._take_prices(prices, now_ms, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_blacklist(self, told: Decoded[BlacklistBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply a poll of /blacklist, in place of the one before."""
+        """Apply an answer of /blacklist; it replaces the addresses of the one before."""
         self._updated_ms = now_ms
         if asked_ms >= self._first_ms:
             yield from self._take_addresses(told.body.blacklist, told.refused, now_ms, is_complete=True)
@@ -200,7 +200,7 @@ class MakerCache:
     def apply_message(
         self, told: Decoded[StreamMessage], now_ms: int, *, is_first: bool = False
     ) -> Iterator[None]:
-        """Apply a message of the socket. All four contents of a first message are complete."""
+        """Apply a WebSocket message; each of the four contents of a first message is a complete set."""
         self._updated_ms = now_ms
         if is_first:
             self._first_ms = now_ms
@@ -222,13 +222,13 @@ class MakerCache:
     # --- Withholding, rests and bounds ----------------------------------------------------------------
 
     def withhold(self, reason: str) -> None:
-        """Hide all books at once, until every reason is released."""
+        """Take all books out of the index for `reason`, until every such reason is released."""
         self._withheld.add(reason)
         for ends in tuple(self._shown):
             self._show(ends)
 
     def release(self, reason: str) -> None:
-        """Take back a reason; without another reason the books are shown again."""
+        """Remove a reason for withholding; the books return to the index if it was the last."""
         if reason not in self._withheld:
             return
         self._withheld.discard(reason)
@@ -237,36 +237,36 @@ class MakerCache:
                 self._show(ends)
 
     def is_withheld(self, reason: str) -> bool:
-        """Whether all books are hidden for this reason."""
+        """Whether the books are withheld for this reason."""
         return reason in self._withheld
 
     def rest_pair(self, base: bytes, quote: bytes, until_ms: int) -> None:
-        """Hide the book between two tokens, in either order, until `until_ms`; replaces an earlier rest."""
+        """Suspend the book of two tokens, in either order, until `until_ms` (replaces an earlier end)."""
         ends = _ends(base, quote)
         self._rests[ends] = until_ms
         self._show(ends)
 
     def rest_maker(self, until_ms: int) -> None:
-        """Hide all books until `until_ms`; replaces an earlier rest."""
+        """Suspend all books until `until_ms`, which replaces an earlier end."""
         self._rests_until_ms = until_ms
         self.withhold(_REST)
 
     def bound(self, src: bytes, dest: bytes, amount: int, until_ms: int) -> None:
-        """Until `until_ms`, show at most `amount` raw base units of the side that takes `src`; replaces an
+        """Show at most `amount` raw base units of the side that takes `src` until `until_ms`; replaces an
         earlier bound.
         """
         self._bounds[src, dest] = amount, until_ms
         self._show(_ends(src, dest))
 
     def free(self, now_ms: int) -> None:
-        """End all rests and bounds."""
+        """End all suspensions and size bounds."""
         self._rests_until_ms = now_ms
         self._rests = dict.fromkeys(self._rests, now_ms)
         self._bounds = {sides: (amount, now_ms) for sides, (amount, _) in self._bounds.items()}
         self.expire(now_ms)
 
     def expire(self, now_ms: int) -> None:
-        """Hide stale books, show books whose rest is over; to be called regularly."""
+        """Remove stale books from the index and return books whose suspension is over; call it regularly."""
         while self._ages:
             pair_id = next(iter(self._ages))
             entry = self._entries[pair_id]
@@ -291,14 +291,14 @@ class MakerCache:
     # --- Reading ------------------------------------------------------------------------------------
 
     def live(self, pair_id: str) -> tuple[bytes, bytes, PriceGrid] | None:
-        """Base, quote and grid of a live pair; None for any other pair."""
+        """(base, quote, grid) of a live pair, or None for any other pair."""
         entry = self._entries.get(pair_id)
         if entry is None or entry.built is None or self.standing(pair_id)[0] is not PairStanding.LIVE:
             return None
         return entry.base, entry.quote, entry.built.grid
 
     def standing(self, pair_id: str) -> tuple[PairStanding, str]:
-        """Standing of a pair, and in words why it is not live. KeyError for an unknown pair."""
+        """Standing of a pair, and the reason in words if it is not live. KeyError for an unknown pair."""
         entry = self._entries[pair_id]
         if entry.standing is not PairStanding.LIVE:
             return entry.standing, entry.reason
@@ -313,7 +313,7 @@ class MakerCache:
         return PairStanding.LIVE, ""
 
     def hidden(self, *tokens: bytes) -> frozenset[PairStanding]:
-        """Reasons that keep books of these tokens out for a while: RESTING, STALE, WITHHELD, or none."""
+        """Temporary reasons why books of these tokens are not routed: RESTING, STALE, WITHHELD, or none."""
         found = set()
         if self._withheld:
             if any(base in tokens or quote in tokens for base, quote in self._usable):
@@ -326,7 +326,7 @@ class MakerCache:
         return frozenset(found)
 
     def statistics(self) -> CacheStatistics:
-        """Numbers of live pairs, and reasons for the others."""
+        """Count live pairs and list the reasons for the others."""
         standings = {pair_id: self.standing(pair_id) for pair_id in self._entries}
         return CacheStatistics(
             pairs=Counter(standing for standing, _ in standings.values()),
@@ -472,7 +472,7 @@ class MakerCache:
     # --- Consequences -------------------------------------------------------------------------------
 
     def _entry(self, body: str, pair_id: str) -> _PairEntry | None:
-        """The entry of a pair id, made if it is new; None without room for it."""
+        """Entry of a pair id, created if it is new, or None if the cache is full."""
         entry = self._entries.get(pair_id)
         if entry is None and self._has_room(body, pair_id, len(self._entries)):
             entry = self._entries[pair_id] = _PairEntry()
@@ -484,7 +484,7 @@ class MakerCache:
         return has_room
 
     def _rejudge(self, pair_id: str, entry: _PairEntry) -> None:
-        """Judge a pair anew after a change of its reports or of its tokens."""
+        """Recompute a pair's standing after a change of its reports or of its tokens."""
         entry.base = entry.quote = b""
         entry.standing, entry.reason = self._judge(pair_id, entry)
         entry.ends = _ends(entry.base, entry.quote)
@@ -496,7 +496,7 @@ class MakerCache:
             del self._entries[pair_id]
 
     def _rank(self, pair_id: str, entry: _PairEntry) -> None:
-        """Add a pair to the usable pairs between its tokens, or remove it, and show the first of them."""
+        """Update the list of usable pairs between the pair's tokens, and show the first of the list."""
         before, ends = entry.usable_at, entry.ends if entry.is_usable else _NO_TOKENS
         entry.usable_at = ends
         if before != ends:
@@ -553,12 +553,12 @@ class MakerCache:
         return PairStanding.LIVE, ""
 
     def _winner(self, ends: tuple[bytes, bytes]) -> _PairEntry | None:
-        """The usable pair whose book is shown between two tokens."""
+        """First usable pair between two tokens, whose book is shown, or None."""
         usable = self._usable.get(ends)
         return self._entries[usable[0]] if usable else None
 
     def _show(self, ends: tuple[bytes, bytes]) -> None:
-        """Bring the index up to date between two tokens."""
+        """Add, replace or remove the book between two tokens in the index, as their state demands."""
         hidden = bool(self._withheld) or ends in self._rests
         entry = None if hidden else self._winner(ends)
         book = None if entry is None or entry.built is None else self._bounded(entry, entry.built.book)
@@ -575,7 +575,7 @@ class MakerCache:
         self._index.put(live)
 
     def _bounded(self, entry: _PairEntry, book: Book) -> Book:
-        """The book with its sides cut to their bounds."""
+        """Cut the sides of a book to their size bounds."""
         if not self._bounds:
             return book
         bids = self._bounds.get((entry.base, entry.quote))
@@ -588,7 +588,7 @@ class MakerCache:
 
 
 def _with_faults(key: str, entries: Mapping[str, E], refused: Mapping[str, str]) -> Mapping[str, E | str]:
-    """Good entries, and for each refused entry the reason in its place."""
+    """Join valid entries with the refused ones, which map to the reason for the refusal."""
     if not refused:
         return entries
     prefix = f"{key}."

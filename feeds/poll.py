@@ -1,4 +1,4 @@
-"""Polls one of a market maker's four resources, for ever.
+"""Poll one of a market maker's four HTTP resources, for ever.
 
     asking --2xx and the documented body--> applied --every_s--> asking
        \\--anything else--> failed --every_s; FEED_REST_S from the fifth in a row on--> asking
@@ -34,13 +34,13 @@ _JITTER = 0.1  # of every pause, either way
 
 
 class PollStatistics(Struct, frozen=True):
-    """Snapshot of a poll.
+    """Counters of a poll at one moment.
 
     Attributes:
         answers: number of applied answers.
-        failures: since the start; in_a_row: since the last answer.
-        said: the last failure; empty before the first.
-        answered_ms: time of the last answer; 0 before the first.
+        failures: failures since the start; in_a_row: failures since the last applied answer.
+        said: text of the last failure; empty before the first.
+        answered_ms: Unix milliseconds of the last applied answer; 0 before the first.
     """
 
     answers: int
@@ -51,13 +51,13 @@ class PollStatistics(Struct, frozen=True):
 
 
 class Poll:
-    """A resource of one maker on one chain.
+    """Polls one resource of one maker on one chain.
 
     Args:
-        url: the maker's base, prefix included.
-        every_s: between two polls.
+        url: base URL of the maker, prefix included.
+        every_s: seconds between two polls.
         signer: None sends unsigned requests.
-        http: on a `DialTransport`, whose limits bound the answers.
+        http: client on a `DialTransport`, whose limits bound the answers.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Poll:
         self._said = ""
 
     def statistics(self) -> PollStatistics:
-        """Counts since the start."""
+        """Counters since the start."""
         return PollStatistics(self._answers, self._failures, self._in_a_row, self._said, self._answered_ms)
 
     async def follow(self) -> None:
@@ -105,7 +105,7 @@ class Poll:
             await trio.sleep(pause_s * self._random.uniform(1 - _JITTER, 1 + _JITTER))
 
     async def _poll(self) -> None:
-        """Request and apply; MakerError or InvalidInput for a failure."""
+        """Request the resource and apply the answer; MakerError or InvalidInput for a failure."""
         asked_ms = self._wall_ms()
         raw = await self._ask(asked_ms)
         await self._slices.work(self._apply(raw, asked_ms))
@@ -130,7 +130,7 @@ class Poll:
         return answer.content
 
     def _apply(self, raw: bytes, asked_ms: int) -> Generator[None, None, None]:
-        """Decode and apply, in steps; raises InvalidInput."""
+        """Decode and apply an answer, in steps; InvalidInput if it is not the documented body."""
         cache, now_ms = self._cache, self._wall_ms()
         match self.resource:
             case "tokens":

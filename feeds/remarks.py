@@ -1,4 +1,4 @@
-"""The `message` strings of a market maker, for the log, with bounds on their rate and length.
+"""Log the `message` strings of a market maker, with bounds on their rate and length.
 
 Source: spec 3.1.14 and 3.1.15, 3.11.14.
 """
@@ -11,14 +11,14 @@ from ..config.timeouts import FEED_REMARK_EVERY_S
 
 
 class Remarks:
-    """Remarks of one maker on one chain.
+    """Logger of the `message` strings of one maker on one chain.
 
     Args:
-        write: the log.
-        now_ms: the clock.
+        write: function that logs a text.
+        now_ms: clock in milliseconds.
 
     Attributes:
-        dropped: remarks that came too soon after the last.
+        dropped: number of messages that came too soon after the last one.
     """
 
     __slots__ = ("_last", "_next_ms", "_now_ms", "_write", "dropped")
@@ -31,7 +31,7 @@ class Remarks:
         self.dropped = 0
 
     def take(self, text: str | None) -> None:
-        """Log a remark, unless it repeats the last one or comes within FEED_REMARK_EVERY_S of it."""
+        """Log a message, unless it repeats the last one or comes within FEED_REMARK_EVERY_S of it."""
         if not text or text == self._last:
             return
         now_ms = self._now_ms()

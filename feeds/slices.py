@@ -1,4 +1,4 @@
-"""Work in slices of time, one piece after the other, so that no other task waits for a whole piece."""
+"""Run long computations in time slices, with checkpoints between them, so that other tasks get their turn."""
 
 import time
 from collections.abc import Generator
@@ -12,17 +12,20 @@ Result = TypeVar("Result")
 
 
 class Slices:
-    """Work that shares its slices, in turn: polls and socket messages of one maker on one chain, or agents'
-    bids in one chain's auctions."""
+    """Runs generators one after the other, with checkpoints between slices of about a millisecond.
+
+    An instance serves the polls and WebSocket messages of one maker on one chain, or the agents' bids
+    in one chain's auctions.
+    """
 
     def __init__(self) -> None:
         self._turn = trio.Lock()
         self._slice_ends = 0.0
 
     async def work(self, steps: Generator[None, None, Result]) -> Result:
-        """Run all steps, with a checkpoint after each millisecond of them.
+        """Run a generator to its end, with a checkpoint after each millisecond.
 
-        Many small pieces share a slice: there may be no checkpoint in one of them.
+        Consecutive short generators share a slice, so one of them may run without a checkpoint.
 
         Returns:
             The return value of the generator.

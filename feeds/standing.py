@@ -1,4 +1,4 @@
-"""Standing of the pairs of one market maker: routed, or the reason why not. Pure."""
+"""Standing of one maker's pairs: routed, or the reason why not. Pure."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -7,7 +7,7 @@ from msgspec import Struct
 
 
 class PairStanding(StrEnum):
-    """Standing of a pair: live, or the reason why it is not routed."""
+    """Whether a pair is routed (LIVE), or the reason why not."""
 
     LIVE = "live"
     WITHHELD = "withheld"  # together with the whole maker
@@ -26,15 +26,15 @@ class PairStanding(StrEnum):
 
 
 class CacheStatistics(Struct, frozen=True):
-    """Snapshot of a cache.
+    """State of a maker's cache at one moment.
 
     Attributes:
         pairs: standing -> number of pairs.
         reasons: pair id -> why it is not live, in words.
         withheld: reasons that withhold the whole maker; empty for none.
-        refused: `tokens`, `pairs`, `prices`, `blacklist` -> entries refused since the start.
-        blacklisted: number of kept addresses.
-        updated_ms: time of the last applied report; 0 before the first.
+        refused: `tokens`, `pairs`, `prices`, `blacklist` -> number of entries refused since the start.
+        blacklisted: number of blacklisted addresses.
+        updated_ms: Unix milliseconds of the last applied answer or message; 0 before the first.
     """
 
     pairs: Mapping[PairStanding, int]

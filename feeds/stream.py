@@ -1,4 +1,4 @@
-"""The WebSocket of one market maker on one chain: a complete first message, then updates, for ever.
+"""Follow the WebSocket of one market maker on one chain: a complete first message, then updates, for ever.
 
     connecting --101--> opened --the complete first message--> up --closed, garbage--> down
         \\--refused, late----------\\--late, incomplete, garbage--> down --jittered, doubling--> connecting
@@ -41,14 +41,14 @@ _WITHHOLDS = "socket"
 
 
 class StreamStatistics(Struct, frozen=True):
-    """Snapshot of a maker's WebSocket.
+    """Counters of a maker's WebSocket at one moment.
 
     Attributes:
-        is_up: the complete first message is applied.
-        connections: number that came up so far.
+        is_up: whether the complete first message is applied and the connection is open.
+        connections: number of connections whose first message was applied.
         messages: number of applied messages.
-        failures: refused or ended connections; in_a_row: since the last connection that lasted.
-        said: the last failure; empty before the first.
+        failures: number of refused or ended connections; in_a_row: since the last connection that lasted.
+        said: text of the last failure; empty before the first.
     """
 
     is_up: bool
@@ -60,13 +60,13 @@ class StreamStatistics(Struct, frozen=True):
 
 
 class Stream:
-    """Follows the WebSocket of one maker on one chain.
+    """Follows the WebSocket of one maker on one chain and applies its messages to the cache.
 
     Args:
-        url: ws or wss.
+        url: URL of the WebSocket, ws or wss.
         signer: None sends an unsigned handshake.
-        tls: for wss.
-        dial: connects.
+        tls: context for wss.
+        dial: function that opens a connection.
     """
 
     def __init__(
@@ -105,17 +105,17 @@ class Stream:
 
     @property
     def is_up(self) -> bool:
-        """Whether the complete first message is applied and the socket is open."""
+        """Whether the complete first message is applied and the WebSocket is open."""
         return self._down_since == math.inf
 
     def statistics(self) -> StreamStatistics:
-        """Counts since the start."""
+        """Counters since the start."""
         return StreamStatistics(
             self.is_up, self._connections, self._messages, self._failures, self._in_a_row, self._said
         )
 
     def heed_grace(self) -> None:
-        """Withhold the maker once the socket is down for too long."""
+        """Withhold the maker's books once the WebSocket has been down for longer than SOCKET_GRACE_S."""
         if trio.current_time() - self._down_since > SOCKET_GRACE_S:
             self._cache.withhold(_WITHHOLDS)
 
@@ -139,7 +139,7 @@ class Stream:
         self._in_a_row = 0 if lasted else self._in_a_row + 1
 
     async def _listen(self) -> None:
-        """Connect and apply until it fails."""
+        """Connect and apply messages until the connection fails."""
         headers = {}
         if self._signer is not None:
             headers = self._signer.headers(self._wall_ms(), "GET", self._path)
@@ -169,7 +169,7 @@ class Stream:
             self._down_since = trio.current_time()
 
     async def _take_first(self, socket: WebSocket) -> None:
-        """Apply the first message and let the maker's books be used."""
+        """Apply the first message, then allow the use of the maker's books."""
         try:
             with trio.fail_after(FIRST_MESSAGE_S):
                 first = await socket.receive()
@@ -187,7 +187,7 @@ class Stream:
         self._messages += 1
 
     def _apply(self, raw: bytes, *, is_first: bool) -> Generator[None, None, None]:
-        """Decode and apply, in steps; raises InvalidInput."""
+        """Decode and apply a message, in steps; InvalidInput for a malformed one."""
         told = yield from decode_stream_message.in_steps(raw)
         if is_first:
             _refuse_incomplete(told.body)

@@ -52,13 +52,13 @@ _WITHHOLDS = {"prices": "prices", "stream": "socket", WATCHDOG: WATCHDOG}
 
 
 class FeedStatistics(Struct, frozen=True):
-    """Snapshot of a feed.
+    """Counters of a maker's feed at one moment.
 
     Attributes:
-        polls: resource -> its poll.
-        stream: None without a configured socket.
+        polls: resource -> counters of its poll.
+        stream: counters of the WebSocket; None if none is configured.
         restarts: task -> number of unexpected failures.
-        remarks_dropped: messages that came too fast for the log.
+        remarks_dropped: `message` strings that came too fast for the log.
     """
 
     cache: CacheStatistics
@@ -69,23 +69,23 @@ class FeedStatistics(Struct, frozen=True):
 
 
 class MakerFeed:
-    """A maker on one chain.
+    """The tasks that keep one maker's books on one chain current.
 
     Args:
-        maker: its name.
-        settings: its URLs and polling intervals.
+        maker: name of the maker.
+        settings: URLs and polling intervals of the maker on the chain.
         signer: signs requests and the handshake; None sends them unsigned.
-        index: of the chain.
-        decimals: of the listed tokens, by address.
-        blacklist_ms: life of a blacklisted address.
-        http: on a `DialTransport` whose answers may have MAKER_JSON_BYTES_MAX; open while the feed runs.
-        tls: for wss.
-        wall_ms: Unix milliseconds.
-        random: jitter.
-        dial: connects the socket.
+        index: the chain's index of live books.
+        decimals: address of each listed token -> its decimals.
+        blacklist_ms: milliseconds from an address's last blacklisting to its expiry.
+        http: client on a `DialTransport` that takes MAKER_JSON_BYTES_MAX; open while the feed runs.
+        tls: context for wss.
+        wall_ms: clock in Unix milliseconds.
+        random: source of the jitter.
+        dial: function that opens the WebSocket's connection.
 
     Attributes:
-        cache: its books and its blacklist.
+        cache: the maker's books and blacklist.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class MakerFeed:
         self._restarts: dict[str, int] = {}
 
     def statistics(self) -> FeedStatistics:
-        """Live pairs, reasons for the others, and counts of the tasks."""
+        """Live pairs, reasons for the others, and counters of the tasks."""
         return FeedStatistics(
             cache=self.cache.statistics(),
             polls={resource: poll.statistics() for resource, poll in self._polls.items()},
@@ -167,7 +167,7 @@ class MakerFeed:
         )
 
     async def run(self) -> None:
-        """Keep the books current until cancelled; then they leave the index."""
+        """Keep the maker's books current until cancelled; then take them out of the index."""
         tasks: dict[str, Callable[[], Awaitable[None]]] = {
             resource: poll.follow for resource, poll in self._polls.items()
         }
@@ -182,7 +182,7 @@ class MakerFeed:
             self.cache.withhold("ended")
 
     async def _keep(self, name: str, follow: Callable[[], Awaitable[None]]) -> None:
-        """Run a task, and run it again when it fails."""
+        """Run a task, and restart it after a pause whenever it fails."""
         in_a_row = 0
         while True:
             began = trio.current_time()
@@ -197,7 +197,7 @@ class MakerFeed:
             await trio.sleep(pause_s(in_a_row, self._random))
 
     async def _watch(self) -> None:
-        """Look at the age of the books, for ever."""
+        """Run the watchdog: check the age of the books regularly, for ever."""
         while True:
             self.cache.expire(self._wall_ms())
             if self._stream is not None:

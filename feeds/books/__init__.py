@@ -1,4 +1,4 @@
-"""A maker's prices as exact integers, the walk over them, and the index of all live books. Pure.
+"""A maker's price levels as exact integers, pricing of amounts on them, and an index of live books. Pure.
 
 In: price levels as a maker sends them. Out: fills of an amount, mid prices, dollar values, pairs that may
     be routed.

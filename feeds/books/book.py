@@ -1,4 +1,4 @@
-"""Both sides of a market maker's price grid, as exact integers ready to be walked.
+"""Both sides of a market maker's price grid, converted to exact integers. Pure.
 
 A level is (price, amount): the price of one base token in quote tokens, and a base quantity, both decimal
 strings. A `Ladder` holds a side scaled to integers:
@@ -38,10 +38,10 @@ from ...config.errors import InvalidInput
 
 
 class Ladder(Struct, frozen=True, gc=False):
-    """A side, best level first.
+    """A side of a book, best level first, with prefix sums.
 
     Attributes:
-        prices: per level.
+        prices: price of each level, in units of 10^-price_scale.
         base_before, quote_before: sums of base and quote over the levels before each level; one entry more
             than `prices`, the last being the whole depth.
         quote_scale: quote quantities are in 10^-quote_scale raw units.
@@ -54,7 +54,7 @@ class Ladder(Struct, frozen=True, gc=False):
 
 
 class Book(Struct, frozen=True, gc=False):
-    """Both sides of a pair. A cleared side is a ladder without levels."""
+    """Both sides of a pair's book. A cleared side is a ladder without levels."""
 
     bids: Ladder
     asks: Ladder
@@ -68,7 +68,7 @@ def build_book(
     field: str = "prices",
     previous: tuple[PriceGrid, Book] | None = None,
 ) -> Book:
-    """Scale a grid. An UNSET side is cleared.
+    """Build the book of a pair from its price grid. An UNSET side becomes a ladder without levels.
 
     Args:
         base_decimals, quote_decimals: of the two tokens, 0 to 36.
@@ -105,7 +105,7 @@ def build_ladder(
     field: str = "levels",
     previous: tuple[Sequence[Level], Ladder] | None = None,
 ) -> Ladder:
-    """Scale one side.
+    """Build one side of a book from its price levels.
 
     Args:
         levels: (price, amount) decimal strings, best first.
@@ -144,7 +144,7 @@ def build_ladder(
 
 
 def cut_ladder(ladder: Ladder, base_most: int) -> Ladder:
-    """The side up to so many raw base units: its last level is a part of the level that exceeds them."""
+    """Cut a side to at most so many raw base units; the level that exceeds them is shortened."""
     sums, quotes = ladder.base_before, ladder.quote_before
     if base_most >= sums[-1]:
         return ladder
@@ -165,7 +165,10 @@ def _present(levels: Sequence[Level] | UnsetType) -> Sequence[Level]:
 
 
 def _read_prices(texts: tuple[str, ...], scale_min: int, *, rising: bool) -> tuple[tuple[int, ...], int]:
-    """(prices, their scale), in order and above zero. An InvalidInput names `[level][0]`."""
+    """Parse the prices of a side to (prices, scale), in order and above zero.
+
+    An InvalidInput names `[level][0]`.
+    """
     read, scale = parse_decimals(texts, "[{}][0]".format, scale_min)
     if not all(read):
         at = read.index(0)
@@ -178,7 +181,7 @@ def _read_prices(texts: tuple[str, ...], scale_min: int, *, rising: bool) -> tup
 
 
 def _read_amounts(texts: tuple[str, ...], decimals: int) -> list[int]:
-    """Raw units per level. An InvalidInput names `[level][1]`."""
+    """Parse the amounts of a side to raw base units per level. An InvalidInput names `[level][1]`."""
     read, scale = parse_decimals(texts, "[{}][1]".format, decimals)
     if scale == decimals:
         return read
@@ -187,7 +190,7 @@ def _read_amounts(texts: tuple[str, ...], decimals: int) -> list[int]:
 
 
 def _refuse_crossed(grid: PriceGrid, bids: Ladder, asks: Ladder, field: str) -> None:
-    """Refuse a best ask that is not above the best bid. Scales differ by side, quote scales by as much."""
+    """Refuse a book whose best ask is not above its best bid, comparing prices of different scales."""
     if not grid.bids or not grid.asks:
         return
     finer = asks.quote_scale - bids.quote_scale

@@ -1,12 +1,13 @@
-"""Cost or proceeds of an amount on a ladder: the exact, fill-weighted walk, as a bisect.
+"""Compute cost or proceeds of an amount on a side of a book: exact, over as many levels as needed.
 
     user sells base   against bids   receives quote   rounded down
     user buys base    against asks   pays quote       rounded up
     user sells quote  against asks   receives base    rounded down
     user buys quote   against bids   pays base        rounded up
 
-Amounts in the quote token bisect the quote sums: this is the inverted book (price 1 / p, amount p x a),
-without a division before the last. Every function gives None beyond the depth; zero costs nothing.
+A fill is a bisection of the ladder's prefix sums; an amount in the quote token bisects the quote sums, which
+prices it on the inverted book (price 1 / p, amount p x a) with a single division. Every function returns None
+for an amount beyond the book's depth; zero costs nothing.
 
 Source: spec 3.8.4, 3.8.5, 3.8.8 to 3.8.13.
 """
@@ -19,7 +20,7 @@ from .book import Ladder
 
 
 def quote_received(bids: Ladder, base_amount: int) -> int | None:
-    """Raw quote units that a user receives for selling `base_amount` raw base units."""
+    """Raw quote units that a user gets for selling `base_amount` raw base units, or None beyond the depth."""
     sums = bids.base_before
     if not 0 < base_amount <= sums[-1]:
         return None if base_amount else 0
@@ -29,7 +30,7 @@ def quote_received(bids: Ladder, base_amount: int) -> int | None:
 
 
 def quote_paid(asks: Ladder, base_amount: int) -> int | None:
-    """Raw quote units that a user pays for buying `base_amount` raw base units."""
+    """Raw quote units that a user pays for buying `base_amount` raw base units, or None beyond the depth."""
     sums = asks.base_before
     if not 0 < base_amount <= sums[-1]:
         return None if base_amount else 0
@@ -39,7 +40,7 @@ def quote_paid(asks: Ladder, base_amount: int) -> int | None:
 
 
 def base_received(asks: Ladder, quote_amount: int) -> int | None:
-    """Raw base units that a user receives for selling `quote_amount` raw quote units."""
+    """Raw base units that a user gets for selling `quote_amount` raw quote units, or None beyond depth."""
     wanted, sums = quote_amount * POWERS_OF_TEN[asks.quote_scale], asks.quote_before
     if not 0 < wanted <= sums[-1]:
         return None if wanted else 0
@@ -48,7 +49,7 @@ def base_received(asks: Ladder, quote_amount: int) -> int | None:
 
 
 def base_paid(bids: Ladder, quote_amount: int) -> int | None:
-    """Raw base units that a user pays for buying `quote_amount` raw quote units."""
+    """Raw base units that a user pays for buying `quote_amount` raw quote units, or None beyond the depth."""
     wanted, sums = quote_amount * POWERS_OF_TEN[bids.quote_scale], bids.quote_before
     if not 0 < wanted <= sums[-1]:
         return None if wanted else 0

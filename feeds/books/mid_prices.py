@@ -1,4 +1,4 @@
-"""Worth of a unit of any token in units of an anchor, by the mid prices of live books. Pure.
+"""Price any token in units of an anchor token, by the mid prices of live books. Pure.
 
     anchor        its configured worth
     one hop       the median over makers of mid price x worth of the anchor
@@ -37,7 +37,7 @@ Ranked = tuple[int, int, int]  # floor of a value in 2^-_FLOOR_BITS, the sort ke
 
 
 class _Remembered(Struct, frozen=True):
-    """A price and the books it was made of; it holds while none of them has changed."""
+    """Cached price of a token with the versions of the books behind it; valid while none has changed."""
 
     worth: Fraction | None
     topology: int
@@ -45,11 +45,11 @@ class _Remembered(Struct, frozen=True):
 
 
 class _PairPrices(Struct, frozen=True):
-    """Prices of one of a pair's tokens by the pair's books, at a version of the pair.
+    """Cached mid prices of one token by the books of a pair, valid for one version of the pair.
 
     Attributes:
-        rows: per book, its price, or None for a book that gives none.
-        prices: the given prices, with their makers.
+        rows: book key -> the book and its price, or None for a book without a mid price.
+        prices: (maker, price) of each book with a mid price.
     """
 
     version: int
@@ -58,7 +58,7 @@ class _PairPrices(Struct, frozen=True):
 
 
 class MidPrices:
-    """Prices of the tokens of one chain, in units of one anchor or of several equivalent anchors.
+    """Prices of one chain's tokens in units of an anchor, or of several anchors of equal worth.
 
     Args:
         anchors: token -> worth of one raw unit of it.
@@ -74,7 +74,7 @@ class MidPrices:
         self._current_version = -1
 
     def worth(self, token: bytes) -> Fraction | None:
-        """Worth of one raw unit of a token; None without live books that give it."""
+        """Worth of one raw unit of a token in the anchor's units, or None if no live books price it."""
         if self._current_version != self._index.version or len(self._current) >= PRICES_MAX:
             self._current.clear()
             self._current_near.clear()
@@ -116,7 +116,7 @@ class MidPrices:
         return None
 
     def _near(self, token: bytes, seen: list[SeenPair]) -> Fraction | None:
-        """The worth of an anchor, or of a token with books against anchors."""
+        """Worth of an anchor, or of a token that has books against anchors, or None."""
         if token in self._anchors:
             return self._anchors[token]
         for anchor in self._anchors:
@@ -128,7 +128,7 @@ class MidPrices:
         return near[token]
 
     def _by_maker(self, token: bytes, other: bytes) -> list[tuple[str, Ranked]]:
-        """Maker and price of each two-sided book: mid price x the other token's worth if it is an anchor."""
+        """List (maker, price) of each two-sided book; priced in anchor units if `other` is an anchor."""
         version = self._index.pair_version(token, other)
         pair = self._pairs.get((token, other))
         if pair is None or pair.version != version:
@@ -156,7 +156,7 @@ class MidPrices:
 
 
 def mid_price(live: LiveBook, token: bytes) -> Fraction | None:
-    """Raw units of the other token for one raw unit of `token`; None for a book that gives no price."""
+    """Raw units of the other token for one raw unit of `token`, or None for a book without a mid price."""
     bids, asks = live.book.bids, live.book.asks
     bid, ask = _best_price(bids), _best_price(asks)
     if not bid or not ask:
@@ -169,19 +169,19 @@ def mid_price(live: LiveBook, token: bytes) -> Fraction | None:
 
 
 def _best_price(side: Ladder) -> int:
-    """Price of the first level with an amount, in the ladder's units; 0 without such a level."""
+    """Price of the first level with an amount, in the ladder's units; 0 if no level has one."""
     level = bisect_right(side.base_before, 0) - 1
     return side.prices[level] if level < len(side.prices) else 0
 
 
 def ranked(value: Fraction) -> Ranked:
-    """The sort key of a value, and the value."""
+    """Make a value comparable by integers: (floor of value x 2^_FLOOR_BITS, numerator, denominator)."""
     numerator, denominator = value.as_integer_ratio()
     return (numerator << _FLOOR_BITS) // denominator, numerator, denominator
 
 
 def median(values: Iterable[Ranked]) -> Fraction | None:
-    """The value in the middle, or the mean of the middle two; None for no values."""
+    """Middle value, or the mean of the middle two, or None for no values."""
     ordered = sorted(values)
     if not ordered:
         return None
@@ -193,7 +193,7 @@ def median(values: Iterable[Ranked]) -> Fraction | None:
 
 
 def _median_of_makers(prices: Sequence[tuple[str, Ranked]]) -> Fraction | None:
-    """Median of the makers' own medians, so that a maker's many books count as one."""
+    """Median of the makers' own medians, or None, so that a maker with many books counts as one."""
     of_maker: dict[str, list[Ranked]] = {}
     for maker, price in prices:
         of_maker.setdefault(maker, []).append(price)

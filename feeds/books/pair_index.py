@@ -1,8 +1,8 @@
-"""The books of one chain that may be routed: books between two tokens, and neighbours of a token. Pure.
+"""Index of the books of one chain that may be routed, by pair and by token. Pure.
 
-A book is here exactly while it may be used: the owner of a maker's books puts a fresh book in, and takes it
-out when it is stale, disabled, resting or gone. Readers see whole books only, and may keep derived values for
-as long as the version of the two tokens stays the same.
+The index holds a book exactly while it may be used: the maker's cache puts a fresh book in, and takes it out
+when it is stale, disabled, suspended or gone. Readers see whole books only, and may cache derived values for
+as long as the version of the pair stays the same.
 
 Source: ARCHITECTURE.md, "Routing".
 """
@@ -16,12 +16,12 @@ from .book import Book
 
 
 class LiveBook(Struct, frozen=True, gc=False):
-    """A maker's book of one pair.
+    """A maker's usable book of one pair.
 
     Attributes:
-        maker: its name.
+        maker: name of the maker.
         base, quote: the tokens, 20 bytes each.
-        liquidity_usd: the maker's estimate; it orders route search and has no other use.
+        liquidity_usd: the maker's own estimate in US dollars; only the order of route search uses it.
     """
 
     maker: str
@@ -35,7 +35,7 @@ BookKey = tuple[str, bytes]  # maker, base
 
 
 class PairIndex:
-    """Live books of one chain, by their two tokens in either order.
+    """Usable books of one chain, found by their two tokens in either order.
 
     Attributes:
         version: rises with every change.
@@ -51,7 +51,7 @@ class PairIndex:
         self.topology = 0
 
     def put(self, live: LiveBook) -> None:
-        """Show a book, in place of the same maker's book of the same base and quote."""
+        """Add a book, in place of the same maker's book of the same base and quote."""
         books = self._between.setdefault(_ends(live.base, live.quote), {})
         key = live.maker, live.base
         before = books.get(key)
@@ -63,7 +63,7 @@ class PairIndex:
         self._touch(live.base, live.quote)
 
     def drop(self, maker: str, base: bytes, quote: bytes) -> None:
-        """Hide a book; no error if it is not shown."""
+        """Remove a book; no error if the index does not hold it."""
         books = self._between.get(_ends(base, quote))
         if books is None or books.pop((maker, base), None) is None:
             return
@@ -71,24 +71,27 @@ class PairIndex:
         self._touch(base, quote)
 
     def between(self, one: bytes, other: bytes) -> Mapping[BookKey, LiveBook]:
-        """The books of two tokens, whichever is the base."""
+        """Books between two tokens, whichever is the base."""
         return self._between.get(_ends(one, other), {})
 
     def pair_version(self, one: bytes, other: bytes) -> int:
-        """Version of the books between two tokens; rises with every change of them."""
+        """Version of the books between two tokens; rises with every change of one of them."""
         return self._versions.get(_ends(one, other), 0)
 
     def neighbours(self, token: bytes) -> Mapping[bytes, Decimal]:
-        """Tokens with a live book against this one -> liquidity of all of them together, in US dollars."""
+        """Map each token with a live book against `token` to the US dollar liquidity of all such books."""
         return self._neighbours.get(token, {})
 
     def books(self) -> Iterator[LiveBook]:
-        """Every live book."""
+        """Every book in the index."""
         for books in self._between.values():
             yield from books.values()
 
     def watch(self, changed: Callable[[bytes, bytes], None]) -> Callable[[], None]:
-        """Call `changed(base, quote)` at each change; it must be quick. Returns a function that ends this."""
+        """Call `changed(base, quote)` at each change, until the returned function is called.
+
+        `changed` must return quickly.
+        """
         self._watchers.add(changed)
         return lambda: self._watchers.discard(changed)
 

@@ -1,4 +1,4 @@
-"""Worth of token amounts in US dollars, by live books against configured stable coins. Pure.
+"""Price token amounts in US dollars, by live books against configured stable coins. Pure.
 
 A stable coin is worth one dollar; for other tokens see `mid_prices`: the median mid price of all makers'
 books
@@ -23,10 +23,10 @@ _EXACT = Context(prec=400)  # for values of 2^256 units at 72 digits a unit
 
 
 class UsdPrices:
-    """Dollars for the tokens of one chain.
+    """US dollar prices for the tokens of one chain.
 
     Args:
-        decimals: of tokens, at least of the stable coins.
+        decimals: token -> its decimals, at least for the stable coins.
         stables: tokens that are worth one dollar.
     """
 
@@ -35,7 +35,7 @@ class UsdPrices:
         self._prices = MidPrices(index, anchors)
 
     def value(self, token: bytes, amount: int) -> Decimal | None:
-        """Dollars for raw units of a token, floored to ten decimals; None without a price from live books."""
+        """US dollars for raw units of a token, floored to ten decimals, or None if no live books price it."""
         worth = self._prices.worth(token)
         if worth is None:
             return None
@@ -44,6 +44,6 @@ class UsdPrices:
         return Decimal(units).scaleb(-USD_DECIMALS, _EXACT)
 
     def least_worth(self, token: bytes, usd: Decimal) -> int | None:
-        """The least raw units of a token worth so many dollars; None without a price from live books."""
+        """Least raw units of a token worth so many US dollars, or None if no live books price it."""
         worth = self._prices.worth(token)
         return ceil(Fraction(usd) / worth) if worth else None

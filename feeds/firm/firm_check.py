@@ -1,4 +1,4 @@
-"""Check of a maker's firm quote against the request, and the ways in which a request can fail. Pure.
+"""Check a maker's firm quote against the request, and name the ways in which a request can fail. Pure.
 
     asked --> the answer's texts are read --> terms --> digest --> signature: the maker's own key,
                                                                    or for its contract to verify (EIP-1271)
@@ -36,7 +36,7 @@ from ..books.pair_index import LiveBook
 
 
 class FirmFault(StrEnum):
-    """Outcomes of a firm quote request, other than a usable quote."""
+    """Ways in which a firm quote request ends without a usable quote."""
 
     REFUSED = "refused"  # an error answer of any status (choices.md#firm-quotes)
     LATE = "late"
@@ -66,7 +66,7 @@ fault.
 
 
 class FirmFailure(MakerError):
-    """No firm quote came, or no usable one.
+    """A firm quote request brought no usable quote.
 
     Attributes:
         fault: kind of failure.
@@ -78,14 +78,14 @@ class FirmFailure(MakerError):
 
 
 class FirmAsked(Struct, frozen=True):
-    """A request to a maker. Addresses of 20 bytes.
+    """A firm quote request to a maker. Addresses have 20 bytes.
 
     Attributes:
         src_token, dest_token: the order's takerAsset and makerAsset.
-        side: SELL gives the amount of `src_token`, BUY gets that of `dest_token`.
-        amount: raw units.
+        side: SELL fixes the amount of `src_token`, BUY that of `dest_token`.
+        amount: raw units of the fixed token.
         user: the user of the swap.
-        taker: the contract that will fill it.
+        taker: the contract that will fill the order.
     """
 
     src_token: bytes
@@ -100,8 +100,8 @@ class CheckedQuote(Struct, frozen=True):
     """A firm quote that matches the request.
 
     Attributes:
-        digest32: the signed digest.
-        is_proven: the maker's own key signed it; else its contract has to be asked (EIP-1271).
+        digest32: the EIP-712 digest that the maker signed.
+        is_proven: whether the maker's own key signed it; if not, its contract has to verify (EIP-1271).
     """
 
     order: RfqOrder
@@ -113,7 +113,7 @@ class CheckedQuote(Struct, frozen=True):
 def check_firm(
     answer: FirmOrder, asked: FirmAsked, digest_of: Callable[[RfqOrder], bytes], now_s: int
 ) -> CheckedQuote:
-    """Check an answer against the request.
+    """Check a maker's firm quote against the request.
 
     Args:
         digest_of: order -> digest32, in the domain of the chain's RFQ contract.
@@ -144,7 +144,7 @@ def check_firm(
 
 
 def book_amount(live: LiveBook, asked: FirmAsked) -> int | None:
-    """The maker's book's answer to the same request: raw units received (SELL) or paid (BUY).
+    """Raw units that the maker's book gives (SELL) or takes (BUY) for the request, or None beyond its depth.
 
     Returns:
         None if the book is not that deep.
@@ -160,7 +160,7 @@ def book_amount(live: LiveBook, asked: FirmAsked) -> int | None:
 
 
 def is_drifted(order: RfqOrder, side: Side, shown: int | None, drift_bps: int) -> bool:
-    """Whether a quote is worse than the maker's book was, by more than `drift_bps` and a unit.
+    """Whether a quote is worse than the maker's book was, by more than `drift_bps` and a raw unit.
 
     Args:
         shown: result of `book_amount` at the time of the request.

@@ -1,4 +1,4 @@
-"""Requests firm quotes of one maker on one chain: POST {url}/firm, on pooled connections.
+"""Request firm quotes of one maker on one chain: POST {url}/firm, on pooled connections.
 
 A request that a reused connection lost before a byte of its answer is sent once more: two quotes for the same
 request do no harm, since only one is executed. No request is repeated after an answer of any kind.
@@ -37,16 +37,18 @@ _LIMITS = Http1Limits(body_bytes_max=MAKER_FIRM_ANSWER_BYTES_MAX)
 
 
 class FirmClient(SignedClient):
-    """A maker on one chain. Use it as an async context manager: leaving it closes the connections.
+    """Client for the firm quotes of a maker on one chain.
+
+    Use it as an async context manager: leaving it closes the connections.
 
     Args:
-        maker: its name.
+        maker: name of the maker.
         url: base of its endpoints, http or https, prefix included.
         signer: None sends unsigned requests.
-        connections_max: at a time; further requests wait within their deadline.
-        wall_ms: Unix milliseconds, for the signature.
+        connections_max: most open connections; further requests wait within their deadline.
+        wall_ms: clock in Unix milliseconds, for the signature.
         tls: for https; the system's authorities unless given.
-        dial: connects.
+        dial: function that opens a connection.
     """
 
     def __init__(
@@ -75,7 +77,7 @@ class FirmClient(SignedClient):
         """Request a quote and wait for the answer.
 
         Args:
-            deadline_s: seconds from now, for everything.
+            deadline_s: seconds from now for the whole request.
 
         Returns:
             The maker's answer as sent; `firm_check` checks it against the request.

@@ -1,4 +1,6 @@
-"""Reliability of a maker's firm quotes, and the rests that follow from it. Pure.
+"""Record the faults of a maker's firm quotes, and suspend the maker or a pair after too many. Pure.
+
+A suspended pair or maker rests: it is not asked for firm quotes until its rest ends.
 
     clean or a fault of the maker's --> the pair's last quotes --> too many faults --> the pair rests
                                     \\-> the maker's last quotes --> too many faults, of several pairs
@@ -44,7 +46,7 @@ TokenPair = tuple[bytes, bytes]
 
 
 class Tolerance(Struct, frozen=True):
-    """Tolerated faults among the last quotes: the larger of the two bounds."""
+    """Tolerated faults among the last quotes: `least` or `percent` of the quotes, whichever is more."""
 
     least: int
     percent: int
@@ -56,14 +58,14 @@ MAKER = Tolerance(5, 20)
 
 
 class QuoteHealth(Struct, frozen=True):
-    """Record of the last quotes.
+    """Quality of the last firm quotes of a pair or of a maker.
 
     Attributes:
         quotes: number of quotes, refusals left out.
         score: share of clean quotes, percent; 100 without quotes.
-        reasons: kind of fault, or `refused` -> number.
-        block_until_ms: Unix milliseconds; 0 if it does not rest.
-        block_reason: reason for the rest; empty if it does not rest.
+        reasons: kind of fault, or `refused` -> number of quotes.
+        block_until_ms: Unix milliseconds at which the suspension ends; 0 without a suspension.
+        block_reason: reason for the suspension; empty without a suspension.
     """
 
     quotes: int
@@ -74,7 +76,7 @@ class QuoteHealth(Struct, frozen=True):
 
 
 class PairHealth(Struct, frozen=True):
-    """`QuoteHealth` of a pair, whose tokens stand in the order of their addresses."""
+    """`QuoteHealth` of a pair; `one` has the lower address of the two tokens."""
 
     one: bytes
     other: bytes
@@ -82,7 +84,7 @@ class PairHealth(Struct, frozen=True):
 
 
 class FaultTold(Struct, frozen=True):
-    """A fault or refusal.
+    """A fault or refusal, as the report lists it.
 
     Attributes:
         src, dest: tokens that the user gives and gets; 20 bytes.
@@ -97,12 +99,12 @@ class FaultTold(Struct, frozen=True):
 
 
 class HealthReport(Struct, frozen=True):
-    """Record that a maker may read about itself on one chain.
+    """Report to a maker about its firm quotes on one chain.
 
     Attributes:
-        pairs: pairs with a fault, or at rest; the worst first.
-        last_faults: the latest first.
-        bounds: largest requested amounts, by direction.
+        pairs: pairs with a fault or a suspension, the worst first.
+        last_faults: last faults and refusals, the latest first.
+        bounds: largest amounts for which the maker is asked, by direction.
     """
 
     maker: QuoteHealth
@@ -112,7 +114,7 @@ class HealthReport(Struct, frozen=True):
 
 
 class Rests(Struct, frozen=True):
-    """Rests after a fault: Unix milliseconds until which the pair and the maker rest; 0 for no rest."""
+    """Ends of the suspensions that one quote caused, of its pair and of its maker: Unix ms, 0 for none."""
 
     pair_until_ms: int = 0
     maker_until_ms: int = 0
@@ -128,7 +130,7 @@ class _Quote(Struct, frozen=True):
 
 
 class _Record:
-    """The last quotes of a pair or of a maker."""
+    """Last quotes of a pair or of a maker, and its suspension."""
 
     __slots__ = ("_tolerance", "quotes", "reason", "refusals", "until_ms")
 
@@ -140,10 +142,10 @@ class _Record:
         self.reason = ""
 
     def add(self, quote: _Quote, counted: int, rest_ms: int, rest_ms_max: int) -> int:
-        """Remember a quote. Returns the end of the rest that this quote starts, in Unix ms; 0 for no rest.
+        """Add a quote; returns the end of the suspension that it starts, in Unix ms, or 0.
 
         Args:
-            counted: most faults of one pair that count.
+            counted: most faults of one pair that count against this record.
         """
         now_ms = quote.at_ms
         self.quotes.append(quote)
@@ -160,14 +162,14 @@ class _Record:
         return self.until_ms
 
     def forget(self, now_ms: int) -> None:
-        """Drop quotes and refusals that are too old."""
+        """Drop quotes and refusals older than MAKER_HEALTH_MEMORY_S."""
         while self.quotes and self.quotes[0].at_ms <= now_ms - _MEMORY_MS:
             self.quotes.popleft()
         while self.refusals and self.refusals[0] <= now_ms - _MEMORY_MS:
             self.refusals.popleft()
 
     def told(self, now_ms: int) -> QuoteHealth:
-        """The record at `now_ms`."""
+        """Summarize the record at `now_ms`."""
         self.forget(now_ms)
         reasons = Counter(quote.fault.value for quote in self.quotes if quote.fault is not None)
         quotes = len(self.quotes)
@@ -185,14 +187,14 @@ class _Record:
 
 
 class MakerHealth:
-    """A maker on one chain.
+    """Record of a maker's firm quotes on one chain, and the suspensions that follow.
 
     Args:
-        rest_ms: of the first fault above the tolerated ones, and of the first bound.
-        rest_ms_max: the longest rest.
+        rest_ms: milliseconds of the first suspension and of the first bound on the requested size.
+        rest_ms_max: milliseconds of the longest suspension.
 
     Attributes:
-        outcomes: `clean`, or the fault -> number of quotes, since the start.
+        outcomes: `clean` or the kind of fault -> number of quotes since the start.
         bounds: bounds on the requested size.
     """
 
@@ -210,10 +212,10 @@ class MakerHealth:
         """Record the outcome of a quote of two tokens, in either order.
 
         Args:
-            fault: None for a clean quote; a fault outside AGAINST_MAKER leads to no rest.
+            fault: None for a clean quote; a fault outside AGAINST_MAKER causes no suspension.
 
         Returns:
-            The rests that begin with it.
+            The suspensions that this quote starts.
         """
         self.outcomes["clean" if fault is None else fault.value] += 1
         if fault is FirmFault.REFUSED:
@@ -229,10 +231,10 @@ class MakerHealth:
         )
 
     def served(self, user: bytes, now_ms: int, *, is_served: bool) -> int:
-        """Record whether a user was served, or is blacklisted.
+        """Record whether the maker served a user or has blacklisted it.
 
         Returns:
-            Unix ms until which the whole maker rests because it blacklists most of its askers; 0 for no rest.
+            Unix ms until which the maker is suspended because it blacklists most users that ask; else 0.
         """
         self._askers[user] = is_served
         self._askers.move_to_end(user)
@@ -246,24 +248,24 @@ class MakerHealth:
         return self._maker.until_ms
 
     def remember(self, told: FaultTold) -> None:
-        """Keep a fault for the report, in place of the oldest."""
+        """Add a fault to the report; the oldest makes room."""
         self._last.appendleft(told)
 
     def end_rest(self, one: bytes, other: bytes, now_ms: int) -> None:
-        """End the rest of a pair that answers again, and of its maker."""
+        """End the suspensions of a pair and of its maker, after the pair has answered well."""
         for record in (self._maker, self._pairs.get(_pair(one, other))):
             if record is not None:
                 record.until_ms = min(record.until_ms, now_ms)
 
     def release(self) -> None:
-        """Forget the maker's record; all its rests end."""
+        """Forget the maker's record and end all its suspensions."""
         self._maker = _Record(MAKER)
         self._pairs.clear()
         self._askers.clear()
         self.bounds.release()
 
     def report(self, now_ms: int) -> HealthReport:
-        """Score report shown to the maker."""
+        """Make the report to the maker about its firm quotes."""
         pairs = [PairHealth(*pair, record.told(now_ms)) for pair, record in self._pairs.items()]
         shown = [pair for pair in pairs if pair.health.reasons or pair.health.block_until_ms]
         shown.sort(key=lambda pair: (pair.health.score, pair.one, pair.other))
@@ -272,7 +274,7 @@ class MakerHealth:
         )
 
     def _record(self, one: bytes, other: bytes) -> _Record:
-        """The record of a pair, which now becomes the last to be forgotten."""
+        """Get or create the record of a pair; beyond the most entries, the least recently used is dropped."""
         pair = _pair(one, other)
         record = self._pairs.get(pair)
         if record is None:

@@ -1,4 +1,4 @@
-"""Largest amounts for which a maker is asked, after it refused a larger amount. Pure.
+"""Bound the amounts for which a maker is asked, after it refused a larger amount. Pure.
 
     a refusal of an amount     the bound of that direction is half of it, for rest_ms * 2^(refusals before)
     a quote near the bound     the bound doubles, and one refusal is forgotten
@@ -23,11 +23,11 @@ Direction = tuple[bytes, bytes]
 
 
 class SizeBound(Struct, frozen=True):
-    """The bound of one direction of a pair.
+    """Largest amount for which a maker is asked in one direction of a pair.
 
     Attributes:
         amount: most raw units of the pair's base token in one quote.
-        until_ms: Unix milliseconds.
+        until_ms: Unix milliseconds at which the bound ends.
         refusals: count that sets the length of the bound.
     """
 
@@ -37,10 +37,10 @@ class SizeBound(Struct, frozen=True):
 
 
 class SizeBounds:
-    """The bounds of one maker on one chain.
+    """Bounds on the amounts for which one maker on one chain is asked.
 
     Args:
-        rest_ms: of the first refusal; rest_ms_max: the longest.
+        rest_ms: milliseconds of the bound after a first refusal; rest_ms_max: of the longest bound.
     """
 
     def __init__(self, rest_ms: int, rest_ms_max: int) -> None:
@@ -49,7 +49,7 @@ class SizeBounds:
         self._bounds: OrderedDict[Direction, SizeBound] = OrderedDict()
 
     def refused(self, src: bytes, dest: bytes, amount: int, now_ms: int) -> SizeBound:
-        """Record that the maker refused so many raw units of the base token. Returns the new bound."""
+        """Record that the maker refused so many raw units of the base token; returns the new bound."""
         before = self._bounds.pop((src, dest), None)
         refusals = 0
         if before is not None and now_ms < before.until_ms + self._rest_ms_max:
@@ -64,7 +64,7 @@ class SizeBounds:
         return bound
 
     def signed(self, src: bytes, dest: bytes, amount: int, now_ms: int) -> SizeBound | None:
-        """Record that the maker signed so many raw units. Returns the new bound, or None for no change."""
+        """Record that the maker signed so many raw units; returns the new bound, or None if unchanged."""
         before = self._bounds.get((src, dest))
         if before is None or now_ms >= before.until_ms or 2 * amount < before.amount:
             return None
@@ -77,5 +77,5 @@ class SizeBounds:
         self._bounds.clear()
 
     def told(self, now_ms: int) -> dict[Direction, SizeBound]:
-        """The bounds that hold now."""
+        """List the bounds in force at `now_ms`."""
         return {direction: bound for direction, bound in self._bounds.items() if now_ms < bound.until_ms}

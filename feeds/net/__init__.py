@@ -1,4 +1,4 @@
-"""The only access to sockets, and the drivers that speak a protocol over a stream.
+"""Network access: the only modules that open sockets, and the protocol drivers that run over streams.
 
 In: an address, a request. Out: streams, HTTP answers, WebSocket messages.
 Read: `streams`, `dial_fault`, `lean_stream`, `http_client`, `signed_client`, `httpx_transport`, `outward`,

@@ -1,10 +1,10 @@
-"""Reasons for a failed connection, in words."""
+"""Say in words why a connection failed."""
 
 import os
 
 
 def dial_fault(error: OSError) -> str:
-    """The reason why `dial` failed, as a short text without the address.
+    """Describe why `dial` failed, as a short text without the address.
 
     trio hides the errors of the single addresses behind the text "all attempts failed", and repeats the
     address in each. Errors of TLS and of name resolution have their own numbers, and their own texts.

@@ -42,7 +42,7 @@ _IDEMPOTENT = frozenset((b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"))
 
 
 class RequestStage(Enum):
-    """Progress of a request."""
+    """Stage that a request has reached."""
 
     TURN = "no connection was free"
     CONNECT = "not connected"
@@ -52,13 +52,13 @@ class RequestStage(Enum):
 
 
 class HttpFailure(MakerError):
-    """No answer came, or no acceptable one.
+    """A request got no answer, or no acceptable one.
 
     Attributes:
         stage: stage of the failure.
-        is_late: the deadline is over, and no other fault is known.
+        is_late: whether the deadline passed and no other fault is known.
         refused: why a received answer is not acceptable; empty without an answer. The text names no host.
-        is_over_limit: the received answer is larger than the client takes.
+        is_over_limit: whether the received answer is larger than the client accepts.
     """
 
     def __init__(self, text: str, stage: RequestStage, *, is_late: bool, refused: str = "") -> None:
@@ -70,13 +70,13 @@ class HttpFailure(MakerError):
 
 
 class HttpClientStatistics(Struct, frozen=True):
-    """Snapshot of a client.
+    """Counters of an HTTP client at one moment.
 
     Attributes:
-        busy, idle: connections.
-        waiting: requests without a connection.
-        requests: begun so far.
-        dialled: connections so far.
+        busy, idle: connections with a request, and without one.
+        waiting: requests that wait for a connection.
+        requests: requests begun so far.
+        dialled: connections dialled so far.
         retries: requests that were sent a second time.
         failures: requests that ended in a MakerError.
     """
@@ -91,7 +91,7 @@ class HttpClientStatistics(Struct, frozen=True):
 
 
 class _Connection:
-    """A stream with its framing."""
+    """A stream with the HTTP framing of its connection."""
 
     __slots__ = ("deadline", "framing", "idle_since", "is_overdue", "stream")
 
@@ -108,7 +108,7 @@ class _Connection:
 
 
 class _Call(Struct):
-    """A request and its progress."""
+    """A request and the stage that it has reached."""
 
     method: bytes
     target: bytes
@@ -121,16 +121,18 @@ class _Call(Struct):
 
 
 class HttpClient:
-    """Requests to one host. Use it as an async context manager: leaving it closes the connections.
+    """HTTP client for one host, with a pool of connections.
+
+    Use it as an async context manager: leaving it closes the connections.
 
     Args:
         host, port: destination; also the Host header, without the port if it is the scheme's own.
         tls: None for plain HTTP.
         connections_max: requests that run at once; further ones wait.
         limits: bounds of the answers.
-        dial: connects.
-        needs_body: an answer without a whole body is a failure; otherwise its head is the answer, with an
-            empty body, and the connection is dropped.
+        dial: function that opens a connection.
+        needs_body: whether an answer without a whole body is a failure; if not, its head is the answer, with
+            an empty body, and the connection is dropped.
     """
 
     def __init__(
@@ -203,7 +205,7 @@ class HttpClient:
         return not self._idle and self._turns == self._connections_max
 
     def statistics(self) -> HttpClientStatistics:
-        """Counts since the start, and the requests that wait."""
+        """Counters since the start, and the number of requests that wait."""
         return HttpClientStatistics(
             busy=self._connections_max - self._turns,
             idle=len(self._idle),
@@ -231,8 +233,8 @@ class HttpClient:
             target: path and query, percent-encoded.
             headers: without those of the framing: Host, Content-Length, Connection and their like.
             body: sent with its length.
-            deadline_s: seconds from now, for everything: a turn, the connection, the answer.
-            may_repeat: a POST or PATCH does no harm when it is received twice; see the module.
+            deadline_s: seconds from now for the wait, the connection and the answer together.
+            may_repeat: whether a POST or PATCH does no harm when it is received twice; see the module.
 
         Raises:
             HttpFailure: a MakerError: no connection, no answer in time, or no acceptable answer.
@@ -284,7 +286,7 @@ class HttpClient:
         return await self._exchange(await self._connect(call), call)
 
     async def _reusable(self) -> _Connection | None:
-        """The most recently used idle connection that is still good; bad ones are dropped on the way."""
+        """Most recently used idle connection that is still good, or None; closes bad ones on the way."""
         oldest = trio.current_time() - HTTP_POOL_IDLE_S
         while self._idle and self._idle[0].idle_since < oldest:
             await trio.aclose_forcefully(self._idle.pop(0).stream)
@@ -307,7 +309,7 @@ class HttpClient:
         raise self._late(call)
 
     async def _exchange(self, connection: _Connection, call: _Call) -> Response:
-        """Send and read the answer in time; then the connection is idle again, or dropped."""
+        """Send the request and read the answer by the deadline; then keep the connection idle, or drop it."""
         try:
             answer = await self._in_time(connection, call)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
@@ -335,7 +337,7 @@ class HttpClient:
         return answer
 
     def _head(self, connection: _Connection) -> Response | None:
-        """The head of an answer whose body did not come; None if that is a failure."""
+        """Head of an answer whose body did not come, or None if the missing body is a failure."""
         head = None if self._needs_body else connection.framing.head
         return head and Response(head.status, head.headers, keep_alive=False)
 
@@ -391,7 +393,7 @@ class HttpClient:
         raise self._late(call)
 
     async def _watch(self) -> None:
-        """Close connections whose deadline is over, which wakes their waiting tasks, and idle ones."""
+        """Close connections past their deadline, which wakes the tasks that use them, and idle ones."""
         while True:
             with trio.CancelScope(deadline=self._wake_at) as self._nap:
                 await trio.sleep_forever()

@@ -1,4 +1,6 @@
-"""httpx on our HTTP client, for the cold paths (polling, webhooks); JSON-RPC uses `exchange` without httpx.
+"""httpx on top of our HTTP client, for rare requests (polling, webhooks).
+
+JSON-RPC uses `exchange` without httpx.
 
 httpx contributes its interface, redirects and JSON; our client handles the wire: one dial, one framing, one
 set of bounds. httpx objects take as long as the request itself: `exchange` does without them. (httpcore
@@ -46,14 +48,13 @@ _FAILED: dict[RequestStage, type[httpx.TransportError]] = {
 
 
 class DialTransport(httpx.AsyncBaseTransport):
-    """A transport for `async with httpx.AsyncClient(transport=DialTransport(...))`; usable only inside the
-    block.
+    """httpx transport on our HTTP client, usable inside `async with httpx.AsyncClient(transport=...)` only.
 
     Args:
         tls: for https.
-        connections_max: for each host; further requests wait.
+        connections_max: most connections to each host; further requests wait.
         limits: bounds of the answers.
-        dial: connects.
+        dial: function that opens a connection.
         needs_body: see `HttpClient`; if False, answers have no headers either.
     """
 
@@ -90,7 +91,7 @@ class DialTransport(httpx.AsyncBaseTransport):
 
     @asynccontextmanager
     async def _living(self) -> AsyncGenerator[trio.Nursery]:
-        """The owner of a task for each host."""
+        """Context manager: a nursery for the clients' tasks that raises the body's own error, not a group."""
         failure: Exception | None = None
         async with trio.open_nursery() as nursery:
             try:
@@ -103,7 +104,7 @@ class DialTransport(httpx.AsyncBaseTransport):
             raise failure
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Perform a request for httpx; the answer is read whole.
+        """Send a request for httpx and read the whole answer.
 
         Raises:
             httpx.TransportError: its class gives the stage of the failure.
@@ -132,11 +133,11 @@ class DialTransport(httpx.AsyncBaseTransport):
         *,
         deadline_s: float,
     ) -> Response:
-        """As `HttpClient.request`, of the client for that host.
+        """Send a request as `HttpClient.request` does, through the client for the host of `origin`.
 
         Args:
-            origin: as `origin_of` returns it.
-            headers: without Accept-Encoding too.
+            origin: scheme, host and port, as `origin_of` returns them.
+            headers: without those of the framing, and without Accept-Encoding.
 
         Raises:
             httpx.TransportError: as `handle_async_request`.
@@ -183,7 +184,7 @@ class DialTransport(httpx.AsyncBaseTransport):
 
 
 def origin_of(url: httpx.URL) -> Origin:
-    """Scheme, host and port of a URL; the host is the ASCII form that is resolved."""
+    """Split off scheme, host and port of a URL; the host is the ASCII form that is resolved."""
     return url.scheme, url.raw_host.decode("ascii"), url.port or _PORTS.get(url.scheme, 0)
 
 

@@ -1,4 +1,4 @@
-"""A socket stream for request and answer: fewer system calls and passes of the scheduler than trio's.
+"""A socket stream for request and answer, with fewer system calls and scheduler passes than trio's own.
 
 trio's stream tries to read before it waits, and passes the scheduler after every call that did not block.
 If each request waits for an answer that cannot have come yet, both are wasted: here a send that does not
@@ -12,7 +12,7 @@ import trio
 
 
 def has_input(stream: trio.abc.Stream) -> bool:
-    """Whether unread bytes or the end are at hand: on a socket, under TLS or without."""
+    """Whether a read would return at once, with bytes or the end of input; also under TLS."""
     if isinstance(stream, LeanStream):
         return stream.has_input()
     if isinstance(stream, trio.SSLStream):
@@ -24,7 +24,7 @@ def has_input(stream: trio.abc.Stream) -> bool:
 
 
 class LeanStream(trio.abc.Stream):
-    """Takes over a connected socket, or that of a trio.SocketStream, which must not be used afterwards."""
+    """Stream over a connected socket, or over that of a trio.SocketStream, then unusable by itself."""
 
     def __init__(self, connected: socket.socket | trio.SocketStream) -> None:
         if isinstance(connected, trio.SocketStream):
@@ -33,7 +33,7 @@ class LeanStream(trio.abc.Stream):
         self._socket.settimeout(0)
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """A checkpoint only if the socket does not take all bytes at once."""
+        """Send all bytes; a checkpoint only if the socket does not take all of them at once."""
         sent = self._send(data)
         if sent < len(data):
             with memoryview(data) as rest:
@@ -54,7 +54,7 @@ class LeanStream(trio.abc.Stream):
         await trio.lowlevel.wait_writable(self._socket)
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Wait, then read; always a checkpoint."""
+        """Wait for input, then read; always a checkpoint."""
         while True:
             await trio.lowlevel.wait_readable(self._socket)
             try:
@@ -65,7 +65,7 @@ class LeanStream(trio.abc.Stream):
                 raise trio.BrokenResourceError(error.strerror) from error
 
     def has_input(self) -> bool:
-        """Whether unread bytes or the end are at hand."""
+        """Whether a read would return at once, with bytes or the end of input."""
         try:
             self._socket.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
@@ -75,12 +75,12 @@ class LeanStream(trio.abc.Stream):
         return True
 
     def close(self) -> None:
-        """Close at once; a waiting task is woken by trio.ClosedResourceError."""
+        """Close the socket at once; a waiting task gets trio.ClosedResourceError."""
         if self._socket.fileno() >= 0:
             trio.lowlevel.notify_closing(self._socket)
             self._socket.close()
 
     async def aclose(self) -> None:
-        """As `close`, and a checkpoint."""
+        """Close the socket as `close` does; a checkpoint."""
         self.close()
         await trio.lowlevel.checkpoint()

@@ -1,10 +1,10 @@
-"""Connections to public internet addresses alone, for URLs whose host names another party resolves.
+"""Connect to public internet addresses alone, for URLs whose host names another party resolves.
 
     name -> its addresses -> those of the public internet -> the first that answers
                                    none: refused
 
-The address that is judged is also the address that is dialled: a name that resolves differently the next time
-gains nothing.
+The checked address is also the dialled address: a name that resolves differently the next time cannot evade
+the check.
 
 Choice: An IPv6 address that carries an IPv4 address (mapped, 6to4, NAT64) is also judged by the latter.
 """
@@ -35,10 +35,10 @@ async def dial_outward(
     server_hostname: str | None = None,
     timeout_s: float = DIAL_S,
 ) -> trio.abc.Stream:
-    """As `dial`, to an address of the public internet.
+    """Connect as `dial` does, but only to an address of the public internet.
 
     Raises:
-        OSError: no connection, or no public address.
+        OSError: no connection could be made, or the name has no public address.
     """
     with trio.move_on_after(timeout_s) as scope:
         found = await trio.socket.getaddrinfo(host, port, type=trio.socket.SOCK_STREAM)
@@ -57,7 +57,7 @@ async def dial_outward(
 
 
 def _carried(address: IPv4Address | IPv6Address) -> list[IPv4Address]:
-    """The IPv4 addresses that an IPv6 address embeds."""
+    """List the IPv4 addresses that an IPv6 address embeds."""
     if isinstance(address, IPv4Address):
         return []
     nat64 = IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None

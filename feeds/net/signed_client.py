@@ -1,4 +1,4 @@
-"""Posts JSON to a maker or an agent, with signed requests (spec 3.10), on pooled connections.
+"""Post JSON to a maker or an agent, with signed requests (spec 3.10), on pooled connections.
 
 A request that a reused connection lost before a byte of its answer is sent once more; no request is repeated
 after an answer.
@@ -20,16 +20,18 @@ _JSON = (b"content-type", b"application/json")
 
 
 class SignedClient:
-    """A client for one base URL. Use it as an async context manager: leaving it closes the connections.
+    """Client that signs its requests to one base URL.
+
+    Use it as an async context manager: leaving it closes the connections.
 
     Args:
         url: base of the endpoints, http or https, prefix included.
         signer: None sends unsigned requests.
-        wall_ms: Unix milliseconds, for the signature.
-        connections_max: at a time; further requests wait within their deadline.
-        limits: of an answer.
+        wall_ms: clock in Unix milliseconds, for the signature.
+        connections_max: most open connections; further requests wait within their deadline.
+        limits: bounds of an answer.
         tls: for https; the system's authorities unless given.
-        dial: connects.
+        dial: function that opens a connection.
     """
 
     def __init__(
@@ -66,14 +68,14 @@ class SignedClient:
         return await self._http.__aexit__(kind, error, trace)
 
     def statistics(self) -> HttpClientStatistics:
-        """Statistics of its connections."""
+        """Counters of the client's connections and requests."""
         return self._http.statistics()
 
     async def post(self, endpoint: str, body: bytes, deadline_s: float) -> Response:
-        """Post a body, and wait for the answer.
+        """Post a body and wait for the answer.
 
         Args:
-            endpoint: below the base: `/firm`; empty for the base itself.
+            endpoint: path below the base URL, such as `/firm`; empty for the base itself.
             deadline_s: seconds from now, for the whole request.
 
         Raises:

@@ -1,4 +1,4 @@
-"""The network port: dial out, listen. The only access to sockets; all other modules receive a stream.
+"""Dial and listen: the only access to sockets; all other modules receive a stream.
 
 A protocol driver takes a `trio.abc.Stream` and, if it connects by itself, a `Dial`: tests and simulations
 pass memory streams and a dial of their own.
@@ -23,7 +23,7 @@ ALPN = ("http/1.1",)
 
 
 class Dial(Protocol):
-    """A function that connects: `dial`, or a test's."""
+    """Type of a function that opens a connection: `dial`, or a test's replacement."""
 
     async def __call__(
         self,
@@ -34,7 +34,7 @@ class Dial(Protocol):
         server_hostname: str | None = None,
         timeout_s: float = DIAL_S,
     ) -> trio.abc.Stream:
-        """As `dial`."""
+        """Open a connection; arguments and errors as `dial`."""
         ...
 
 
@@ -46,16 +46,16 @@ async def dial(
     server_hostname: str | None = None,
     timeout_s: float = DIAL_S,
 ) -> trio.abc.Stream:
-    """Connect, and shake hands if `tls` is given.
+    """Open a TCP connection, with a TLS handshake if `tls` is given.
 
     Args:
         host, port: destination; every address of the name is tried.
         tls: None for plain TCP.
         server_hostname: the name the certificate must have; `host` unless given.
-        timeout_s: for the name, the connection and the handshake together.
+        timeout_s: seconds for name resolution, connection and handshake together.
 
     Raises:
-        OSError: no connection; TimeoutError and ssl.SSLError are kinds of it.
+        OSError: no connection could be made; TimeoutError and ssl.SSLError are subclasses.
     """
     try:
         with trio.fail_after(timeout_s):
@@ -80,7 +80,7 @@ async def _secured(stream: trio.SocketStream, tls: ssl.SSLContext, name: str) ->
 
 
 def listen(host: str, port: int, *, backlog: int = BACKLOG) -> socket.socket:
-    """A listening socket, not blocking; its connections send without delay and detect a vanished peer.
+    """Make a non-blocking listening socket; its connections use TCP_NODELAY and keep-alive probes.
 
     Args:
         host: an address or a name, whose first address counts. `::` takes IPv4 too.
@@ -109,12 +109,12 @@ def listen(host: str, port: int, *, backlog: int = BACKLOG) -> socket.socket:
 
 
 def socket_stream(connected: socket.socket) -> trio.SocketStream:
-    """The stream over a connected socket, which it owns from now on."""
+    """Make the stream over a connected socket, which it owns from now on."""
     return trio.SocketStream(trio.socket.from_stdlib_socket(connected))
 
 
 def client_tls(authorities: str | None = None) -> ssl.SSLContext:
-    """TLS 1.2 or later towards servers, whose certificate and name are verified.
+    """Make a TLS context for clients: TLS 1.2 or later, certificate and name verified.
 
     Args:
         authorities: a PEM file of the certificates to trust; the system's unless given.
@@ -144,7 +144,7 @@ def _trusting(authorities: str | None) -> ssl.SSLContext:
 
 
 def server_tls(certificate: str, key: str) -> ssl.SSLContext:
-    """TLS 1.2 or later for a server.
+    """Make a TLS context for a server: TLS 1.2 or later.
 
     Args:
         certificate, key: PEM files; the certificate's with the chain behind it.

@@ -1,4 +1,4 @@
-"""The WebSocket driver, for both sides: websockets' Sans-I/O core on a trio stream (see `websocket_reader`).
+"""WebSocket connections of either side: websockets' Sans-I/O core on a trio stream (see `websocket_reader`).
 
     OPEN --a close frame, a fault, a deadline--> CLOSING --closed by both, the end of input, 5 s--> ended
 
@@ -71,14 +71,14 @@ _REASON_BYTES_MAX = 123
 
 
 class WebSocketStatistics(Struct, frozen=True):
-    """Snapshot of a socket.
+    """Counters of a WebSocket at one moment.
 
     Attributes:
-        messages_received, messages_sent: whole messages, since it was opened; sent ones may be queued.
-        bytes_received: from the stream, framing included.
-        inbox_messages: received and not yet taken by the application.
-        send_bytes: queued or being written.
-        round_trip_s: of the last ping; None before the first pong.
+        messages_received, messages_sent: whole messages since the opening; sent ones may still be queued.
+        bytes_received: bytes from the stream, framing included.
+        inbox_messages: messages received and not yet taken by the application.
+        send_bytes: bytes queued or being written.
+        round_trip_s: seconds from the last answered ping to its pong; None before the first pong.
     """
 
     messages_received: int
@@ -90,7 +90,7 @@ class WebSocketStatistics(Struct, frozen=True):
 
 
 class WebSocket:
-    """An open connection; made by `serve_websocket` and `connect_websocket`, never directly.
+    """An open WebSocket connection; `serve_websocket` and `connect_websocket` create it.
 
     Only one task may receive at a time; any number may send. Never receiving is no error.
     """
@@ -136,16 +136,16 @@ class WebSocket:
 
     @property
     def close_code(self) -> int | None:
-        """As `WebSocketClosed.code`; None while open."""
+        """Close code, as `WebSocketClosed.code`, or None while the connection is open."""
         return None if self._is_open() else self._closure().code
 
     @property
     def close_reason(self) -> str | None:
-        """As `WebSocketClosed.reason`; None while open."""
+        """Reason for the close, as `WebSocketClosed.reason`, or None while the connection is open."""
         return None if self._is_open() else self._closure().reason
 
     def statistics(self) -> WebSocketStatistics:
-        """Counts since the opening, and the sizes of its queues."""
+        """Counters since the opening, and the sizes of the queues."""
         return WebSocketStatistics(
             self._reader.received,
             self._messages_sent,
@@ -156,7 +156,7 @@ class WebSocket:
         )
 
     async def receive(self) -> str | bytes:
-        """The next message, whole: text as str, binary as bytes.
+        """Wait for the next whole message: text as str, binary as bytes.
 
         Returns at once, without a checkpoint, while messages are at hand, except for every 32nd message.
         Cancelling loses no message.
@@ -177,7 +177,7 @@ class WebSocket:
         return self
 
     async def __anext__(self) -> str | bytes:
-        """The next message; iteration ends when the socket was closed with 1000 or 1001."""
+        """Wait for the next message; iteration ends when the connection was closed with 1000 or 1001."""
         try:
             return await self.receive()
         except WebSocketClosed as closed:
@@ -186,7 +186,7 @@ class WebSocket:
             raise
 
     async def send(self, message: str | bytes) -> None:
-        """Queue a message once it has room: text for str, binary for bytes.
+        """Wait for room in the send queue, then queue a message: text for str, binary for bytes.
 
         A message has room if all unsent bytes stay within `send_bytes_max`, or if no other bytes wait. A
         queued message may still be lost if the connection breaks.
@@ -203,10 +203,10 @@ class WebSocket:
         self._queue(data, is_text=isinstance(message, str))
 
     def send_nowait(self, message: str | bytes) -> bool:
-        """Queue a message, or close the socket of a slow consumer with 1013.
+        """Queue a message if it has room; otherwise close the connection of a slow consumer with 1013.
 
         Returns:
-            Whether it was queued. False for ever once the socket is closed or closing.
+            Whether the message was queued; always False once the connection is closed or closing.
         """
         if not self._is_open():
             return False
@@ -220,13 +220,13 @@ class WebSocket:
         return False
 
     async def until_sent(self) -> None:
-        """Wait until all queued bytes are written, or the socket is closing."""
+        """Wait until all queued bytes are written or the connection is closing."""
         await trio.lowlevel.checkpoint()
         while self._is_unsent() and self._is_open():
             await self._room.park()
 
     async def aclose(self, code: int = 1000, reason: str = "") -> None:
-        """Close, wait at most WEBSOCKET_CLOSE_S for the other side to agree, and end the connection.
+        """Close the connection; waits at most WEBSOCKET_CLOSE_S for the other side's close frame.
 
         Args:
             code: 1000 to 1014, except codes that are never sent, or 3000 to 4999.
@@ -262,7 +262,7 @@ class WebSocket:
     # --- Reading: the application's task, or the keeper in its place ------------------------------
 
     async def _fill(self) -> None:
-        """Wait until a message is at hand."""
+        """Wait until the inbox holds a message."""
         if self._receiving:
             raise trio.BusyResourceError("another task is receiving from this WebSocket")
         self._receiving = True
@@ -297,7 +297,7 @@ class WebSocket:
             self._queue_frames()
 
     def _parse(self) -> int:
-        """Parse a part of the read bytes; returns the number of frames in it."""
+        """Parse a batch of frames from the read bytes; returns their number."""
         core, reader = self._protocol, self._reader
         frames = reader.parse()
         if reader.pong is not None:
@@ -342,7 +342,7 @@ class WebSocket:
         self._queue_frames()
 
     def _queue_frames(self) -> None:
-        """Queue the core's output, and start to close if the core is not open any more."""
+        """Queue the core's output for the writer, and begin to close if the core is not open any more."""
         core = self._protocol
         for data in core.data_to_send():
             if data:
@@ -361,7 +361,7 @@ class WebSocket:
         self._nap.cancel()
 
     async def _write(self) -> None:
-        """Run the writer."""
+        """Run the writer: the only task that sends bytes."""
         try:
             if self._answer:
                 await self._stream.send_all(self._answer)
@@ -399,7 +399,7 @@ class WebSocket:
 
     @asynccontextmanager
     async def _running(self) -> AsyncGenerator[Self]:
-        """Open until the body ends, then closed."""
+        """Context manager: run writer and keeper during the body, then close the connection."""
         failure: Exception | None = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._keep)
@@ -416,7 +416,7 @@ class WebSocket:
             raise failure
 
     async def _keep(self) -> None:
-        """Run the keeper: read in the application's place, send pings, end the connection."""
+        """Run the keeper: read while the application does not, send pings, end the connection."""
         relieved = False
         try:
             while not self._is_over():
@@ -450,7 +450,7 @@ class WebSocket:
         return not self._is_unsent() and (core.state is CLOSED or (core.side is SERVER and agreed))
 
     async def _stand_in(self) -> None:
-        """Read until the application receives, the inbox is full or no more input can come."""
+        """Read in the application's place until it receives, the inbox is full, or no more input can come."""
         while not (self._reading or self._protocol.state is CLOSED or self._is_full()):
             if self._reader.is_due:
                 self._parse()
@@ -483,7 +483,7 @@ class WebSocket:
 async def serve_websocket(
     stream: trio.abc.Stream, upgrade: Upgrade, *, message_bytes_max: int, send_bytes_max: int
 ) -> AsyncGenerator[WebSocket]:
-    """Answer an opening handshake and speak WebSocket on `stream`, which it owns from then on.
+    """Context manager: answer an opening handshake and speak WebSocket on `stream`, which it then owns.
 
     Args:
         stream: the request's connection.
@@ -513,7 +513,7 @@ async def connect_websocket(
     send_bytes_max: int,
     dial: Dial = dial,
 ) -> AsyncGenerator[WebSocket]:
-    """Connect and shake hands within WEBSOCKET_OPEN_S.
+    """Context manager: connect and complete the opening handshake within WEBSOCKET_OPEN_S.
 
     Args:
         host, port: destination; also the Host header.
@@ -522,7 +522,7 @@ async def connect_websocket(
         headers: sent besides those of the handshake.
         message_bytes_max: a larger message is refused with 1009.
         send_bytes_max: bound on unsent bytes; see `WebSocket.send` and `send_nowait`.
-        dial: connects.
+        dial: function that opens a connection.
 
     Raises:
         HandshakeRefused: the answer is no 101, or a 101 that does not fit.

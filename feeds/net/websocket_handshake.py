@@ -1,7 +1,7 @@
-"""The opening handshake of a WebSocket, for both sides: all bytes before the first frame.
+"""Opening handshake of a WebSocket, for both sides: all bytes before the first frame.
 
-The core of websockets judges it. The core's own refusals are not used, so that a server can answer in its own
-words.
+The core of the `websockets` library checks it. The core's own error responses are not used, so that a server
+can answer in its own words.
 
 A WebSocket handshake of another version is a 400 that names the header, not a 426.
 
@@ -39,11 +39,11 @@ _BODY_SHOWN_BYTES_MAX = 1_000
 
 
 class HandshakeRefused(MakerError):
-    """The other side answered the opening handshake, but not with a 101 that fits.
+    """The server answered the opening handshake, but not with an acceptable 101.
 
     Attributes:
-        status: of the answer.
-        body: its first 1,000 bytes at most.
+        status: HTTP status of the answer.
+        body: first bytes of the answer's body, at most 1,000.
     """
 
     def __init__(self, status: int, body: bytes, reason: str) -> None:
@@ -54,7 +54,7 @@ class HandshakeRefused(MakerError):
 
 
 def accept_handshake(request: Request) -> bytes:
-    """The 101 for a handshake.
+    """Make the 101 response that accepts an opening handshake.
 
     Raises:
         HttpFault: the key or the version does not fit.
@@ -73,7 +73,7 @@ def accept_handshake(request: Request) -> bytes:
 def offer_handshake(
     host: str, port: int, path: str, *, is_secure: bool, headers: Mapping[str, str], message_bytes_max: int
 ) -> ClientProtocol:
-    """The core of a client that is about to send its handshake; arguments as `connect_websocket`.
+    """Create the core of a client that is about to send its handshake; arguments as `connect_websocket`.
 
     Raises:
         ValueError: a path or header that would break the framing.
@@ -93,7 +93,7 @@ def offer_handshake(
 async def shake_hands(
     core: ClientProtocol, host: str, port: int, *, tls: SSLContext | None, dial: Dial
 ) -> tuple[trio.abc.Stream, bytes]:
-    """Connect and shake hands within WEBSOCKET_OPEN_S; arguments and errors as `connect_websocket`.
+    """Connect and complete the opening handshake; arguments, time-out and errors as `connect_websocket`.
 
     Returns:
         The stream, and the first bytes behind the answer.
@@ -117,7 +117,7 @@ async def shake_hands(
 
 
 async def _read_answer(stream: trio.abc.Stream, core: ClientProtocol, answer: bytearray) -> bytes:
-    """Read the answer into `answer` and feed it to the core; returns the bytes behind a 101 that fits."""
+    """Read the answer into `answer` and feed it to the core; returns the bytes behind an acceptable 101."""
     fed = 0
     while core.handshake_exc is None and len(answer) <= _ANSWER_BYTES_MAX:
         data = await stream.receive_some(_READ_BYTES)
@@ -143,7 +143,7 @@ async def _read_answer(stream: trio.abc.Stream, core: ClientProtocol, answer: by
 
 
 def _begun(answer: bytearray) -> str:
-    """The received part of an answer, in words."""
+    """Describe the received part of an answer in words, for an error."""
     if not answer:
         return "no answer to the handshake"
     first_line = bytes(answer.partition(b"\r")[0])

@@ -1,4 +1,4 @@
-"""Whole messages out of the bytes of one WebSocket connection. No sockets, no clock.
+"""Assemble whole messages from the bytes of one WebSocket connection. No sockets, no clock.
 
 The core of websockets judges every frame but one kind: a whole, unmasked, unfragmented text frame within the
 bounds, between two messages. Makers send little else, and only its UTF-8 needs a check, so this module reads
@@ -20,17 +20,17 @@ _TEXT, _BINARY, _CONTINUATION, _PONG = Opcode.TEXT, Opcode.BINARY, Opcode.CONT, 
 
 
 class MessageReader:
-    """Messages of one connection.
+    """Assembles the messages of one connection.
 
     Args:
-        core: judges the frames, answers pings and close frames; a broken rule closes it.
-        first: bytes behind the handshake.
+        core: checks the frames, answers pings and close frames; a protocol violation closes it.
+        first: bytes received after the handshake.
 
     Attributes:
-        messages: whole messages; the driver takes them from the left.
+        messages: queue of whole messages; the driver takes them from the left.
         received: number of messages so far.
-        pong: the data of the last pong; the driver resets it.
-        is_dropping: further messages are dropped.
+        pong: data of the last pong; the driver resets it.
+        is_dropping: whether further messages are dropped.
     """
 
     __slots__ = (
@@ -64,22 +64,22 @@ class MessageReader:
 
     @property
     def is_due(self) -> bool:
-        """Whether unparsed bytes are left to parse before more is read."""
+        """Whether bytes remain that `parse` can handle before more are read."""
         return self._at < len(self._data)
 
     def feed(self, data: bytes) -> None:
-        """Take the bytes of a read; only while no bytes are due."""
+        """Take the bytes of a read; call it only while `is_due` is False."""
         self._data = self._head + data if self._head else data
         self._head = b""
         self._at = 0
 
     def drop(self) -> None:
-        """Forget the unparsed bytes."""
+        """Discard the bytes that are not parsed yet."""
         self._data = b""
         self._at = 0
 
     def parse(self) -> int:
-        """Parse at most 64 frames; returns their number. The core's answers then wait in the core."""
+        """Parse at most 64 frames and return their number. The core then holds its answers, such as pongs."""
         core, data, size = self._core, self._data, len(self._data)
         frames = 0
         if self._missing and core.state is not CLOSED:
@@ -112,12 +112,12 @@ class MessageReader:
         return frames
 
     def _takes_text(self) -> int:
-        """The largest plain text frame that does not need the core now; -1 for none."""
+        """Size of the largest plain text frame that may bypass the core now, or -1 for none."""
         core = self._core
         return self._text_bytes_max if core.current_size is None and core.state is OPEN else -1
 
     def _show(self, stop: int) -> None:
-        """Feed the core the available part of a frame that ends at `stop`."""
+        """Feed the core the available part of a frame that ends at `stop`, and take the core's frames."""
         core, data = self._core, self._data
         piece = data[self._at : stop]
         self._at += len(piece)
