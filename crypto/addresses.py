@@ -1,4 +1,4 @@
-"""Addresses: 20 bytes inside, hexadecimal text outside, EIP-55 checksums between.
+"""Parse and format addresses: 20 bytes inside, hexadecimal text with EIP-55 checksums outside.
 
 Choice: Requests take addresses in any case. Settings and typed-data files check the checksum of a mixed-case
     address, since people type them.
@@ -18,7 +18,7 @@ _EXPECTED = "an address: 0x and 40 hexadecimal digits"
 
 
 def parse_address(text: object, field: str = "address") -> bytes:
-    """The 20 bytes of an address in any case.
+    """Parse an address in any letter case to its 20 bytes.
 
     Args:
         text: `0x` and 40 hexadecimal digits.
@@ -38,7 +38,7 @@ def parse_address(text: object, field: str = "address") -> bytes:
 
 
 def checked_address(text: object, field: str = "address") -> bytes:
-    """As `parse_address`, and a mixed-case address must carry its EIP-55 checksum."""
+    """Parse an address as `parse_address` does; a mixed-case address must carry its EIP-55 checksum."""
     address = parse_address(text, field)
     digits = str(text)[2:]
     if digits not in (digits.lower(), digits.upper()) and to_checksum(address)[2:] != digits:
@@ -52,7 +52,7 @@ def checked_address(text: object, field: str = "address") -> bytes:
 
 
 def to_checksum(address: bytes) -> str:
-    """The EIP-55 mixed-case text of a 20-byte address."""
+    """Format a 20-byte address as EIP-55 mixed-case text."""
     digits = address.hex()
     nibbles = keccak256(digits.encode()).hex()
     return "0x" + "".join(

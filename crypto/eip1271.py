@@ -1,6 +1,6 @@
-"""EIP-1271: ask a contract whether a signature is its own.
+"""EIP-1271: encode the call that asks a contract whether a signature is valid, and judge its answer.
 
-This module makes the calldata and reads the answer; the caller brings the chain.
+The caller makes the call itself.
 
 Source: EIP-1271.
 """
@@ -17,7 +17,7 @@ _OFFSET_WORD = (64).to_bytes(32, "big")
 
 
 def is_valid_signature_calldata(digest32: bytes, signature: bytes) -> bytes:
-    """Calldata of `isValidSignature(digest32, signature)`; the signature is any bytes."""
+    """Encode the call `isValidSignature(digest32, signature)`; the signature may have any length."""
     padding = bytes(-len(signature) % 32)
     return b"".join(
         (SELECTOR4, digest32, _OFFSET_WORD, len(signature).to_bytes(32, "big"), signature, padding)
@@ -25,7 +25,7 @@ def is_valid_signature_calldata(digest32: bytes, signature: bytes) -> bytes:
 
 
 def is_magic_answer(returned: bytes) -> bool:
-    """Whether the call's return data accepts the signature: the magic value, then zeros, in the first word.
+    """Whether return data accepts the signature: its first word is the magic value, then zeros.
 
     An address without code returns no data, which counts as a refusal. A revert counts as one too, and never
     reaches this function.

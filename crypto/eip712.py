@@ -1,4 +1,4 @@
-"""EIP-712 for any typed data: struct types as data, values as JSON gives them.
+"""Hash any EIP-712 typed data: struct types as data, values as JSON gives them.
 
 This is the general form, for documents as wallets exchange them. Structs that are hashed by the thousand have
 a compiled form of the same definition (eip712_compiled); tests hold the two equal.
@@ -57,7 +57,10 @@ def split_array(type_name: str) -> tuple[str, int | None] | None:
 
 
 def integer_bits(type_name: str) -> tuple[bool, int] | None:
-    """(signed, bits) of an integer type, or None. Only widths of whole bytes, 8 to 256, are types."""
+    """(is signed, number of bits) of an integer type, or None for any other type.
+
+    Only widths of whole bytes, 8 to 256 bits, are types.
+    """
     match = _INTEGER.match(type_name)
     if not match or match[2].startswith("0") or int(match[2]) % 8 or int(match[2]) > 256:
         return None
@@ -65,12 +68,12 @@ def integer_bits(type_name: str) -> tuple[bool, int] | None:
 
 
 def integer_range(signed: bool, bits: int) -> tuple[int, int]:  # noqa: FBT001
-    """The least and the greatest value of an integer type."""
+    """Least and greatest value of an integer type."""
     return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
 
 def fixed_bytes(type_name: str) -> int | None:
-    """The N of bytesN, 1 to 32, or None."""
+    """N of the type bytesN, 1 to 32, or None for any other type."""
     match = _FIXED_BYTES.match(type_name)
     if not match or match[1].startswith("0") or int(match[1]) > 32:
         return None
@@ -78,7 +81,7 @@ def fixed_bytes(type_name: str) -> int | None:
 
 
 def is_atomic(type_name: str) -> bool:
-    """Whether a type is one of the EIP's atomic or dynamic ones: neither struct nor array."""
+    """Whether a type is an atomic or dynamic type of EIP-712: neither struct nor array."""
     return (
         type_name in ("address", "bool", "string", "bytes")
         or integer_bits(type_name) is not None
@@ -87,7 +90,7 @@ def is_atomic(type_name: str) -> bool:
 
 
 def element_type(type_name: str) -> str:
-    """The type inside all array brackets."""
+    """Strip all array brackets from a type."""
     for _ in range(limits.TYPED_DATA_DEPTH_MAX):
         array = split_array(type_name)
         if array is None:
@@ -99,7 +102,7 @@ def element_type(type_name: str) -> str:
 
 
 class Types:
-    """A closed set of struct types, checked once, with their type hashes.
+    """A set of EIP-712 struct types that refer only to one another, checked once, with their type hashes.
 
     Args:
         structs: struct name -> members. Every type a member names must be atomic or in the set.
@@ -135,7 +138,7 @@ class Types:
         return tuple(inner)
 
     def members(self, name: str) -> Members:
-        """The members of a struct type.
+        """Members of a struct type.
 
         Raises:
             InvalidInput: the set has no such type.
@@ -146,7 +149,7 @@ class Types:
             raise InvalidInput(field="primaryType", expected="a type of `types`", got=name) from None
 
     def primary_type(self) -> str:
-        """The only struct type that no other type refers to, the domain's own type aside.
+        """Find the only struct type that no other type refers to, apart from the domain's own type.
 
         Raises:
             InvalidInput: no type or several types are unreferenced.
@@ -164,7 +167,7 @@ class Types:
         return free[0]
 
     def encode_type(self, name: str) -> str:
-        """The type string: the struct itself, then all types that it refers to, sorted by name."""
+        """Make the type string: the struct itself, then all types that it refers to, sorted by name."""
         self.members(name)
         found, todo = {name}, [name]
         while todo:
@@ -179,14 +182,14 @@ class Types:
         )
 
     def type_hash(self, name: str) -> bytes:
-        """keccak of the type string, cached."""
+        """Keccak-256 of the type string, cached."""
         known = self._type_hashes.get(name)
         if known is None:
             known = self._type_hashes[name] = keccak256(self.encode_type(name).encode())
         return known
 
     def hash_struct(self, name: str, value: object, field: str = "message") -> bytes:
-        """hash_struct of a value in JSON form.
+        """Hash a value in JSON form: `hash_struct` of EIP-712.
 
         Args:
             name: the struct type.
@@ -200,7 +203,7 @@ class Types:
 
 
 class _Walk:
-    """A pass over one value; counts the values, so that a hostile document ends."""
+    """Traversal of a value that counts its parts, so that a hostile document cannot run on for ever."""
 
     def __init__(self, types: Types) -> None:
         self._types = types
@@ -243,7 +246,7 @@ class _Walk:
 
 
 def atomic_word(type_name: str, value: object, path: str) -> bytes:
-    """The 32-byte word of an atomic or dynamic value.
+    """Encode a value of an atomic or dynamic type as its 32-byte word.
 
     Raises:
         InvalidInput: the value is not of the type.
@@ -296,7 +299,7 @@ def _utf8(value: object, path: str) -> bytes:
 
 
 def domain_members(domain: Mapping[str, object]) -> Members:
-    """The EIP's domain members that `domain` holds, in the EIP's order.
+    """Members of the domain type for the keys that `domain` has, in the EIP's order.
 
     Raises:
         InvalidInput: a key is no domain member of the EIP.
@@ -309,7 +312,7 @@ def domain_members(domain: Mapping[str, object]) -> Members:
 
 
 def domain_separator(domain: Mapping[str, object]) -> bytes:
-    """The separator of a domain with any of name, version, chainId, verifyingContract and salt.
+    """Compute the separator of a domain with any of name, version, chainId, verifyingContract and salt.
 
     Raises:
         InvalidInput: a key is no domain member of the EIP, or a value is not of its type.
@@ -318,5 +321,5 @@ def domain_separator(domain: Mapping[str, object]) -> bytes:
 
 
 def signing_digest(domain_separator32: bytes, struct_hash32: bytes) -> bytes:
-    """The digest32 that a wallet signs."""
+    """Compute the 32-byte digest that a wallet signs."""
     return keccak256(EIP712_PREFIX + domain_separator32 + struct_hash32)

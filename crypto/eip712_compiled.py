@@ -1,4 +1,4 @@
-"""Compiled EIP-712 hashers for the structs on hot paths.
+"""Compile EIP-712 hash functions for the structs on hot paths.
 
 For each struct type the module writes and compiles one straight-line Python function, as attrs and
 dataclasses do for their methods: one `b"".join` of the members' words, with adjacent constants (type hash,
@@ -27,12 +27,12 @@ _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
 def attribute_name(member: str) -> str:
-    """The snake_case attribute of a camelCase member."""
+    """Convert a camelCase member name to its snake_case attribute name."""
     return _CAPITAL.sub(r"_\1", member).lower()
 
 
 class CompiledStruct:
-    """A struct type, ready to hash.
+    """An EIP-712 struct type with its compiled hash function.
 
     Attributes:
         name: the primary type.
@@ -62,7 +62,7 @@ class CompiledStruct:
         self.hash_struct: Callable[[Any], bytes] = scope[f"hash_{name}"]
 
     def digest_for(self, domain_separator32: bytes) -> Callable[[Any], bytes]:
-        """A function object -> digest32 for one domain; the prefix is made once."""
+        """Make the function object -> digest32 for one domain; the domain's prefix is computed once."""
         source = (
             f"def digest(value):\n"
             f"{_encoding_source(self.structs[self.name], self.type_hash, self.name)}"
@@ -94,13 +94,13 @@ def _refused(struct: str, value: Any, error: Exception) -> InvalidInput:
 
 
 def _function_source(struct: str, members: Members, type_hash: bytes) -> str:
-    """The text of `hash_<struct>(value)`."""
+    """Write the source of the function `hash_<struct>(value)`."""
     encoding = _encoding_source(members, type_hash, struct)
     return f"def hash_{struct}(value):\n{encoding}    return keccak256(encoded)\n"
 
 
 def _encoding_source(members: Members, type_hash: bytes, struct: str) -> str:
-    """The lines that make `encoded` of `value`: the type hash and the words of the members."""
+    """Write the source lines that set `encoded` to the type hash and the words of the members of `value`."""
     pieces: list[str | bytes] = [type_hash]
     for member, type_name in members:
         for piece in _pieces(type_name, f"value.{attribute_name(member)}"):
@@ -119,7 +119,7 @@ def _encoding_source(members: Members, type_hash: bytes, struct: str) -> str:
 
 
 def _pieces(type_name: str, value: str) -> list[str | bytes]:
-    """Constants and expressions that together make the word of one member."""
+    """List the constants and source expressions that, joined, make the word of one member."""
     integer, width = integer_bits(type_name), fixed_bytes(type_name)
     if integer is not None and not integer[0]:
         octets = integer[1] // 8

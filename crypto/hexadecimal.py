@@ -1,4 +1,4 @@
-"""Bytes as `0x` text: the form of all binary data on the wire."""
+"""Parse and format bytes as `0x` text, the form of all binary data on the wire."""
 
 import re
 
@@ -10,7 +10,7 @@ _HEX = re.compile(r"0[xX](?:[0-9a-fA-F]{2})*\Z")
 
 
 def parse_hex(text: object, field: str, expected: str = HEX_EXPECTED) -> bytes:
-    """The bytes of `0x` text of any even length.
+    """Parse `0x` text of any even length to bytes.
 
     Args:
         text: `0x` and hexadecimal digits in any case; `0x` alone is no bytes.
@@ -26,5 +26,5 @@ def parse_hex(text: object, field: str, expected: str = HEX_EXPECTED) -> bytes:
 
 
 def to_hex(raw: bytes) -> str:
-    """Lower-case `0x` text."""
+    """Format bytes as lower-case `0x` text."""
     return "0x" + raw.hex()

@@ -1,4 +1,4 @@
-"""The HMAC request signature between service and market maker: sign, and verify over the raw bytes.
+"""HMAC request signatures between service and market maker: sign, and verify over the raw bytes.
 
     payload   = timestamp_ms || METHOD || path and query exactly as sent || body exactly as sent
     signature = lower-case hex of HMAC-SHA256(secret, payload)
@@ -47,10 +47,10 @@ _HEADER_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?\Z")
 
 
 def decode_secret(secret: str, encoding: SecretEncoding = "utf8") -> bytes:
-    """The key bytes of a secret as it was exchanged (interop.md section 4).
+    """Decode the secret that the two sides exchanged to key bytes (interop.md section 4).
 
     Raises:
-        ConfigError: the text does not fit the encoding, or is empty; it is not repeated.
+        ConfigError: the text does not fit the encoding, or is empty; the error does not repeat it.
     """
     key = _decoded(secret, encoding)
     if key is None:
@@ -61,7 +61,7 @@ def decode_secret(secret: str, encoding: SecretEncoding = "utf8") -> bytes:
 
 
 def _decoded(secret: str, encoding: SecretEncoding) -> bytes | None:
-    """The key bytes, or None for undecodable text: the decoder's error may hold the secret and is dropped."""
+    """Key bytes, or None for undecodable text; the decoder's error is dropped, as it may hold the secret."""
     try:
         if encoding == "base64":
             return base64.b64decode(secret, validate=True)
@@ -83,7 +83,7 @@ class HmacKey:
         self._outer = sha256(block.translate(_OUTER_PAD))
 
     def hex_digest(self, message: bytes) -> str:
-        """Lower-case hex HMAC of the message."""
+        """Compute the HMAC of a message, as lower-case hex."""
         inner = self._inner.copy()
         inner.update(message)
         outer = self._outer.copy()
@@ -98,12 +98,12 @@ class HmacKey:
 
 
 def request_payload(timestamp_ms: int, method: str, target: str, body: bytes) -> bytes:
-    """The signed bytes: the timestamp, the method in upper case, the target as sent, the body as sent."""
+    """Join the bytes to sign: timestamp, upper-case method, target as sent, body as sent."""
     return b"%d%s%s%s" % (timestamp_ms, method.upper().encode(), target.encode(), body)
 
 
 class RequestSigner:
-    """Signs outgoing requests of one domain. The repr holds no key."""
+    """Signs outgoing requests with the key of one domain. The repr holds no key."""
 
     __slots__ = ("_access_key", "_domain", "_key")
 
@@ -113,7 +113,7 @@ class RequestSigner:
         self._key = HmacKey(secret)
 
     def headers(self, timestamp_ms: int, method: str, target: str, body: bytes = b"") -> dict[str, str]:
-        """The four headers.
+        """Make the four authentication headers of a request.
 
         Args:
             timestamp_ms: milliseconds since the Unix epoch.
@@ -134,8 +134,9 @@ class RequestSigner:
 
 
 class ReplayWindow:
-    """Remembers signatures for as long as their timestamp passes, in two generations
-    (choices.md#makers-at-the-venue).
+    """Remembers the signatures that could still be replayed, in two generations.
+
+    See choices.md#makers-at-the-venue.
 
     A signature is valid until its timestamp is `AUTH_TOLERANCE_MS` old, and the timestamp may lie as far
     ahead. The current and the previous generation, each of twice that length, therefore hold every signature
@@ -151,7 +152,7 @@ class ReplayWindow:
         self._entries_max = entries_max
 
     def admit(self, signature: bytes, now_ms: int) -> None:
-        """Remember a verified signature.
+        """Remember a verified signature, or refuse it as a replay.
 
         Raises:
             AuthError: the signature is a repetition, or the window is full.
@@ -213,7 +214,7 @@ class RequestVerifier:
         body: bytes,
         now_ms: int,
     ) -> bytes:
-        """Verify one request. The four headers come raw, None for an absent header.
+        """Verify one request. The four header values are raw bytes, None for an absent header.
 
         Args:
             method: upper case, as received.
@@ -222,7 +223,7 @@ class RequestVerifier:
             now_ms: wall clock, milliseconds since the Unix epoch.
 
         Returns:
-            The domain.
+            The domain whose key signed the request.
 
         Raises:
             AuthError: names the header at fault and the reason.
@@ -260,7 +261,7 @@ class RequestVerifier:
 
 
 def _header_value(name: str, text: str) -> str:
-    """A configured header value; ConfigError for a value that a header line cannot carry."""
+    """Return a configured header value; ConfigError if a header line cannot carry it."""
     if not _HEADER_VALUE.match(text):
         raise ConfigError(name, "expected visible ASCII, and at least one character")
     return text
@@ -290,7 +291,7 @@ def _stale(timestamp: int, now_ms: int) -> AuthError:
 
 
 def _mismatch(signature: bytes, method: bytes, target: bytes, body: bytes) -> AuthError:
-    """The error for a wrong signature: a fault of its form, or the payload that this side signed over."""
+    """Make the error for a wrong signature: its malformed part, or the payload that this side expected."""
     if len(signature) != 64:
         return AuthError(SIGNATURE_HEADER, f"expected 64 hexadecimal digits, got {len(signature)} characters")
     if not all(digit in b"0123456789abcdef" for digit in signature):

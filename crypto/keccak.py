@@ -1,4 +1,4 @@
-"""Keccak-256 as Ethereum uses it (the original padding, not SHA3-256's).
+"""Compute Keccak-256 as Ethereum uses it (the original padding, not SHA3-256's).
 
 pycryptodome's public object costs three to four times the permutation itself, so its C library is called
 directly, through cffi. Two forms, the faster first:
@@ -34,12 +34,12 @@ _KNOWN_ANSWERS = {
 
 
 def keccak256_public(data: bytes) -> bytes:
-    """Keccak-256 through pycryptodome's public interface: the reference and the fallback."""
+    """Compute Keccak-256 through pycryptodome's public interface: the reference and the fallback."""
     return _keccak.new(data=data, digest_bits=256).digest()
 
 
 class _PerThread(threading.local):
-    """Output buffers of one thread's C calls."""
+    """Output buffers and sponge state of one thread for the C calls."""
 
     def __init__(self) -> None:
         self.digest32 = _raw_api.ffi.new("uint8_t[32]")
@@ -47,7 +47,7 @@ class _PerThread(threading.local):
         self.state: Any = None
 
     def make_state(self, library: Any) -> Any:
-        """The thread's sponge, freed with the thread's other data."""
+        """Create the thread's sponge state, which is freed with the thread's other data."""
         pointer = _raw_api.ffi.new("void *[1]")
         if library.keccak_init(pointer, _CAPACITY_BYTES, _ROUNDS):
             raise ValueError("pycryptodome cannot make a keccak state")
@@ -56,7 +56,7 @@ class _PerThread(threading.local):
 
 
 class _PerTypedDigest(_PerThread):
-    """Output buffers of one thread's calls for one prefix."""
+    """Output buffers of one thread for the C calls of one `typed_digest` function."""
 
     def __init__(self, prefix34: bytes) -> None:
         super().__init__()
@@ -65,13 +65,13 @@ class _PerTypedDigest(_PerThread):
 
 
 def _library(function: str) -> Any:
-    """pycryptodome's C library, or None if cffi does not reach it or it lacks the function."""
+    """pycryptodome's C library, or None if cffi cannot load it or it lacks the function."""
     library: Any = getattr(_keccak, "_raw_keccak_lib", None)
     return library if hasattr(_raw_api, "ffi") and hasattr(library, function) else None
 
 
 def one_shot() -> Callable[[bytes], bytes] | None:
-    """The one-shot form, or None if this pycryptodome lacks it or cffi is missing."""
+    """Keccak-256 function with one C call, or None if this pycryptodome lacks it or cffi is missing."""
     library = _library("keccak_oneshot")
     if library is None:
         return None
@@ -88,7 +88,7 @@ def one_shot() -> Callable[[bytes], bytes] | None:
 
 
 def reused_state() -> Callable[[bytes], bytes] | None:
-    """The form with one state per thread, or None if cffi is missing."""
+    """Keccak-256 function that reuses one C state per thread, or None if cffi is missing."""
     library = _library("keccak_reset")
     if library is None:
         return None
@@ -115,7 +115,7 @@ def reused_state() -> Callable[[bytes], bytes] | None:
 
 
 def proven(*forms: Callable[[bytes], bytes] | None) -> Callable[[bytes], bytes]:
-    """The first form that gives the known answers and agrees with the public form, else the public form."""
+    """Select the first function that gives the known answers and agrees with the public one, else that."""
     return next((form for form in forms if form is not None and _agrees(form)), keccak256_public)
 
 
@@ -136,7 +136,7 @@ keccak256: Callable[[bytes], bytes] = proven(_one_shot, reused_state())
 
 
 def typed_digest(prefix34: bytes) -> Callable[[bytes], bytes]:
-    """A function encoded -> keccak256(prefix34 || keccak256(encoded)): the last two steps of EIP-712.
+    """Make the function encoded -> keccak256(prefix34 || keccak256(encoded)), the last two steps of EIP-712.
 
     The inner digest is written straight behind the prefix, without a Python object between.
     """

@@ -1,4 +1,4 @@
-"""The seal on a Market route: its `hmac`, valid only together with the route of the same answer.
+"""Seal a Market route with its `hmac`, and check that a returned route is unchanged and fresh.
 
     seal = 16 hex digits of the time of issue (ms)
         || 64 hex digits of HMAC-SHA256(key, time || canonical || carried)
@@ -40,22 +40,22 @@ class RouteSeal:
         self._keys = tuple(HmacKey(key) for key in keys)
 
     def seal(self, canonical: bytes, now_ms: int, carried: bytes = b"") -> str:
-        """The `hmac` of a route.
+        """Make the `hmac` of a route.
 
         Args:
-            carried: bytes that come back with the seal, covered by it and readable by anyone.
+            carried: bytes that the seal holds and covers; anyone can read them.
         """
         time, tail = f"{now_ms:016x}", carried.hex()
         return time + self._keys[0].hex_digest(time.encode() + canonical + tail.encode()) + tail
 
     def check(self, canonical: bytes, seal: object, now_ms: int) -> int:
-        """Check a seal. The authenticity is judged before the age.
+        """Check the seal of a returned route: its authenticity first, then its age.
 
         Returns:
-            Time of issue, ms since the Unix epoch.
+            Time at which the seal was made, in ms since the Unix epoch.
 
         Raises:
-            InvalidPriceRoute: the seal is not ours, or not this route's.
+            InvalidPriceRoute: the seal was not made with our keys, or for another route.
             StalePriceRoute: issued more than ROUTE_FRESH_MS ago.
         """
         if not isinstance(seal, str) or len(seal) < _SEAL_CHARS or not _HEX_DIGITS.issuperset(seal):
@@ -72,5 +72,5 @@ class RouteSeal:
 
     @staticmethod
     def carried(seal: str) -> bytes:
-        """The bytes that a seal carries; call it only for seals that `check` has passed."""
+        """Extract the bytes that a seal holds; call it only for seals that `check` has passed."""
         return bytes.fromhex(seal[_SEAL_CHARS:])

@@ -1,4 +1,4 @@
-"""ECDSA over secp256k1 on libsecp256k1: sign a digest, recover an address.
+"""Sign digests and recover addresses: ECDSA over secp256k1 on libsecp256k1.
 
 The library is reached through the cffi module that coincurve bundles, with buffers made once per thread;
 coincurve's own calls allocate theirs each time. Signatures are deterministic (RFC 6979) and low-s. The
@@ -49,7 +49,7 @@ _buffers = _Buffers()
 
 
 def address_of_point(point65: bytes) -> bytes:
-    """The 20-byte address of an uncompressed public key (65 bytes, 0x04 first)."""
+    """Compute the 20-byte address of an uncompressed public key (65 bytes, 0x04 first)."""
     return keccak256(point65[1:])[12:]
 
 
@@ -57,13 +57,15 @@ class SigningKey:
     """A private key that signs digests.
 
     Attributes:
-        address: 20 bytes.
+        address: 20-byte address of the key.
     """
 
     __slots__ = ("_secret", "address")
 
     def __init__(self, secret32: bytes) -> None:
-        """Takes 32 bytes, big-endian, 1 to the curve order - 1; else ValueError without key digits."""
+        """Take a key of 32 bytes, big-endian, 1 to the curve order - 1; ValueError, without digits, for
+        others.
+        """
         if len(secret32) != KEY_BYTES or not 0 < int.from_bytes(secret32, "big") < CURVE_ORDER:
             raise ValueError("a private key is 32 bytes, above zero and below the curve order")
         self._secret = _ffi.new("unsigned char[32]", secret32)
@@ -96,7 +98,7 @@ class SigningKey:
         return rs64_view[:], recovery
 
     def secret32(self) -> bytes:
-        """The key itself, only for writing a keystore."""
+        """Return the private key itself, only for writing a keystore."""
         secret: bytes = _ffi.buffer(self._secret)[:]
         return secret
 
@@ -108,7 +110,7 @@ class SigningKey:
 
 
 def recover_address(digest32: bytes, rs64: bytes, recovery_id: int) -> bytes:
-    """The address whose key signed `digest32`.
+    """Recover the address whose key signed `digest32`.
 
     Args:
         digest32: 32 bytes.
@@ -138,7 +140,7 @@ def recover_address(digest32: bytes, rs64: bytes, recovery_id: int) -> bytes:
 
 
 def _prove() -> None:
-    """Compare with coincurve's public interface; raise if they disagree."""
+    """Compare the C calls with coincurve's public interface; raise if they disagree."""
     for number in (1, 2, CURVE_ORDER - 1):
         secret32 = number.to_bytes(32, "big")
         key, reference = SigningKey(secret32), PrivateKey(secret32)

@@ -1,4 +1,4 @@
-"""Signature forms: 65 bytes (r, s, v) and 64 bytes (ERC-2098 compact), to and from (rs64, recovery id).
+"""Convert signatures of 65 bytes (r, s, v) and 64 bytes (ERC-2098) to and from (rs64, recovery id).
 
 Refused, each with its reason: other lengths, r or s zero or not below the curve order, s in the upper half
 (a second valid form of the same signature), a v other than 27, 28, 0 or 1.
@@ -43,8 +43,7 @@ def parse_signature(raw: bytes) -> tuple[bytes, int]:
 
 
 def parse_signature_text(text: object, field: str = "signature") -> bytes:
-    """The bytes of a signature's `0x` text, of any length: signatures of contract owners have no fixed
-    length.
+    """Parse a signature's `0x` text to bytes of any length: contract signatures have no fixed length.
 
     Raises:
         InvalidSignature: not `0x` and an even number of hexadecimal digits.
@@ -56,19 +55,19 @@ def parse_signature_text(text: object, field: str = "signature") -> bytes:
 
 
 def to_65(rs64: bytes, recovery_id: int) -> bytes:
-    """r, s and v = 27 or 28."""
+    """Encode a signature as 65 bytes: r, s and v = 27 or 28."""
     return rs64 + (b"\x1c" if recovery_id else b"\x1b")
 
 
 def to_compact64(rs64: bytes, recovery_id: int) -> bytes:
-    """The ERC-2098 form: the recovery id in the top bit of s, which low-s leaves free."""
+    """Encode a signature as 64 bytes (ERC-2098): the recovery id is the top bit of s, free by low-s."""
     if not recovery_id:
         return rs64
     return rs64[:32] + bytes([rs64[32] | 0x80]) + rs64[33:]
 
 
 def signer(digest32: bytes, raw: bytes) -> bytes:
-    """The 20-byte address that signed `digest32` with a signature of 65 or 64 bytes.
+    """Recover the 20-byte address that signed `digest32` with a signature of 65 or 64 bytes.
 
     Raises:
         InvalidSignature: the form is refused, or no key can have made it.

@@ -1,4 +1,4 @@
-"""Typed-data documents as wallets exchange them: `{types, primaryType?, domain, message}`.
+"""Hash typed-data documents as wallets exchange them: `{types, primaryType?, domain, message}`.
 
 `types` may omit EIP712Domain; the domain type then has the members of `domain`. Without `primaryType` the
 primary type is the only type that no other type refers to. A document whose primary type is EIP712Domain is
@@ -17,7 +17,7 @@ from .keccak import keccak256
 
 
 class TypedDataHashes(msgspec.Struct, frozen=True):
-    """All hashes of one document; 32 bytes each."""
+    """All EIP-712 hashes of one document, 32 bytes each."""
 
     primary_type: str
     type_hash: bytes

@@ -1,4 +1,4 @@
-"""The signature of a webhook's delivery: HMAC-SHA256 over its id, time and body.
+"""Sign webhook deliveries: HMAC-SHA256 over id, time and body.
 
     secret      whsec_ + base64 of 24 to 64 bytes
     signed      id . timestamp . body                       the three joined by dots
@@ -22,10 +22,10 @@ _PREFIX = "whsec_"
 
 
 def webhook_key(secret: str) -> bytes:
-    """The key bytes of a secret as it was exchanged.
+    """Decode the secret of a webhook, as exchanged with its receiver, to key bytes.
 
     Raises:
-        ConfigError: the text is no webhook secret; it is not repeated.
+        ConfigError: the text is no webhook secret; the error does not repeat it.
     """
     expected = (
         f"expected {_PREFIX} and the base64 of {WEBHOOK_SECRET_BYTES_MIN} to {WEBHOOK_SECRET_BYTES_MAX} bytes"
@@ -43,7 +43,7 @@ class WebhookSigner:
     """Signs the deliveries of one webhook. The repr holds no part of the key.
 
     Raises:
-        ConfigError: `secret` is no webhook secret; it is not repeated.
+        ConfigError: `secret` is no webhook secret; the error does not repeat it.
     """
 
     __slots__ = ("_key",)
@@ -52,7 +52,7 @@ class WebhookSigner:
         self._key = webhook_key(secret)
 
     def __call__(self, webhook_id: str, timestamp_s: int, body: bytes) -> str:
-        """See `webhook_signature`."""
+        """Sign a delivery; see `webhook_signature`."""
         return webhook_signature(self._key, webhook_id, timestamp_s, body)
 
     def __repr__(self) -> str:
@@ -63,11 +63,11 @@ class WebhookSigner:
 
 
 def webhook_signature(key: bytes, webhook_id: str, timestamp_s: int, body: bytes) -> str:
-    """The value of `webhook-signature` for a delivery.
+    """Compute the header `webhook-signature` of a delivery.
 
     Args:
-        webhook_id: without dots.
-        timestamp_s: of this try, Unix seconds.
+        webhook_id: id of the delivery, without dots.
+        timestamp_s: time of this try, Unix seconds.
     """
     signed = b"%b.%d.%b" % (webhook_id.encode("ascii"), timestamp_s, body)
     return "v1," + base64.b64encode(digest(key, signed, "sha256")).decode("ascii")

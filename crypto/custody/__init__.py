@@ -1,4 +1,4 @@
-"""Signing keys: their sources, and the policy check before every signature.
+"""Signing keys: where they come from, and the policy check before every signature.
 
 In: the name of a secret, a keystore file, a mnemonic. Out: a key that signs only what its policy allows.
 Read: `keys`, `keystore`, `mnemonic`, `signing_policy`, `transaction_policy`.

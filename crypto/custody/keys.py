@@ -1,4 +1,4 @@
-"""Sources of signing keys: a hexadecimal key or an encrypted keystore, in the environment or a file.
+"""Load a signing key from the environment or a file: a hexadecimal key or an encrypted keystore.
 
     env:NAME    the variable holds 64 hexadecimal digits (0x allowed) or a whole keystore
     file:PATH   the file holds the same
@@ -13,7 +13,7 @@ from .keystore import decrypt_key
 
 
 def signing_key(secret: Secret, password: Secret | None = None) -> SigningKey:
-    """The key that a secret holds.
+    """Make the signing key from the text of a secret.
 
     Args:
         secret: hexadecimal key or keystore text.

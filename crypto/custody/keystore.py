@@ -1,4 +1,4 @@
-"""Encrypted key files, version 3 of the Web3 Secret Storage format, as wallets and nodes write them.
+"""Write and read encrypted key files, version 3 of the Web3 Secret Storage format.
 
 Written: scrypt and aes-128-ctr. Read: scrypt or pbkdf2 (hmac-sha256), within bounds on the memory and the
 rounds that a file may ask for. The file's MAC is checked before decryption.
@@ -45,7 +45,7 @@ class _Keystore(msgspec.Struct):
 
 
 class _OldCaseKeystore(msgspec.Struct):
-    """Some early wallets write the key as `Crypto`."""
+    """Keystore of some early wallets, which write the member `crypto` as `Crypto`."""
 
     crypto: _Crypto = msgspec.field(name="Crypto")
     version: int
@@ -59,11 +59,11 @@ def _refuse(reason: str) -> ConfigError:
 def encrypt_key(
     key: SigningKey, password: str, *, salt32: bytes, iv16: bytes, file_id: str, scrypt_n: int = SCRYPT_N
 ) -> bytes:
-    """The text of a keystore file.
+    """Encrypt a key to the text of a keystore file.
 
     Args:
-        key: the key to store.
-        password: its password, not empty.
+        key: the private key to store.
+        password: password of the keystore, not empty.
         salt32, iv16: fresh random bytes; the same pair never serves twice.
         file_id: a fresh UUID.
         scrypt_n: cost; a power of two.
@@ -93,7 +93,7 @@ def encrypt_key(
 
 
 def decrypt_key(text: bytes, password: str) -> SigningKey:
-    """The key of a keystore file.
+    """Decrypt the key of a keystore file.
 
     Raises:
         ConfigError: not a version 3 keystore, beyond our bounds, or a wrong password.
@@ -176,7 +176,7 @@ def _derive(kdf: str, params: dict[str, Any], password: str) -> bytes:
 
 
 def _aes_ctr(derived: bytes, iv16: bytes, data: bytes) -> bytes:
-    """Encrypt or decrypt: counter mode is its own inverse. The iv is the counter's first value."""
+    """Encrypt or decrypt with AES in counter mode, its own inverse; the iv is the counter's first value."""
     from Crypto.Cipher import AES
 
     return AES.new(derived[:16], AES.MODE_CTR, nonce=b"", initial_value=iv16).encrypt(data)

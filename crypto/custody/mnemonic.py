@@ -1,5 +1,4 @@
-"""Keys from a mnemonic: BIP-39 derives a seed from the words, BIP-32 a tree of keys, BIP-44 the accounts'
-paths.
+"""Derive keys from a mnemonic: BIP-39 seed, BIP-32 key tree, BIP-44 account paths.
 
 The accounts of wallets and development nodes are m/44'/60'/0'/0/0, .../1 and so on.
 
@@ -28,7 +27,7 @@ _ACCOUNTS = (_HARDENED + 44, _HARDENED + 60, _HARDENED, 0)
 
 
 def account_keys(mnemonic: str, count: int, field: str = "mnemonic") -> list[SigningKey]:
-    """The keys of a mnemonic's first accounts.
+    """Derive the keys of a mnemonic's first accounts.
 
     Args:
         mnemonic: 12, 15, 18, 21 or 24 words with white space between them.
@@ -47,7 +46,7 @@ def account_keys(mnemonic: str, count: int, field: str = "mnemonic") -> list[Sig
 
 
 def derive(seed: bytes, path: Sequence[int]) -> tuple[bytes, bytes]:
-    """The (private key, chain code) of 32 bytes each at a path below a seed; 2^31 and above is hardened."""
+    """Derive (private key, chain code), 32 bytes each, at a path below a seed; 2^31 and above is hardened."""
     node = _master(seed)
     for number in path:
         node = _child(*node, number)
@@ -60,7 +59,7 @@ def _master(seed: bytes) -> tuple[bytes, bytes]:
 
 
 def _child(secret32: bytes, chain_code32: bytes, number: int) -> tuple[bytes, bytes]:
-    """A key below a key; ValueError for a number without a key, which has a chance of 2^-127."""
+    """Derive a child key; ValueError for an index without a key, which has a chance of 2^-127."""
     if number >= _HARDENED:
         parent = b"\0" + secret32
     else:

@@ -14,10 +14,10 @@ from ..secp256k1 import SigningKey
 
 
 class SigningPolicy(msgspec.Struct, frozen=True):
-    """Bounds of one key.
+    """Limits on the order signatures of one key.
 
     Attributes:
-        contracts: (chain id, address) pairs that may be the verifying contract; they bound the chains too.
+        contracts: (chain id, address) pairs that may be the verifying contract; other chains are refused too.
         amounts_max: (chain id, token) -> most raw units one signature may give away; None sets no bound.
         expiry_min_s, expiry_max_s: least and greatest seconds from the signature to the expiry.
     """
@@ -30,14 +30,14 @@ class SigningPolicy(msgspec.Struct, frozen=True):
     def check(
         self, chain_id: int, contract: bytes, token: bytes, amount: int, expiry_s: int, now_s: int
     ) -> None:
-        """Pass, or raise PolicyError that names the violated bound.
+        """Check an order to sign against the limits; PolicyError names the violated one.
 
         Args:
-            chain_id: of the signing domain.
+            chain_id: chain of the signing domain.
             contract: 20 bytes, the domain's verifying contract.
             token: 20 bytes, the token that the signer gives.
-            amount: raw units of it.
-            expiry_s: Unix seconds; 0, never, is beyond every bound.
+            amount: raw units of the token.
+            expiry_s: expiry in Unix seconds; 0 means never and violates every policy.
             now_s: wall clock, Unix seconds.
         """
         self.check_contract(chain_id, contract)
@@ -54,7 +54,7 @@ class SigningPolicy(msgspec.Struct, frozen=True):
             )
 
     def check_contract(self, chain_id: int, contract: bytes) -> None:
-        """Pass, or raise PolicyError for a contract that is not on the list."""
+        """Raise PolicyError for a contract that the policy does not list."""
         if (chain_id, contract) not in self.contracts:
             raise PolicyError(
                 f"contract {to_checksum(contract)} on chain {chain_id} is not on this key's list"
@@ -62,11 +62,11 @@ class SigningPolicy(msgspec.Struct, frozen=True):
 
 
 class PolicedKey:
-    """A key that can only be used through its policy.
+    """A private key that signs only what its policy allows.
 
     Attributes:
         address: 20 bytes.
-        policy: its policy.
+        policy: policy of the key.
     """
 
     __slots__ = ("_check", "_sign", "address", "policy")
@@ -88,7 +88,9 @@ class PolicedKey:
         expiry_s: int,
         now_s: int,
     ) -> tuple[bytes, int]:
-        """Check the values behind the digest, then sign it. Arguments as `SigningPolicy.check`.
+        """Check the order's values against the policy, then sign its digest.
+
+        Arguments as `SigningPolicy.check`.
 
         Returns:
             (rs64, recovery_id).
@@ -104,7 +106,7 @@ class PolicedKey:
     def signer_for(
         self, chain_id: int, contract: bytes
     ) -> Callable[[bytes, bytes, int, int, int], tuple[bytes, int]]:
-        """`sign` for one chain and contract, which are looked up once.
+        """Make a faster `sign` for one chain and contract, which are checked once.
 
         Returns:
             (digest32, token, amount, expiry_s, now_s) -> (rs64, recovery_id).

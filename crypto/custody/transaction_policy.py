@@ -12,13 +12,15 @@ from ..secp256k1 import SigningKey
 
 
 class TransactionPolicy(msgspec.Struct, frozen=True):
-    """Bounds of one key. A transaction costs at most gas_max * fee_max_wei + value_max_wei.
+    """Limits on the transactions of one key.
+
+    A transaction costs at most gas_max * fee_max_wei + value_max_wei.
 
     Attributes:
         contracts: (chain id, address) pairs that a transaction may go to.
-        fee_max_wei: most per unit of gas.
+        fee_max_wei: most wei per unit of gas.
         gas_max: most units of gas.
-        value_max_wei: most native tokens that a transaction may carry.
+        value_max_wei: most wei that a transaction may carry.
         creates_on: chain ids where it may create contracts.
     """
 
@@ -29,13 +31,13 @@ class TransactionPolicy(msgspec.Struct, frozen=True):
     creates_on: frozenset[int] = frozenset()
 
     def check(self, chain_id: int, to: bytes, value_wei: int, gas: int, fee_max_wei: int) -> None:
-        """Pass, or raise PolicyError that names the violated bound.
+        """Check a transaction to sign against the limits; PolicyError names the violated one.
 
         Args:
             to: 20 bytes; empty creates a contract.
-            value_wei: native tokens that it carries.
-            gas: units of gas that it may use.
-            fee_max_wei: most wei that it may pay per unit of gas.
+            value_wei: wei that the transaction carries.
+            gas: units of gas that the transaction may use.
+            fee_max_wei: most wei that the transaction may pay per unit of gas.
         """
         if not to and chain_id not in self.creates_on:
             raise PolicyError(f"this key creates no contracts on chain {chain_id}")
@@ -51,11 +53,11 @@ class TransactionPolicy(msgspec.Struct, frozen=True):
 
 
 class PolicedRelayKey:
-    """A key that signs transactions, and only through its policy.
+    """A private key that signs only transactions that its policy allows.
 
     Attributes:
         address: 20 bytes.
-        policy: its policy.
+        policy: policy of the key.
     """
 
     __slots__ = ("_sign", "address", "policy")
@@ -68,7 +70,9 @@ class PolicedRelayKey:
     def sign(
         self, digest32: bytes, *, chain_id: int, to: bytes, value_wei: int, gas: int, fee_max_wei: int
     ) -> tuple[bytes, int]:
-        """Check the values behind the digest, then sign it. Arguments as `TransactionPolicy.check`.
+        """Check the transaction's values against the policy, then sign its digest.
+
+        Arguments as `TransactionPolicy.check`.
 
         Returns:
             (rs64, recovery_id).
