@@ -1,4 +1,4 @@
-"""The generated documents: errors.json, contracts.json and the page docs/errors.md.
+"""Generate the documents errors.json and contracts.json and the page docs/errors.md.
 
 `make catalogue` writes them; a test fails while they differ from the code. A running venue serves
 contracts.json made from its own settings.
@@ -24,7 +24,7 @@ _ERRORS_PAGE = "docs/errors.md"
 
 
 def errors_document() -> dict[str, Any]:
-    """errors.json: one row per message; `match` is the fixed beginning of the error text."""
+    """Make errors.json: one row per message; `match` is the fixed beginning of the error text."""
     return {
         "_meta": {"name": "cambist errors", "version": __version__},
         "errors": [
@@ -45,7 +45,7 @@ def errors_document() -> dict[str, Any]:
 def contracts_document(
     chains: Mapping[int, ChainSettings], served: Mapping[int, Mapping[str, bool]] | None = None
 ) -> dict[str, Any]:
-    """contracts.json: the contract addresses of each chain, under the keys that clients know.
+    """Make contracts.json: the contract addresses of each chain, under the keys that clients know.
 
     Args:
         served: chain id -> surface -> whether it is served; None if no surface is served anywhere.
@@ -69,7 +69,7 @@ def contracts_document(
 
 
 def errors_page() -> str:
-    """docs/errors.md: the same rows for people."""
+    """Make docs/errors.md, a table of the rows of errors.json for people."""
     lines = [
         "# Errors",
         "",
@@ -89,7 +89,7 @@ def errors_page() -> str:
 
 
 def files() -> dict[str, str]:
-    """Path from the repository's top -> text, for each generated document."""
+    """Map the path of each generated document, from the repository's top, to its text."""
     return {
         "config/errors.json": json.dumps(errors_document(), indent=2) + "\n",
         "config/contracts.json": json.dumps(contracts_document(SHIPPED_CHAINS), indent=2) + "\n",

@@ -15,20 +15,20 @@ from .sections.nodes import NodeSettings
 
 
 class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A chain.
+    """Settings of one chain: native token, served roles, contract addresses and nodes.
 
     Attributes:
-        name: as people call it.
+        name: the chain's name for people.
         native_symbol: symbol of the native token.
-        wrapped_native: address of its ERC-20 form; empty where none is configured.
+        wrapped_native: address of the native token's ERC-20 form; empty if none is configured.
         confirmations: blocks after which a settlement is final.
-        delta, market, rfq: whether the surface is served; a devnet of the settings has `rfq` unless it says
-            no.
+        delta, market, rfq: whether Delta orders, Market swaps and OTC orders are served; `rfq` of a devnet
+            is on by default.
         router, delta_contract, rfq_contract, executor, fee_vault: contract addresses; empty until deployed.
         rfq_domain_name: name of the RFQ contract's signing domain (interop.md section 1).
         delta_domain_name, delta_domain_version: of the Delta contract's signing domain (interop.md section
             2).
-        node: the chain's nodes.
+        node: settings of the chain's nodes.
     """
 
     name: str

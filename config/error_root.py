@@ -1,4 +1,4 @@
-"""The root of all errors and the root of callers' errors; `errors` draws the whole tree."""
+"""Base classes of all errors and of callers' errors; the docstring of `errors` shows the whole tree."""
 
 from typing import ClassVar
 
@@ -6,12 +6,11 @@ from .error_text import NOTHING, one_line, sentence
 
 
 class CambistError(Exception):
-    """Root of the tree.
+    """Base class of every error of cambist.
 
     Attributes:
-        detail: the whole text, one line, safe to show to the other side, even where that side sent names in
-            it.
-        headers: headers that the error adds to the answer.
+        detail: the whole text, one line, safe to show to the other side, names that it sent included.
+        headers: HTTP headers that the error adds to the response.
     """
 
     headers: tuple[tuple[bytes, bytes], ...] = ()
@@ -22,7 +21,7 @@ class CambistError(Exception):
 
 
 class RequestError(CambistError):
-    """The caller's fault. Each subclass that sets `messages` is a row of the catalogue.
+    """A caller's fault. Each subclass that sets `messages` is a row of the error catalogue.
 
     Class attributes:
         status: HTTP status.

@@ -1,4 +1,4 @@
-"""The words of an error: one line, values shortened, nothing unprintable."""
+"""Word an error: one line, values shortened, nothing unprintable."""
 
 from enum import Enum
 
@@ -10,7 +10,7 @@ _DETAIL_CHARS_MAX = 1_000
 
 
 class _Nothing:
-    """The default of `got`: no value came, or the value must not be repeated."""
+    """Default of `got`: no value was received, or the value must not be repeated."""
 
     def __repr__(self) -> str:
         return "NOTHING"
@@ -20,7 +20,7 @@ NOTHING = _Nothing()
 
 
 def shown(value: object) -> str:
-    """`value` as one short printable line for an error text; long values are cut, with their length.
+    """Format `value` as one short printable line for an error text; a long value is cut, with its length.
 
     Guarantees: every type is shown as JSON would: bytes as their text, an enum as its value.
     """
@@ -46,7 +46,7 @@ def shown(value: object) -> str:
 
 
 def _shown_text(text: str, length: int) -> str:
-    """`text`, or the first characters of `length`, in quotes."""
+    """Quote `text`, or its first characters and its full `length`."""
     if length > _GOT_CHARS_MAX:
         return f"{ascii(text[: _GOT_CHARS_MAX // 2])[:_GOT_CHARS_MAX]}... ({length} long)"
     kept = ascii(text)
@@ -54,7 +54,7 @@ def _shown_text(text: str, length: int) -> str:
 
 
 def one_line(text: str) -> str:
-    """`text` as one printable line of a bounded length."""
+    """Format `text` as one printable line of a bounded length."""
     line = text[: _DETAIL_CHARS_MAX + 1]
     if not line.isprintable():
         line = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
@@ -62,7 +62,7 @@ def one_line(text: str) -> str:
 
 
 def sentence(message: str, field: str | None, expected: str | None, got: object, detail: str) -> str:
-    """`message: field: expected this, got that: detail`; empty parts are left out."""
+    """Join an error text, `message: field: expected this, got that: detail`, without its empty parts."""
     parts = [f"expected {expected}"] if expected else []
     if got is not NOTHING:
         parts.append(f"got {shown(got)}")

@@ -43,7 +43,9 @@ from .request_errors import *  # noqa: F403 - one tree, one name space
 
 
 class AuthError(CambistError):
-    """A request is not authenticated. A row of the catalogue too; its text starts with a header's name.
+    """A request is not authenticated.
+
+    The class is a row of the catalogue too; its text starts with a header's name.
 
     Attributes:
         header: the header at fault, e.g. `X-AUTH-TIMESTAMP`.
@@ -76,11 +78,11 @@ class AnswerOverLimit(MakerError):
 
 
 class VenueError(CambistError):
-    """A remote venue refused the request, gave no answer, or gave an unusable answer.
+    """A remote venue refused a request, gave no answer, or gave an unusable answer.
 
     Attributes:
         status: HTTP status of the answer; 0 without an answer.
-        error_type, details, request_id: of the answer's body; empty where it has none.
+        error_type, details, request_id: members of the answer's body; empty where it has none.
     """
 
     def __init__(
@@ -94,7 +96,7 @@ class VenueError(CambistError):
 
 
 class UnsafeTransaction(VenueError):
-    """A venue's payload to sign differs from the request. No signature is made.
+    """A venue's transaction or order to sign differs from the request. No signature is made.
 
     Attributes:
         member: name of the member at fault, in the answer or the calldata.
@@ -108,10 +110,10 @@ class UnsafeTransaction(VenueError):
 
 
 class WebSocketClosed(CambistError):
-    """The socket is closed or closing.
+    """A WebSocket is closed or closing.
 
     Attributes:
-        code: of the first close frame; 1006 if the connection ended without a close frame.
+        code: close code of the first close frame; 1006 if the connection ended without a close frame.
         reason: text of the close frame, or the cause of the connection's end.
     """
 
@@ -122,7 +124,7 @@ class WebSocketClosed(CambistError):
 
 
 class ChainError(CambistError):
-    """A node or a transaction failed."""
+    """A node or a transaction failed; subclasses say how."""
 
 
 class Reverted(ChainError):
@@ -140,7 +142,7 @@ class Reverted(ChainError):
 
 
 class RefusalKind(Enum):
-    """Reasons for which a node refuses a transaction."""
+    """Kinds of reasons for which a node refuses a transaction."""
 
     NONCE_TOO_LOW = "nonce too low"
     NONCE_TOO_HIGH = "nonce too high"
@@ -152,7 +154,7 @@ class RefusalKind(Enum):
 
 
 class TransactionRefused(ChainError):
-    """A node did not take a transaction.
+    """A node refused to take a transaction.
 
     Attributes:
         kind: the kind of reason.
@@ -178,7 +180,7 @@ class LogsRefused(ChainError):
 
 
 class NodeFault(Enum):
-    """Kinds of contradiction between a node's answers."""
+    """Kinds of contradictions between a node's answers."""
 
     LAGGING = "lagging"
     NO_BLOCK = "no block"
@@ -194,7 +196,7 @@ class NodeContradiction(ChainError):
     """A node's answers contradict each other or earlier answers. Asking again may help.
 
     Attributes:
-        fault: the kind.
+        fault: kind of contradiction.
     """
 
     def __init__(self, fault: NodeFault, detail: str) -> None:
@@ -203,11 +205,11 @@ class NodeContradiction(ChainError):
 
 
 class StoreError(CambistError):
-    """A write or read of the store failed: a bug of ours or a damaged store; subclasses have other causes."""
+    """A read or write of the store failed: our bug or a damaged store; subclasses have other causes."""
 
 
 class StoreUnavailable(StoreError):
-    """The store is away, its disk is full or read-only. The write is not acknowledged.
+    """The store cannot be reached, is read-only or its disk is full. The write is not acknowledged.
 
     Attributes:
         retry_after_s: seconds to wait before a retry.
@@ -227,7 +229,7 @@ class PolicyError(CambistError):
 
 
 class TransitionError(CambistError):
-    """A life cycle was asked for a step that its table does not have: our bug."""
+    """A state machine was asked for a transition that its table does not have: our bug."""
 
 
 class ConfigError(CambistError):
@@ -243,7 +245,7 @@ class ConfigError(CambistError):
 
 
 def catalogue_rows() -> list[type[RequestError] | type[AuthError]]:
-    """Every row class of the catalogue, in the order of this file."""
+    """List every row class of the error catalogue, in the order of this file."""
     rows: list[type[RequestError | AuthError]] = []
     todo: list[type[RequestError]] = RequestError.__subclasses__()
     while todo:

@@ -1,4 +1,4 @@
-"""The rows of the error catalogue: one class per fault of a caller.
+"""Rows of the error catalogue: one class per fault of a caller.
 
 Source: spec 1.25, 2.14, 3.12.
 """
@@ -15,7 +15,7 @@ class InvalidInput(RequestError):
 
 
 class MissingSlippage(RequestError):
-    """Spec 1.25.1 and 1.25.2."""
+    """A quote request lacks the slippage: spec 1.25.1 and 1.25.2."""
 
     messages = ("missing slippage",)
     endpoint = "POST /transactions/{chainId}, GET /swap"
@@ -24,7 +24,7 @@ class MissingSlippage(RequestError):
 
 
 class NoRoute(RequestError):
-    """Spec 1.25.3 to 1.25.5; choices.md#quotes-and-routes."""
+    """No liquidity or no supported route for a trade: spec 1.25.3 to 1.25.5; choices.md#quotes-and-routes."""
 
     messages = ("No route", "No route (crosschain)")
     endpoint = "GET /v2/quote, GET /prices, GET /swap, GET /v2/delta/prices"
@@ -33,7 +33,7 @@ class NoRoute(RequestError):
 
 
 class PricingError(RequestError):
-    """interop.md 3; the reason of a quote that falls back."""
+    """Gas costs cannot be valued in a token of the trade; also a quote's fallback reason: interop.md 3."""
 
     messages = ("Price not available",)
     endpoint = "GET /v2/quote, GET /v2/delta/prices"
@@ -42,7 +42,7 @@ class PricingError(RequestError):
 
 
 class GasCostExceedsTradeAmount(RequestError):
-    """interop.md 3; the reason of a quote that falls back."""
+    """Gas costs as much as the trade brings; also a quote's fallback reason: interop.md 3."""
 
     messages = ("Gas cost exceeds trade amount",)
     endpoint = "GET /v2/quote, GET /v2/delta/prices"
@@ -51,7 +51,7 @@ class GasCostExceedsTradeAmount(RequestError):
 
 
 class TokenNotSupported(RequestError):
-    """Spec 1.25.6 and 1.25.7."""
+    """The venue does not list a token on the chain: spec 1.25.6 and 1.25.7."""
 
     messages = ("Token not supported",)
     endpoint = "GET /v2/quote, GET /prices, GET /swap, GET /v2/delta/prices, POST /v2/delta/orders"
@@ -60,7 +60,7 @@ class TokenNotSupported(RequestError):
 
 
 class InvalidToken(RequestError):
-    """Spec 1.25.8 to 1.25.10; choices.md#chains-and-tokens."""
+    """The source or destination token is malformed: spec 1.25.8 to 1.25.10; choices.md#chains-and-tokens."""
 
     messages = ("Invalid srcToken", "Invalid destToken")
     endpoint = "GET /v2/quote, GET /prices, GET /swap, POST /transactions/{chainId}, GET /v2/delta/prices"
@@ -69,7 +69,7 @@ class InvalidToken(RequestError):
 
 
 class UnsupportedChain(RequestError):
-    """Spec 1.25.11 and 1.25.12; choices.md#chains-and-tokens: on every surface."""
+    """The venue does not serve the chain: spec 1.25.11 and 1.25.12; choices.md#chains-and-tokens."""
 
     status = 422
     messages = ("Unsupported chain",)
@@ -78,7 +78,7 @@ class UnsupportedChain(RequestError):
 
 
 class RouteValidationFailed(RequestError):
-    """Spec 1.25.13 and 1.25.14; choices.md#quotes-and-routes."""
+    """A submitted Delta route was changed: spec 1.25.13 and 1.25.14; choices.md#quotes-and-routes."""
 
     messages = ("route validation failed",)
     endpoint = "POST /v2/delta/orders/build"
@@ -87,7 +87,7 @@ class RouteValidationFailed(RequestError):
 
 
 class MissingDeadline(RequestError):
-    """Spec 1.25.15 and 1.25.16."""
+    """An order to build has no deadline: spec 1.25.15 and 1.25.16."""
 
     messages = ("missing deadline",)
     endpoint = "POST /v2/delta/orders/build"
@@ -96,7 +96,7 @@ class MissingDeadline(RequestError):
 
 
 class InvalidTWAPParams(RequestError):
-    """Spec 1.25.17 and 1.25.18."""
+    """A TWAP sale has missing or too small parameters: spec 1.25.17 and 1.25.18."""
 
     messages = ("InvalidTWAPParams",)
     endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
@@ -108,7 +108,7 @@ class InvalidTWAPParams(RequestError):
 
 
 class InvalidTWAPBuyParams(RequestError):
-    """Spec 1.25.19 and 1.25.20."""
+    """A TWAP purchase has missing or too small parameters: spec 1.25.19 and 1.25.20."""
 
     messages = ("InvalidTWAPBuyParams",)
     endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
@@ -120,7 +120,7 @@ class InvalidTWAPBuyParams(RequestError):
 
 
 class InvalidTWAPSrcAmount(RequestError):
-    """Spec 1.25.21 and 1.25.22."""
+    """The slice amount of a TWAP sale does not fit its total: spec 1.25.21 and 1.25.22."""
 
     messages = ("InvalidTWAPSrcAmount",)
     endpoint = "POST /v2/delta/orders/build"
@@ -129,7 +129,7 @@ class InvalidTWAPSrcAmount(RequestError):
 
 
 class InvalidTWAPBuyDestAmount(RequestError):
-    """Spec 1.25.22 and 1.25.23."""
+    """The slice amount of a TWAP purchase does not fit its total: spec 1.25.22 and 1.25.23."""
 
     messages = ("InvalidTWAPBuyDestAmount",)
     endpoint = "POST /v2/delta/orders/build"
@@ -138,7 +138,7 @@ class InvalidTWAPBuyDestAmount(RequestError):
 
 
 class InvalidExternalOrderParams(RequestError):
-    """Spec 1.25.24 and 1.25.25."""
+    """An ExternalOrder lacks `handler` and `data`: spec 1.25.24 and 1.25.25."""
 
     messages = ("InvalidExternalOrderParams",)
     endpoint = "POST /v2/delta/orders/build"
@@ -147,7 +147,7 @@ class InvalidExternalOrderParams(RequestError):
 
 
 class InvalidProductiveOrderParams(RequestError):
-    """Spec 1.25.26 and 1.25.27."""
+    """A ProductiveOrder lacks `strategy`: spec 1.25.26 and 1.25.27."""
 
     messages = ("InvalidProductiveOrderParams",)
     endpoint = "POST /v2/delta/orders/build"
@@ -156,7 +156,7 @@ class InvalidProductiveOrderParams(RequestError):
 
 
 class PermitRequired(RequestError):
-    """Spec 1.25.28 and 1.25.29; choices.md#signatures-and-permits."""
+    """The token needs a permit: spec 1.25.28 and 1.25.29; choices.md#signatures-and-permits."""
 
     messages = ("Permit / Permit2 required",)
     endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
@@ -165,7 +165,7 @@ class PermitRequired(RequestError):
 
 
 class InvalidSignature(RequestError):
-    """Spec 1.25.30 and 1.25.31 of a submit; the post of an OTC order has it too (choices.md#otc-orders)."""
+    """An order's signature is wrong: spec 1.25.30 and 1.25.31; for OTC orders choices.md#otc-orders."""
 
     messages = ("Invalid signature",)
     endpoint = "POST /v2/delta/orders, POST /ft/p2p/{chainId}, POST /transactions/{chainId}"
@@ -174,7 +174,7 @@ class InvalidSignature(RequestError):
 
 
 class InvalidCancelSignature(InvalidSignature):
-    """Spec 1.25.44 and 1.25.45."""
+    """The signature of a cancellation is wrong: spec 1.25.44 and 1.25.45."""
 
     error_type = "InvalidSignature"
     endpoint = "POST /v2/delta/orders/cancel"
@@ -183,7 +183,7 @@ class InvalidCancelSignature(InvalidSignature):
 
 
 class OrderExpired(RequestError):
-    """Spec 1.25.32 and 1.25.33."""
+    """An order's deadline has passed: spec 1.25.32 and 1.25.33."""
 
     messages = ("Order expired",)
     endpoint = (
@@ -195,7 +195,7 @@ class OrderExpired(RequestError):
 
 
 class InsufficientAllowance(RequestError):
-    """Spec 1.25.34 and 1.25.35."""
+    """The owner has not approved enough to the right contract: spec 1.25.34 and 1.25.35."""
 
     messages = ("InsufficientAllowance",)
     endpoint = "POST /v2/delta/orders, POST /transactions/{chainId}, GET /swap"
@@ -204,7 +204,7 @@ class InsufficientAllowance(RequestError):
 
 
 class InsufficientBalance(RequestError):
-    """Spec 1.25.36 and 1.25.37."""
+    """The owner does not have enough of the token: spec 1.25.36 and 1.25.37."""
 
     messages = ("InsufficientBalance",)
     endpoint = "POST /v2/delta/orders, POST /transactions/{chainId}, GET /swap"
@@ -213,7 +213,7 @@ class InsufficientBalance(RequestError):
 
 
 class TwapDeadlineTooShort(RequestError):
-    """Spec 1.25.38 and 1.25.39."""
+    """A TWAP's deadline comes before its last slice: spec 1.25.38 and 1.25.39."""
 
     messages = ("deadline must allow enough time for all slices to execute",)
     endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
@@ -222,7 +222,7 @@ class TwapDeadlineTooShort(RequestError):
 
 
 class TwapTotalTooSmall(RequestError):
-    """Spec 1.25.40 to 1.25.43."""
+    """A TWAP's total is too small for its slices: spec 1.25.40 to 1.25.43."""
 
     messages = (
         "totalSrcAmount must be >= numSlices",
@@ -235,7 +235,7 @@ class TwapTotalTooSmall(RequestError):
 
 
 class OrderAlreadySettled(RequestError):
-    """Spec 1.25.46 and 1.25.47."""
+    """An order to cancel is already final: spec 1.25.46 and 1.25.47."""
 
     messages = ("Order already settled",)
     endpoint = "POST /v2/delta/orders/cancel, POST /v2/delta/orders/build/cancellation, POST /v2/delta/orders"
@@ -244,7 +244,7 @@ class OrderAlreadySettled(RequestError):
 
 
 class TooManyOrderIds(RequestError):
-    """Spec 1.25.48 and 1.25.49."""
+    """A cancellation names more than 100 orders: spec 1.25.48 and 1.25.49."""
 
     messages = ("orderIds.length > 100",)
     endpoint = "POST /v2/delta/orders/cancel, POST /v2/delta/orders/build/cancellation"
@@ -253,7 +253,7 @@ class TooManyOrderIds(RequestError):
 
 
 class InvalidPriceRoute(RequestError):
-    """Spec 1.25.50 and 1.25.51; choices.md#quotes-and-routes."""
+    """A Market route was changed: spec 1.25.50 and 1.25.51; choices.md#quotes-and-routes."""
 
     messages = ("Invalid priceRoute",)
     endpoint = "POST /transactions/{chainId}"
@@ -262,7 +262,7 @@ class InvalidPriceRoute(RequestError):
 
 
 class StalePriceRoute(RequestError):
-    """Spec 1.25.52 and 1.25.53; choices.md#quotes-and-routes."""
+    """A Market route is too old: spec 1.25.52 and 1.25.53; choices.md#quotes-and-routes."""
 
     messages = ("Stale priceRoute",)
     endpoint = "POST /transactions/{chainId}"
@@ -271,7 +271,7 @@ class StalePriceRoute(RequestError):
 
 
 class SimulationFailed(RequestError):
-    """Spec 1.14.5 has the check of failure; spec 1.26.1 and 1.26.2 have the revert words."""
+    """The transaction would revert: spec 1.14.5 (the check), 1.26.1 and 1.26.2 (the revert words)."""
 
     messages = ("Simulation failed",)
     endpoint = "POST /transactions/{chainId}"
@@ -280,7 +280,7 @@ class SimulationFailed(RequestError):
 
 
 class PartnerNotAllowed(RequestError):
-    """Spec 1.25.54 and 1.25.55; choices.md#fees-and-partners."""
+    """The tier forbids the fee or surplus: spec 1.25.54 and 1.25.55; choices.md#fees-and-partners."""
 
     status = 422
     messages = ("Partner not allowed",)
@@ -289,7 +289,7 @@ class PartnerNotAllowed(RequestError):
 
 
 class RateLimited(RequestError):
-    """Spec 1.25.56 and 1.25.57."""
+    """The caller sends too many requests: spec 1.25.56 and 1.25.57."""
 
     status = 429
     messages = ("rate limit exceeded",)
@@ -299,7 +299,7 @@ class RateLimited(RequestError):
 
 
 class UnknownApiKey(RequestError):
-    """interop.md 3: integrators' keys arrive in X-API-KEY. The error never repeats the key."""
+    """The key in X-API-KEY is unknown: interop.md 3. The error never repeats the key."""
 
     status = 401
     error_type = "Unauthorized"
@@ -309,7 +309,7 @@ class UnknownApiKey(RequestError):
 
 
 class NonceUsed(RequestError):
-    """choices.md#delta-orders."""
+    """Another live or filled order of the owner has this nonce: choices.md#delta-orders."""
 
     messages = ("Nonce already used",)
     endpoint = "POST /v2/delta/orders"
@@ -318,7 +318,7 @@ class NonceUsed(RequestError):
 
 
 class TooManyOpenOrders(RequestError):
-    """ARCHITECTURE.md, "Limits": every input from outside is bounded."""
+    """The owner has the most open orders that an account may have: ARCHITECTURE.md, "Limits"."""
 
     messages = ("Too many open orders",)
     endpoint = "POST /v2/delta/orders, POST /ft/p2p/{chainId}"
@@ -327,7 +327,7 @@ class TooManyOpenOrders(RequestError):
 
 
 class OrderClosed(RequestError):
-    """interop.md 1: `remaining` of the RFQ contract is 1."""
+    """The order is filled or cancelled on the chain: `remaining` of the RFQ contract is 1 (interop.md 1)."""
 
     messages = ("Order closed on the chain",)
     endpoint = "POST /ft/p2p/{chainId}, POST /transactions/{chainId}"
@@ -336,7 +336,7 @@ class OrderClosed(RequestError):
 
 
 class OrderNotFound(RequestError):
-    """interop.md 1 and 3."""
+    """No order has this id or hash: interop.md 1 and 3."""
 
     status = 404
     messages = ("Order not found",)
@@ -349,7 +349,7 @@ class OrderNotFound(RequestError):
 
 
 class OrdersNotFound(OrderNotFound):
-    """interop.md 3: one unknown id among several makes the whole body at fault."""
+    """A list of ids holds an unknown id, which refuses the whole body: interop.md 3."""
 
     status = 400
     error_type = "OrderNotFound"
@@ -360,7 +360,7 @@ class OrdersNotFound(OrderNotFound):
 
 
 class AuctionNotFound(RequestError):
-    """ARCHITECTURE.md, "Auction": every round is kept."""
+    """No closed auction round has this id: ARCHITECTURE.md, "Auction"."""
 
     status = 404
     messages = ("Auction not found",)
@@ -370,7 +370,7 @@ class AuctionNotFound(RequestError):
 
 
 class WebhookNotFound(RequestError):
-    """ARCHITECTURE.md, "Push"."""
+    """No webhook of this name exists for the key: ARCHITECTURE.md, "Push"."""
 
     status = 404
     messages = ("Webhook not found",)
@@ -380,7 +380,7 @@ class WebhookNotFound(RequestError):
 
 
 class FirmRefused(RequestError):
-    """Spec 3.9.14: every failure but a blacklisted user's is an error. Each reason is a row."""
+    """The maker refuses a firm quote: spec 3.9.14. Each reason is a row."""
 
     messages = (
         "Amount out of range",
@@ -399,7 +399,7 @@ class FirmRefused(RequestError):
 
 
 class TradingStopped(RequestError):
-    """Spec 3.1.18 and 3.1.19: a failing /prices is the off switch; choices.md#makers-at-the-venue."""
+    """The maker has stopped trading: spec 3.1.18 and 3.1.19; choices.md#makers-at-the-venue."""
 
     status = 503
     messages = ("Trading is stopped",)
@@ -420,7 +420,7 @@ class ServiceUnavailable(RequestError):
 
 
 class InternalError(RequestError):
-    """Our fault. The log holds the cause under the request id; the answer does not."""
+    """A fault of this service. The log holds the cause under the request id; the response does not."""
 
     status = 500
     messages = ("Internal error",)
@@ -429,7 +429,7 @@ class InternalError(RequestError):
 
 
 class HttpFault(RequestError):
-    """The bytes form no request that a route could answer. Subclasses give the reason."""
+    """The request reaches no route, being malformed, too large or misdirected. Subclasses give the reason."""
 
     messages = ("Malformed HTTP request",)
     error_type = "MalformedRequest"
@@ -488,7 +488,7 @@ class TargetTooLong(HttpFault):
 
 
 class UnsupportedCoding(HttpFault):
-    """A compressed body: the server decompresses nothing."""
+    """The request body is compressed, and the server decompresses nothing."""
 
     status = 415
     error_type = "UnsupportedContentCoding"
@@ -499,7 +499,7 @@ class UnsupportedCoding(HttpFault):
 
 
 class ExpectationFailed(HttpFault):
-    """An Expect other than 100-continue."""
+    """The request has an Expect other than 100-continue."""
 
     status = 417
     error_type = "ExpectationFailed"
@@ -519,7 +519,7 @@ class HeadersTooLarge(HttpFault):
 
 
 class UnknownMethodOrCoding(HttpFault):
-    """A method or transfer coding that HTTP may define and the server does not take."""
+    """The server does not support the method or transfer coding."""
 
     status = 501
     error_type = "NotImplemented"
@@ -529,7 +529,7 @@ class UnknownMethodOrCoding(HttpFault):
 
 
 class HttpVersionNotSupported(HttpFault):
-    """Not HTTP/1.0 or 1.1."""
+    """The request is neither HTTP/1.0 nor HTTP/1.1."""
 
     status = 505
     error_type = "HttpVersionNotSupported"

@@ -1,4 +1,4 @@
-"""Secrets: their sources, and a holder that does not show the text.
+"""Read secrets from their sources, and hold each without showing its text.
 
 A setting that is a secret names its source and never holds it: `env:NAME` or `file:PATH`. A literal is
 refused, so that a settings file can be shown to anybody.
@@ -29,7 +29,7 @@ class Secret:
         self.source = source
 
     def reveal(self) -> str:
-        """The secret itself."""
+        """Return the secret text itself."""
         return self._text
 
     def __repr__(self) -> str:
@@ -53,7 +53,7 @@ def read_secret(reference: object, environ: Mapping[str, str], field: str, folde
         reference: `env:NAME` or `file:PATH`; one trailing line break of a file is dropped.
         environ: the environment.
         field: settings key or option, for errors.
-        folder: start of relative paths.
+        folder: folder that relative paths start from.
 
     Raises:
         ConfigError: the text is no reference, or the source is missing or unreadable. A refused reference is

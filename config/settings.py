@@ -49,7 +49,7 @@ _UNKNOWN_KEY = re.compile(r"Object contains unknown field `(?P<key>.+)`\Z")
 
 
 class PolicySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Bounds on a key's signatures; see crypto.signing_policy.
+    """Limits on a key's signatures; see crypto.custody.signing_policy.
 
     Attributes:
         contracts: `chainId:address` of each contract that may verify its signatures.
@@ -72,21 +72,21 @@ class KeySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class AccessKeySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A live credential of a domain."""
+    """An access key and its secret, one live credential of a domain."""
 
     access_key: str
     secret: Secret
 
 
 class DomainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A traffic source that signs its requests, with one or two live credentials."""
+    """A domain whose requests are signed, with one or two live credentials."""
 
     keys: tuple[AccessKeySettings, ...]
     secret_encoding: SecretEncoding = "utf8"  # noqa: S105
 
 
 class AuthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Request signatures (spec 3.10).
+    """Settings of request signatures (spec 3.10).
 
     Attributes:
         domains: the traffic sources whose requests are accepted.
@@ -137,7 +137,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 def read_settings(path: Path | None, environ: Mapping[str, str], *, reveal: bool = True) -> Settings:
-    """The settings of a file, or the defaults; the environment on top.
+    """Read the settings of a file, or the defaults, overridden by the environment.
 
     Args:
         path: TOML file, or None.
@@ -163,7 +163,10 @@ def read_settings(path: Path | None, environ: Mapping[str, str], *, reveal: bool
 
 
 def parse_settings(text: str, environ: Mapping[str, str], folder: Path, *, reveal: bool = True) -> Settings:
-    """As `read_settings`, from TOML text; `folder` is the start of relative secret files."""
+    """Read the settings as `read_settings` does, from TOML text.
+
+    `folder` is the start of relative secret files.
+    """
     try:
         tree = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: also an integer of too many digits
@@ -195,7 +198,7 @@ def parse_settings(text: str, environ: Mapping[str, str], folder: Path, *, revea
 
 
 def _override(tree: dict[str, Any], name: str, text: str) -> None:
-    """Put one environment variable at its place in the tree."""
+    """Set one environment variable's value at its place in the tree."""
     if not is_unicode(name + text):
         raise ConfigError(ascii(name), "name and value must be UTF-8 text")
     keys = name.removeprefix(ENVIRONMENT_PREFIX).split("__")
@@ -218,7 +221,7 @@ def _override(tree: dict[str, Any], name: str, text: str) -> None:
 
 
 def _key_of(table: dict[str, Any], key: str, name: str) -> str:
-    """The key of `table` that a part of a variable's name means, or the name of a new entry."""
+    """Key of `table` that a part of a variable's name means, or the name of a new entry."""
     made = key.lower() if key.isupper() else key
     alike = [known for known in table if known.lower() == key.lower()]
     exact = next((known for known in (key, made) if known in alike), None)
@@ -228,7 +231,7 @@ def _key_of(table: dict[str, Any], key: str, name: str) -> str:
 
 
 def _with_shipped_chains(chains: object) -> object:
-    """The shipped chains, each with the members that the file sets; a devnet has OTC by default."""
+    """Merge the shipped chains with the members that the file sets; a devnet has OTC by default."""
     if not isinstance(chains, dict):
         return chains
     said = chains.copy()
@@ -241,7 +244,7 @@ def _with_shipped_chains(chains: object) -> object:
 
 
 def _with_shipped(entries: object, shipped: Mapping[Any, msgspec.Struct]) -> object:
-    """The shipped entries of a table, each with the members that the file sets, and its own."""
+    """Merge the shipped entries of a table with the file's own entries."""
     if not isinstance(entries, dict):
         return entries
     merged: dict[str, Any] = {str(key): msgspec.structs.asdict(entry) for key, entry in shipped.items()}
@@ -251,7 +254,7 @@ def _with_shipped(entries: object, shipped: Mapping[Any, msgspec.Struct]) -> obj
 
 
 def _refusal(tree: dict[str, Any], convert: Any, error: msgspec.ValidationError) -> ConfigError:
-    """The refusal with every name in its path: msgspec writes `[...]` for the key of a table."""
+    """Make the error for msgspec's refusal, with table keys in its path where msgspec writes `[...]`."""
     text, _, where = str(error).partition(" - at `")
     path: list[str] = []
     trial = tree
@@ -272,7 +275,7 @@ def _dotted(path: list[str]) -> str:
 
 
 def _culprit(tree: dict[str, Any], path: list[str], convert: Any, refused: str) -> str:
-    """The key of the table at `path` that alone is refused in the same words."""
+    """Find the key of the table at `path` that is refused in the same words when it stands alone."""
     table: Any = tree
     for key in path:
         table = table[key] if isinstance(table, dict) else {}
@@ -286,7 +289,7 @@ def _culprit(tree: dict[str, Any], path: list[str], convert: Any, refused: str) 
 
 
 def _only(tree: dict[str, Any], path: list[str], key: str) -> dict[str, Any]:
-    """The tree with one key alone in the table at `path`."""
+    """Copy the tree with a single key left in the table at `path`."""
     if not path:
         return {key: tree[key]} if key in tree else tree
     return {**tree, path[0]: _only(tree[path[0]], path[1:], key)}
@@ -346,7 +349,7 @@ def _check_webhooks(settings: Settings) -> None:
 
 
 def _check_address(field: str, text: str) -> None:
-    """Refuse a text that is no address, and the two that name no account: zero and the native placeholder."""
+    """Refuse a text that is no address, and the addresses without an account: zero and native placeholder."""
     if not _ADDRESS.match(text) or int(text, 16) == 0 or text.lower() == limits.NATIVE_PLACEHOLDER.lower():
         raise ConfigError(
             field, f"expected an address, neither zero nor the native placeholder, got {shown(text)}"

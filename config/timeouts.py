@@ -1,4 +1,4 @@
-"""Every wait has a bound, and all bounds stand here. Seconds, unless the name says otherwise.
+"""Constants for the bound of every wait, in seconds unless the name says otherwise.
 
 A bound that an operator may want to change is the default of a setting.
 """

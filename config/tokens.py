@@ -9,12 +9,12 @@ class TokenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """A listed ERC-20 token.
 
     Attributes:
-        chain_id: chain of the token.
-        address: its contract.
+        chain_id: id of the token's chain.
+        address: address of the token's contract.
         symbol: unique within the chain; trading endpoints take it in place of the address.
-        decimals: as its contract says, 0 to 36.
-        stable_usd: its price is one US dollar, and other tokens are priced by it.
-        permit_only: a Delta order for it must carry a permit (choices.md#signatures-and-permits).
+        decimals: decimals that the contract reports, 0 to 36.
+        stable_usd: whether the token counts as one US dollar and prices other tokens.
+        permit_only: whether a Delta order for it must carry a permit (choices.md#signatures-and-permits).
     """
 
     chain_id: int

@@ -23,7 +23,7 @@ ReserveSeconds = Annotated[float, msgspec.Meta(gt=0, le=10)]
 
 
 class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The agent's role.
+    """Settings of the agent role.
 
     Attributes:
         name: the agent's name in its log; the venue names it independently.

@@ -1,4 +1,4 @@
-"""URLs of settings: checks that a connection can be made to them."""
+"""Check that URLs of settings name a host and port to connect to."""
 
 from urllib.parse import urlsplit
 

@@ -19,7 +19,7 @@ AuthMode = Literal["required", "optional", "off"]
 
 
 class MakerToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An entry of /tokens, and the maker's balance and bound for it.
+    """A maker's entry of /tokens, with the balance and the most per quote of that token.
 
     Attributes:
         address, decimals: of the contract.
@@ -43,7 +43,7 @@ class MakerToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class MakerPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An entry of /pairs, and the bounds on each of its firm quotes and on all live ones together.
+    """A maker's entry of /pairs, with the limits on firm quotes of that pair.
 
     Attributes:
         base, quote: token ids.
@@ -62,7 +62,7 @@ class MakerPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class MakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A chain-scoped surface.
+    """Settings of a market maker on one chain: its endpoints, key, price source and limits.
 
     Attributes:
         prefix: path in front of the five endpoints; `/<chain id>` if absent.
@@ -135,7 +135,7 @@ class MakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class AdminSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The operator's own listener: kill switches, health, counters.
+    """Settings of the listener for the operator alone: kill switches, health, counters.
 
     Attributes:
         host, port: keep it on loopback or a private network.
@@ -148,10 +148,10 @@ class AdminSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 class MakerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The market maker's role.
+    """Settings of the market maker role.
 
     Attributes:
-        chains: chain id -> its surface.
+        chains: chain id -> the maker's settings on that chain.
         halt_file: the kill switch; `<state_dir>/halt` if empty.
         admin: None serves no admin listener.
     """

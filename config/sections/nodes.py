@@ -13,16 +13,16 @@ from .store import REFERENCES
 
 
 class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The nodes of one chain.
+    """Settings of one chain's nodes.
 
     Attributes:
         urls: JSON-RPC over http or https; requests go to the first healthy node. Each may be `env:NAME` or
             `file:PATH` that holds the URL, as a URL with a key in it should be.
         ws_urls: WebSockets (ws or wss) that announce new heads; references are allowed too. New heads are
             also polled every `poll_s`, with or without WebSockets.
-        call_s: time-out of one request.
-        poll_s: between two polls for a new head.
-        lag_blocks_max: a head so far behind the highest head seen is not believed.
+        call_s: time-out of one request, in seconds.
+        poll_s: seconds between two polls for a new head.
+        lag_blocks_max: a head more blocks behind the highest one seen is not believed.
     """
 
     urls: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 def revealed(settings: NodeSettings, field: str, environ: Mapping[str, str], folder: Path) -> NodeSettings:
-    """The settings with each reference replaced by its URL.
+    """Replace each `env:` or `file:` reference of node settings by its URL.
 
     Args:
         field: path of the settings, e.g. `chains.1.node`; for errors.

@@ -22,7 +22,7 @@ ANON = "anon"
 
 
 class Tier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Bounds on the requests of a tier's partners.
+    """Limits on the requests of the partners in one tier.
 
     Attributes:
         fee_bps_max: most basis points of registered and requested fee together, 0 to 200.
@@ -64,8 +64,8 @@ class ResolvedFee(msgspec.Struct, frozen=True):
     """The fee of a request and its recipient.
 
     Attributes:
-        partner: its name as sent, registered or not; `anon` if the request has none.
-        address: of the partner; empty if the venue itself is paid.
+        partner: partner name that the request sends, registered or not; `anon` if it sends none.
+        address: account of the partner that is paid; empty if the venue itself is paid.
         fee_bps: registered and requested fee together.
     """
 
@@ -84,7 +84,7 @@ def resolve_fee(
     takes_surplus: bool = False,
     caps_surplus: bool = True,
 ) -> ResolvedFee:
-    """The fee of a request.
+    """Determine the fee of a request and the account that receives it.
 
     Args:
         partner: its `partner`; None and empty mean anon; an unregistered partner pays as anon does.
@@ -141,12 +141,12 @@ def resolve_fee(
 
 
 def registered_partner(name: str, partners: Mapping[str, RegisteredPartner]) -> RegisteredPartner | None:
-    """The partner whose fee is charged for a name; None where the venue charges its own fee."""
+    """Partner whose fee is charged for a name, or None where the venue charges its own fee."""
     return partners.get(name) or partners.get(ANON)
 
 
 def paid_partners(address: str, fee_bps: int, partners: Mapping[str, RegisteredPartner]) -> list[str]:
-    """Names of the registered partners that a signed fee may belong to, the highest registered fee first.
+    """List the registered partners that a signed fee may belong to, the highest registered fee first.
 
     Args:
         address: the paid account; zero or empty for none.
@@ -163,7 +163,7 @@ def paid_partners(address: str, fee_bps: int, partners: Mapping[str, RegisteredP
 def partner_of_order(
     named: str | None, default: str, address: str, fee_bps: int, partners: Mapping[str, RegisteredPartner]
 ) -> str:
-    """Partner name under which a signed order is kept.
+    """Determine the partner name under which a signed order is stored.
 
     Args:
         named: `partner` of the submission.
@@ -187,7 +187,7 @@ def partner_of_order(
 
 
 def _shown_name(partner: str | None) -> str:
-    """The name that a request sends; `anon` for none."""
+    """Partner name that a request sends, or `anon` if it sends none."""
     if not partner:
         return ANON
     if not partner.isprintable():

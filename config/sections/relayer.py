@@ -11,11 +11,11 @@ class RelayerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     Attributes:
         key: name of the key; no other part may send transactions with it.
         fee_cap_wei: most wei for a unit of gas; above it a transaction waits.
-        tip_min_wei, tip_max_wei: bounds of the first tip per unit of gas.
+        tip_min_wei, tip_max_wei: bounds of a transaction's first tip, in wei per unit of gas.
         bump_bps: raise of both fees in a replacement, in basis points; nodes ask for 1000.
         stuck_s: seconds that the next transaction may wait before it is replaced.
         in_flight_max: transactions that may wait to be mined.
-        gas_floor_wei: least balance of the account for a new transaction to be sent.
+        gas_floor_wei: least balance of the account, in wei, for a new transaction to be sent.
         gas_max: most units of gas of one transaction.
     """
 

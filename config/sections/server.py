@@ -1,4 +1,4 @@
-"""Settings of an HTTP server: its listening socket and the bounds of each client."""
+"""Settings of an HTTP server: its listening socket and the limits for each client."""
 
 import re
 
@@ -8,7 +8,7 @@ from .. import limits, timeouts
 
 
 class TlsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Files in PEM form."""
+    """PEM files of a TLS server: certificate chain and private key."""
 
     certificate: str
     key: str
@@ -30,7 +30,7 @@ _is_origin = re.compile(r"[a-z][a-z0-9+.\-]*://[^/?#\s@]+|null").fullmatch
 
 
 class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A listening socket. Bounds are those of each process.
+    """Settings of an HTTP server. The bounds apply to each process.
 
     Attributes:
         host, port: port 0 lets the system choose.
@@ -39,15 +39,15 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         health: a second listener with connection bounds of its own; None for no second listener.
         cors_origins: origins that browsers may call from; `*` for any, `localhost` for this machine's at any
             port; empty sends no CORS header.
-        connections_max: open at a time; more are answered 503 and closed. Fewer where the system has too few
-            file descriptors.
+        connections_max: most open connections, fewer if the system has too few file descriptors; further ones
+            are answered 503 and closed.
         connections_per_address_max: open connections from one IPv4 address or one IPv6 /64, unless it is a
             trusted proxy's.
         requests_per_connection_max: the last is answered with `connection: close`.
-        body_bytes_max: of one request; a set of routes may have a smaller bound of its own.
-        bodies_bytes_max: of all requests under way; more are answered 503 and closed.
+        body_bytes_max: largest body of one request; a set of routes may have a smaller bound of its own.
+        bodies_bytes_max: most bytes of all bodies under way; further requests are answered 503 and closed.
         socket_bytes_max: unsent bytes for the slow reader of one WebSocket before the socket is closed.
-        header_s, body_s, idle_s, write_s, route_s, drain_s: see `timeouts`.
+        header_s, body_s, idle_s, write_s, route_s, drain_s: time-outs in seconds; see config/timeouts.py.
         access_log: file to append to, `-` for standard output; empty keeps none.
     """
 
@@ -92,7 +92,7 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
                 raise ValueError(f"{name} is above 0, at most 3600, got {getattr(self, name)}")
 
     def of_health(self) -> "ServerSettings":
-        """The bounds of the listener for health: few connections, all of which a single address may hold."""
+        """Derive the settings of the health listener: few connections, all of which one address may hold."""
         return msgspec.structs.replace(
             self,
             tls=None,

@@ -11,13 +11,13 @@ POSTGRES = ("postgresql://", "postgres://")
 
 
 class StoreSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A database.
+    """Settings of the database that holds orders and events.
 
     Attributes:
         url: `postgresql://...`, `sqlite:PATH`, or `env:NAME` or `file:PATH` that holds such a URL. A URL with
             a password has to be a reference. Empty keeps `cambist.sqlite3` in the state directory.
-        queue_max: writes that may wait; more are answered 503.
-        batch_max: writes of one transaction.
+        queue_max: most writes that may wait; requests for more are answered 503.
+        batch_max: most writes in one transaction.
         retention_days: days for which ended rows are kept; 0 keeps them for ever.
         lease_s: seconds that a holder keeps a shard without a renewal.
     """

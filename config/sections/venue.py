@@ -36,14 +36,14 @@ class MakerCredentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
 
 class VenueMakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A maker on one chain.
+    """A maker's endpoints on one chain, and how often the venue polls them.
 
     Attributes:
-        url: base of its five endpoints, http or https, prefix included.
-        ws_url: of its WebSocket, ws or wss; empty if the maker has none.
-        tokens_every_s, pairs_every_s, prices_every_s, blacklist_every_s: between two polls; beside a socket
-            /prices is polled three times in `stale_s` instead.
-        stale_s: books without a confirmation for so long leave routing.
+        url: base URL of the maker's five endpoints, http or https, prefix included.
+        ws_url: URL of the maker's WebSocket, ws or wss; empty if the maker has none.
+        tokens_every_s, pairs_every_s, prices_every_s, blacklist_every_s: seconds between two polls; beside a
+            WebSocket /prices is polled three times in `stale_s` instead.
+        stale_s: seconds after which a book without a new confirmation is not routed.
     """
 
     url: str
@@ -65,7 +65,7 @@ class VenueMakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
 
 class VenueMaker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A market maker.
+    """A market maker that the venue asks for prices and firm quotes.
 
     Attributes:
         credentials: None sends unsigned requests.
@@ -85,19 +85,19 @@ class VenueMaker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Bounds of firm quote requests (ARCHITECTURE.md, "Firm quotes").
+    """Limits of firm quote requests (ARCHITECTURE.md, "Firm quotes").
 
     Attributes:
-        soft_s: after it no further maker is asked; hard_s: after it no answer is waited for.
-        connections_max: to one maker, at a time.
-        over_ask_bps: extra amount that a hop after the first asks above its expected need (SELL).
-        over_ask_buy_bps: the same of a hop before the last (BUY).
+        soft_s: seconds after which no further maker is asked; hard_s: after which no answer is awaited.
+        connections_max: most open connections to one maker.
+        over_ask_bps: extra amount that a hop after the first requests above its expected need (SELL).
+        over_ask_buy_bps: extra amount that a hop before the last requests (BUY).
         drift_bps: a quote that is worse than its maker's own book by more is the maker's fault.
-        rest_s: of a pair, or of a maker, after the first fault beyond the tolerated ones; doubles with each
-            further fault, up to rest_s_max (`feeds.maker_health`). A refusal bounds the size of requests for
-            the same time.
-        unfilled_max: signed and unfilled swaps of an address without a key, at a time and chain.
-        unfilled_user_max: the same of one user; unfilled_keyed_max: of one key.
+        rest_s: seconds for which a pair or a maker is suspended after the first fault beyond the tolerated
+            ones; doubles with each further fault, up to rest_s_max (`feeds.firm.maker_health`). A refusal
+            bounds the size of requests for the same time.
+        unfilled_max: most signed and unfilled swaps at a time on one chain for an address without an API key.
+        unfilled_user_max: the same limit for one user; unfilled_keyed_max: for one API key.
     """
 
     soft_s: Seconds = timeouts.FIRM_SOFT_S
@@ -131,7 +131,7 @@ class VenueAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """An agent (solver), which bids for Delta orders.
 
     Attributes:
-        url: base of its two endpoints, /solve and /notify; http or https, prefix included.
+        url: base URL of the agent's endpoints /solve and /notify, http or https, prefix included.
         chains: ids of the chains it bids on; empty names every Delta chain.
         credentials: None sends unsigned requests.
     """
@@ -147,17 +147,16 @@ class VenueAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Bounds of the auction and settlement of Delta orders (ARCHITECTURE.md, "Auction").
+    """Timing and limits of auctions and settlements of Delta orders (ARCHITECTURE.md, "Auction").
 
     Attributes:
-        round_s: of one round, in which agents may bid.
-        gather_s: wait of an order for others to share its first round.
-        again_s: before an order without a valid bid is auctioned again; doubles up to again_s_max.
-        settlement_s: time for a settlement to be mined before it is given up.
+        round_s: seconds of one round, in which agents may bid.
+        gather_s: seconds that an order waits for others to share its first round.
+        again_s: seconds before an order without a valid bid is auctioned again; doubles up to again_s_max.
+        settlement_s: seconds in which a settlement must be mined before it is given up.
         failures_max: failed settlements after which an order fails (choices.md#delta-orders).
-        rest_s: of an agent after the first fault beyond the tolerated ones; doubles with each further fault,
-            up
-            to rest_s_max.
+        rest_s: seconds for which an agent is suspended after the first fault beyond the tolerated ones;
+            doubles with each further fault, up to rest_s_max.
     """
 
     round_s: Seconds = timeouts.AUCTION_ROUND_S
@@ -179,7 +178,7 @@ class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A bucket that holds `burst` tokens and gains `per_s` tokens a second."""
+    """A token bucket for rate limits: holds `burst` tokens and gains `per_s` tokens a second."""
 
     per_s: float
     burst: float
@@ -190,7 +189,7 @@ class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class RateTier(Rate, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Rate of one caller's requests; each route takes its cost from the bucket.
+    """Request rate of one caller; each route has its cost in tokens of the bucket.
 
     Attributes:
         wrong_signatures: rate of the caller's wrong signatures; None means a hundredth of `per_s` and a fifth
@@ -207,7 +206,7 @@ class RateTier(Rate, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def signature_rate(self) -> Rate:
-        """`wrong_signatures`, or the rate that follows from `per_s` and `burst`."""
+        """Rate of wrong signatures: `wrong_signatures`, or a rate derived from `per_s` and `burst`."""
         burst = max(self.burst / 5, limits.VENUE_SWAP_ORDERS_MAX)
         return self.wrong_signatures or Rate(per_s=self.per_s / 100, burst=burst)
 
@@ -219,7 +218,7 @@ SHIPPED_RATE_TIERS = {
 
 
 class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A known caller, which sends the secret in X-API-KEY.
+    """An API key: a known caller sends its secret in X-API-KEY.
 
     Attributes:
         tier: name of its rate tier.
@@ -234,7 +233,7 @@ class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A venue.
+    """Settings of the venue role.
 
     Attributes:
         makers: by name; the name is the `exchange` of quotes.

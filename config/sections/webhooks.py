@@ -23,7 +23,7 @@ from .endpoint_url import HTTP, check_url
 
 
 class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A webhook.
+    """A webhook: the receiver of posted order events, its filter and its time-outs.
 
     Attributes:
         url: receiver of the posts, http or https.
@@ -34,8 +34,8 @@ class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         statuses: order statuses whose events are posted; empty names every status.
         api_key: name of the one key of `[venue.api_keys]` that may list and replay its deliveries; empty for
             no key.
-        posts_max: posts under way at a time.
-        post_s: time-out of one post.
+        posts_max: most posts under way at a time.
+        post_s: time-out of one post, in seconds.
         give_up_s: seconds of retries after the event before a delivery is dead.
         private_addresses: its host may lead to this machine, or into a private network.
     """
