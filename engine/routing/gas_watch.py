@@ -1,4 +1,4 @@
-"""The latest block and gas price that the venue has read from a chain; quotes are made with them.
+"""Watch of one chain's latest block and gas price, which quotes use.
 
 The watch reads both at each new head, after GAS_LOOK_S without a head, and at once after `look_now`. If the
 node does not answer, the last reading stays in use until it is GAS_STALE_S old; after that, requests that
@@ -24,7 +24,7 @@ class GasStatistics(Struct, frozen=True):
     """Counters of a chain's gas watch.
 
     Attributes:
-        looks: successful reads; failures: failed reads.
+        looks: number of successful reads; failures: of failed reads.
         age_ms: age of the last reading; None before the first.
         fault: error of the last read; empty if it succeeded.
     """
@@ -77,7 +77,7 @@ class GasWatch:
 
     @property
     def gas_price_wei(self) -> int:
-        """Sum of base fee and tip, wei per unit of gas.
+        """Sum of base fee and tip, in wei per unit of gas.
 
         Raises:
             ServiceUnavailable: as `head`.

@@ -1,4 +1,4 @@
-"""The makers of one chain, opened: feeds of their books, clients for firm quotes, and the routing over both.
+"""Opens the makers of one chain: feeds of their books, clients for firm quotes, and the routing over both.
 
     settings of makers  -->  feeds -> index -> pathfinder, prices in dollars
                         '->  firm clients, health -> desk
@@ -53,7 +53,7 @@ class MakersOpening(Struct, frozen=True):
         makers: by name.
         blacklist_s: seconds for which an address blacklisted by a maker is not sent to it again.
         wall_ms: Unix milliseconds.
-        random: for jitter.
+        random: source of jitter.
     """
 
     field: str
@@ -80,14 +80,16 @@ class OpenMakers(Struct, frozen=True):
     feeds: Mapping[str, MakerFeed]
 
     def start(self, nursery: trio.Nursery) -> None:
-        """Keep books and gas prices current, and probe makers at rest, until the nursery is cancelled."""
+        """Keep books and gas prices current, and probe suspended makers, until the nursery is cancelled."""
         nursery.start_soon(self.gas.run)
         nursery.start_soon(self.desk.scores.run)
         for feed in self.feeds.values():
             nursery.start_soon(feed.run)
 
     def barred(self, *users: bytes, now_ms: int) -> frozenset[str]:
-        """Makers that have blacklisted any of these addresses, or that the operator has excluded."""
+        """Return the makers that have blacklisted any of these addresses, or that the operator has
+        excluded.
+        """
         return frozenset(
             maker
             for maker, feed in self.feeds.items()
@@ -102,7 +104,7 @@ def nodes_of(
     folder: Path,
     chains: Mapping[int, Chain],
 ) -> dict[int, NodeSettings]:
-    """Node settings, secrets resolved, of the served chains that `chains` lacks.
+    """Collect the node settings, secrets resolved, of the served chains that `chains` lacks.
 
     Raises:
         ConfigError: names the setting whose file or variable is missing.
@@ -117,7 +119,9 @@ def nodes_of(
 async def open_chains(
     owned: AsyncExitStack, nodes: Mapping[int, NodeSettings], chains: Mapping[int, Chain]
 ) -> dict[int, Chain]:
-    """The given chains and a client per node; the clients' connections are closed with `owned`."""
+    """Return the given chains and open a client for each node; closing `owned` closes the clients'
+    connections.
+    """
     found = dict(chains)
     for chain_id, node in nodes.items():
         found[chain_id] = await owned.enter_async_context(RpcChain.open(chain_id, node, known_errors()))
@@ -127,7 +131,7 @@ async def open_chains(
 async def open_makers(
     owned: AsyncExitStack, opening: MakersOpening, served: ConfiguredChain, chain: Chain
 ) -> OpenMakers:
-    """Open a chain's makers; their connections are closed with `owned`.
+    """Open a chain's makers; closing `owned` closes their connections.
 
     Raises:
         ConfigError: a maker's secret does not decode.
@@ -193,7 +197,7 @@ async def open_makers(
 
 
 def request_signer(field: str, credentials: MakerCredentials | None) -> RequestSigner | None:
-    """Signer of the requests to a server; None without credentials: the requests are unsigned.
+    """Signer of requests to a server, or None without credentials: requests are then unsigned.
 
     Args:
         field: settings path of the credentials.

@@ -1,4 +1,4 @@
-"""From settings to the served chains: addresses found, tokens listed, makers placed. Pure.
+"""Derives the served chains from the settings: contract addresses, listed tokens, makers. Pure.
 
 A chain is served when it has a role (`market`, `delta`) and a node. Contract addresses that the settings lack
 come from contracts.json in the state directory, written by `cambist devnet` and `cambist contracts deploy`.
@@ -40,12 +40,12 @@ _NEEDED_BY = {"market": "router", "delta": "delta_contract"}
 
 
 class ConfiguredChain(Struct, frozen=True):
-    """A served chain, as the settings describe it.
+    """A served chain as the settings describe it.
 
     Attributes:
         field: settings path of the chain.
         settings: with checksummed addresses; unset addresses are filled from contracts.json.
-        addresses: by setting, 20 bytes; empty if unknown.
+        addresses: setting's name -> contract address, 20 bytes; empty if unknown.
         listed: the operator's tokens.
         stables: addresses of the tokens that count as a dollar.
         makers: by name.
@@ -62,7 +62,7 @@ class ConfiguredChain(Struct, frozen=True):
 
     @property
     def decimals(self) -> dict[bytes, int]:
-        """Decimals of the listed tokens, by address."""
+        """Map the address of each listed token to its decimals."""
         return {parse_address(token.address, "address"): token.decimals for token in self.listed}
 
 
@@ -73,11 +73,11 @@ def served_chains(
     reachable: Collection[int] = (),
     field: str = "venue.makers",
 ) -> dict[int, ConfiguredChain]:
-    """The served chains by id.
+    """Determine the served chains by id.
 
     Args:
-        makers: by name, as the settings have them in `field`.
-        book: contracts.json.
+        makers: settings of the makers by name; `field` is their settings path.
+        book: content of contracts.json.
         reachable: ids of chains that need no node in the settings.
 
     Raises:

@@ -38,7 +38,7 @@ class ListedToken(Struct, frozen=True):
 
 
 class TokenTable:
-    """Tokens of a chain.
+    """Lookup of a chain's listed tokens.
 
     Args:
         tokens: the chain's tokens in the settings.
@@ -66,10 +66,10 @@ class TokenTable:
             self._add(native)
 
     def find(self, text: str, field: Literal["srcToken", "destToken"], decimals: int | None) -> ListedToken:
-        """The token that a request names, by address or symbol.
+        """Return the token that a request names, by address or symbol.
 
         Args:
-            decimals: the token's decimals by the request; None if the request does not name them.
+            decimals: the token's decimals as the request states them; None if it does not.
 
         Raises:
             InvalidToken: no address, zero, or the placeholder in another spelling.
@@ -88,7 +88,7 @@ class TokenTable:
         return found
 
     def listed(self, text: str, field: str) -> ListedToken:
-        """The token that a resource's path names: by symbol, or by address or placeholder in any case.
+        """Return the token that a resource's path names: by symbol, or by address or placeholder in any case.
 
         Raises:
             InvalidInput: neither a listed symbol nor an address.

@@ -1,6 +1,8 @@
-"""Notices of faults and refusals to one maker on one chain: POST to its `notify_url`, where it has one.
+"""Notices of faults and refusals to one maker on one chain: POST to its `notify_url`, where the maker has
+one.
 
-    fault -> a bounded queue, which drops its oldest -> one request with all that wait, signed as a quote's
+    fault -> bounded queue, drops the oldest -> one request with all queued faults, signed like a quote
+    request
 
 A notice is sent once; a notice that the maker does not take is lost, and still stands in GET /makers/scores.
 A slow maker delays no other maker and no swap.
@@ -25,7 +27,7 @@ from ....feeds.net.signed_client import SignedClient
 
 
 class FaultNotices:
-    """Fault notices of one maker.
+    """Queue of one maker's fault notices; `run` posts them to the maker.
 
     Args:
         network: chain id.
@@ -67,7 +69,7 @@ class FaultNotices:
 
 
 def fault_of(told: FaultTold) -> MakerFault:
-    """A fault in its wire form."""
+    """Convert a fault to its wire form."""
     return MakerFault(
         told.at_ms, told.fault.value, to_checksum(told.src), to_checksum(told.dest), told.detail
     )

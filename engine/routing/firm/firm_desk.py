@@ -99,7 +99,7 @@ class FirmDeskStatistics(Struct, frozen=True):
 
 
 class FirmDesk:
-    """The firm quotes of one chain.
+    """Obtains firm quotes from the makers of one chain and turns them into an executable route.
 
     Args:
         makers: by name; the index names no other maker.
@@ -137,7 +137,7 @@ class FirmDesk:
         self.asked = self.stand_ins = 0
 
     def statistics(self) -> FirmDeskStatistics:
-        """Counters of this moment."""
+        """Return the current counters."""
         unfilled = self._begun - self._under_way - self._filled
         return FirmDeskStatistics(
             self._under_way, self._filled, unfilled, self.asked, self.stand_ins, self.scores.probes
@@ -152,7 +152,7 @@ class FirmDesk:
         limit: int,
         held: list[HeldQuote] | None = None,
     ) -> FirmRoute:
-        """Have a plan signed, by its makers or by others in their place.
+        """Obtain signed quotes for a plan, from its makers or from replacements, and return the route.
 
         Args:
             plan: of `wanted`, by the books.
@@ -185,7 +185,7 @@ class FirmDesk:
 
 
 class _Filling:
-    """A swap whose plan is being signed."""
+    """State of one swap while the desk collects signed quotes for its plan."""
 
     nursery: trio.Nursery
 
@@ -219,12 +219,14 @@ class _Filling:
             self._beat_at = now + FIRM_BEAT_S
 
     def _lag(self, now: float) -> float:
-        """Stalls so far, seconds; a wake-up that is late by up to FIRM_BEAT_S is no stall."""
+        """Return the total stall time so far, in seconds; a wake-up that is late by up to FIRM_BEAT_S is no
+        stall.
+        """
         late_s = now - self._beat_at
         return self._lag_s + (late_s if late_s > FIRM_BEAT_S else 0.0)
 
     async def outcome(self, plan: RoutePlan) -> FirmRoute | RequestError:
-        """The route, or the error without one; makers are scored in either case."""
+        """Return the route, or the error if there is none; score the makers in either case."""
         is_cancelled = True
         try:
             found: FirmRoute | RequestError = await self._route(plan)
@@ -268,7 +270,7 @@ class _Filling:
             self._desk.scores.note(ask, fault)
 
     def _given_s(self, ask: Ask, now: float) -> float:
-        """Seconds that the maker has had for its answer, without stalls of the event loop."""
+        """Seconds that the maker has had to answer, without stalls of the event loop."""
         return min(now, self._hard_at) - ask.asked_at - (self._lag(now) - ask.lag_s)
 
     # --- Asking ---------------------------------------------------------------------------------------
@@ -277,23 +279,23 @@ class _Filling:
         return trio.current_time() >= self._soft_at
 
     def _go(self, plan: RoutePlan, now: float) -> None:
-        """Begin a way for a plan."""
+        """Start an alternative (`Way`) for a plan: request a quote from every planned maker."""
         way = Way(self._waited_for, has_room(plan, self._limit), [])
         self._ways.append(way)
         self._begin(way, parts_of(plan, now, self._soft_at), now)
 
     def _drop(self, way: Way, why: str) -> None:
-        """Give a way up.
+        """Abandon an alternative plan of the swap.
 
         Raises:
-            NoRoute: it was the last way.
+            NoRoute: no other alternative is left.
         """
         self._ways.remove(way)
         if not self._ways:
             raise self._no_route(why)
 
     def _begin(self, way: Way, parts: list[FirmPart], now: float) -> None:
-        """Ask each part's planned maker."""
+        """Add the parts to the alternative and request each part's quote from its planned maker."""
         way.parts += parts
         for part in parts:
             self._try(way, part, [part.share], now)
@@ -307,7 +309,9 @@ class _Filling:
             self.nursery.start_soon(self._ask, ask)
 
     def _ask_for(self, way: Way, part: FirmPart, share: MakerShare, now: float) -> Ask:
-        """A request for a share: for more than needed where the need may grow and gets hardly any dearer."""
+        """Build the request for a share; it asks for more than needed if the need may grow and the price
+        barely rises.
+        """
         desk, side = self._desk, self._wanted.side
         books = desk.index.between(part.src_token, part.dest_token).values()
         live = next((live for live in books if live.maker == share.maker), None)
@@ -344,7 +348,7 @@ class _Filling:
         self._changed.set()
 
     async def _news(self) -> None:
-        """Wait for an answer, or for the time at which a part may ask more makers."""
+        """Wait for a maker's answer, or for the time at which a part may ask more makers."""
         self._changed = trio.Event()
         now = trio.current_time()
         unfilled = [part for way in self._ways for part in way.parts if not part.filled()]
@@ -355,10 +359,10 @@ class _Filling:
     # --- In a maker's place ---------------------------------------------------------------------------
 
     def _tend(self) -> None:
-        """Ask other makers in place of failed and slow ones; drop the ways that have no maker left.
+        """Ask other makers in place of failed and slow makers; abandon alternatives that have no maker left.
 
         Raises:
-            NoRoute: no way is left.
+            NoRoute: no alternative plan is left.
         """
         now = trio.current_time()
         for way in tuple(self._ways):
@@ -371,7 +375,7 @@ class _Filling:
                     break
 
     def _stand_in(self, way: Way, part: FirmPart, now: float) -> bool:
-        """Begin as many tries with other makers as a part lacks, on its own pair.
+        """Start as many replacement tries with other makers as a part lacks, on the part's own pair.
 
         Returns:
             False if makers or time do not suffice: the swap needs another plan.
@@ -393,7 +397,7 @@ class _Filling:
         self._try(way, part, shares, now)
 
     def _able_alone(self, way: Way, part: FirmPart) -> list[MakerShare]:
-        """Other makers for a part, each for all of it."""
+        """Other makers whose books hold the whole amount of a part."""
         src, dest, wanted = part.src_token, part.dest_token, self._wanted
         asked = FirmAsked(src, dest, wanted.side, _needed(part, wanted.side), self._user, self._desk.executor)
         without = self._without(way) | part.pending()
@@ -401,7 +405,7 @@ class _Filling:
         return [share for share in shares if part.may_do([share])]
 
     def _find(self, way: Way, part: FirmPart, amount: int, without: set[str]) -> RoutePlan | None:
-        """A plan for a part's pair with other makers, which may share the amount."""
+        """Plan for a part's pair among other makers, which may split the amount, or None."""
         wanted = SwapRequest(
             part.src_token,
             part.dest_token,
@@ -418,9 +422,11 @@ class _Filling:
         return self._wanted.without | way.without | self._failed()
 
     def _plan_anew(self, now: float) -> None:
-        """Begin a further way without failed and slow makers, if a plan and time for it exist.
+        """Start another plan of the whole swap without failed and slow makers, if a plan exists and time is
+        left.
 
-        The other ways go on. No two plans leave out the same makers, so that the number of plans is finite.
+        The other plans continue. No two plans leave out the same makers, so that the number of plans is
+        finite.
         """
         if self._is_late():
             return
@@ -443,7 +449,9 @@ class _Filling:
     # --- Judging --------------------------------------------------------------------------------------
 
     async def _judged(self, way: Way) -> FirmRoute | None:
-        """The route if it passes all checks; else None, with the faulty quotes failed or the way changed."""
+        """The route if it passes all checks, or None after failing the faulty quotes or changing the plan's
+        parts.
+        """
         asks = [ask for part in way.parts for ask in part.filled()]
         if not (_of_one_account_each(asks) and _given_once_each(asks)):
             return None
@@ -461,7 +469,7 @@ class _Filling:
         return found if all(ask.quote is not None for ask in asks) else None
 
     def _resize(self, way: Way, short: Short) -> None:
-        """Ask for a hop anew, for the amount that the hop after it needs now."""
+        """Request a hop's quotes again, for the amount that the following hop now needs."""
         parts = [part for part in way.parts if (part.path, part.hop) == (short.path, short.hop)]
         self._resizes += 1
         plan = None
@@ -477,10 +485,10 @@ class _Filling:
         self._begin(way, further, now)
 
     def _give_up_worst(self, way: Way, asks: list[Ask]) -> None:
-        """Fail the quote that is worse than planned by most.
+        """Discard the quote that is worst compared with the plan.
 
-        If no quote is worse than planned, the books themselves break the limit: further tries under way are
-        awaited, else the swap is planned anew.
+        If no quote is worse than planned, the books themselves break the limit: the desk waits for requests
+        still pending, or else plans the swap anew.
         """
         worst = max(asks, key=lambda ask: ask.loss())
         if worst.loss() > 0:
@@ -509,7 +517,9 @@ class _Filling:
 
 
 def _base_amount(live: LiveBook | None, share: MakerShare, asked: FirmAsked) -> int:
-    """Raw units of the base token in a request; by the plan if the request fixes the other token."""
+    """Return the requested amount in raw units of the base token; from the plan if the request fixes the
+    other token.
+    """
     if live is None:
         return 0
     gives_base = asked.src_token == live.base
@@ -519,12 +529,12 @@ def _base_amount(live: LiveBook | None, share: MakerShare, asked: FirmAsked) -> 
 
 
 def _needed(part: FirmPart, side: Side) -> int:
-    """Planned amount of a part, raw units of the fixed side."""
+    """Return a part's planned amount, in raw units of the token whose amount the user fixed."""
     return part.share.src_amount if side is Side.SELL else part.share.dest_amount
 
 
 def _of_one_account_each(asks: list[Ask]) -> bool:
-    """Fail the quotes of a maker that name another account than its first quote.
+    """Fail each quote of a maker that names a different account than the maker's first quote.
 
     Returns:
         Whether no quote failed.
@@ -540,7 +550,7 @@ def _of_one_account_each(asks: list[Ask]) -> bool:
 
 
 def _given_once_each(asks: list[Ask]) -> bool:
-    """Fail the quotes whose order another quote holds already: an order is filled once.
+    """Fail each quote whose order is already in another quote, since an order fills only once.
 
     Returns:
         Whether no quote failed.

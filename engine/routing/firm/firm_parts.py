@@ -1,7 +1,7 @@
 """The parts of a swap that makers are asked to sign, and the state of each. Pure.
 
     RoutePlan --> Way --> Part: one maker's share of one hop --> tries, the first is that maker's own
-                                                                a try: asks that together give the whole part
+                            a try: requests (`Ask`) that together give the whole part
 
 A part is filled when all asks of one of its tries have quotes, and is lost when every try has a failed ask.
 The number of tries under way at once grows with the part's waiting time:
@@ -39,13 +39,14 @@ class Ask(Struct, eq=False):
 
     Attributes:
         share: amounts that the plan expects of the maker.
-        shown: the other amount by the maker's book for the same request; None if the book was not that deep.
+        shown: amount of the other token that the maker's book gives for this request; None if the book was
+            not that deep.
         asked_at: time of the request, trio seconds.
         lag_s: the event loop's stalls for this swap until `asked_at`, seconds.
         base_amount: raw units of the pair's base token in the request; 0 if the maker had no live book.
         quote: the answer, until a check fails.
         is_drifted: the quote is much worse than the book.
-        failure: reason why the request came to nothing.
+        failure: reason why the request has no usable quote; None while it may have one.
     """
 
     maker: str
@@ -80,7 +81,7 @@ class Ask(Struct, eq=False):
         return self.quote.order
 
     def rate(self) -> Fraction:
-        """Rate of the quote: destination units for a source unit."""
+        """Rate of the quote: destination units per source unit."""
         return Fraction(self.order.maker_amount, self.order.taker_amount)
 
     def loss(self) -> Fraction:
@@ -104,11 +105,11 @@ class HeldQuote(Struct, frozen=True):
 
 
 class FirmPart(Struct, eq=False):
-    """A maker's share of a hop.
+    """One maker's share of a hop, with the tries to obtain signed quotes for it.
 
     Attributes:
         path, hop: position of the hop in the plan.
-        is_exact: the amount of the hop is fixed, so that the request is never for more.
+        is_exact: whether the hop's amount is fixed, so that requests never ask for more.
         beside_at, everybody_at: trio seconds from which further tries begin although none has failed.
         tries: in their order of beginning.
         to_beat: best rate that broke the user's limit; a stand-in must promise more. None if none did.
@@ -126,7 +127,7 @@ class FirmPart(Struct, eq=False):
     to_beat: Fraction | None = None
 
     def filled(self) -> tuple[Ask, ...]:
-        """Asks of the first complete try; empty if no try is complete."""
+        """Quotes of the first complete try; empty if no try is complete."""
         for asks in self.tries:
             if all(ask.quote is not None for ask in asks):
                 return asks
@@ -138,7 +139,7 @@ class FirmPart(Struct, eq=False):
         return sum(all(ask.failure is None for ask in asks) for asks in self.tries)
 
     def lacking(self, now: float) -> int:
-        """Number of tries to begin now."""
+        """Number of further tries to start now."""
         if self.filled():
             return 0
         if now >= self.everybody_at:
@@ -150,7 +151,7 @@ class FirmPart(Struct, eq=False):
         return {ask.maker for asks in self.tries for ask in asks if ask.is_pending}
 
     def raise_bar(self, asks: Sequence[Ask]) -> None:
-        """Require a better rate of stand-ins than these asks', which break the user's limit."""
+        """Require replacements to offer a better rate than these quotes, which break the user's limit."""
         given = sum(ask.order.maker_amount for ask in asks)
         rate = Fraction(given, sum(ask.order.taker_amount for ask in asks))
         self.to_beat = max(self.to_beat or rate, rate)
@@ -164,10 +165,10 @@ class FirmPart(Struct, eq=False):
 
 
 class Way(Struct, eq=False):
-    """A plan of the whole swap, whose parts are being signed.
+    """A plan of the whole swap while its parts are being signed; a swap may have several at once.
 
     Attributes:
-        without: slow makers that this way does not ask.
+        without: slow makers that this plan does not ask.
         has_room: the user's limit leaves room for the cost of asking for more than needed.
     """
 
@@ -177,12 +178,12 @@ class Way(Struct, eq=False):
 
     @property
     def is_filled(self) -> bool:
-        """Whether each part is filled."""
+        """Whether each part has complete quotes."""
         return all(part.filled() for part in self.parts)
 
 
 def parts_of(plan: RoutePlan, now: float, soft_at: float) -> list[FirmPart]:
-    """A part for each share of a plan.
+    """Create one part for each share of a plan.
 
     Args:
         now: trio seconds.
@@ -201,7 +202,7 @@ def parts_of(plan: RoutePlan, now: float, soft_at: float) -> list[FirmPart]:
 def parts_of_hop(
     hop: HopPlan, path: int, number: int, now: float, soft_at: float, *, is_exact: bool
 ) -> list[FirmPart]:
-    """A part for each share of a hop."""
+    """Create one part for each share of a hop."""
     patience_s = (soft_at - now) / PATIENCES
     looks = now + patience_s, now + 2 * patience_s
     return [
@@ -212,7 +213,7 @@ def parts_of_hop(
 def able_alone(
     books: Iterable[LiveBook], asked: FirmAsked, only: frozenset[str] | None, without: Container[str]
 ) -> list[MakerShare]:
-    """Makers whose books alone hold the whole requested amount; the best rate first.
+    """List the makers whose books alone hold the whole requested amount, the best rate first.
 
     Args:
         only, without: names of makers; None for any.
@@ -228,7 +229,7 @@ def able_alone(
 
 
 def legs_of(parts: Sequence[FirmPart], side: Side) -> list[list[FirmLeg]]:
-    """The signed legs of every path; each part is filled."""
+    """Build the signed legs of every path; each part must be filled."""
     paths: dict[int, dict[int, list[FirmPart]]] = {}
     for part in parts:
         paths.setdefault(part.path, {}).setdefault(part.hop, []).append(part)
@@ -236,15 +237,17 @@ def legs_of(parts: Sequence[FirmPart], side: Side) -> list[list[FirmLeg]]:
 
 
 def indicative_within(plan: RoutePlan, limit: int) -> bool:
-    """Whether the hops of a plan keep the user's limit, by the books."""
+    """Whether a plan's hops keep the user's limit at the prices of the books."""
     if plan.side is Side.SELL:
         return sum(path.hops[-1].dest_amount for path in plan.paths) >= limit
     return sum(path.hops[0].src_amount for path in plan.paths) <= limit
 
 
 def has_room(plan: RoutePlan, limit: int) -> bool:
-    """Whether a plan keeps the user's limit, by the books, if each hop that is asked for more than needed
-    gets dearer by OVER_ASK_COST_BPS, and each fill of the hops with the free amount by a unit.
+    """Whether a plan keeps the user's limit even if asking for more makes its hops dearer.
+
+    The check uses the books: each hop that is asked for more than needed gets dearer by OVER_ASK_COST_BPS,
+    and each fill of the hops with the free amount by a unit.
     """
     hops = max(len(path.hops) for path in plan.paths) - 1
     ends = [path.hops[-1 if plan.side is Side.SELL else 0] for path in plan.paths]
@@ -258,10 +261,10 @@ def has_room(plan: RoutePlan, limit: int) -> bool:
 
 
 def is_as_cheap(asked: FirmAsked, shown: int, wider: FirmAsked, shown_wider: int) -> bool:
-    """Whether a part of a wider order is, but for OVER_ASK_COST_BPS, as good as an order of that part alone.
+    """Whether a larger order gives the original part at nearly the same rate, within OVER_ASK_COST_BPS.
 
     Args:
-        shown, shown_wider: the other amount of each by the maker's book.
+        shown, shown_wider: amount of the other token that the maker's book gives for each order.
     """
     if asked.side is Side.SELL:
         lost = shown - mul_div_down(asked.amount, shown_wider, wider.amount)

@@ -34,14 +34,14 @@ _TRUE = b"\1"  # stands for the empty answer of a token whose transfers return n
 
 
 async def prove(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
-    """Fail the asks whose quote the chain would not fill.
+    """Fail the quotes that the chain would not fill: bad signature, order already used, or missing funds.
 
     Args:
         rfq: the contract that fills the orders and takes the makers' tokens.
-        asks: asks that hold a quote.
+        asks: requests that hold a quote.
 
     Raises:
-        ServiceUnavailable: the chain does not answer, or its answer makes no sense; asks that failed by then
+        ServiceUnavailable: the chain does not answer, or its answer is malformed; quotes that failed before
             stay failed.
     """
     try:
@@ -73,7 +73,7 @@ async def _ask_contracts(chain: Chain, rfq: bytes, asks: Iterable[Ask]) -> None:
 
 
 async def _look_for_traces(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
-    """Fail orders that were filled or cancelled before, and orders whose maker token refuses the transfer.
+    """Fail orders that were already filled or cancelled, and orders whose maker token refuses the transfer.
 
     A malformed answer of the RFQ contract counts as filled.
     """

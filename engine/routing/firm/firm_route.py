@@ -18,7 +18,7 @@ class SignedFill(Struct, frozen=True):
 
 
 class FilledHop(Struct, frozen=True):
-    """A hop of a path: a pair of tokens, whose fills are tried in turn.
+    """A hop of a path: a pair of tokens and its signed fills, tried in turn.
 
     Attributes:
         taker_amount: raw units of the source that the hop sells; 0 sells the whole balance, or the hop buys.
@@ -33,7 +33,7 @@ class FilledHop(Struct, frozen=True):
 
 
 class FirmRoute(Struct, frozen=True):
-    """A swap that can be executed as it stands.
+    """A swap with signed orders, ready to be executed.
 
     Attributes:
         src_amount, dest_amount: raw units into and out of the hops by the signed orders, before partner fees

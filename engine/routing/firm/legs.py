@@ -1,4 +1,4 @@
-"""Amounts of firm quotes in execution: the RFQ contract's arithmetic, hop after hop. Pure.
+"""Computes the amounts of signed orders in execution by the RFQ contract's arithmetic, hop after hop. Pure.
 
     a hop that sells    tryBatchFillOrderTakerAmount: each order takes the amount left, up to its takerAmount,
                         and gives floor(takerFill * makerAmount / takerAmount); an order that would give 0 is
@@ -30,7 +30,7 @@ from .firm_route import FilledHop, FirmRoute, SignedFill
 
 
 class Exchanged(Struct, frozen=True):
-    """Raw units that went into a hop and came out of it."""
+    """Amounts that went into a hop and came out of it, raw units."""
 
     src: int
     dest: int
@@ -63,7 +63,7 @@ class Short(Struct, frozen=True):
 
 
 def sold(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
-    """Exchange of a batch of orders that is sold `amount`, or as much of it as the orders take."""
+    """Compute the exchange when `amount`, or as much as the orders take, is sold to a batch of orders."""
     left, given = amount, 0
     for order in orders:
         done = sold_to(order, min(order.taker_amount, left))
@@ -73,7 +73,7 @@ def sold(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
 
 
 def bought(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
-    """Exchange of a batch of orders that gives `amount`, or as much of it as the orders hold."""
+    """Compute the exchange when `amount`, or as much as the orders hold, is bought from a batch of orders."""
     left, taken = amount, 0
     for order in orders:
         done = bought_of(order, min(order.maker_amount, left))
@@ -83,18 +83,20 @@ def bought(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
 
 
 def sold_to(order: RfqOrder, amount: int) -> Exchanged:
-    """Exchange of an order that is sold `amount`, at most its takerAmount; zeros if it would give 0."""
+    """Compute the exchange when `amount`, at most its takerAmount, is sold to an order; zeros if it would
+    give 0.
+    """
     maker_fill = mul_div_down(amount, order.maker_amount, order.taker_amount)
     return Exchanged(amount, maker_fill) if maker_fill else Exchanged(0, 0)
 
 
 def bought_of(order: RfqOrder, amount: int) -> Exchanged:
-    """Exchange of an order that gives `amount`, at most its makerAmount."""
+    """Compute the exchange when `amount`, at most its makerAmount, is bought from an order."""
     return Exchanged(mul_div_up(amount, order.taker_amount, order.maker_amount), amount)
 
 
 def arranged(side: Side, paths: Sequence[Sequence[FirmLeg]], *, is_taxed: bool = False) -> FirmRoute | Short:
-    """A route that can be executed as it stands, or the leg that prevents it.
+    """Return an executable route for the legs, or the leg that cannot fill its part.
 
     Args:
         is_taxed: the source token is taxed, so that the amount that arrives is not known to the unit.
@@ -108,7 +110,7 @@ def arranged(side: Side, paths: Sequence[Sequence[FirmLeg]], *, is_taxed: bool =
 
 
 def over_asked(amount: int, bps: int) -> int:
-    """`amount` raised by `bps`, rounded down."""
+    """Raise `amount` by `bps`, rounded down."""
     return mul_div_down(amount, 10_000 + bps, 10_000)
 
 

@@ -1,4 +1,4 @@
-"""A side of a maker's book, to give a token and receive another, in units that several books share. Pure."""
+"""Makers' books in one trade direction, token given and token received, in common integer units. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -16,21 +16,23 @@ from ....feeds.books.pair_index import LiveBook
 RATE_BITS = 256  # precision of `rate_key`: finer than any difference of two prices
 
 FIXED = {Side.SELL: 0, Side.BUY: 1}
-"""Index of the token whose amount is fixed: 0 the token given, 1 the token received. The rest is `other`."""
+"""Index of the token whose amount is fixed: 0 the token given, 1 the token received. The other token's amount
+follows from the book.
+"""
 
 
 class Units(Struct, frozen=True):
-    """Common units of several books' sums, fine enough that no level is rounded.
+    """Common units for the sums of several books, fine enough that no level is rounded.
 
     Attributes:
-        scales: of the token given and of the token received: sums are in 10^-scale raw units.
+        scales: decimal scales of the token given and the token received; sums are in 10^-scale raw units.
     """
 
     scales: tuple[int, int]
 
 
 def units_of(books: Iterable[LiveBook], give: bytes) -> Units:
-    """Common units of several books of the same two tokens."""
+    """Determine the common units of several books of the same two tokens."""
     given = received = 0
     for live in books:
         if live.base == give:
@@ -41,15 +43,15 @@ def units_of(books: Iterable[LiveBook], give: bytes) -> Units:
 
 
 class DirectedLadder:
-    """A side of a maker's book, without its levels of amount zero.
+    """A maker's book in one trade direction, without its levels of amount zero.
 
     Attributes:
         live: the book.
-        keys: per level, its `rate_key`.
+        keys: `rate_key` of each level.
         sums: prefix sums over the levels, of the amounts given and of the amounts received.
-        walks: for SELL and for BUY, the exact other amount of a fixed amount, raw units; None beyond the
-            depth. A received amount is rounded down, a paid amount up.
-        first_parts: for SELL and for BUY, the last first part computed by `envelope`.
+        walks: functions for SELL and for BUY: a fixed amount -> exact amount of the other token, raw units;
+            None beyond the book's depth. A received amount is rounded down, a paid amount up.
+        first_parts: for SELL and for BUY, the cached first part (best average rate) that `envelope` computed.
     """
 
     def __init__(self, live: LiveBook, give: bytes, units: Units) -> None:
@@ -73,7 +75,7 @@ class DirectedLadder:
 
 
 def rate_key(received: int, given: int) -> int:
-    """Sort key of a rate: a better rate has a lower key."""
+    """Return the sort key of a rate: a better rate has a lower key."""
     return (-received << RATE_BITS) // given
 
 
@@ -83,14 +85,14 @@ def has_levels(live: LiveBook, give: bytes) -> bool:
 
 
 def fits(live: LiveBook, give: bytes, units: Units) -> bool:
-    """Whether units are fine enough for a book."""
+    """Whether these units represent all levels of a book without rounding."""
     if live.base == give:
         return live.book.bids.quote_scale <= units.scales[1]
     return live.book.asks.quote_scale <= units.scales[0]
 
 
 def _with_amounts(ladder: Ladder) -> tuple[Sequence[int], Sequence[int]]:
-    """(bases before, quotes before) of the levels that have an amount."""
+    """Return the prefix sums (bases, quotes) of the levels that have an amount."""
     bases, quotes = ladder.base_before, ladder.quote_before
     sizes = [*_sizes(bases)]
     if 0 not in sizes:

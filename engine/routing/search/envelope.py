@@ -1,4 +1,4 @@
-"""The makers that are worth the gas of a fill, by the amount to be shared. Pure.
+"""Selects, for an amount, the makers whose fills are worth their gas. Pure.
 
 A fill costs the same at any size. The first part of a maker is the top of its book whose average rate, the
 fill included, is best: below it the fill weighs too much, and each level beyond it counts by itself. First
@@ -24,13 +24,13 @@ _COST_BITS = 6  # precision of a fill's cost, so that small changes of gas price
 
 
 class Envelope:
-    """All makers' parts sorted by rate, up to the largest amount asked for so far.
+    """Parts of all makers' books sorted by rate, up to the largest amount requested so far.
 
     Args:
-        ladders: of the same units.
-        by_first_rate: numbers of the ladders, the best first level first.
+        ladders: all in the same units.
+        by_first_rate: indices of the ladders, ordered by the rate of their first level, best first.
         fixed: index of the fixed token: 0 the token given, 1 the token received.
-        fill_cost: of a fill, in the ladders' units of the other token, rounded by `weighed`.
+        fill_cost: gas cost of a fill, in the ladders' units of the other token, rounded by `weighed`.
     """
 
     def __init__(
@@ -47,10 +47,11 @@ class Envelope:
         self._reached = [0] * len(ladders)  # per maker, the level up to which its parts are sorted
 
     def up_to(self, wanted: int) -> tuple[dict[int, int], int]:
-        """(maker -> number of its levels that lie before the last unit's part, maker of the last unit).
+        """Return the makers that an amount uses: (maker -> number of its levels before the last unit's part,
+        maker of the last unit).
 
         Args:
-            wanted: above zero and within the depth, in units of the fixed token.
+            wanted: the amount, above zero and within the depth, in units of the fixed token.
         """
         if wanted > self._fixed_before[-1]:
             self._reach(wanted)
@@ -87,7 +88,9 @@ class Envelope:
             heappush(upcoming, (known[1], unseen.popleft(), known[2]))
 
     def _first_part(self, ladder: DirectedLadder) -> tuple[int, int]:
-        """(key of a maker's first part, the level at which it ends)."""
+        """Find a maker's first part, whose average rate with the fill cost is best: (sort key, level where it
+        ends).
+        """
         given, received = ladder.sums
         level = best = 0
         for after in range(1, len(given)):
@@ -102,6 +105,6 @@ class Envelope:
 
 
 def weighed(fill_cost: int) -> int:
-    """A fill's cost, rounded down to _COST_BITS significant bits: the choice hardly depends on less."""
+    """Round a fill's cost down to _COST_BITS significant bits, since finer costs hardly change the choice."""
     finer = max(fill_cost.bit_length() - _COST_BITS, 0)
     return fill_cost >> finer << finer

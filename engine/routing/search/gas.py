@@ -25,11 +25,11 @@ GAS_ERROR_PERCENT = 10
 
 
 def swap_gas(side: Side, hops_after_first: int, fills: int) -> int:
-    """Units of gas for a whole transaction of ERC-20 tokens.
+    """Estimate the gas units of a whole transaction that swaps ERC-20 tokens.
 
     Args:
-        hops_after_first: sum over all paths.
-        fills: sum over all paths.
+        hops_after_first: hops after each path's first, summed over all paths.
+        fills: number of makers' fills over all paths.
     """
     purchase = PURCHASE if side is Side.BUY else 0
     return TRANSACTION + purchase + hops_after_first * HOP + fills * FILL

@@ -1,4 +1,4 @@
-"""All makers' books between two tokens, in one direction, as one ladder. Pure.
+"""Merges all makers' books between two tokens, in one direction, into one ladder. Pure.
 
 A level of a book is a segment: an amount of a token against an amount of the other. Sorted by price over all
 makers, with prefix sums, the segments are the best that all makers give together; the other amount of a fixed
@@ -43,7 +43,7 @@ _fixed_of, _other_of = itemgetter(1), itemgetter(2)  # of a share
 
 
 class MakerFilter(Struct, frozen=True):
-    """Makers that may take part.
+    """Filter that decides which makers a route may use.
 
     Attributes:
         only: names; None for all makers.
@@ -62,17 +62,18 @@ ANYBODY = MakerFilter()
 
 
 class Order:
-    """Several makers' levels of one direction, sorted by rate, for selling and for buying alike. Segments are
-    sorted only up to the largest amount asked for so far.
+    """Levels of several makers in one direction, sorted by rate; serves both selling and buying.
+
+    Segments are sorted only up to the largest amount requested so far.
 
     Args:
-        ladders: each with a level, in the order of the makers' names, all of these units.
+        ladders: ladders with at least one level, in the order of the makers' names, all in `units`.
         books: the books that the ladders were chosen from.
-        firsts: (key, maker, 0) of each first level, sorted.
+        firsts: (rate key, maker, 0) of each ladder's first level, sorted.
 
     Attributes:
-        makers: by number, in the order of their names.
-        owners, levels: per segment, its maker, and the number of that maker's levels up to and with it.
+        makers: names of the makers, sorted; other fields refer to a maker by its index here.
+        owners, levels: for each segment, its maker and the number of that maker's levels up to it, included.
         sums: prefix sums over the sorted segments, at least the first, of the amounts given and received.
         depths: amounts given and received of all segments.
     """
@@ -100,7 +101,7 @@ class Order:
 
     @classmethod
     def of(cls, ladders: Sequence[DirectedLadder], units: Units, books: Sequence[LiveBook]) -> "Order":
-        """The order of some ladders, with its first segment sorted."""
+        """Create the sorted segments of some ladders, with the first segment sorted."""
         firsts = sorted([(ladder.keys[0], maker, 0) for maker, ladder in enumerate(ladders)])
         given, received = (sum([ladder.sums[token][-1] for ladder in ladders]) for token in (0, 1))
         return cls(
@@ -108,7 +109,7 @@ class Order:
         )
 
     def with_books(self, books: Sequence[LiveBook], give: bytes) -> "Order | None":
-        """The order with changed books replaced; None if the makers differ or a book lost its levels."""
+        """A copy with changed books replaced, or None if the makers differ or a book lost its levels."""
         if not len(books) == len(self.books) == len(self.ladders):
             return None
         ladders, firsts, (given, received) = [*self.ladders], self.firsts, self.depths
@@ -127,7 +128,9 @@ class Order:
         return Order(ladders, self.units, books, self.makers, firsts, (given, received))
 
     def reach(self, token: int, wanted: int) -> None:
-        """Sort segments up to an amount of the token given (0) or received (1), at most the depth."""
+        """Sort segments until they hold an amount of the token given (`token` 0) or received (1), at most the
+        depth.
+        """
         upcoming, ladders, owners, levels = self._next, self.ladders, self.owners, self.levels
         given_sums, received_sums = self.sums
         given, received = given_sums[-1], received_sums[-1]
@@ -149,12 +152,12 @@ class Order:
 
 
 class MergedLadder:
-    """Several makers' ladders as one, to be sold to or bought from.
+    """Several makers' ladders as one, for selling or buying.
 
     Attributes:
-        makers: by number, in the order of their names.
-        fixed_unit, other_unit: sums are in 1 / unit raw units.
-        depth: of all segments, in 1 / fixed_unit.
+        makers: names of the makers, sorted; shares refer to a maker by its index here.
+        fixed_unit, other_unit: number of sum units in a raw unit of the fixed and of the other token.
+        depth: fixed amount of all segments together, in 1 / fixed_unit raw units.
         fixed_before, other_before: prefix sums over the sorted segments, at least the first.
         first_rate: rate of the best segment.
     """
@@ -180,7 +183,9 @@ class MergedLadder:
         self._envelope: Envelope | None = None
 
     def best_split(self, amount: int) -> list[LadderShare] | None:
-        """The best split among all makers before gas, in whole units; None beyond the depth."""
+        """The best split of an amount among all makers, gas ignored, in raw units, or None beyond the
+        depth.
+        """
         wanted = amount * self.fixed_unit
         if wanted <= 0 or not self.reaches(wanted):
             return None
@@ -188,14 +193,14 @@ class MergedLadder:
         return self._in_units(amount, self._taken(segment), self.order.owners[segment])
 
     def split_after_gas(self, amount: int, fill_cost: int) -> list[LadderShare] | None:
-        """The best split found if each fill costs gas; None beyond the depth.
+        """The best split of an amount when each fill costs gas, or None beyond the depth.
 
         The split is the best over all subsets of makers, or worse by less than a fill and rounding. Compared
         are the splits with and without the last unit's maker, and, if at most one maker lies before, the
         best single maker.
 
         Args:
-            fill_cost: of a fill, raw units of the other token.
+            fill_cost: gas cost of a fill, raw units of the other token.
         """
         wanted = amount * self.fixed_unit
         if not 0 < wanted <= self.depth:
@@ -221,13 +226,17 @@ class MergedLadder:
         return single or self.best_split(amount)
 
     def split_among(self, amount: int, makers: AbstractSet[int]) -> list[LadderShare] | None:
-        """The best split before gas among some makers, in whole units; None beyond their depth."""
+        """The best split of an amount among given makers, gas ignored, in raw units, or None beyond their
+        depth.
+        """
         wanted = amount * self.fixed_unit
         cut = self._cut(wanted, makers) if wanted > 0 else None
         return None if cut is None else self._in_units(amount, *cut[:2])
 
     def _cut(self, wanted: int, makers: AbstractSet[int]) -> LadderCut | None:
-        """Best levels of some makers that hold an amount in 1 / fixed_unit; None beyond their depth."""
+        """The best levels of given makers that hold an amount in 1 / fixed_unit, or None beyond their
+        depth.
+        """
         if not self.reaches(wanted):
             return None
         segment = bisect_left(self.fixed_before, wanted) - 1
@@ -252,7 +261,7 @@ class MergedLadder:
             segment += 1
 
     def best_single(self, amount: int) -> list[LadderShare] | None:
-        """The single maker that fills all of an amount best; None if no maker can."""
+        """The whole amount at the single maker that fills it best, or None if no maker can."""
         best = filled_best = 0
         sells, unit, ladders = self.side is Side.SELL, self.other_unit, self.order.ladders
         wanted = amount * self.fixed_unit
@@ -275,7 +284,7 @@ class MergedLadder:
         return [(best, amount, filled_best)] if filled_best else None
 
     def reaches(self, wanted: int) -> bool:
-        """Whether the depth holds an amount, in 1 / fixed_unit; the segments up to it are then sorted."""
+        """Whether the depth holds an amount, in 1 / fixed_unit; sorts the segments up to it."""
         if wanted <= self.fixed_before[-1]:
             return True
         if wanted > self.depth:
@@ -284,11 +293,13 @@ class MergedLadder:
         return True
 
     def _walk(self, maker: int, amount: int) -> int | None:
-        """Exact other amount of a fixed amount by a maker's own book, raw units; None beyond its depth."""
+        """Exact amount of the other token for a fixed amount by one maker's book, raw units, or None beyond
+        its depth.
+        """
         return self.order.ladders[maker].walks[self._fixed](amount)
 
     def _net(self, other: int, fills: int, fill_cost: int) -> int:
-        """The received amount, or minus the paid amount, less the cost of the fills."""
+        """Compute the received amount, or minus the paid amount, less the cost of the fills."""
         return (other if self.side is Side.SELL else -other) - fill_cost * fills
 
     def _net_of(self, cut: LadderCut, fill_cost: int) -> int:
@@ -301,11 +312,11 @@ class MergedLadder:
         return self._net(other // self.other_unit, len(taken) + (last not in taken), fill_cost)
 
     def _taken(self, segment: int) -> dict[int, int]:
-        """Maker -> number of its levels among the segments before `segment`."""
+        """Map each maker to the number of its levels among the segments before `segment`."""
         return dict(zip(islice(self.order.owners, segment), self.order.levels, strict=False))
 
     def _share(self, taken: tuple[int, int]) -> LadderShare:
-        """The share of a maker whose levels up to a given level are taken."""
+        """Return the share of a maker when its levels up to a given level are used."""
         share = self._filled.get(taken)
         if share is None:
             maker, level = taken
@@ -314,11 +325,11 @@ class MergedLadder:
         return share
 
     def _in_units(self, amount: int, taken: dict[int, int], last: int) -> list[LadderShare] | None:
-        """Shares in whole raw units; None if no arrangement of them brings an amount from every maker.
+        """Shares in whole raw units, or None if some maker's share would bring zero in every arrangement.
 
         Args:
-            taken: maker -> number of its levels that are taken.
-            last: the maker that takes the rest.
+            taken: maker -> number of its levels that are used.
+            last: the maker that takes the remaining amount.
         """
         taken.pop(last, None)
         shares = [share for share in map(self._share, taken.items()) if share[1]]
@@ -330,7 +341,9 @@ class MergedLadder:
         return self._rearranged(whole, last)
 
     def _by_book(self, whole: dict[int, int]) -> list[LadderShare] | None:
-        """Shares by each maker's own book; None if a maker lacks the depth or its share would bring zero."""
+        """Shares priced by each maker's own book, or None if a book is too short or a share would bring
+        zero.
+        """
         shares: list[LadderShare] = []
         for maker, fixed in whole.items():
             if fixed:
@@ -341,7 +354,7 @@ class MergedLadder:
         return _largest_first(shares)
 
     def _rearranged(self, whole: dict[int, int], last: int) -> list[LadderShare] | None:
-        """Move amounts that bring zero, and amounts beyond a maker's depth, to makers with room for them."""
+        """Shares after moving amounts that bring zero or exceed a maker's depth to other makers, or None."""
         ladders = self.order.ladders
         rooms = {maker: ladders[maker].sums[self._fixed][-1] // self.fixed_unit for maker in whole}
         kept = {maker: min(fixed, rooms[maker]) for maker, fixed in whole.items()}
@@ -357,7 +370,9 @@ class MergedLadder:
         return self._by_book(kept) if sum(kept.values()) == sum(whole.values()) else None
 
     def _enlarged(self, kept: dict[int, int], whole: dict[int, int], moved: int) -> dict[int, int]:
-        """Enlarge a share that brings zero to the price of a unit, at the expense of the worst prices."""
+        """Enlarge a share that brings zero until it brings a unit, taking the amount from the worst
+        prices.
+        """
         for maker in self._by_first_rate:
             sums = self.order.ladders[maker].sums
             fixed, other = sums[self._fixed][1] * self.other_unit, sums[self._other][1] * self.fixed_unit
@@ -376,10 +391,10 @@ class MergedLadder:
 
 
 class Ladders:
-    """Merged ladders of one chain's books, cached while the books are the same.
+    """Cache of merged ladders of one chain's books.
 
-    The cache keeps a ladder per direction and maker filter, makes it anew after the version of the two tokens
-    has changed, and drops the ladder that was used longest ago first.
+    The cache keeps a ladder per direction and maker filter, rebuilds it after a book of the two tokens has
+    changed, and drops the least recently used ladder first.
     """
 
     def __init__(self, index: PairIndex) -> None:
@@ -387,7 +402,7 @@ class Ladders:
         self._kept: dict[object, tuple[int, dict[Side, MergedLadder]]] = {}
 
     def merged(self, give: bytes, get: bytes, side: Side, makers: MakerFilter) -> MergedLadder | None:
-        """The ladder of all makers that may take part; None if no maker has a level."""
+        """Merged ladder of all makers that may take part, or None if no maker has a level."""
         key = give, get, makers
         version = self._index.pair_version(give, get)
         known = self._kept.pop(key, None)
@@ -405,7 +420,8 @@ class Ladders:
 def merge(
     books: Iterable[LiveBook], give: bytes, before: Mapping[Side, MergedLadder] | None = None
 ) -> dict[Side, MergedLadder]:
-    """The ladders of several books of the same two tokens; empty if no book has a level in that direction.
+    """Merge several books of the same two tokens into ladders; empty if no book has a level in that
+    direction.
 
     Args:
         before: earlier ladders of the same tokens and direction; the parts of unchanged books are reused.
@@ -428,12 +444,12 @@ def merge(
 
 
 def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int] | None:
-    """The other amount of a fixed amount, ladder after ladder, if shares were not rounded.
+    """Compute the result of an amount that passes several ladders in turn, if shares were not rounded.
 
     Returns:
-        (the other amount, rounded at each ladder like a single fill; numerator and denominator of the last
-        unit's rate, other token for fixed token); None beyond the depth. An amount of 0 comes to 0, at the
-        best rate.
+        (amount of the other token, rounded at each ladder like a single fill; numerator and denominator of
+        the last unit's rate, other token per fixed token); None beyond the depth. An amount of 0 gives 0, at
+        the best rate.
     """
     numerator = denominator = 1
     for ladder in ladders:
@@ -453,7 +469,7 @@ def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int
 
 
 def _largest_first(shares: list[LadderShare]) -> list[LadderShare]:
-    """Shares by falling fixed amount, equal shares by the maker's number."""
+    """Sort shares by falling fixed amount; equal shares by the maker's number."""
     shares.sort()
     shares.sort(key=_fixed_of, reverse=True)
     return shares

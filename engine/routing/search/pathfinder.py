@@ -59,7 +59,9 @@ class NoPlanReason(Enum):
 
 
 class Lane(Struct, frozen=True):
-    """A path with its ladders, in the order of working out: from the source for SELL, else backwards."""
+    """A path with its ladders, in order of computation: from the source for SELL, from the destination for
+    BUY.
+    """
 
     tokens: Path
     ladders: tuple[MergedLadder, ...]
@@ -70,7 +72,7 @@ class Network(Struct, frozen=True):
     """The priced paths between two tokens.
 
     Attributes:
-        apart: numbers of each two lanes without a common pair.
+        apart: pairs of lane indices that have no token pair in common, so that both lanes fill independently.
     """
 
     lanes: tuple[Lane, ...]
@@ -78,10 +80,10 @@ class Network(Struct, frozen=True):
 
 
 class FilledLane(Struct, frozen=True):
-    """A path whose every hop has its shares.
+    """A path with makers' shares on every hop.
 
     Attributes:
-        amounts: of each token, in the order of working out; a further amount than the lane has hops.
+        amounts: amount of each token, in order of computation; one more entry than the lane has hops.
         fills: number of fills over all hops.
         shares: in the order of the ladders.
     """
@@ -93,12 +95,12 @@ class FilledLane(Struct, frozen=True):
 
     @property
     def amount(self) -> int:
-        """The fixed amount."""
+        """The fixed amount, raw units."""
         return self.amounts[0]
 
     @property
     def other(self) -> int:
-        """The amount that the fixed amount comes to."""
+        """Amount of the other token that results from the fixed amount, raw units."""
         return self.amounts[-1]
 
 
@@ -108,7 +110,7 @@ Choose = Callable[[MergedLadder, int, bytes], list[LadderShare] | None]  # ladde
 
 
 class Pathfinder:
-    """Routes over the books of one chain.
+    """Finds routes over the books of one chain.
 
     Args:
         wrapped_native: the token in which gas is valued; empty leaves gas out of the choice.
@@ -124,7 +126,7 @@ class Pathfinder:
         self._networks_version = -1
 
     def find(self, wanted: SwapRequest) -> RoutePlan | None:
-        """The best plan; None if the books lack the liquidity or the amount comes to zero."""
+        """The best plan, or None if the books lack the liquidity or the amount becomes zero."""
         lanes = self._best(wanted)
         total = _total(wanted, lanes)
         if total is None:
@@ -133,7 +135,7 @@ class Pathfinder:
         return RoutePlan(total.side, total.src_amount, total.dest_amount, total.gas, paths)
 
     def lack(self, wanted: SwapRequest) -> NoPlanReason:
-        """Reason why `find` has no plan for a swap."""
+        """Return the reason why `find` has no plan for a swap."""
         amount = _at_exchanges(wanted)
         if amount <= 0:
             return NoPlanReason.AMOUNT
@@ -158,18 +160,18 @@ class Pathfinder:
         )
 
     def total(self, wanted: SwapRequest) -> PlanTotal | None:
-        """Amounts and gas of the best plan; None as in `find`."""
+        """Amounts and gas of the best plan, or None as in `find`."""
         return _total(wanted, self._best(wanted))
 
     def by_maker(self, wanted: SwapRequest) -> dict[str, RoutePlan]:
-        """The best plan of each maker alone, by name; makers without a plan are left out."""
+        """Find the best plan of each maker alone, by name; makers without a plan are left out."""
         makers = MakerFilter(wanted.only, wanted.without)
         names = sorted({live.maker for live in self._index.books() if makers.lets(live.maker)})
         plans = {name: self.find(msgspec.structs.replace(wanted, only=frozenset({name}))) for name in names}
         return {name: plan for name, plan in plans.items() if plan is not None}
 
     def paths(self, src_token: bytes, dest_token: bytes) -> tuple[Path, ...]:
-        """All paths that the search considers between two tokens, with or without levels in that direction.
+        """List all paths that the search considers between two tokens, even without levels in that direction.
 
         The paths stay the same while the index's `topology` does.
         """
@@ -178,7 +180,9 @@ class Pathfinder:
         return self._paths_of(SwapRequest(src_token, dest_token, 0, Side.SELL), ANYBODY)
 
     def best_rate(self, src_token: bytes, dest_token: bytes) -> LadderRate | None:
-        """Upper bound on the rate of a swap of any size before gas, destination for source in raw units.
+        """Upper bound on the rate of a swap of any size before gas, or None if no path has liquidity.
+
+        The rate is destination per source, in raw units.
 
         None if no path has liquidity.
         """
@@ -191,7 +195,7 @@ class Pathfinder:
         return best
 
     def _best(self, wanted: SwapRequest) -> tuple[FilledLane, ...]:
-        """The filled paths of the best plan; empty without a plan."""
+        """Find the filled paths of the best plan; empty without a plan."""
         amount = _at_exchanges(wanted)
         if amount <= 0 or wanted.src_token == wanted.dest_token:
             return ()
@@ -243,7 +247,9 @@ class Pathfinder:
         return paths
 
     def _around(self, makers: MakerFilter) -> Callable[[bytes], Mapping[bytes, Decimal]]:
-        """Function token -> neighbour -> liquidity in dollars, over the makers that may take part."""
+        """Return a function token -> neighbour -> liquidity in dollars, over the makers that may take
+        part.
+        """
         index = self._index
         if makers == ANYBODY:
             return index.neighbours
@@ -264,7 +270,7 @@ class Pathfinder:
 
 
 class Search:
-    """The choice among the paths of a network for an amount.
+    """Chooses among a network's paths for one amount.
 
     A score is the received amount, or minus the paid amount, less the gas, times a factor that makes it an
     exact integer.
@@ -288,7 +294,7 @@ class Search:
         self._weighs_gas = worth is not None
 
     def best(self, network: Network, amount: int) -> FilledAmount | None:
-        """The path, or two paths, with the highest score; None if no path can fill the amount."""
+        """The path, or two paths, with the highest score, or None if no path can fill the amount."""
         if len(network.lanes) == 1:
             return self._fill(network.lanes[0], amount, None)
         totals = [through(lane.ladders, amount) for lane in network.lanes]
@@ -314,7 +320,7 @@ class Search:
     # --- One path -----------------------------------------------------------------------------------
 
     def _fill(self, lane: Lane, amount: int, than: int | None) -> FilledAmount | None:
-        """The better of the two ways to fill a path; None if no score is above `than`."""
+        """The better of the two ways to fill a path, or None if no score is above `than`."""
         best: FilledAmount | None = None
         for choose in (self._by_price, _one_maker):
             filled = self._chain(lane, amount, choose, than)
@@ -326,7 +332,7 @@ class Search:
         return best
 
     def _chain(self, lane: Lane, amount: int, choose: Choose, than: int | None) -> FilledAmount | None:
-        """Fill a path hop after hop; None if a hop cannot, or once no score above `than` is possible."""
+        """Fill a path hop after hop; None if a hop cannot be filled or no score above `than` is possible."""
         others = lane.tokens[1:] if self._sells else lane.tokens[-2::-1]
         reached, fills, amounts = amount, 0, [amount]
         hops: list[list[LadderShare]] = []
@@ -363,7 +369,8 @@ class Search:
     def _promising(
         self, network: Network, totals: list[Total | None], amount: int, best: FilledAmount | None
     ) -> list[tuple[int | None, Lane, Lane]]:
-        """Pairs of paths that may beat the best path; pairs without a bound first, then by falling bound.
+        """List pairs of paths that may beat the best path; pairs without a bound first, then by falling
+        bound.
 
         In such a pair each path's first rate beats the other's last, and the first rate of either beats the
         average rate of the best path.
@@ -389,13 +396,16 @@ class Search:
         return sorted(found, key=lambda row: (row[0] is not None, -(row[0] or 0)))
 
     def _continues(self, total: Total | None, other: Lane) -> bool:
-        """Whether the first unit on `other` beats the last unit of this path with the whole amount."""
+        """Whether the first unit on `other` has a better rate than this path's last unit at the whole
+        amount.
+        """
         return total is None or self._is_better(other.first_rate, total[1:])
 
     def _bound_of_two(
         self, one: Lane, other: Lane, here: Total | None, there: Total | None, amount: int
     ) -> int | None:
-        """Upper bound on the score of all divisions; None if a path cannot fill half of the amount.
+        """Upper bound on the score of splitting an amount over two paths, or None if a path cannot fill half
+        of it.
 
         A path's outcome is concave in the amount (convex for BUY), so that it lies below (above) its tangent
         at the half.
@@ -411,7 +421,10 @@ class Search:
     def _divisions(
         self, network: Network, totals: list[Total | None], amount: int, best: FilledAmount | None
     ) -> list[tuple[int, Lane, Lane, int]]:
-        """(bound of the score, two paths, part of the amount for the first), by falling bound."""
+        """List the splits of the amount over two paths worth trying, by falling bound.
+
+        Each entry is (bound of the score, first path, second path, part of the amount for the first).
+        """
         found: list[tuple[int, Lane, Lane, int]] = []
         for bound, one, other in self._promising(network, totals, amount, best)[:PAIRS_SEARCHED_MAX]:
             if best is not None and bound is not None and bound <= best[0]:
@@ -426,7 +439,7 @@ class Search:
     def _fill_two(
         self, one: Lane, other: Lane, part: int, amount: int, than: int | None
     ) -> FilledAmount | None:
-        """Fill both paths; None if no score is above `than`."""
+        """Fill both paths with their parts of the amount; None if no score is above `than`."""
         there = through(other.ladders, amount - part)
         if there is None:
             return None
@@ -441,8 +454,9 @@ class Search:
         return first[0] + second[0] + self._shared, tuple(lanes)
 
     def _divide(self, one: Lane, other: Lane, amount: int) -> int:
-        """The part of the amount for `one` at which the last units on both paths have the same price, within
-        `DIVISION_BITS`; 0 if both paths together are not deep enough.
+        """Compute the part of the amount for `one` at which the last units on both paths cost the same.
+
+        The result is exact within `DIVISION_BITS`; 0 if both paths together are not deep enough.
         """
         low, high, part = 0, amount, 0
         finest = amount >> DIVISION_BITS
@@ -473,7 +487,7 @@ class Search:
         return (other if self._sells else -other) * self._factor - gas
 
     def _better(self, one: FilledAmount | None, other: FilledAmount | None) -> FilledAmount | None:
-        """The choice with the higher score; `one` if the scores are equal."""
+        """Return the candidate with the higher score; `one` if the scores are equal."""
         if one is None or other is None:
             return one or other
         return other if other[0] > one[0] else one
@@ -484,7 +498,9 @@ def _one_maker(ladder: MergedLadder, amount: int, _other: bytes) -> list[LadderS
 
 
 def _at_exchanges(wanted: SwapRequest) -> int:
-    """The fixed amount at the exchanges, after the taxes on transfers; 0 if a tax leaves nothing."""
+    """Compute the fixed amount that is traded with makers, after transfer taxes; 0 if a tax leaves
+    nothing.
+    """
     taxes = wanted.taxes
     if wanted.side is Side.SELL:
         return _taxed(_taxed(wanted.amount, taxes.src), taxes.src_dex)
@@ -492,17 +508,17 @@ def _at_exchanges(wanted: SwapRequest) -> int:
 
 
 def _taxed(amount: int, tax_bps: int) -> int:
-    """The amount that arrives of an amount sent, rounded down."""
+    """Compute the amount that arrives when `amount` is sent, rounded down."""
     return mul_div_down(amount, limits.BPS_ONE - tax_bps, limits.BPS_ONE)
 
 
 def _untaxed(amount: int, tax_bps: int) -> int:
-    """The amount to send so that `amount` arrives, rounded up; 0 if the tax takes everything."""
+    """Compute the amount to send so that `amount` arrives, rounded up; 0 if the tax takes everything."""
     return 0 if tax_bps >= limits.BPS_ONE else mul_div_up(amount, limits.BPS_ONE, limits.BPS_ONE - tax_bps)
 
 
 def _total(wanted: SwapRequest, lanes: tuple[FilledLane, ...]) -> PlanTotal | None:
-    """Amounts and gas of filled paths; None if the amount after taxes is 0 or above uint256."""
+    """Amounts and gas of filled paths, or None if the amount after taxes is 0 or above uint256."""
     other, taxes = sum([filled.other for filled in lanes]), wanted.taxes
     if wanted.side is Side.SELL:
         src_amount = wanted.amount

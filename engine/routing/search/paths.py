@@ -23,10 +23,10 @@ Path = tuple[bytes, ...]
 def find_paths(
     src: bytes, dest: bytes, around: Callable[[bytes], Mapping[bytes, Decimal]]
 ) -> tuple[Path, ...]:
-    """Paths from one token to another, the most liquid first.
+    """List the paths from one token to another, the most liquid first.
 
     Args:
-        around: token -> neighbour -> liquidity of the pair.
+        around: token -> neighbour -> liquidity of the pair, dollars.
     """
     found: list[tuple[Decimal, int, Path]] = []
     nearest: dict[bytes, Mapping[bytes, Decimal]] = {}
@@ -51,7 +51,7 @@ def find_paths(
 
 
 def pairs_apart(paths: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
-    """Numbers of each two paths without a common pair of tokens, in either direction."""
+    """List the index pairs of paths without a common pair of tokens, in either direction."""
     steps = [{frozenset(step) for step in pairwise(path)} for path in paths]
     return tuple(
         (one, other) for one, other in combinations(range(len(paths)), 2) if not steps[one] & steps[other]

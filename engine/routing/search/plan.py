@@ -16,12 +16,11 @@ from ....codecs.messages.vocabulary import Side
 
 
 class Taxes(Struct, frozen=True):
-    """Taxes that tokens withhold from transfers, basis points (spec 1.13.20 to 1.13.23;
-    choices.md#quotes-and-routes).
+    """Taxes that tokens withhold from transfers, in basis points.
 
     Attributes:
-        src, dest: of the amount that arrives at each end.
-        src_dex, dest_dex: of the amount that arrives at the first exchange, and that leaves the last.
+        src, dest: tax on the transfer at the user's end: of the source token, of the destination token.
+        src_dex, dest_dex: tax on the transfer into the first exchange, and out of the last.
     """
 
     src: int = 0
@@ -56,7 +55,7 @@ class SwapRequest(Struct, frozen=True):
 
 
 class MakerShare(Struct, frozen=True):
-    """Amounts to ask a maker for on a hop."""
+    """Amounts, raw units, for which one maker is asked on a hop."""
 
     maker: str
     src_amount: int
@@ -64,7 +63,7 @@ class MakerShare(Struct, frozen=True):
 
 
 class HopPlan(Struct, frozen=True):
-    """A pair of tokens with its makers. Amounts sum up the shares; the largest share stands first."""
+    """A pair of tokens with its makers' shares, the largest first. Its amounts are sums of the shares."""
 
     src_token: bytes
     dest_token: bytes
@@ -74,7 +73,7 @@ class HopPlan(Struct, frozen=True):
 
 
 class PathPlan(Struct, frozen=True):
-    """A path from source to destination, hop after hop."""
+    """A path from source to destination, with its hops in order."""
 
     src_amount: int
     dest_amount: int
@@ -96,7 +95,7 @@ class PlanTotal(Struct, frozen=True):
 
 
 class RoutePlan(PlanTotal, frozen=True):
-    """The whole swap, before fees.
+    """Plan of a whole swap, before fees.
 
     Attributes:
         paths: the largest first. Their amounts add up to the fixed side exactly, less the taxes on it.
