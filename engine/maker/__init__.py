@@ -1,4 +1,4 @@
-"""The market maker's role: prices shown and streamed, firm quotes signed, promises kept.
+"""The market maker's role: publishes and streams prices, signs firm quotes, and reserves funds for them.
 
 In: a price source, requests of the service. Out: grids, signed firm quotes.
 Read: `serve`, `app`, `role`, `surface`, `admin`, `feed`, `stream`, `quoting/`, `prices/`.

@@ -1,4 +1,4 @@
-"""The operator's own listener: stop, resume, status.
+"""HTTP routes of the operator's own listener: stop trading, resume it, read the status.
 
     POST /halt, POST /resume   {"scope": "all" | "chain 137" | "pair 137 WETH/USDC"}, signed
     GET  /status               stopped scopes and counters, signed
@@ -23,7 +23,7 @@ from ..server.routing import HttpCall, Reply, RouteGroup
 
 
 class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of /halt and /resume."""
+    """Request body of /halt and /resume: the scope to stop or resume."""
 
     scope: str
 
@@ -39,14 +39,14 @@ def admin_surface(
     status: Callable[[], dict[str, Any]],
     not_ready: Callable[[], list[str]],
 ) -> RouteGroup:
-    """The routes of the admin listener.
+    """Build the routes of the admin listener.
 
     Args:
         gate: admits signed requests only.
         domains: domains that may use the routes.
         known: chain id -> pair ids that a scope may name.
-        status: JSON of /status.
-        not_ready: reasons why /readyz fails; empty when it is ready.
+        status: returns the JSON content of /status.
+        not_ready: returns the reasons why /readyz fails; empty when the maker is ready.
     """
     allowed = {domain.encode() for domain in domains}
     surface = RouteGroup(encode_maker_error, body_bytes_max=limits.MAKER_REQUEST_BYTES_MAX)

@@ -57,10 +57,10 @@ _NUMBERS_PER_READ = 1_024
 
 
 def random96_source(read: Callable[[int], bytes] = os.urandom) -> Callable[[], bytes]:
-    """A function that gives 12 unpredictable bytes at each call, never the same twice.
+    """Create a function that returns 12 unpredictable bytes at each call, never the same twice.
 
     Args:
-        read: number of bytes -> so many unpredictable bytes.
+        read: returns the given number of unpredictable bytes.
     """
     waiting: list[bytes] = []
     take = waiting.pop
@@ -82,34 +82,34 @@ _log = structlog.get_logger("cambist.maker")
 
 
 def halt_file(settings: Settings, folder: Path) -> Path:
-    """Path of the kill switch; `folder` is the start of a relative path."""
+    """Return the path of the kill switch's file; `folder` is the base of a relative path."""
     named = settings.maker.halt_file if settings.maker else ""
     return folder / Path(named or f"{settings.state_dir}/halt").expanduser()
 
 
 def known_scopes(settings: Settings) -> dict[int, frozenset[str]]:
-    """chain id -> pair ids that the kill switch may name."""
+    """Map each chain id to the pair ids that the kill switch may name."""
     chains = settings.maker.chains if settings.maker else {}
     return {chain_id: frozenset(chain.pairs) for chain_id, chain in chains.items()}
 
 
 class MakerApp:
-    """A market maker.
+    """A market maker as one process.
 
     Args:
         settings: with `[maker]`.
         environ: source of `env:` references in URLs.
-        folder: start of relative paths in the settings.
+        folder: base of relative paths in the settings.
         clock: the wall clock.
-        place: number of this process among all; the processes divide funds and bounds among them.
-        access_log: kept by the server.
-        random: for jitter.
+        place: this process's number and the number of all; they divide funds and bounds equally.
+        access_log: log that the server writes.
+        random: source of jitter.
 
     Attributes:
         chains, surfaces, feeds, prefixes: by chain id: its role, routes, price feed and path.
         scheme: http or https.
         switch: the kill switch.
-        drained: `run` came to its end: every answer went out.
+        drained: whether `run` has ended after every answer went out.
 
     Raises:
         ConfigError: names the setting at fault.
@@ -162,7 +162,7 @@ class MakerApp:
 
     @contextmanager
     def remembering(self) -> Iterator[None]:
-        """Around `run`: restores the last run's promises at the start, and writes the live promises at the
+        """Context manager around `run`: restore the last run's live quotes first, save the live quotes at the
         end.
 
         This is not part of `run`, whose nursery would wrap the error.
@@ -190,8 +190,8 @@ class MakerApp:
         """Serve until `drain` is called or the task is cancelled.
 
         Args:
-            listener: of the surfaces; closed in the end.
-            admin_listener: of the admin surface, if one is configured.
+            listener: socket of the makers' endpoints; closed at the end.
+            admin_listener: socket of the admin listener, if one is configured.
         """
         transport = DialTransport(tls=client_tls(), connections_max=_CONNECTIONS_MAX, limits=_ANSWER_LIMITS)
         http = httpx.AsyncClient(transport=transport, timeout=HTTP_REQUEST_S)
@@ -217,7 +217,7 @@ class MakerApp:
             self.admin.drain()
 
     def not_ready(self) -> list[str]:
-        """Reasons why firm quotes would be refused now; empty for none."""
+        """Return the reasons why firm quotes would be refused now; empty if there are none."""
         reasons = []
         now_ms = self._wall_ms()
         for chain_id, role in self.chains.items():
@@ -234,7 +234,7 @@ class MakerApp:
         return reasons
 
     def status(self) -> dict[str, Any]:
-        """Counters, for the operator."""
+        """Return the counters for the operator."""
         return {
             "server": self.server.statistics(),
             "chains": {
@@ -385,7 +385,9 @@ class MakerApp:
             )
 
     def _revealed_urls(self) -> dict[int, tuple[str, str]]:
-        """chain id -> (URL of the node, URL of the takers); empty text for none."""
+        """Map each chain id to (URL of the node, URL of the list of takers), secrets resolved; empty text for
+        none.
+        """
         return {
             role.chain_id: (
                 self._url(role.settings.node_url, f"{role.field}.node_url"),
@@ -420,7 +422,9 @@ class MakerApp:
         )
 
     def _begin(self, memories: Iterable[QuoteMemory]) -> None:
-        """Restore the last run's promises; hold back signatures if they are not known."""
+        """Restore the last run's live quotes; sign nothing for a while if that run ended without
+        saving them.
+        """
         now_s = self._wall_ms() // 1_000
         for memory, role in zip(memories, self.chains.values(), strict=True):
             until_s = memory.begin(now_s)
@@ -431,7 +435,9 @@ class MakerApp:
                 )
 
     async def _watch_clock(self) -> None:
-        """Sign nothing while the system's clock differs from ours: expiries would be wrong on one of them."""
+        """Stop signing while the system's clock has moved from the process's clock: expiries would be
+        wrong.
+        """
         while True:
             await trio.sleep(CLOCK_LOOK_S)
             off_s = abs(self._clock.behind_ms()) / 1_000
@@ -445,7 +451,7 @@ class MakerApp:
     # --- The kill switch ----------------------------------------------------------------------------
 
     def _obey(self, halts: Halts) -> None:
-        """Stop and resume as the switch says, at once."""
+        """Stop and resume pairs and chains as the kill switch says, at once."""
         halts = halts.within(known_scopes(self._settings))
         _log.warning("trading changed", halted=halts.text().splitlines(), reason=halts.reason)
         now_ms = self._wall_ms()
@@ -460,7 +466,7 @@ class MakerApp:
 
 
 def _with_folder(settings: Settings, folder: Path) -> Settings:
-    """The settings with the certificate's files relative to `folder`."""
+    """Copy the settings, with the certificate's files relative to `folder`."""
     tls = settings.server.tls
     if tls is None:
         return settings

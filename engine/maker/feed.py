@@ -1,4 +1,4 @@
-"""Updates from a price source to the board, and from the board and the blacklist to the consumers.
+"""Moves prices from a source to the board, and changes of board and blacklist to the WebSocket consumers.
 
 A big update is applied in slices of a fifth of a millisecond, each followed by a checkpoint, so that firm
 quotes never wait for it. A source that fails is started again; meanwhile its prices grow stale and are taken
@@ -26,12 +26,12 @@ _log = structlog.get_logger("cambist.maker")
 
 
 class Feed:
-    """Keeps one chain's board current and publishes its changes.
+    """Keeps one chain's price board current and publishes its changes.
 
     Args:
-        make_source: makes a new source, at the start and after each failure.
+        make_source: creates a price source, at the start and after each failure.
         refresh_ms: milliseconds after which an unchanged price is published again.
-        random: for the jitter of restarts.
+        random: source of jitter for restarts.
 
     Attributes:
         updates, refused, restarts: counts of accepted grids, refused grids and failures of the source.
@@ -59,7 +59,7 @@ class Feed:
         self.updates = self.refused = self.restarts = 0
 
     async def follow_source(self) -> None:
-        """Apply the source's updates, for ever."""
+        """Apply the source's updates, until cancelled."""
         wait_s = SOURCE_PAUSE_S
         while True:
             started_at = trio.current_time()
@@ -78,7 +78,7 @@ class Feed:
             wait_s = min(2 * wait_s, SOURCE_PAUSE_S_MAX)
 
     async def apply(self, update: Mapping[str, Any]) -> None:
-        """Apply one update in slices, publishing each; a bad grid costs only its pair."""
+        """Apply one update in slices, publishing each; an invalid grid disables only its own pair."""
         slice_ends = time.perf_counter() + _SLICE_S
         for pair_id, value in update.items():
             self._apply_one(pair_id, value)
@@ -89,7 +89,7 @@ class Feed:
         self.publish()
 
     async def keep_fresh(self) -> None:
-        """Take stale prices down, repeat confirmed ones, release expired promises, for ever."""
+        """Remove stale prices, republish confirmed prices, release expired reservations, until cancelled."""
         while True:
             await trio.sleep(MAKER_TICK_S)
             now_ms = self._wall_ms()
@@ -107,7 +107,7 @@ class Feed:
             await trio.lowlevel.checkpoint()
 
     def publish(self) -> None:
-        """Send the changes to the consumers."""
+        """Send the changes since the last call to the WebSocket consumers."""
         message = self._board.take_changes(self._wall_ms())
         if message is not None:
             self._broadcast.publish(message)

@@ -27,12 +27,12 @@ from .stream import Broadcast
 
 
 class ChainRole(msgspec.Struct, frozen=True):
-    """The parts of one chain.
+    """All objects of a market maker on one chain.
 
     Attributes:
         field: dotted name of its settings.
-        caps: token -> most raw units to promise; without a node, the funds themselves.
-        fixed_takers: takers of the settings.
+        caps: token -> most raw units to promise; without a node, these are the funds.
+        fixed_takers: contracts that the settings allow as takers.
     """
 
     chain_id: int
@@ -56,12 +56,12 @@ def build_chain(
     random96: Callable[[], bytes],
     share: int,
 ) -> ChainRole:
-    """Put one chain together.
+    """Build a market maker's objects for one chain from the settings.
 
     Args:
-        maker: the role's part of `settings`.
+        maker: the `[maker]` part of `settings`.
         keys: name -> key of `[keys]`.
-        random96: gives 12 unpredictable bytes per call.
+        random96: returns 12 unpredictable bytes per call.
         share: number of processes that divide funds and bounds among them.
     """
     chain = maker.chains[chain_id]

@@ -24,8 +24,8 @@ async def serve_maker(
     """Serve until a signal ends the process.
 
     Args:
-        folder: start of relative paths in the settings.
-        command: starts this program again, for the other processes.
+        folder: base of relative paths in the settings.
+        command: command line that starts this program again, for the other processes.
 
     Returns:
         The exit status.
@@ -70,7 +70,7 @@ async def serve_maker(
 async def _serve_several(
     settings: Settings, environ: Mapping[str, str], folder: Path, command: Sequence[str]
 ) -> int:
-    """The parent process; it reports a fault in the settings once, before the processes start."""
+    """Run the parent of several processes; it reports a fault in the settings once, before they start."""
     server = settings.server
     app = MakerApp(
         settings, environ=environ, folder=folder, clock=WallClock(), place=ProcessNumber(0, server.processes)

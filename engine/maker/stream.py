@@ -1,4 +1,4 @@
-"""The one-way WebSocket: a complete first message, then changes, to every consumer alike.
+"""The one-way price WebSocket: sends each consumer a complete first message, then all changes.
 
 Source: spec 3.11.
 Choice: Messages of a consumer are dropped; a flood of them closes the socket with 1008.
@@ -27,7 +27,7 @@ class _Session:
 
 
 class Broadcast:
-    """The consumers of one chain.
+    """Connected WebSocket consumers of one chain.
 
     Attributes:
         messages: number of published messages.
@@ -42,7 +42,7 @@ class Broadcast:
         return len(self._sessions)
 
     def publish(self, message: bytes) -> None:
-        """Queue a message for every consumer; a consumer that is too slow is closed."""
+        """Queue a message for every consumer; close a consumer that is too slow."""
         self.messages += 1
         if self._sessions:
             text = message.decode()
@@ -50,17 +50,17 @@ class Broadcast:
                 session.socket.send_nowait(text)
 
     def close_all(self, reason: str) -> None:
-        """Close every socket, beginning now."""
+        """Start closing every WebSocket."""
         for session in self._sessions:
             session.reason = reason
             session.scope.cancel()
 
     async def serve(self, socket: WebSocket, make_first: Callable[[], bytes | None]) -> None:
-        """Send the first message, then all published messages, until either side ends it.
+        """Send the first message, then all published messages, until either side closes.
 
         Args:
-            make_first: called in the step that starts the stream of changes, so that none is missed; None
-                refuses.
+            make_first: makes the first message; called when the consumer is registered, so that no change is
+                missed. None as its result closes the socket.
         """
         await socket.until_sent()  # the handshake: the first message may have any size
         first = make_first()

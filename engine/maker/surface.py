@@ -1,4 +1,4 @@
-"""The five endpoints and the WebSocket of one chain, as routes.
+"""Routes of a market maker's five endpoints and WebSocket for one chain.
 
 Every body but a firm quote's is encoded when its content changes, not at the request. Requests are verified
 over their raw bytes before they are decoded.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ChainSurface:
-    """The answers of one chain.
+    """HTTP handlers of a market maker for one chain.
 
     Attributes:
         surface: routes to be mounted.
@@ -61,29 +61,29 @@ class ChainSurface:
         surface.websocket("/ws", self.check_handshake, self.serve_socket)
 
     def tokens(self, call: HttpCall) -> Reply:
-        """GET /tokens."""
+        """Answer GET /tokens."""
         self._admit(call)
         return self._tokens
 
     def pairs(self, call: HttpCall) -> Reply:
-        """GET /pairs."""
+        """Answer GET /pairs."""
         self._admit(call)
         return self._pairs
 
     def prices(self, call: HttpCall) -> Reply:
-        """GET /prices; fails while trading is stopped, which is the off switch."""
+        """Answer GET /prices; raises TradingStopped while trading is stopped."""
         self._admit(call)
         if self._desk.halted:
             raise TradingStopped
         return Reply(200, self._board.prices_body())
 
     def blacklist(self, call: HttpCall) -> Reply:
-        """GET /blacklist."""
+        """Answer GET /blacklist."""
         self._admit(call)
         return Reply(200, b'{"blacklist":%b%b' % (self._blacklist.json(), self._tail))
 
     def firm(self, call: HttpCall) -> Reply:
-        """POST /firm: verified and signed without an await."""
+        """Answer POST /firm: verify the request and sign the quote without an await."""
         request, now_ms = call.request, call.now_ms
         self._gate.admit(request, request.target, now_ms)
         self.requests += 1
@@ -96,11 +96,11 @@ class ChainSurface:
             raise TradingStopped
 
     async def serve_socket(self, _: HttpCall, socket: "WebSocket") -> None:
-        """Send the complete content, then changes, until either side ends it."""
+        """Send the complete content, then changes, until either side closes the WebSocket."""
         await self._broadcast.serve(socket, self._first_message)
 
     def _first_message(self) -> bytes | None:
-        """The complete content; None if trading was stopped after the handshake."""
+        """The complete content as a WebSocket message, or None if trading was stopped after the handshake."""
         return None if self._desk.halted else self._board.first_message(self._blacklist.json())
 
     def _admit(self, call: HttpCall) -> None:

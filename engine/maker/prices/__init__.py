@@ -1,4 +1,4 @@
-"""Price sources: a file, a random walk, a recording, or the operator's own class.
+"""Price sources of a market maker: a file, a random walk, a recording, or the operator's own class.
 
 In: settings of a pair. Out: grids, whenever they change.
 Read: `source`, `static`, `random_walk`, `replay`.

@@ -41,7 +41,7 @@ _BASE_DECIMALS_MAX = 8  # digits of a shown amount, or fewer where the token has
 
 
 class WalkOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Options; see the module."""
+    """Options of the price source `random_walk`; the module describes each."""
 
     seed: int = 0
     interval_ms: int = 1_000
@@ -53,7 +53,7 @@ class WalkOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class PairOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Options of a pair; see the module."""
+    """Options of one pair of the price source `random_walk`; the module describes each."""
 
     start: str
     decimals: int = 4
@@ -81,10 +81,10 @@ class PairOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class Walk:
-    """A pair's walk; pure.
+    """Random walk of one pair's mid price, and the book around it; pure.
 
     Args:
-        random: its own generator.
+        random: random generator for this pair alone.
         field: dotted name of the options in errors.
 
     Raises:
@@ -112,7 +112,7 @@ class Walk:
         self._mid = min(max(moved, self._least), self._most)
 
     def grid(self, exposure: Decimal) -> PriceGrid:
-        """The book around the mid; `exposure` is base tokens sold, net."""
+        """Build the book around the mid; `exposure` is base tokens sold, net."""
         options = self._options
         mid = self._mid + self._mid * self._lean(exposure) // (BPS_ONE * _STEPS_PER_BPS)
         bids: list[Level] = []
@@ -130,7 +130,7 @@ class Walk:
         return PriceGrid(tuple(bids), tuple(asks))
 
     def _lean(self, exposure: Decimal) -> int:
-        """Shift of the mid, in thousandths of a basis point."""
+        """Compute the shift of the mid that the exposure causes, in thousandths of a basis point."""
         sold, one = exposure.as_integer_ratio()
         mantissa, scale = self._scale
         whole = self._options.skew_bps * _STEPS_PER_BPS
@@ -138,7 +138,7 @@ class Walk:
 
 
 class RandomWalk:
-    """The price source `random_walk`."""
+    """Price source `random_walk`: pseudo-random prices from a seed."""
 
     def __init__(self, options: Mapping[str, Any], context: SourceContext) -> None:
         read = read_options(WalkOptions, options, context)
@@ -167,7 +167,7 @@ class RandomWalk:
 
 
 def _amounts(options: PairOptions, base_decimals: int, field: str) -> list[str]:
-    """Amount of each level: the size, grown level by level, cut to the shown digits."""
+    """List the amount of each level: the size, grown level by level, cut to the shown digits."""
     digits = min(base_decimals, _BASE_DECIMALS_MAX)
     size = rescale_down(*_decimal(options.size, f"{field}.size"), digits)
     if size == 0:
@@ -182,7 +182,7 @@ def _amounts(options: PairOptions, base_decimals: int, field: str) -> list[str]:
 
 
 def _text(units: int, decimals: int) -> str:
-    """The number with all of its decimals, since columns of one width are read fastest."""
+    """Format a number with all of its decimals, since columns of one width are read fastest."""
     whole, fraction = divmod(units, POWERS_OF_TEN[decimals])
     return f"{whole}.{fraction:0{decimals}}" if decimals else str(whole)
 

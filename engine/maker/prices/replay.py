@@ -1,4 +1,4 @@
-"""Prices from a recording.
+"""Price source that replays a recording of prices.
 
 A recording is NDJSON: one line per update, as `encode_record` writes it,
 
@@ -40,7 +40,7 @@ LOOP_S_MIN = 1.0  # least duration of one pass, even of an empty recording
 
 
 class ReplayOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Options; see the module."""
+    """Options of the price source `replay`; the module describes each."""
 
     path: str
     speed: float = 1.0
@@ -52,7 +52,7 @@ class ReplayOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True):
-    """A line; its grids are not decoded yet."""
+    """A line of a recording; its grids are not decoded yet."""
 
     at_ms: Annotated[int, Meta(ge=0, le=JSON_INT_MAX)]
     prices: Annotated[dict[str, Raw], Meta(max_length=MAKER_ENTRIES_MAX)]
@@ -63,7 +63,7 @@ _decode_grid = decoder(PriceGrid, bytes_max=LINE_BYTES_MAX)
 
 
 def encode_record(at_ms: int, prices: Mapping[str, Grid]) -> bytes:
-    """The line, with its newline, that replays an update.
+    """Encode an update as a line of a recording, newline included.
 
     Raises:
         InvalidInput: a grid is invalid, or the line would be longer than LINE_BYTES_MAX.
@@ -76,7 +76,7 @@ def encode_record(at_ms: int, prices: Mapping[str, Grid]) -> bytes:
 
 
 class Replay:
-    """The price source `replay`."""
+    """Price source `replay`: plays a recorded file."""
 
     def __init__(self, options: Mapping[str, Any], context: SourceContext) -> None:
         self._options = read_options(ReplayOptions, options, context)
@@ -114,7 +114,9 @@ class Replay:
             raise ConfigError(str(self._path), f"cannot be read: {error.strerror}") from None
 
     def _records(self, file: IO[bytes]) -> Iterator[tuple[int, dict[str, PriceGrid]] | None]:
-        """The records; None between them: after each grid, and for a bad or empty line."""
+        """Yield (time, grids) of each record; None between them: after each grid, and for a bad or empty
+        line.
+        """
         for number, line in lines(file):
             if line is None:
                 self._report_line(number, f"longer than {LINE_BYTES_MAX} bytes")
@@ -138,7 +140,7 @@ class Replay:
 
 
 def lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
-    """(number, line without its end) of a file, None for an overlong line; read in pieces.
+    """Read a file in pieces and yield (number, line without its end), with None for an overlong line.
 
     While an overlong line goes on, each of its pieces gives an empty line of its number, so that other tasks
     get their turn.

@@ -63,17 +63,17 @@ class SourcePair(Struct, frozen=True):
 
 
 class SourceContext(Struct, frozen=True, kw_only=True):
-    """The environment of a source, beside its options.
+    """The maker's data and functions that a price source may use, beside its options.
 
     Attributes:
         chain_id: chain of the prices.
-        pairs: by pair id.
-        now_ms: the wall clock, Unix milliseconds.
-        folder: start of relative file names: the folder of the settings file.
+        pairs: the chain's pairs by pair id.
+        now_ms: returns the wall clock, Unix milliseconds.
+        folder: base of relative file names: the folder of the settings file.
         secret: reads the secret of an option: (env:NAME or file:PATH, dotted name of the option).
         exposure: pair id -> base tokens that the maker has sold by its fills and its open quotes, less bought
             ones; input of an inventory skew.
-        report: one line for the operator's log.
+        report: writes one line to the operator's log.
         field: dotted name of the options in errors, `maker.chains.1.price_options`; `load_source` sets it.
     """
 
@@ -88,7 +88,7 @@ class SourceContext(Struct, frozen=True, kw_only=True):
 
 
 class PriceSource(Protocol):
-    """Gives the prices of one chain; see the module."""
+    """Protocol of a price source, which yields the prices of one chain; see the module."""
 
     def __init__(self, options: Mapping[str, Any], context: SourceContext) -> None: ...
 
@@ -100,12 +100,12 @@ class PriceSource(Protocol):
 def load_source(
     name: str, options: Mapping[str, Any], context: SourceContext, field: str = "price_options"
 ) -> PriceSource:
-    """A new source, of the class that the settings name.
+    """Create a price source of the class that the settings name.
 
     Args:
         name: `static`, `random_walk`, `replay`, or `module:Class`.
         options: the source's own settings.
-        field: dotted name of the options; that of `price_source` stands beside it.
+        field: dotted name of the options in errors.
 
     Raises:
         ConfigError: names the setting: no such module or class, a class that is no price source, or options
@@ -122,10 +122,10 @@ def load_source(
 
 
 def read_options(kind: type[Options], options: Mapping[str, Any], context: SourceContext) -> Options:
-    """A source's options as its struct; numbers may stand in quotes, as in the environment.
+    """Decode a source's options into its struct; numbers may stand in quotes, as in the environment.
 
     Args:
-        kind: a msgspec Struct; give it `forbid_unknown_fields=True`.
+        kind: a msgspec Struct, best with `forbid_unknown_fields=True`.
 
     Raises:
         ConfigError: names the option.
@@ -142,7 +142,7 @@ def read_options(kind: type[Options], options: Mapping[str, Any], context: Sourc
 
 
 def normalise_grid(pair_id: str, value: Grid) -> PriceGrid:
-    """A source's grid as an immutable PriceGrid; its levels are checked when the book is built.
+    """Convert a source's grid to an immutable PriceGrid; its levels are checked when the book is built.
 
     Raises:
         InvalidInput: names pair, side and level: the value is no grid, or a price or amount is neither a

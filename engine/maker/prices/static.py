@@ -1,4 +1,4 @@
-"""Prices from a file that is read again whenever it changes.
+"""Price source that reads a file again whenever it changes.
 
     path        JSON or TOML by its ending, the shape of GET /prices; relative to the settings file
     poll_ms     between two looks at the file
@@ -42,7 +42,7 @@ _decode_json = msgspec.json.Decoder().decode
 
 
 class StaticOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Options; see the module."""
+    """Options of the price source `static`; the module describes each."""
 
     path: str
     poll_ms: int = 200
@@ -60,7 +60,7 @@ class StaticOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class StaticPrices:
-    """The price source `static`."""
+    """Price source `static`: prices from a file."""
 
     def __init__(self, options: Mapping[str, Any], context: SourceContext) -> None:
         self._options = read_options(StaticOptions, options, context)
@@ -95,7 +95,7 @@ class StaticPrices:
             await trio.sleep_until(wake_at)
 
     def _changed(self) -> bytes | None:
-        """The file's content if it has changed since the last call."""
+        """The file's content if it has changed since the last call, or None."""
         try:
             status = self._path.stat()
             signature = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -125,7 +125,7 @@ class StaticPrices:
         self._say(f"cannot be read: {why}")
 
     def _is_old(self) -> bool:
-        """Whether the file's writer has stopped; the same content written anew counts as new."""
+        """Whether the file is older than `age_max_ms`; the same content written anew counts as new."""
         age_max_ms = self._options.age_max_ms
         if not age_max_ms or self._signature is None:
             return False
@@ -135,7 +135,7 @@ class StaticPrices:
         return age_ms > age_max_ms
 
     async def _read(self, raw: bytes) -> dict[str, PriceGrid] | None:
-        """The prices of a version; None, after a report, for any mistake in them."""
+        """The prices of a version of the file, or None after reporting any mistake in them."""
         try:
             grids: dict[str, PriceGrid] = {}
             for pair_id, value in self._pairs(raw).items():
@@ -151,7 +151,7 @@ class StaticPrices:
         return grids
 
     def _pairs(self, raw: bytes) -> dict[str, Any]:
-        """The file's entry of each pair; entries of JSON are not decoded yet."""
+        """Return the file's entry of each pair; entries of JSON are not decoded yet."""
         tree = _parse(raw, is_toml=self._path.suffix == ".toml")
         if not isinstance(tree, dict) or tree.keys() != {"prices"} or not isinstance(tree["prices"], dict):
             raise InvalidInput(expected="one object, `prices`", got=tree)
@@ -162,7 +162,7 @@ class StaticPrices:
         return pairs
 
     def _say(self, text: str) -> None:
-        """Report a text once, not at every poll."""
+        """Report a message once, not again at every poll."""
         if text != self._said:
             self._said = text
             self._context.report(f"{self._path}: {text}")

@@ -1,4 +1,5 @@
-"""A firm quote, from bytes to signature without an await, and the promises that it adds to.
+"""Makes firm quotes, from request bytes to signature without an await, and reserves the maker's funds for
+them.
 
 In: the body of POST /firm, the board, funds. Out: a signed order and its reservation, or a refusal.
 Read: `quotes`, `board`, `ledger`, `blacklist`, `takers`, `funds`, `memory`.

@@ -14,10 +14,10 @@ RELEASED_AT_ONCE = 1_000
 
 
 class Blacklist:
-    """Addresses of 20 bytes; membership is a lookup.
+    """Set of blacklisted users, addresses of 20 bytes.
 
     Attributes:
-        users: member -> its JSON, to be read only.
+        users: address -> its JSON text; read-only.
     """
 
     __slots__ = ("_added", "_json", "_until", "users")
@@ -33,7 +33,7 @@ class Blacklist:
         return len(self.users)
 
     def add(self, user: bytes, until_s: int) -> bool:
-        """Take a user in until a time (Unix seconds); False for a known user or a full list."""
+        """Add a user until a time (Unix seconds); False if already a member or the list is full."""
         if user in self.users or len(self.users) >= limits.MAKER_BLACKLIST_MAX:
             return False
         self.users[user] = _json(user)
@@ -50,14 +50,14 @@ class Blacklist:
             self._json = None
 
     def take_added(self) -> bytes | None:
-        """The JSON array of users added since the last call; None for none."""
+        """JSON array of users added since the last call, or None if there are none."""
         if not self._added:
             return None
         added, self._added = self._added, []
         return b"[%b]" % b",".join(added)
 
     def json(self) -> bytes:
-        """The JSON array of all members."""
+        """Return the JSON array of all members."""
         if self._json is None:
             self._json = b"[%b]" % b",".join(self.users.values())
         return self._json

@@ -1,4 +1,4 @@
-"""The shown state of one chain: its tokens and pairs, and the grid in force of each pair. No I/O.
+"""The published tokens, pairs and price grids of one chain, kept in encoded form. No I/O.
 
 A grid is checked and built aside, then shown in one step; a bad grid costs only its pair, which is shown
 disabled until a good grid comes: neither the old price nor the bad one may be signed. The shown state is kept
@@ -24,20 +24,20 @@ _NO_GRID = PriceGrid()
 
 
 def message_tail(message: str) -> bytes:
-    """The end of a body: its `message`, if any, and the brace."""
+    """Encode the end of a JSON body: its `message`, if any, and the closing brace."""
     return b',"message":%b}' % encode(message) if message else b"}"
 
 
 class PairState:
-    """A pair and its price.
+    """A pair with its current book and its published price.
 
     Attributes:
         book: None while the pair is disabled.
         updated_ms: time of the source's last confirmation of the price.
-        halted: the operator stopped the pair.
-        retired: the pair is withdrawn for good.
-        fragment: shown grid, as JSON.
-        published_ms: time of the last message over the socket.
+        halted: whether the operator has stopped the pair.
+        retired: whether the pair is withdrawn for good.
+        fragment: published grid as JSON, joined into response bodies as it is.
+        published_ms: time of the last WebSocket message with this price, Unix milliseconds.
     """
 
     __slots__ = (
@@ -79,14 +79,14 @@ class PairState:
 
 
 class Board:
-    """The tokens, pairs and prices of one chain.
+    """Published tokens, pairs and prices of one chain.
 
     Attributes:
-        tokens_body, pairs_body: as GET answers them.
-        withheld: the chain quotes nothing now, so it shows no prices.
-        price_life_ms: an older price is neither shown nor signed.
+        tokens_body, pairs_body: response bodies of GET /tokens and GET /pairs.
+        withheld: whether the chain signs no quotes now, and so shows no prices.
+        price_life_ms: milliseconds after which an unconfirmed price is neither shown nor signed.
         pairs: by id, in the order of the settings.
-        dirty: pairs whose shown price changed and has not been published.
+        dirty: pairs whose shown price has changed since it was last published.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Board:
         self._prices_body: bytes | None = None
 
     def apply(self, pair_id: str, grid: PriceGrid, now_ms: int) -> None:
-        """Take a grid from the source; `{}` (both sides absent) disables the pair.
+        """Apply a grid from the source; `{}` (both sides absent) disables the pair.
 
         Raises:
             InvalidInput: unknown pair, or a grid that cannot be quoted, which disables the pair.
@@ -135,25 +135,27 @@ class Board:
         self._show(state, now_ms, changed=True)
 
     def disable(self, pair_id: str) -> None:
-        """Stop quoting a pair until a good grid comes; an unknown pair is ignored."""
+        """Stop quoting a pair until a valid grid arrives; an unknown pair is ignored."""
         state = self.pairs.get(pair_id)
         if state is not None:
             state.grid, state.book = _NO_GRID, None
             self._show(state, state.updated_ms, changed=True)
 
     def refresh(self, now_ms: int) -> None:
-        """Bring every pair's shown state up to date; stale prices go."""
+        """Update every pair's shown price, so that stale prices disappear."""
         for state in self.pairs.values():
             self._show(state, now_ms)
 
     def prices_body(self) -> bytes:
-        """GET /prices."""
+        """Build the response body of GET /prices."""
         if self._prices_body is None:
             self._prices_body = b'{"prices":{%b}%b' % (self._joined(self.pairs.values()), self._tail)
         return self._prices_body
 
     def first_message(self, blacklist: bytes) -> bytes:
-        """The complete content of the four GET endpoints; `blacklist` is a JSON array."""
+        """Build the first WebSocket message: content of the four GET endpoints; `blacklist` is a JSON
+        array.
+        """
         prices = self._joined(self.pairs.values())
         return b'{"tokens":%b,"pairs":%b,"prices":{%b},"blacklist":%b%b' % (
             self._tokens,
@@ -164,7 +166,7 @@ class Board:
         )
 
     def take_changes(self, now_ms: int) -> bytes | None:
-        """The socket message of the changes since the last call; None for none."""
+        """The WebSocket message with the changes since the last call, or None if there are none."""
         if not self.dirty:
             return None
         changed, self.dirty = self.dirty, {}
@@ -173,7 +175,7 @@ class Board:
         return b'{"prices":{%b}}' % self._joined(changed.values())
 
     def mark_for_refresh(self, now_ms: int, refresh_ms: int) -> None:
-        """Queue confirmed prices whose last publication is `refresh_ms` old."""
+        """Queue confirmed prices for publication again whose last publication is `refresh_ms` ago."""
         for state in self.pairs.values():
             confirmed = state.updated_ms > state.published_ms
             if state.fragment is not _EMPTY and confirmed and now_ms - state.published_ms >= refresh_ms:

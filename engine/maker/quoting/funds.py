@@ -1,4 +1,4 @@
-"""The maker's funds from a node: balances, allowances and the state of its live quotes, at one block.
+"""Reads the maker's balances, allowances and the fill state of its live quotes from a node, at one block.
 
 All reads of a round are pinned to one block, and expired quotes are released by that block's time: a fill
 then shows in the balance and in the quote's remainder at once, and no quote is released that an unread block
@@ -31,16 +31,16 @@ _log = structlog.get_logger("cambist.maker")
 
 
 class FundsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Scope of the reads, and their bounds on age.
+    """Which balances to read, and how old they may be.
 
     Attributes:
         maker, contract: 20 bytes; owner and spender of the funds.
         caps: token -> most raw units to promise, even of a larger balance.
-        processes: number of processes that divide the funds.
-        promise_s: longest life of a promise.
-        every_s: between two rounds.
-        stale_s: age of the last round after which no quote is signed.
-        head_max_s: largest age of the latest block; 0 turns the check off.
+        processes: number of maker processes that divide the funds.
+        promise_s: longest life of a firm quote, seconds.
+        every_s: seconds between two rounds.
+        stale_s: age of the last round, in seconds, after which no quote is signed.
+        head_max_s: largest age of the latest block, in seconds; 0 turns the check off.
     """
 
     maker: bytes
@@ -54,7 +54,7 @@ class FundsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MakerFunds:
-    """Keeps the holdings of one chain current with the node."""
+    """Keeps the maker's holdings on one chain in step with the node."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class MakerFunds:
         self._shares = [Share(settings.processes, settings.promise_s) for _ in holdings]
 
     async def follow(self) -> None:
-        """Read the node for ever."""
+        """Read the node in rounds, until cancelled."""
         said = ""
         while True:
             try:
@@ -94,7 +94,7 @@ class MakerFunds:
             await trio.sleep(self._settings.every_s)
 
     async def read(self) -> None:
-        """A round, at the latest block: funds of all tokens and the state of some live quotes, in turn.
+        """Read one round at the latest block: funds of all tokens, and the state of some live quotes in turn.
 
         Raises:
             ChainError: the round changed nothing.
@@ -134,7 +134,7 @@ class MakerFunds:
         self._desk.withhold("funds", "")
 
     def _check(self, block: int, time_s: int) -> None:
-        """Refuse a head that is behind: its balances are outdated."""
+        """Raise ChainError for a latest block that is behind: its balances are outdated."""
         settings = self._settings
         waited_s = trio.current_time() - self._read_at
         if block < self._block and waited_s < 2 * settings.stale_s:
@@ -151,7 +151,7 @@ class MakerFunds:
 
 
 def _word(answer: bytes) -> int:
-    """A uint256 that a call returned.
+    """Decode a uint256 that a call returned.
 
     Raises:
         ChainError: the data is no word; most likely the address has no contract.
@@ -162,7 +162,7 @@ def _word(answer: bytes) -> int:
 
 
 def _words(answer: bytes, count: int) -> list[int]:
-    """A uint256[] of `count` elements that a call returned.
+    """Decode a uint256[] of `count` elements that a call returned.
 
     Raises:
         ChainError: the data is no such array.

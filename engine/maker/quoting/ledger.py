@@ -1,4 +1,4 @@
-"""The maker's promises: live firm quotes, reserved until they cannot be filled any more. Pure.
+"""Ledger of the maker's promises: live firm quotes whose funds stay reserved until no fill is possible. Pure.
 
     promised --the chain reports a fill (in part)--> smaller --it reports "never seen" (reorganised)--> whole
     again promised --expiry + grace--> released; a quote without a fill counts as unused --window--> forgotten
@@ -37,11 +37,11 @@ from ....config.errors import FirmRefused
 
 
 class Share:
-    """A process's part of one token's funds.
+    """Computes the part of one token's funds that one of several processes may promise.
 
     Args:
-        count: number of processes.
-        lifetime_s: longest life of a promise.
+        count: number of maker processes.
+        lifetime_s: longest life of a promise, seconds.
     """
 
     __slots__ = ("_count", "_largest", "_lifetime_s")
@@ -52,7 +52,9 @@ class Share:
         self._largest: deque[tuple[int, int]] = deque()  # (until, share): shares fall from left to right
 
     def of(self, funds: int, now_s: int) -> int:
-        """Raw units that this process may promise, given the possible promises of the others."""
+        """Compute the raw units that this process may promise, given the largest possible promises of the
+        others.
+        """
         share = funds // self._count
         largest = self._largest
         while largest and largest[-1][1] <= share:
@@ -69,7 +71,7 @@ UNUSED_REMEMBERED_MAX = 1_000_000
 
 
 class MakerHolding:
-    """A token of the maker.
+    """The maker's funds in one token, and the part reserved by live quotes.
 
     Attributes:
         token: 20 bytes.
@@ -88,12 +90,13 @@ class MakerHolding:
 
 
 class Exposure:
-    """Totals of one pair's promises.
+    """Totals of the live quotes and fills of one pair.
 
     Attributes:
         notional: of live promises, in raw units of the quote token.
         base_sold: net, in raw units of the base token: live promises and fills, less bought amounts.
-        one_max, open_max: bounds of one quote's notional and of `notional`; None sets no bound.
+        one_max, open_max: upper bounds on one quote's notional and on `notional`, raw units; None for no
+            bound.
     """
 
     __slots__ = ("base_sold", "notional", "one_max", "open_max")
@@ -106,14 +109,14 @@ class Exposure:
 
 
 class Promise(Struct, gc=False):
-    """A live quote.
+    """A live firm quote, for which funds are reserved.
 
     Attributes:
-        release_s: Unix seconds after which it cannot be filled.
+        release_s: Unix seconds after which the quote cannot be filled.
         amount, notional, base_sold: as signed, in raw units; base that the maker buys is negative.
         left: part of `amount` that can still be filled.
-        used: part of it was filled.
-        live: it is not released yet.
+        used: whether any part was filled.
+        live: whether its funds are still reserved.
     """
 
     release_s: int
@@ -130,7 +133,7 @@ class Promise(Struct, gc=False):
 
 
 class QuoteLedger:
-    """The live promises of one chain.
+    """All live firm quotes of one chain.
 
     Args:
         live_max: most live promises.
@@ -154,14 +157,14 @@ class QuoteLedger:
         return len(self._queue)
 
     def admits(self, user: bytes, now_s: int) -> bool:
-        """Whether `user` has fewer unused quotes than the bound; releases some of the expired quotes."""
+        """Whether `user` has fewer unused quotes than the bound; also releases some expired quotes."""
         queue, unused = self._queue, self._unused
         if (queue and queue[0].release_s < now_s) or (unused and unused[0][0] < now_s):
             self.release_expired(now_s)
         return not self._unused_max or self._unused_by_user.get(user, 0) < self._unused_max
 
     def check(self, holding: MakerHolding, amount: int, exposure: Exposure, notional: int) -> None:
-        """Pass if one more promise of `amount` and `notional` can be kept.
+        """Raise FirmRefused unless funds and bounds allow one more promise of `amount` and `notional`.
 
         Raises:
             FirmRefused: the promise would exceed a bound; the message names the bound, not its value.
@@ -188,7 +191,7 @@ class QuoteLedger:
         base_sold: int,
         expiry_s: int,
     ) -> Promise:
-        """Hold a checked promise until `EXPIRY_GRACE_S` past its expiry.
+        """Reserve the funds of a checked promise until `EXPIRY_GRACE_S` after its expiry.
 
         Args:
             base_sold: raw units of the pair's base token that the maker gives; negative if it gets them.
@@ -221,7 +224,7 @@ class QuoteLedger:
             count_max: most releases, and most forgotten quotes.
 
         Returns:
-            Whether more are due.
+            Whether more quotes are due for release.
         """
         queue, unused = self._queue, self._unused
         left = count_max
@@ -241,7 +244,7 @@ class QuoteLedger:
         return not (left and count_max)
 
     def settle(self, promise: Promise, remaining: int) -> None:
-        """Set the state of one promise from the chain's answer.
+        """Update one promise from the chain's record of its fills.
 
         Args:
             promise: ignored if it is already released.
@@ -263,11 +266,11 @@ class QuoteLedger:
         promise.used = used
 
     def promises(self) -> list[Promise]:
-        """All live promises, in the order of their release."""
+        """List all live promises, in the order of their release."""
         return list(self._queue)
 
     def take_turns(self, count: int) -> list[Promise]:
-        """The next `count` live promises in turn; after the last the first follows again."""
+        """Return the next `count` live promises in rotation, continuing after those of the last call."""
         if self._turn >= len(self._queue):
             self._turn = 0
         taken = list(islice(self._queue, self._turn, self._turn + count))
@@ -283,7 +286,7 @@ class QuoteLedger:
 
 
 def _part(whole: int, promise: Promise) -> int:
-    """The share of `whole` that belongs to the unfilled part of a promise."""
+    """Scale `whole` to the unfilled part of a promise."""
     if promise.left == promise.amount:
         return whole
     return div_down(whole * promise.left, promise.amount)

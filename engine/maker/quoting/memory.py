@@ -1,4 +1,4 @@
-"""Live quotes across restarts: a file per chain and process in the state directory.
+"""Keeps live quotes across restarts, in a file per chain and process in the state directory.
 
     start --file says `running`--> the last run ended badly: hold until its quotes expired
           --file has quotes------> the last run ended well: they are promised again
@@ -33,7 +33,7 @@ _BYTES_MAX = 1 << 30
 
 
 class Kept(msgspec.Struct, array_like=True):
-    """A live quote, as written. Bytes as hexadecimal, amounts as decimal text."""
+    """A live quote as the file stores it: bytes as hexadecimal, amounts as decimal text."""
 
     order_hash: str
     user: str
@@ -47,12 +47,12 @@ class Kept(msgspec.Struct, array_like=True):
 
 
 class Remembered(msgspec.Struct, forbid_unknown_fields=True):
-    """The file.
+    """Content of the file that keeps live quotes between two runs.
 
     Attributes:
-        running: a process wrote this at its start and has not replaced it.
-        expiry_s: life of its quotes.
-        quotes: live quotes at its end.
+        running: True from a process's start until its orderly end, so also after a crash.
+        expiry_s: life of the run's quotes, seconds.
+        quotes: live quotes at the end of the run.
         hold_until_s: Unix seconds until which unknown quotes of an earlier run may be filled.
     """
 
@@ -66,13 +66,13 @@ _decode = decoder(Remembered, bytes_max=_BYTES_MAX)
 
 
 class QuoteMemory:
-    """The file of one chain.
+    """Reads and writes the file that keeps one chain's live quotes between two runs.
 
     Args:
-        path: in the state directory.
+        path: the file, in the state directory.
         inherited: files of former processes, which this process takes over.
         holdings: token -> holding; exposures: pair id -> exposure: totals that restored quotes count towards.
-        expiry_s: of this run's quotes.
+        expiry_s: life of this run's quotes, seconds.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class QuoteMemory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes off the file.
+        """Context manager: hold an exclusive lock, so that no other process uses the file.
 
         Raises:
             ConfigError: another process holds the lock, or the file cannot be made.
@@ -140,7 +140,10 @@ class QuoteMemory:
         return hold_until_s
 
     def end(self) -> None:
-        """Write down the live promises. Raises ConfigError if that fails: the next start then waits."""
+        """Write the live quotes to the file.
+
+        Raises ConfigError if the write fails: the next start then waits until these quotes have expired.
+        """
         pairs = {id(exposure): pair_id for pair_id, exposure in self._exposures.items()}
         quotes = [
             Kept(
@@ -161,9 +164,7 @@ class QuoteMemory:
         )
 
     def _restore(self, kept: Kept) -> None:
-        """Restore a quote; a quote of a removed token or pair is left out, since none is signed for it
-        either.
-        """
+        """Restore a quote; skip a quote of a token or pair that the settings no longer have."""
         holding = self._holdings.get(bytes.fromhex(kept.token))
         exposure = self._exposures.get(kept.pair_id)
         if holding is None or exposure is None:

@@ -1,4 +1,4 @@
-"""A firm quote: from the raw body of POST /firm to the signed answer, without an await.
+"""Answers POST /firm: from the raw body to the signed quote, without an await.
 
     decode -> user -> blacklist -> pair and side -> taker -> switches -> price -> bounds -> sign -> reserve
 
@@ -38,14 +38,14 @@ from .ledger import MakerHolding, QuoteLedger
 
 
 class PairDirection(msgspec.Struct, frozen=True):
-    """A direction of a pair: the given and the taken token.
+    """A pair in one trade direction, with the token that the maker gives and the token that it takes.
 
     Attributes:
-        state: the pair.
-        holding: of the token that the maker gives.
+        state: the pair and its price.
+        holding: the maker's funds in the token that it gives.
         takes: the token that the maker gets, 20 bytes.
-        addresses128: taker -> the addresses of an order, as signed words.
-        gives_base: the maker sells base: its asks are filled; else its bids.
+        addresses128: taker -> the address words of an order, 128 bytes as they are signed.
+        gives_base: whether the maker sells base, so that its asks are filled; otherwise its bids are.
     """
 
     state: PairState
@@ -56,12 +56,12 @@ class PairDirection(msgspec.Struct, frozen=True):
 
 
 class Signer(msgspec.Struct, frozen=True):
-    """The signer of one chain's quotes.
+    """Key, account and signing domain of one chain's firm quotes.
 
     Attributes:
-        key: the key behind its policy.
-        chain_id, contract: of the RFQ contract.
-        domain_separator: 32 bytes.
+        key: signing key, restricted by its policy.
+        chain_id, contract: chain and address of the RFQ contract.
+        domain_separator: EIP-712 domain separator, 32 bytes.
         maker: 20 bytes; the key's own address, or a contract that accepts the key's signature (EIP-1271).
     """
 
@@ -73,11 +73,11 @@ class Signer(msgspec.Struct, frozen=True):
 
 
 class Desk:
-    """Signs the firm quotes of one chain.
+    """Decides on and signs the firm quotes of one chain.
 
     Attributes:
-        halted: the operator stopped the chain.
-        takers: lower-case text -> 20 bytes of contracts that may fill.
+        halted: whether the operator has stopped the chain.
+        takers: contracts that may fill a quote: lower-case text -> 20 bytes.
         chain_time_s: timestamp of the block whose balances are known; None without a node.
         withheld: reason for which no quote is signed now, though trading is not stopped; empty for none.
         signed, refused, blacklisted: counts of the kinds of answers.
@@ -156,7 +156,7 @@ class Desk:
         self._blacklisted_body = encode(FirmResponse(message=message or "this user gets no firm quotes"))
 
     def answer(self, raw: bytes, now_ms: int) -> bytes:
-        """The body that answers a request for a firm quote.
+        """Build the response body for a firm quote request.
 
         Args:
             raw: the request's body.
@@ -173,7 +173,9 @@ class Desk:
             raise
 
     def withhold(self, cause: str, reason: str) -> None:
-        """Sign and show nothing for a reason; an empty reason lifts the one of the same cause."""
+        """Stop signing and showing prices for a reason; an empty reason lifts the earlier reason of the same
+        cause.
+        """
         if reason:
             self._withheld[cause] = reason
         else:
@@ -235,7 +237,7 @@ class Desk:
         return answer[:-1] + self._tail if self._tail else answer
 
     def _address_words(self, market: PairDirection, taker: bytes) -> bytes:
-        """The address words of an order, made once per direction of a pair and allowed taker."""
+        """Return the address words of an order, cached per trade direction and allowed taker."""
         words = address_words(market.holding.token, market.takes, self._maker, taker)
         market.addresses128[taker] = words
         return words
@@ -257,18 +259,20 @@ class Desk:
         return book
 
     def hold(self, until_s: int) -> None:
-        """Sign no quote before a time, Unix seconds."""
+        """Refuse to sign quotes before a time, Unix seconds."""
         self._hold_until_s = until_s
         self.withhold("hold", "quotes of a run that ended badly may still be filled")
 
     def look(self, now_s: int) -> None:
-        """End a hold whose time is over."""
+        """Resume signing if the time set by `hold` is over."""
         if self._hold_until_s and now_s >= self._hold_until_s:
             self._hold_until_s = 0
             self.withhold("hold", "")
 
     def _no_market(self, request: FirmRequest) -> Exception:
-        """The refusal of a pair: an unknown token, or two tokens without a common pair."""
+        """Create the error for a pair that is not quoted: an unknown token, or two tokens without a common
+        pair.
+        """
         for field, text in (("makerAsset", request.maker_asset), ("takerAsset", request.taker_asset)):
             parse_address(text, field)
             if text.lower() not in self.tokens:
@@ -290,7 +294,7 @@ class Desk:
 
 
 def _amounts(request: FirmRequest, book: Book, *, gives_base: bool) -> tuple[int, int]:
-    """(maker amount, taker amount): the given one, and the other from the book."""
+    """Compute (maker amount, taker amount): one is given, the other follows from the book."""
     text = request.taker_amount
     if text is not None and request.maker_amount is None:
         given = parse_amount(text, "takerAmount")

@@ -1,4 +1,4 @@
-"""Contracts that may fill: the addresses of the settings, and those of the service's
+"""Contracts that may fill a quote: addresses from the settings, and from the service's
 /adapters/contract-takers.
 
 While the service's list of takers cannot be read, its last answer holds; before the first answer, the
@@ -25,14 +25,14 @@ _decode = decoder(ContractTakers, bytes_max=limits.JSON_BYTES_MAX)
 
 
 def takers_by_text(takers: Iterable[bytes]) -> dict[str, bytes]:
-    """Takers in the form of `Desk.takers`."""
+    """Convert addresses to the form of `Desk.takers`."""
     return {f"0x{taker.hex()}": taker for taker in takers}
 
 
 async def follow_takers(
     client: httpx.AsyncClient, url: str, desk: Desk, fixed: Iterable[bytes], every_s: float
 ) -> None:
-    """Read the service's list for ever; the takers in `fixed` are always added."""
+    """Read the service's list of takers repeatedly, until cancelled; `fixed` takers are always added."""
     fixed = tuple(fixed)
     while True:
         try:
@@ -45,7 +45,7 @@ async def follow_takers(
 
 
 async def read_takers(client: httpx.AsyncClient, url: str) -> list[bytes]:
-    """The service's list.
+    """Fetch the service's list of takers.
 
     Raises:
         MakerError: the service does not answer, or not with a valid list.
