@@ -41,21 +41,21 @@ _log = structlog.get_logger("cambist.agent")
 
 
 class AgentApp:
-    """An agent. Made by `opened_agent`.
+    """An agent as one process. Created by `opened_agent`.
 
     Args:
         settings: with `[agent]`.
         places: chains by id, open while this runs.
         strategies: by name.
         clock: the wall clock.
-        access_log: kept by the server.
+        access_log: log that the server writes.
 
     Attributes:
-        name: of the settings.
+        name: the agent's name in the settings.
         places: chains by id.
         solver: finds the bids.
         scheme: http or https.
-        drained: `run` came to its end: every answer went out.
+        drained: whether `run` has ended after every answer went out.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class AgentApp:
         *,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Serve until `drain` is called or the task is cancelled; the listeners are closed in the end.
+        """Serve until `drain` is called or the task is cancelled; then close the listeners.
 
         Args:
             health_listener: serves /healthz and /readyz alone.
@@ -108,7 +108,7 @@ class AgentApp:
         self.server.drain()
 
     def not_ready(self) -> list[str]:
-        """Chains with configured makers of which none has a live book."""
+        """Return the chains that have configured makers but no live book."""
         return [
             f"chain {chain_id}: no maker has a live book"
             for chain_id, place in self.places.items()
@@ -116,7 +116,7 @@ class AgentApp:
         ]
 
     def status(self) -> dict[str, Any]:
-        """Counters, for the operator."""
+        """Return the counters for the operator."""
         told: dict[str, Any] = msgspec.to_builtins(
             {
                 "server": self.server.statistics(),
@@ -144,13 +144,13 @@ async def opened_agent(
     random: Random | None = None,
     chains: Mapping[int, Chain] | None = None,
 ) -> AsyncIterator[AgentApp]:
-    """An agent that can run, with all its dependencies.
+    """Context manager that opens an agent with all its dependencies, ready to run.
 
     Args:
-        environ: source of `env:` references.
-        folder: start of relative paths in the settings.
-        random: for jitter.
-        chains: in place of nodes, by chain id.
+        environ: environment variables that `env:` references name.
+        folder: base of relative paths in the settings.
+        random: source of jitter.
+        chains: chains to use in place of nodes, by chain id.
 
     Raises:
         ConfigError: names the setting at fault.
@@ -197,7 +197,7 @@ def _agent_of(settings: Settings) -> AgentSettings:
 def _served(
     settings: Settings, agent: AgentSettings, folder: Path, chains: Mapping[int, Chain]
 ) -> dict[int, ConfiguredChain]:
-    """The chains on which orders are settled."""
+    """Select the chains on which Delta orders are settled."""
     book = read_book(folder / Path(settings.state_dir).expanduser() / FILE_NAME)
     served = served_chains(settings, agent.makers, book, chains.keys(), "agent.makers")
     found = {chain_id: one for chain_id, one in served.items() if one.settings.delta}

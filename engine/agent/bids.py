@@ -1,4 +1,4 @@
-"""From signed fills to parts of bids: the executor's fills, and the promise to the user. Pure.
+"""Builds bids from signed fills: the executor's steps, and the amount promised to the user. Pure.
 
 Steps follow the route hop by hop; the last hop of a path sends its proceeds to Delta at once. A hop may sell
 the executor's whole balance, so tokens with foreign balances are named: the source and the tokens between are
@@ -21,18 +21,18 @@ from .orders import OpenOrder
 
 
 class Filling(Struct, frozen=True):
-    """The contracts that fill: the RFQ contract and the executor, 20 bytes each."""
+    """Addresses of the contracts that fill firm quotes: the RFQ contract and the executor, 20 bytes each."""
 
     rfq: bytes
     executor: bytes
 
 
 def bid_of_route(order: OpenOrder, route: FirmRoute, at: Filling, margin_bps: int) -> SolverBid | None:
-    """An order alone, or a part of it, filled by makers; None if that breaks the order's limit.
+    """Build a bid for one order, or a part of it, that makers fill; None if it breaks the order's limit.
 
     Args:
-        route: signed for the order's owner.
-        margin_bps: deducted from the promise.
+        route: signed quotes for the order's owner.
+        margin_bps: deduction from the promised amount, basis points.
     """
     promised = order.promised(route.src_amount, route.dest_amount, margin_bps)
     if promised is None:
@@ -49,12 +49,12 @@ def bid_of_route(order: OpenOrder, route: FirmRoute, at: Filling, margin_bps: in
 
 
 def crossed_part(order: OpenOrder, paid: int, at: Filling, rest: FirmRoute | None = None) -> BidPart | None:
-    """A crossed sale; None if its payment is below its minimum.
+    """Build the bid part of a crossed sale, or None if its payment is below its minimum.
 
     Args:
-        paid: raw units of its destination, before its fee.
-        rest: route of the part of its source that goes to makers. The step sells exactly that amount, since
-            the executor may hold more of the source, left there by others.
+        paid: raw units of the destination token paid to the sale, before its fee.
+        rest: route for the part of the source amount that goes to makers. The step sells exactly that amount,
+            since the executor may hold more of the source, left there by others.
     """
     promised = order.promised(order.src_amount, paid, 0)
     if promised is None:
@@ -75,7 +75,7 @@ def crossed_part(order: OpenOrder, paid: int, at: Filling, rest: FirmRoute | Non
 
 
 def _step(order: OpenOrder, hop: FilledHop, at: Filling, all_there_is: int = 0) -> BidStep:
-    """A hop as the executor takes it.
+    """Convert a hop to a step of the executor.
 
     Args:
         all_there_is: raw units to sell if the hop sells the whole balance; 0 keeps the whole balance.
@@ -90,7 +90,7 @@ def _step(order: OpenOrder, hop: FilledHop, at: Filling, all_there_is: int = 0) 
 
 
 def _between(order: OpenOrder, route: FirmRoute) -> tuple[bytes, ...]:
-    """Tokens that a route passes through, each once."""
+    """List the tokens that a route passes through, each once."""
     ends = (order.src_token, order.dest_token)
     tokens = [token for hop in route.hops for token in (hop.src_token, hop.dest_token)]
     return tuple(dict.fromkeys(token for token in tokens if token not in ends))

@@ -1,4 +1,4 @@
-"""Orders settled with each other: bids for the crossings that `crossing` finds.
+"""Strategy that settles orders with each other: bids for the crossings that `crossing` finds.
 
 The rest of the long order is sold to makers, who sign for its owner; if they do not sign, the pair is not
 crossed.
@@ -20,13 +20,13 @@ from .strategy import StrategyContext, without_options
 
 
 class Coincidence:
-    """The strategy `crossing`."""
+    """Strategy `crossing`: bids that settle opposite sales with each other."""
 
     def __init__(self, options: Mapping[str, Any], context: StrategyContext) -> None:
         without_options(options, context)
 
     async def solve(self, request: SolveRequest, market: RoundMarket) -> Sequence[SolverBid]:  # noqa: ARG002
-        """A bid for each crossing whose rest, if any, is signed in time."""
+        """Return a bid for each crossing; if makers must fill a remainder, only if they sign in time."""
         known: dict[str, int] = {}
 
         def alone(order: OpenOrder) -> int:

@@ -1,4 +1,4 @@
-"""Sales of a round that are settled with each other: coincidence of wants. Pure.
+"""Finds sales of a round that can be settled with each other (coincidence of wants). Pure.
 
 Two sales are opposite if each gives the token that the other wants. Both are settled whole:
 
@@ -34,11 +34,11 @@ Alone = Callable[[OpenOrder], int]
 
 
 class Crossing(Struct, frozen=True):
-    """Two opposite sales.
+    """Two opposite sales that are settled with each other.
 
     Attributes:
         to_short: raw units of the long sale's source that the short sale is paid.
-        rest: raw units of the long sale's source for makers; 0 for whole for whole.
+        rest: raw units of the long sale's source that are sold to makers; 0 if both orders match entirely.
     """
 
     long: OpenOrder
@@ -47,14 +47,15 @@ class Crossing(Struct, frozen=True):
     rest: int
 
     def paid_to_long(self, received: int = 0) -> int:
-        """Raw units of the long sale's destination, before its fee; `received` is the proceeds of the
-        rest.
+        """Compute the long sale's payment before its fee, in raw units of its destination.
+
+        `received` is the proceeds of the remainder that makers buy.
         """
         return self.short.src_amount + received
 
 
 def crossings(orders: Sequence[OpenOrder], alone: Alone) -> tuple[Crossing, ...]:
-    """The crossings of a round, best first."""
+    """Find the crossings of a round, best first."""
     found = sorted(
         [crossing for one, other in _opposites(orders) if (crossing := _crossing(one, other, alone))],
         key=_rank,
@@ -70,7 +71,7 @@ def crossings(orders: Sequence[OpenOrder], alone: Alone) -> tuple[Crossing, ...]
 
 
 def _opposites(orders: Iterable[OpenOrder]) -> Iterable[tuple[OpenOrder, OpenOrder]]:
-    """Pairs of opposite sales, each once."""
+    """Yield each pair of opposite sales once."""
     sales: dict[tuple[bytes, bytes], dict[str, OpenOrder]] = {}
     for order in orders:
         if order.side is Side.SELL and order.order_type in CROSSABLE and order.src_amount:
@@ -83,7 +84,7 @@ def _opposites(orders: Iterable[OpenOrder]) -> Iterable[tuple[OpenOrder, OpenOrd
 
 
 def _crossing(one: OpenOrder, other: OpenOrder, alone: Alone) -> Crossing | None:
-    """The crossing of two sales, or None."""
+    """The crossing of two sales, or None if they do not match."""
     least_of_one, least_of_other = max(one.limit, alone(one)), max(other.limit, alone(other))
     if other.src_amount >= least_of_one and one.src_amount >= least_of_other:
         return Crossing(one, other, one.src_amount, 0)
@@ -93,10 +94,10 @@ def _crossing(one: OpenOrder, other: OpenOrder, alone: Alone) -> Crossing | None
 
 
 def _with_rest(long: OpenOrder, short: OpenOrder, least: tuple[int, int], alone: int) -> Crossing | None:
-    """Cross with a rest for makers, who would give `alone` for the whole long sale.
+    """A crossing whose remainder goes to makers, who would give `alone` for the whole long sale, or None.
 
     Args:
-        least: least payments in raw units: of the long sale, and of the short one.
+        least: smallest acceptable payments in raw units: to the long sale, to the short sale.
     """
     if not alone:
         return None

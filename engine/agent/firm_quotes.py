@@ -1,4 +1,4 @@
-"""Bids for single orders: makers' firm quotes, for as much as the books give.
+"""Strategy that fills single orders with makers' firm quotes, up to the depth of the books.
 
 A partially fillable order that the books do not fill within its limit is filled by the largest part that they
 do fill.
@@ -22,13 +22,13 @@ from .strategy import StrategyContext, without_options
 
 
 class FirmQuotes:
-    """The strategy `firm_quotes`."""
+    """Strategy `firm_quotes`: bids for single orders, filled by makers."""
 
     def __init__(self, options: Mapping[str, Any], context: StrategyContext) -> None:
         without_options(options, context)
 
     async def solve(self, request: SolveRequest, market: RoundMarket) -> Sequence[SolverBid]:  # noqa: ARG002
-        """A bid for each order that makers fill within its limit, and in time."""
+        """Return a bid for each order that makers fill within its limit and in time."""
         bids: dict[int, SolverBid] = {}
         asked = {
             at: order

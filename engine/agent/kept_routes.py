@@ -1,4 +1,5 @@
-"""Signed routes that were bid and not settled: the next round of an order needs no new signatures. Pure.
+"""Keeps signed routes whose bids were not settled, so that an order's next round needs no new signatures.
+Pure.
 
     signed                                                        --> kept, the last route of each order
     settling, or refused by the chain                             --> forgotten: used up, or of no use
@@ -24,7 +25,7 @@ _STAYS = frozenset({Notice.LOST, Notice.LATE})
 
 
 class KeptRoutes:
-    """The kept routes of one chain."""
+    """Signed routes of one chain that may be bid again."""
 
     def __init__(self) -> None:
         self._routes: dict[str, tuple[int, FirmRoute]] = {}
@@ -33,7 +34,7 @@ class KeptRoutes:
         return len(self._routes)
 
     def keep(self, order_hash: str, amount: int, route: FirmRoute) -> None:
-        """Keep a route that makers have signed; beyond AGENT_ROUTES_KEPT_MAX routes the oldest is forgotten.
+        """Store a route that makers have signed; beyond AGENT_ROUTES_KEPT_MAX the oldest route is dropped.
 
         Args:
             amount: raw units of the fixed side.
@@ -44,12 +45,13 @@ class KeptRoutes:
             del self._routes[next(iter(self._routes))]
 
     def get(self, order_hash: str, amount: int, *, limit: int, shown: int, now_s: int) -> FirmRoute | None:
-        """The route of an order, if it can be bid again.
+        """The stored route of an order, or None if it cannot be bid again.
 
         Args:
             amount: raw units of the fixed side.
-            limit: of the other side: the least of a sale, the most of a purchase.
-            shown: of the other side: proceeds (sale) or cost (purchase) by the books now.
+            limit: raw units of the other side: least proceeds of a sale, greatest cost of a purchase.
+            shown: raw units of the other side at the books' present prices: proceeds (sale) or cost
+                (purchase).
             now_s: Unix seconds.
         """
         kept_amount, route = self._routes.get(order_hash, (0, None))
@@ -65,6 +67,6 @@ class KeptRoutes:
         return route if route.src_amount <= most else None
 
     def told(self, notice: Notice, order_hash: str) -> None:
-        """Forget an order's route, unless the notice of its bid leaves the route usable."""
+        """Process a notice about an order's bid: drop the order's route unless the route stays usable."""
         if notice not in _STAYS:
             self._routes.pop(order_hash, None)

@@ -1,4 +1,4 @@
-"""Inputs of a strategy in one round: the orders, the makers, and the deadline."""
+"""A strategy's view of one round: the orders, the makers, and the deadline."""
 
 from collections.abc import Callable, Iterator
 
@@ -26,11 +26,11 @@ _log = structlog.get_logger("cambist.agent")
 
 
 class AgentChain(Struct, frozen=True):
-    """A chain that the agent serves.
+    """A chain that the agent serves, with its makers and signed routes.
 
     Attributes:
         served: addresses and tokens of the settings.
-        makers: their books, their routes, their firm quotes.
+        makers: the makers' books, route search and firm quotes.
         turns: limits the orders whose makers are asked at a time.
         kept: routes that may be bid again.
     """
@@ -43,15 +43,15 @@ class AgentChain(Struct, frozen=True):
 
 
 class RoundMarket(Struct, frozen=True):
-    """A round.
+    """A strategy's view of one round: orders to bid for and makers to trade with.
 
     Attributes:
         place: the chain's makers, contracts and node.
         orders: the orders of the request, parsed.
-        gas_price_wei: expected price of a unit of gas.
-        margin_bps: to be deducted from promises.
-        deadline: in trio's time: bids are due; soon after it a strategy is cut off.
-        wall_ms: Unix milliseconds.
+        gas_price_wei: expected gas price, wei per unit of gas.
+        margin_bps: deduction from promised amounts, basis points.
+        deadline: trio time, seconds, at which bids are due; a strategy is cancelled soon after it.
+        wall_ms: returns the wall clock, Unix milliseconds.
         not_reached: hashes of orders for which a strategy had no time; without any bid for them the answer
             lists them.
     """
@@ -71,17 +71,20 @@ class RoundMarket(Struct, frozen=True):
         return Filling(addresses["rfq_contract"], addresses["executor"])
 
     def left_s(self) -> float:
-        """Seconds until the deadline."""
+        """Return the seconds until the deadline."""
         return self.deadline - trio.current_time()
 
     def alone(self, order: OpenOrder) -> int:
-        """Raw units, before fees, that the makers' books give for a sale now; 0 if they do not fill it."""
+        """Return the raw units, before fees, that makers' books give for a sale now; 0 if they do not fill
+        it.
+        """
         total = self.place.makers.pathfinder.total(self._wanted(order, order.fixed_amount))
         return 0 if total is None else total.dest_amount
 
     def largest_part(self, order: OpenOrder) -> OpenOrder | None:
-        """The largest part of an order that the makers' books fill within its limit; the whole order if they
-        fill it or if it may not be filled in parts.
+        """The largest part of an order that makers' books fill within its limit, or None.
+
+        The result is the whole order if the books fill it or if it may not be filled in parts.
 
         Sizes are tried from the largest down, until one is filled, then some between that size and the one
         before: a small part may be worth no route on which a larger part is filled.
@@ -89,7 +92,7 @@ class RoundMarket(Struct, frozen=True):
         Not guaranteed: the result may be short of the largest part by up to 2^-PART_STEPS of the order.
 
         Returns:
-            The part; None if none of the sizes is filled.
+            The part; None if the books fill none of the sizes.
         """
         if not order.part_min or self._is_filled(order):
             return order
@@ -109,12 +112,13 @@ class RoundMarket(Struct, frozen=True):
     async def signed(
         self, order: OpenOrder, *, amount: int | None = None, limit: int | None = None
     ) -> FirmRoute | None:
-        """Have makers sign the best route for an order or a part of it, or reuse the route of an earlier
-        round. The call waits for its turn: makers are asked for a bounded number of orders at a time.
+        """Have makers sign the best route for an order or a part of it, or reuse an earlier round's route.
+
+        The call waits for its turn: makers are asked for a bounded number of orders at a time.
 
         Args:
             amount: raw units of the fixed side; the whole order unless given.
-            limit: before fees, of the other side: the order's own unless given.
+            limit: raw units of the other side, before fees; the order's own unless given.
 
         Returns:
             A route for the order's owner; None if no makers sign within the limit.
@@ -160,7 +164,7 @@ class RoundMarket(Struct, frozen=True):
 
 
 def _sizes(order: OpenOrder) -> Iterator[int]:
-    """Sizes of an order that are tried first: the largest, halves of the order, the smallest."""
+    """Yield the sizes of an order to try first: the largest, then halves of the order, then the smallest."""
     most = order.fixed_amount - order.part_min
     if most < order.part_min:
         return

@@ -1,4 +1,4 @@
-"""The orders of a round in an agent's form: addresses and amounts parsed, fees unpacked. Pure.
+"""Parses the orders of a round for an agent: addresses, amounts and fees. Pure.
 
 The contract's arithmetic (`chain.proceeds`) gives the user's share of an order; no bid promises more.
 
@@ -20,22 +20,22 @@ from ...crypto.addresses import parse_address
 from ..chain.proceeds import least_before_fee, most_before_fee, of_purchase, of_sale
 
 CROSSABLE = frozenset({OnChainOrderType.ORDER, OnChainOrderType.FILLABLE_ORDER})
-"""The kinds that `settleCrossed` takes."""
+"""Order kinds that the contract's `settleCrossed` accepts."""
 SOLVABLE = CROSSABLE | {OnChainOrderType.TWAP_ORDER, OnChainOrderType.TWAP_BUY_ORDER}
-"""The kinds that the contract settles with steps."""
+"""Order kinds that the contract settles with executor steps."""
 
 
 class OpenOrder(Struct, frozen=True):
-    """An order of a round: all of it, or its next slice.
+    """An order of a round that an agent may fill: all of it, or its next slice.
 
     Attributes:
-        order_hash: as it came.
+        order_hash: hash as the venue's request writes it.
         src_token, dest_token: 20 bytes, as they are traded: the wrapped form for native tokens.
         src_amount: raw units: the amount to give (SELL), or the most to give (BUY).
-        dest_amount: the least that the user gets (SELL), or the wanted amount (BUY).
-        expected: of the side that is not fixed; 0 for none.
-        part_min: of the fixed side: least amount that a bid may fill, and least remainder unless none is
-            left; 0 if only the whole may be filled.
+        dest_amount: raw units: the least that the user gets (SELL), or the wanted amount (BUY).
+        expected: expected raw units of the side that is not fixed; 0 for none.
+        part_min: raw units of the fixed side: least amount that a bid may fill, and least remainder unless
+            nothing remains; 0 if only the whole order may be filled.
         whole: (source, destination, expected) as signed, of an order that may be filled in parts.
     """
 
@@ -55,21 +55,21 @@ class OpenOrder(Struct, frozen=True):
 
     @property
     def fixed_amount(self) -> int:
-        """The traded amount: of the source (SELL) or of the destination (BUY)."""
+        """Traded amount in raw units: of the source (SELL) or of the destination (BUY)."""
         return self.src_amount if self.side is Side.SELL else self.dest_amount
 
     @property
     def limit(self) -> int:
-        """Before fees: least proceeds of a sale, greatest cost of a purchase."""
+        """Before fees, the least proceeds of a sale or the greatest cost of a purchase, raw units."""
         if self.side is Side.SELL:
             return least_before_fee(self.dest_amount, self.fee.fee_bps)
         return most_before_fee(self.src_amount, self.fee.fee_bps)
 
     def part(self, amount: int) -> "OpenOrder":
-        """A part of the order by the contract's arithmetic; the whole amount gives the order itself.
+        """Create a part of the order by the contract's arithmetic; the whole amount gives the order itself.
 
         Args:
-            amount: of the fixed side: `part_min` or more that leaves at least `part_min`, or all.
+            amount: raw units of the fixed side: at least `part_min` and leaving at least `part_min`, or all.
 
         Raises:
             ValueError: the order may not be filled by this amount.
@@ -86,21 +86,21 @@ class OpenOrder(Struct, frozen=True):
         return replace(self, src_amount=amounts[0], dest_amount=amounts[1], expected=amounts[2])
 
     def users_of_sale(self, received: int) -> int | None:
-        """The user's share of a sale's proceeds; None if it is below the minimum."""
+        """The user's share of a sale's proceeds, or None if it is below the user's minimum."""
         users = received - of_sale(received, self.expected, self.dest_amount, self.fee).total
         return users if users >= self.dest_amount else None
 
     def users_of_purchase(self, spent: int) -> int | None:
-        """The user's cost of a purchase that spends `spent`; None if it is above the maximum."""
+        """The user's cost of a purchase that spends `spent`, or None if it is above the user's maximum."""
         cut = of_purchase(spent, self.expected, self.src_amount, self.fee)
         return None if cut is None else spent + cut.total
 
     def promised(self, src_amount: int, dest_amount: int, margin_bps: int) -> int | None:
-        """The amount to promise for a trade; None if the trade breaks the order's limit.
+        """The amount to promise the user for a trade, or None if the trade breaks the order's limit.
 
         Args:
             src_amount, dest_amount: input and output of the trade, before fees.
-            margin_bps: deducted from the promise, as far as the limit permits.
+            margin_bps: deduction from the promise, basis points, as far as the limit permits.
         """
         if self.side is Side.SELL:
             users = self.users_of_sale(dest_amount)
@@ -114,7 +114,7 @@ class OpenOrder(Struct, frozen=True):
 
 
 def open_orders(request: SolveRequest) -> tuple[OpenOrder, ...]:
-    """The orders of a round, in its order.
+    """Parse the orders of a round, in the round's sequence.
 
     Raises:
         InvalidInput: names the malformed member of the order.
@@ -148,7 +148,7 @@ def _open_order(order: AuctionOrder, field: str, wrapped_native: bytes) -> OpenO
 
 
 def _parts(order: AuctionOrder, field: str) -> tuple[int, tuple[int, int, int]]:
-    """The smallest part, and the signed amounts; zeros for an order that is filled whole."""
+    """Return the smallest part and the signed amounts; zeros for an order that is filled whole."""
     whole = order.whole
     if not order.part_min or whole is None:
         return 0, (0, 0, 0)

@@ -1,4 +1,4 @@
-"""A round: all strategies at the same time, and their bids by the time the answer is due.
+"""Solves a round: runs all strategies at the same time and collects their bids by the deadline.
 
 closes_at_ms - reserve      bids are due: `RoundMarket.deadline`
 half of the reserve later   strategies that still run are cut off
@@ -42,13 +42,13 @@ _log = structlog.get_logger("cambist.agent")
 
 
 class SolverStatistics(Struct, frozen=True, rename="camel"):
-    """Snapshot of the counts.
+    """Snapshot of a solver's counters.
 
     Attributes:
         rounds, orders, bids: counts over solved rounds; late rounds are left out.
         late: rounds that came too late to be solved.
         faults: by strategy: rounds in which it raised, was cut off, or returned invalid bids.
-        notices: counts by kind.
+        notices: number of notices about bids, by kind.
     """
 
     rounds: int
@@ -60,7 +60,7 @@ class SolverStatistics(Struct, frozen=True, rename="camel"):
 
 
 class Solver:
-    """Runs the strategies.
+    """Runs the agent's strategies on each round.
 
     Args:
         places: chains by id.
@@ -84,14 +84,15 @@ class Solver:
         self._notices: Counter[str] = Counter()
 
     def statistics(self) -> SolverStatistics:
-        """Counts since the start."""
+        """Return the counters since the start."""
         return SolverStatistics(
             self._rounds, self._orders, self._bids, self._late, dict(self._faults), dict(self._notices)
         )
 
     async def solve(self, request: SolveRequest) -> SolveResponse:
-        """The bids for a round, those of the first strategy first; bids beyond one answer's bounds are left
-        out. The answer also lists the orders for which the strategies had no time.
+        """Return the bids for a round, those of the first strategy first, and the orders not reached in time.
+
+        Bids beyond the bounds of one answer are left out.
 
         Raises:
             UnsupportedChain: the chain is not served here.
@@ -130,7 +131,7 @@ class Solver:
         return SolveResponse(bids, tuple(not_reached))
 
     def told(self, notice: NotifyRequest) -> None:
-        """Log the outcomes of bids, and pass them to the strategies."""
+        """Log the notices about bids, and pass them to the strategies."""
         for entry in notice.notices:
             self._notices[entry.notice.value] += 1
             if notice.chain_id in self._places:
@@ -155,7 +156,7 @@ class Solver:
         until: float,
         found: dict[str, Sequence[SolverBid]],
     ) -> None:
-        """Put a strategy's bids into `found`, if it gives any in time."""
+        """Run one strategy and add its bids to `found`, if it returns any in time."""
         try:
             with trio.CancelScope(deadline=until) as scope:
                 found[name] = _checked(await self._strategies[name].solve(request, market))
@@ -196,7 +197,7 @@ class Solver:
 
 
 def _that_fit(bids: Sequence[SolverBid]) -> tuple[SolverBid, ...]:
-    """The first bids that fit one answer: a venue refuses a longer answer as a whole."""
+    """Keep the first bids that fit into one answer, since a venue refuses a longer answer as a whole."""
     left_bytes = limits.AGENT_ANSWER_BYTES_MAX - len(encode(SolveResponse(())))
     for at, bid in enumerate(bids[: limits.AGENT_BIDS_MAX]):
         left_bytes -= len(encode(bid)) + len(",")
@@ -206,7 +207,7 @@ def _that_fit(bids: Sequence[SolverBid]) -> tuple[SolverBid, ...]:
 
 
 def _checked(bids: Sequence[SolverBid]) -> tuple[SolverBid, ...]:
-    """The bids as the venue will read them.
+    """Encode and decode the bids, so that they are exactly as the venue will read them.
 
     Raises:
         InvalidInput, TypeError, ValueError: the values are no bids.

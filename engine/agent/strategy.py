@@ -39,12 +39,12 @@ SHIPPED = {"crossing": "coincidence:Coincidence", "firm_quotes": "firm_quotes:Fi
 
 
 class StrategyContext(Struct, frozen=True, kw_only=True):
-    """The environment of a strategy, beside its options.
+    """Functions and paths that a strategy may use, beside its options.
 
     Attributes:
-        folder: start of relative file names: the folder of the settings file.
+        folder: base of relative file names: the folder of the settings file.
         secret: reads the secret of an option: (env:NAME or file:PATH, dotted name of the option).
-        report: one line for the operator's log.
+        report: writes one line to the operator's log.
         field: dotted name of the options in errors.
     """
 
@@ -55,22 +55,23 @@ class StrategyContext(Struct, frozen=True, kw_only=True):
 
 
 class SolverStrategy(Protocol):
-    """Finds bids; see the module. An optional method `told(notice: NotifyRequest)` receives their
-    outcomes.
+    """Protocol of a strategy, which finds bids; see the module.
+
+    An optional method `told(notice: NotifyRequest)` receives the outcomes of the bids.
     """
 
     async def solve(self, request: SolveRequest, market: "RoundMarket") -> Sequence[SolverBid]:
-        """Bids for the orders of a round, by `market.deadline`.
+        """Return bids for the orders of a round, by `market.deadline`.
 
         Args:
             request: as the venue sent it.
-            market: its orders, parsed, and the makers to trade with.
+            market: the request's orders, parsed, and the makers to trade with.
         """
         ...
 
 
 def load_strategy(name: str, options: Mapping[str, Any], context: StrategyContext) -> SolverStrategy:
-    """A new strategy.
+    """Create the strategy that the settings name.
 
     Args:
         name: `crossing`, `firm_quotes`, or `module:factory`.
@@ -96,7 +97,7 @@ def load_strategy(name: str, options: Mapping[str, Any], context: StrategyContex
 
 
 def tell(strategy: SolverStrategy, notice: NotifyRequest) -> None:
-    """Pass notices of its bids to a strategy that has `told`."""
+    """Pass notices about its bids to a strategy, if it has a method `told`."""
     told = getattr(strategy, "told", None)
     if told is not None:
         told(notice)

@@ -1,4 +1,4 @@
-"""Answers of an agent: POST /solve and POST /notify for a venue, and the operator's paths.
+"""HTTP routes of an agent: POST /solve and POST /notify for a venue, and the operator's paths.
 
     POST /solve    signed: the orders of a round -> {"bids": [...], "notReached": [...]}, or 204
     POST /notify   signed: outcomes of bids -> {}
@@ -26,11 +26,11 @@ _HEALTHY = Reply(200, b'{"status":"ok"}')
 
 
 class AgentSurface:
-    """The routes of an agent.
+    """HTTP handlers of an agent.
 
     Args:
-        not_ready: reasons why trading is impossible, chain by chain; empty for none.
-        status: counters, for the operator.
+        not_ready: returns the reasons why trading is impossible, chain by chain; empty for none.
+        status: returns the counters for the operator.
 
     Attributes:
         surface: routes to be mounted.
@@ -58,28 +58,28 @@ class AgentSurface:
             told.plain("GET", "/readyz", self.ready)
 
     async def solve(self, call: HttpCall) -> Reply:
-        """POST /solve."""
+        """Answer POST /solve."""
         self._admit(call)
         answer = await self._solver.solve(decode_solve_request(call.request.body))
         return Reply(200, encode(answer)) if answer.bids or answer.not_reached else _NOTHING
 
     async def notify(self, call: HttpCall) -> Reply:
-        """POST /notify."""
+        """Answer POST /notify."""
         self._admit(call)
         self._solver.told(decode_notify_request(call.request.body))
         return _TAKEN
 
     def status(self, call: HttpCall) -> Reply:
-        """GET /status."""
+        """Answer GET /status."""
         self._admit(call)
         return Reply(200, encode(self._status()))
 
     def healthy(self, _: HttpCall) -> Reply:
-        """GET /healthz."""
+        """Answer GET /healthz."""
         return _HEALTHY
 
     def ready(self, _: HttpCall) -> Reply:
-        """GET /readyz."""
+        """Answer GET /readyz."""
         reasons = self._not_ready()
         return Reply(503 if reasons else 200, encode({"ready": not reasons, "reasons": reasons}))
 
