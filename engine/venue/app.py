@@ -1,4 +1,4 @@
-"""The venue's role as one process: settings in, chains, feeds and a listener out.
+"""The venue as one process: builds chains, feeds and a listener from the settings, and runs them.
 
     opened_venue    store · nodes · connections to makers and agents          while the context lasts
     VenueApp.run    engines of orders · server · feeds · gas · issued         until it is drained or cancelled
@@ -93,16 +93,16 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class VenueParts(Struct, frozen=True):
-    """The parts of a venue's application.
+    """The opened parts of a venue, from which `VenueApp` is built.
 
     Attributes:
         places: served chains by chain id.
-        seal: seal of Market routes.
+        seal: authenticates Market routes, so that a client cannot alter them.
         delta: runs the Delta orders.
         otc: runs the OTC orders.
         engines: runs `delta` and `otc`.
         webhooks: delivers events of orders.
-        maker_rules: file with the operator's word on makers.
+        maker_rules: file with the operator's exclusions and releases of makers.
     """
 
     places: Mapping[int, ServedChain]
@@ -116,7 +116,7 @@ class VenueParts(Struct, frozen=True):
 
 
 class VenueApp:
-    """A venue, made by `opened_venue`.
+    """A venue's application. Created by `opened_venue`.
 
     Args:
         settings: settings with `[venue]`.
@@ -126,11 +126,11 @@ class VenueApp:
 
     Attributes:
         places: served chains by chain id.
-        issued: the Delta routes in given quotes.
+        issued: record of the Delta routes that quotes have shown to clients.
         delta: runs the Delta orders.
         otc: runs the OTC orders.
-        quotes: GET /v2/quote.
-        router: every endpoint.
+        quotes: endpoints of GET /v2/quote and the Delta prices.
+        router: HTTP router with every endpoint.
         reference: the description of the API.
         scheme: http or https.
         drained: whether `run` has ended after every answer went out.
@@ -231,27 +231,27 @@ class VenueApp:
         )
 
     def _partner_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
-        """Endpoints for makers and for owners of webhooks."""
+        """List the endpoints for makers and for owners of webhooks."""
         desk = WebhookDesk(
             self._webhooks, self._store, key_of=self.admission.required_key, now_ms=self._wall_ms
         )
         return (*MakerScoreBoard(self.places, venue.makers).endpoints(), *desk.endpoints())
 
     def _asker_of(self, call: HttpCall) -> Asker:
-        """The caller, as the asker of firm quotes."""
+        """Identify a request's caller for the limits on firm quotes."""
         key = self.admission.key(call)
         places = self._firm.unfilled_keyed_max if key else self._firm.unfilled_max
         return Asker(self.admission.caller(call), bool(key), places)
 
     def _health_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
-        """Endpoints for operators."""
+        """List the endpoints for operators."""
         health = HealthEndpoints(
             readiness=self.readiness, metrics=self._metrics, open_to_all=venue.metrics_open
         )
         return health_endpoints(health)
 
     def _otc_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
-        """Endpoints of OTC orders and their events."""
+        """List the endpoints of OTC orders and their events."""
         endpoints = OtcEndpoints(
             self.places,
             self.otc.orders,
@@ -262,7 +262,7 @@ class VenueApp:
         return (*endpoints.endpoints(), *otc_event_endpoints(self._events))
 
     def _delta_endpoints(self, settings: Settings) -> tuple[Endpoint, ...]:
-        """Endpoints of Delta orders, their events and auctions."""
+        """List the endpoints of Delta orders, their events and auctions."""
         delta, store = self.delta, self._store
         auctions = {chain_id: chain.auctioneer for chain_id, chain in delta.chains.items()}
         return (
@@ -321,8 +321,11 @@ class VenueApp:
         self.server.drain()
 
     def readiness(self) -> Readiness:
-        """Whether some chain can be served, with the faults of the others. The venue is not ready without the
-        store, nor while the system's clock differs from the venue's: one of them would misjudge deadlines."""
+        """Return whether some chain can be served, with the faults of the others.
+
+        The venue is not ready without the store, nor while the system's clock differs from the venue's:
+        deadlines would be misjudged.
+        """
         by_chain = [place.not_ready() for place in self.places.values()]
         away = self._store.away
         reasons = [reason for told in by_chain for reason in told]
@@ -337,15 +340,15 @@ class VenueApp:
         return Readiness(not (away or self._held_back or is_off or all(by_chain)), tuple(reasons))
 
     def _clock_off_s(self) -> float:
-        """Seconds by which the system's clock was moved since the start."""
+        """Return the seconds by which the system's clock has been moved since the start."""
         return self._clock.behind_ms() / 1_000
 
     def not_ready(self) -> list[str]:
-        """Reasons of `readiness`; empty if all chains can be served."""
+        """Return the faults if no chain can be served; empty otherwise."""
         return [*self.readiness().reasons]
 
     def status(self) -> dict[str, Any]:
-        """Counters and reasons, for the operator."""
+        """Return counters and faults for the operator."""
         told: dict[str, Any] = msgspec.to_builtins(
             {
                 "server": self.server.statistics(),
@@ -371,7 +374,7 @@ class VenueApp:
         return told
 
     async def _flush_issued(self) -> None:
-        """Write the issued routes that still wait for the store."""
+        """Write to the store the Delta routes of quotes that are not written yet."""
         try:
             with trio.fail_after(ISSUED_ROUTES_END_S):
                 await self.issued.flush()
@@ -408,7 +411,7 @@ async def opened_venue(
     chains: Mapping[int, Chain] | None = None,
     store_in_process: bool = False,
 ) -> AsyncIterator[VenueApp]:
-    """A venue that is ready to run, with all its parts.
+    """Context manager that opens a venue with all its parts, ready to run.
 
     Args:
         environ: environment that `env:` references name.

@@ -1,4 +1,4 @@
-"""Health of the process, readiness of the venue, and its metrics.
+"""HTTP endpoints for the health of the process, the readiness of the venue, and its metrics.
 
     GET /healthz   200 while requests are answered at all
     GET /readyz    200 while the store takes writes and a chain can be served, else 503; with reasons
@@ -25,13 +25,13 @@ from ..telemetry.metrics import CONTENT_TYPE, Metrics
 
 
 class Healthy(Struct, frozen=True):
-    """GET /healthz, response."""
+    """Response body of GET /healthz."""
 
     status: str
 
 
 class Readiness(Struct, frozen=True):
-    """GET /readyz, response.
+    """Response body of GET /readyz.
 
     Attributes:
         ready: whether the venue can serve a chain.
@@ -43,7 +43,7 @@ class Readiness(Struct, frozen=True):
 
 
 class HealthEndpoints:
-    """The three handlers; `metrics` is a coroutine, the others are plain.
+    """Handlers of /healthz, /readyz and /metrics; `metrics` is a coroutine, the others are plain.
 
     Args:
         readiness: returns the present readiness.
@@ -57,16 +57,16 @@ class HealthEndpoints:
         self._open_to_all = open_to_all
 
     def healthy(self, _: HttpCall) -> Reply:
-        """GET /healthz."""
+        """Answer GET /healthz."""
         return Reply(200, encode(Healthy("ok")))
 
     def ready(self, _: HttpCall) -> Reply:
-        """GET /readyz."""
+        """Answer GET /readyz."""
         readiness = self._readiness()
         return Reply(200 if readiness.ready else 503, encode(readiness))
 
     async def metrics(self, call: HttpCall) -> Reply:
-        """GET /metrics."""
+        """Answer GET /metrics."""
         if not self._open_to_all and not is_local(call):
             raise PathNotFound
         families = []
@@ -77,7 +77,7 @@ class HealthEndpoints:
 
 
 def health_endpoints(health: HealthEndpoints) -> tuple[Endpoint, ...]:
-    """Rows of the route table for health and metrics."""
+    """List the rows of the route table for health and metrics."""
     return (
         Endpoint(
             method="GET",

@@ -1,6 +1,6 @@
-"""GET /makers/scores: outcomes of the makers' firm quotes, and the rests of makers and pairs.
+"""GET /makers/scores: outcomes of the makers' firm quotes, and suspensions of makers and pairs.
 
-    every caller                           counts, rests, bounds of sizes
+    every caller                           counts, suspensions, size bounds
     a maker, by its own credentials        also its last faults, with expected and signed amounts
     a caller on this machine               also the last faults of all makers
 
@@ -37,7 +37,7 @@ from ..server.routing import HttpCall, Reply
 
 
 class MakerScoreBoard:
-    """The endpoint of the makers' scores.
+    """Endpoint of the makers' scores.
 
     Args:
         places: served chains by chain id.
@@ -49,7 +49,7 @@ class MakerScoreBoard:
         self._gates = dict(_gates(makers))
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """The row of the table."""
+        """List the endpoint's row of the route table."""
         return (
             Endpoint(
                 method="GET",
@@ -76,7 +76,7 @@ class MakerScoreBoard:
         return Reply(200, encode(scores))
 
     def _shown(self, call: HttpCall) -> frozenset[str]:
-        """Makers whose faults the caller may see.
+        """Return the makers whose faults the caller may see.
 
         Raises:
             AuthError: the request carries a wrong signature.
@@ -96,7 +96,7 @@ class MakerScoreBoard:
 
 
 def _gates(makers: Mapping[str, VenueMaker]) -> Iterator[tuple[str, Gate]]:
-    """(maker, gate) for each maker with credentials: two makers may have the same domain and key."""
+    """Yield (maker, gate) for each maker with credentials: two makers may have the same domain and key."""
     for name, maker in makers.items():
         known = maker.credentials
         if known is not None:
@@ -105,7 +105,7 @@ def _gates(makers: Mapping[str, VenueMaker]) -> Iterator[tuple[str, Gate]]:
 
 
 def maker_score(network: int, maker: str, report: HealthReport, *, has_faults: bool) -> MakerScore:
-    """The wire form of a maker's score; the last faults only with `has_faults`."""
+    """Convert a maker's score to its wire form; the last faults only with `has_faults`."""
     own = report.maker
     return MakerScore(
         network=network,

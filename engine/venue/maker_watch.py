@@ -20,12 +20,12 @@ _log = structlog.get_logger("cambist.venue")
 
 
 def rules_file(settings: Settings, folder: Path) -> Path:
-    """Path of the file of rules; `folder` is the base of a relative `state_dir`."""
+    """Return the path of the file of rules; `folder` is the base of a relative `state_dir`."""
     return folder / Path(settings.state_dir).expanduser() / FILE_NAME
 
 
 class MakerWatch:
-    """Follows the file while `run` runs.
+    """Applies changes of the operator's file of maker rules while `run` runs.
 
     Args:
         wall_ms: Unix milliseconds.
@@ -38,7 +38,7 @@ class MakerWatch:
         self._file = WatchedFile(path, MakerRules(), self._obey)
 
     async def run(self) -> None:
-        """Follow the file, until cancelled."""
+        """Watch the file and apply its changes, until cancelled."""
         await self._file.watch()
 
     def _obey(self, rules: MakerRules) -> None:

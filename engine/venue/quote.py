@@ -59,7 +59,7 @@ from ..server.routing import HttpCall, Reply
 
 
 class Quotes:
-    """The endpoints of quotes.
+    """Endpoints of quotes: GET /v2/quote and the Delta prices.
 
     Args:
         places: served chains by chain id.
@@ -98,7 +98,7 @@ class Quotes:
         }
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """The rows of the table."""
+        """List the rows of the route table for quotes."""
         row = partial(Endpoint, method="GET", group="Quotes")
         return (
             row(
@@ -145,14 +145,14 @@ class Quotes:
         )
 
     def body(self, raw_query: bytes, now_ms: int, partner: str = "") -> bytes:
-        """The answer of GET /v2/quote.
+        """Compute the response body of GET /v2/quote.
 
         Args:
             raw_query: query after the `?`.
             partner: default partner of the request.
 
         Raises:
-            RequestError: the quote is refused; its class is its row of the catalogue.
+            RequestError: the quote is refused; the subclass is a row of the error catalogue.
         """
         query = with_partner(decode_quote_query(raw_query), partner)
         mode = query.mode.value
@@ -230,7 +230,7 @@ class Quotes:
         return block
 
     def _gas(self, plan: PlanTotal) -> int:
-        """Gas of a settlement: that of the fills, and `delta_gas` beside them."""
+        """Return the gas units of a settlement: the fills' gas plus `delta_gas`."""
         return plan.gas - swap_gas(plan.side, 0, 0) + self._delta_gas
 
 
@@ -244,7 +244,7 @@ def _bridge_protocols(_: HttpCall) -> Reply:
 
 
 def _check_lane(query: QuoteParameters) -> None:
-    """Pass for a swap on one chain (choices.md#quotes-and-routes)."""
+    """Raise NoRoute unless the swap stays on one chain (choices.md#quotes-and-routes)."""
     if query.dest_chain_id not in (None, query.chain_id):
         raise NoRoute(
             field="destChainId",

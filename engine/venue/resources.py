@@ -1,4 +1,4 @@
-"""Resources of the venue: chains, tokens, balances, contracts, sources, partner fees.
+"""GET endpoints of the venue's resources: chains, tokens, balances, contracts, sources, partner fees.
 
 Answers that depend on the settings alone are encoded once, at the start.
 
@@ -58,12 +58,12 @@ _row = partial(Endpoint, method="GET", group="Resources")
 
 
 def place_in_path(places: ServedChains, text: str) -> ServedChain:
-    """The served chain of a path's `{chainId}`; errors as in `served_chain_at`."""
+    """Return the served chain of a path's `{chainId}`; raises the errors of `served_chain_at`."""
     return served_chain_at(places, chain_in_path(text), "chainId")
 
 
 class Resources:
-    """The endpoints of the venue's resources.
+    """Endpoints of the venue's resources.
 
     Args:
         places: served chains by chain id.
@@ -76,7 +76,7 @@ class Resources:
         self._tokens = {chain_id: encode(_token_list([place])) for chain_id, place in places.items()}
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """The rows of the table."""
+        """List the rows of the route table for the resources."""
         return (*self._of_tokens(), *self._of_sources(), *self._documents())
 
     def _of_tokens(self) -> tuple[Endpoint, ...]:
@@ -239,7 +239,7 @@ class Resources:
 async def user_tokens(
     place: ServedChain, user: bytes, tokens: Iterable[ListedToken]
 ) -> tuple[UserToken, ...]:
-    """A user's balances of tokens and allowances for the Router, all at one block.
+    """Read a user's balances of tokens and allowances for the Router, all at one block.
 
     Returns:
         The native token first; tokens whose contract answers with no balance are left out.
@@ -270,7 +270,7 @@ async def user_tokens(
 
 
 def _amount(answer: bytes | Exception) -> int | None:
-    """The number in a contract's answer; None without one."""
+    """The number in a contract's answer, or None if the answer holds none."""
     if isinstance(answer, bytes) and len(answer) >= _WORD_BYTES:
         return int.from_bytes(answer[:_WORD_BYTES], "big")
     return None
@@ -292,7 +292,7 @@ def _chain_list(places: ServedChains) -> ChainList:
 
 
 def _roles(place: ServedChain) -> dict[str, bool]:
-    """Surface -> whether it is served on a chain."""
+    """Map each surface to whether it is served on a chain."""
     return {
         "delta": not place.no_delta,
         "market": place.settings.market,
@@ -301,7 +301,7 @@ def _roles(place: ServedChain) -> dict[str, bool]:
 
 
 def _token_list(places: Iterable[ServedChain]) -> TokenList:
-    """The tokens of chains, each chain's native token first."""
+    """Build the token list of some chains, each chain's native token first."""
     return TokenList(
         tuple(
             TokenEntry(token.symbol, token.text, token.decimals, place.chain_id)

@@ -91,7 +91,7 @@ class _Market(Struct, rename="camel"):
 
 
 class _QuotedAmounts(Struct):
-    """The members of a quote that are compared with the previous quote."""
+    """The amounts of a quote, compared with the previous quote's to detect a change."""
 
     delta: _Delta | UnsetType = UNSET
     market: _Market | UnsetType = UNSET
@@ -101,7 +101,7 @@ _decode_amounts = msgspec.json.Decoder(_QuotedAmounts).decode
 
 
 class _Changes:
-    """A chain's streams, and its pairs that have changed since the last marking."""
+    """Collects a chain's changed pairs until the streams that they affect are marked for pricing."""
 
     def __init__(self, index: PairIndex, woken: Callable[[], None]) -> None:
         self.streams: set[_Stream] = set()
@@ -124,7 +124,7 @@ class _Changes:
                 await trio.lowlevel.checkpoint()
 
     def _note(self, base: bytes, quote: bytes) -> None:
-        """Note a pair whose books have changed."""
+        """Record a pair whose books have changed."""
         if self.streams:
             self._pairs.add((base, quote))
             self._woken()
@@ -142,13 +142,13 @@ class _Changes:
 
 
 class QuoteStreams:
-    """All quote streams of a venue. `run` is its task.
+    """All quote streams of a venue. `run` is its background task.
 
     Args:
-        quote: makes the answer of GET /v2/quote.
+        quote: returns the response body of GET /v2/quote.
         chains: streamed chains by chain id.
-        caller: key or address that a request counts for.
-        partner_of: the default partner of a request; empty for none.
+        caller: returns the API key or address whose limits a request counts towards.
+        partner_of: returns the default partner of a request; empty for none.
         streams_max: greatest number of open streams.
         wall_ms: wall clock, Unix milliseconds.
     """
@@ -175,7 +175,7 @@ class QuoteStreams:
         self._sent: Counter[str] = Counter()
 
     async def run(self) -> None:
-        """Mark streams as books change, until cancelled."""
+        """Mark streams for pricing as books change, until cancelled."""
         while True:
             await self._changed.wait()
             self._changed = trio.Event()
@@ -184,10 +184,10 @@ class QuoteStreams:
             await trio.sleep(QUOTE_STREAM_LOOK_S)
 
     async def open(self, call: HttpCall) -> StreamReply:
-        """GET /v2/quote/stream.
+        """Answer GET /v2/quote/stream with a new stream.
 
         Raises:
-            RateLimited, ServiceUnavailable: too many streams, of the caller or of all callers.
+            RateLimited, ServiceUnavailable: the caller, or all callers together, have too many streams.
             RequestError: a parameter is wrong.
         """
         query = decode_quote_query(call.request.query or b"")
@@ -204,7 +204,7 @@ class QuoteStreams:
         return StreamReply(content_type=CONTENT_TYPE, headers=HEADERS, pieces=stream, endless=True)
 
     def statistics(self) -> QuoteStreamStatistics:
-        """Counters."""
+        """Return the counters."""
         return QuoteStreamStatistics(
             len(self._open),
             self._open.opened,
@@ -223,11 +223,11 @@ class QuoteStreams:
         self._open.leave(caller)
 
     def count(self, kind: str) -> None:
-        """Count a sent piece."""
+        """Count a sent piece by its kind."""
         self._sent[kind] += 1
 
     async def price(self, stream: "_Stream") -> bytes:
-        """A stream's quote, priced when its turn comes.
+        """Price a stream's quote as soon as no other stream is being priced.
 
         Raises:
             CambistError: the quote cannot be priced.
@@ -240,7 +240,7 @@ class QuoteStreams:
         self._changed.set()
 
     def _ends(self, query: QuoteQuery) -> tuple[bytes, bytes]:
-        """The two tokens, as books name them."""
+        """Return the addresses of the two tokens, as books name them."""
         chain = self._chains.get(query.chain_id)
         if chain is None:
             raise UnsupportedChain(field="chainId", expected="a chain of GET /chains", got=query.chain_id)
@@ -257,12 +257,12 @@ class QuoteStreams:
 
 
 class _Stream:
-    """A stream: an iterator of its pieces. A stream is open from its making to `aclose`.
+    """An open quote stream: an async iterator of its pieces, open from its creation to `aclose`.
 
     Attributes:
         raw_query: the parameters of GET /v2/quote.
-        partner: default partner of the parameters.
-        src, dest: its tokens, as books name them.
+        partner: default partner, if the parameters name none.
+        src, dest: addresses of the two tokens, as books name them.
         is_marked: whether its quote may have changed since it was priced last.
     """
 
@@ -295,7 +295,7 @@ class _Stream:
         return self
 
     async def __anext__(self) -> bytes:
-        """The next piece: an event, or a comment after a while without events."""
+        """Return the next piece: an event, or a comment after a while without events."""
         if self._first is not None:
             piece, self._first = self._first, None
             return piece
@@ -311,7 +311,7 @@ class _Stream:
                 return _BEAT
 
     async def begin(self) -> None:
-        """Price for the first time.
+        """Price the stream's quote for the first time.
 
         Raises:
             RequestError: the request is wrong, independently of the books.
@@ -319,12 +319,12 @@ class _Stream:
         self._first = await self._event(refuse=True)
 
     def mark(self) -> None:
-        """Note that the quote may have changed."""
+        """Record that the quote may have changed."""
         self.is_marked = True
         self._marked.set()
 
     def unmark(self) -> None:
-        """Note that the quote is being priced now."""
+        """Record that the quote is being priced now."""
         self.is_marked, self._marked = False, trio.Event()
 
     async def aclose(self) -> None:
@@ -335,7 +335,7 @@ class _Stream:
             self._streams.leave(self._caller)
 
     async def _event(self, *, refuse: bool = False, anew: bool = False) -> bytes | None:
-        """The next event; None if it equals the last event.
+        """The next event, or None if it equals the last event.
 
         Args:
             refuse: raise faults of the request itself.
@@ -357,7 +357,7 @@ class _Stream:
 
 
 def _amounts(body: bytes) -> tuple[str, ...]:
-    """The amounts of a quote; a difference in them counts as a change."""
+    """Return the amounts of a quote; a difference in them counts as a change."""
     quote = _decode_amounts(body)
     market, delta = quote.market, quote.delta
     if market is not UNSET:
@@ -369,7 +369,7 @@ def _amounts(body: bytes) -> tuple[str, ...]:
 
 
 def stream_endpoints(streams: QuoteStreams) -> tuple[Endpoint, ...]:
-    """Rows of the route table for quote streams."""
+    """List the rows of the route table for quote streams."""
     return (
         Endpoint(
             method="GET",

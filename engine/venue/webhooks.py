@@ -1,4 +1,4 @@
-"""The endpoints of webhooks: their state, their waiting and dead deliveries, and the replay of dead ones.
+"""Endpoints of webhooks: list them and their waiting or dead deliveries, and replay dead deliveries.
 
 A webhook is managed with one API key, which the settings name; to every other caller it does not exist.
 
@@ -44,11 +44,11 @@ _COST = 5  # of an endpoint that reads or writes many rows
 
 
 class WebhookDesk:
-    """The endpoints of webhooks.
+    """Endpoints of webhooks.
 
     Args:
-        key_of: name of the API key of a request; raises UnknownApiKey without a key.
-        now_ms: wall clock, Unix milliseconds.
+        key_of: returns the name of a request's API key; raises UnknownApiKey without a key.
+        now_ms: returns the wall clock, Unix milliseconds.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class WebhookDesk:
         self._now_ms = now_ms
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """The rows of the table."""
+        """List the rows of the route table for webhooks."""
         return (
             Endpoint(
                 method="GET",
@@ -161,13 +161,13 @@ class WebhookDesk:
         return [row_of(DELIVERY, values) for values in rows]
 
     async def _dead(self, hook: Hook, token: str) -> list[Delivery]:
-        """The dead delivery of a token, as a list of at most one."""
+        """Return the dead delivery with a token, as a list of at most one."""
         (rows,) = await self._store.read(by(DELIVERY, hook.name, token))
         found: list[Delivery] = [row_of(DELIVERY, values) for values in rows]
         return [one for one in found if one.state is DeliveryState.DEAD]
 
     def _hook(self, call: HttpCall) -> Hook:
-        """The webhook of the path, if the caller may manage it."""
+        """Return the webhook that the path names, if the caller may manage it."""
         key, name = self._key_of(call), call.parameters[0]
         hook = self._webhooks.hooks.get(name)
         if hook is None or hook.manager != key:
