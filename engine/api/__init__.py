@@ -1,4 +1,4 @@
-"""The table of endpoints, and the parts that all endpoints share.
+"""The table of HTTP endpoints, and the code that all endpoints share.
 
 In: rows with a path, a cost, a handler, structs. Out: the served routes, the OpenAPI document, event
     streams.

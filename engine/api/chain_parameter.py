@@ -7,7 +7,7 @@ _CHAIN_DIGITS_MAX = 16
 
 
 def chain_in_path(text: str) -> int:
-    """A path's `{chainId}`.
+    """Return the chain id of a path's `{chainId}`.
 
     Raises:
         InvalidInput: no chain id.
@@ -18,10 +18,10 @@ def chain_in_path(text: str) -> int:
 
 
 def network_of(query: AdaptersQuery) -> int | None:
-    """The chain that a query names; None for none.
+    """The chain id that a query names, or None if it names none.
 
     Raises:
-        InvalidInput: it names two.
+        InvalidInput: the query names two chains.
     """
     if None not in (query.network, query.chain_id) and query.network != query.chain_id:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""Streams of order events: the changes of one surface's orders as they happen, from a token on.
+"""Streams of order events: sends the changes of Delta or OTC orders as they happen, from a resume token on.
 
     server-sent events                                  WebSocket on the same path
     event: open    id: token   data: OpenMessage        OpenMessage       at once
@@ -55,7 +55,9 @@ _SLOW = "slow consumer: come back with the last token"
 _LAST_EVENT_ID = b"last-event-id"
 
 ReadStreamQuery: TypeAlias = Callable[[bytes], tuple[EventFilter, str | None]]
-"""A query -> the selected events, and the token to begin behind, if given. Raises InvalidInput."""
+"""Function query -> (filter of the events, resume token after which the stream starts, if given). Raises
+InvalidInput.
+"""
 
 
 Sees: TypeAlias = Callable[[HttpCall, str | None], bool]
@@ -65,16 +67,17 @@ _WHOSE = {
     DELTA.name: ("userAddress", "an owner; or orderId, orderHash, or an operator's X-API-KEY"),
     OTC.name: ("maker", "a maker; or taker, orderHash, or an operator's X-API-KEY"),
 }
-"""Surface -> the parameter that is missing, and its alternatives."""
+"""Surface -> the parameter that an error reports as missing, and its alternatives."""
 
 
 class EventStreamStatistics(Struct, frozen=True):
     """Counts of all surfaces' streams.
 
     Attributes:
-        streams: open now, WebSockets included.
-        opened, refused: number of streams; refused because of the bounds.
-        events, beats: number of sent messages.
+        streams: number of open streams, WebSockets included.
+        opened, refused: number of streams opened, and refused because of the bounds.
+        events, beats: number of
+            sent messages.
         slow: WebSockets closed because they took no message in time.
     """
 
@@ -87,11 +90,11 @@ class EventStreamStatistics(Struct, frozen=True):
 
 
 class _StreamRequest(Struct, frozen=True):
-    """The stream that a request asks for.
+    """The parsed parameters of a request for a stream.
 
     Attributes:
-        after: the token to begin behind; None starts at the newest event.
-        field: parameter or header that gave it.
+        after: resume token after which the stream starts; None starts at the newest event.
+        field: parameter or header that holds the token.
     """
 
     wanted: EventFilter
@@ -100,13 +103,13 @@ class _StreamRequest(Struct, frozen=True):
 
 
 class EventStreams:
-    """The streams of order events of a venue, of all surfaces.
+    """Streams of order events of a venue, for all surfaces.
 
     Args:
-        hub: running while this serves.
-        caller: request -> the caller that it counts for.
-        sees: whether a request may read orders without naming their owner.
-        streams_max: at a time.
+        hub: source of the events; must be running.
+        caller: returns the API key or address whose limits a request counts towards.
+        sees: returns whether a request may read orders without naming their owner.
+        streams_max: greatest number of open streams.
     """
 
     def __init__(
@@ -128,11 +131,11 @@ class EventStreams:
         summary: str,
         detail: str,
     ) -> Endpoint:
-        """The row of one surface's streams.
+        """Create the endpoint of one surface's streams.
 
         Args:
-            asking: reads the query of a request.
-            query: the struct of its parameters.
+            asking: parses the query of a request.
+            query: the struct of the query's parameters.
         """
         return Endpoint(
             method="GET",
@@ -151,14 +154,14 @@ class EventStreams:
         )
 
     def statistics(self) -> EventStreamStatistics:
-        """Counts since the start, and the open streams."""
+        """Return the counters since the start, and the number of open streams."""
         streams = self._open
         return EventStreamStatistics(
             len(streams), streams.opened, streams.refused, self._events, self._beats, self._slow
         )
 
     async def next(self, subscription: Subscription) -> list[RingEntry]:
-        """The next events; empty when a beat is due."""
+        """Wait for the next events; return an empty list when a heartbeat is due."""
         entries = list[RingEntry]()
         with trio.move_on_after(EVENT_BEAT_S):
             entries = await subscription.take(_EVENTS_AT_ONCE)
@@ -167,12 +170,12 @@ class EventStreams:
         return entries
 
     def leave(self, subscription: Subscription, caller: str) -> None:
-        """End a stream's subscription and its count."""
+        """End a stream's subscription and stop counting it."""
         subscription.leave()
         self._open.leave(caller)
 
     def _asked(self, asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
-        """The events that a request asks for, if it may read them.
+        """Parse the requested stream, and check that the caller may read its orders.
 
         Raises:
             InvalidInput: a parameter is at fault, or missing.
@@ -199,10 +202,10 @@ class EventStreams:
         )
 
     async def _enter(self, caller: str, asked: _StreamRequest) -> Subscription:
-        """A subscription, counted for its caller.
+        """Subscribe to the events, and count the stream for its caller.
 
         Raises:
-            RateLimited, ServiceUnavailable: too many streams, of the caller or of all.
+            RateLimited, ServiceUnavailable: the caller, or all callers together, have too many streams.
         """
         self._open.check(caller)
         self._open.enter(caller)
@@ -242,7 +245,7 @@ class EventStreams:
         await socket.aclose(*ended)  # no effect if the client has closed it
 
     async def _push(self, socket: WebSocket, subscription: Subscription) -> bool:
-        """Send until the socket is closed (False), or the other side stops taking messages (True)."""
+        """Send messages; return False once the socket is closed, True if the client stops taking messages."""
         messages = [encode(OpenMessage(subscription.token))]
         try:
             while True:
@@ -259,7 +262,7 @@ class EventStreams:
 
 
 class _Pieces:
-    """The pieces of one stream of server-sent events."""
+    """Async iterator over one stream's server-sent events, as encoded pieces."""
 
     def __init__(self, events: EventStreams, subscription: Subscription, caller: str) -> None:
         self._events = events
@@ -272,7 +275,7 @@ class _Pieces:
         return self
 
     async def __anext__(self) -> bytes:
-        """The next events, or a beat."""
+        """Return the next events, or a heartbeat."""
         if not self._has_begun:
             self._has_begun = True
             token = self._subscription.token
@@ -283,7 +286,7 @@ class _Pieces:
         return b"".join([_event(b"order", entry.token, entry.message) for entry in entries])
 
     async def aclose(self) -> None:
-        """End the stream's subscription, once."""
+        """End the stream's subscription; idempotent."""
         if self._is_open:
             self._is_open = False
             self._events.leave(self._subscription, self._caller)
@@ -294,7 +297,7 @@ def _event(kind: bytes, token: str, data: bytes) -> bytes:
 
 
 async def _hear(socket: WebSocket, scope: trio.CancelScope) -> None:
-    """Take what a client sends, until it closes or has sent too much; then end its stream."""
+    """Read and ignore the client's messages; when it closes or floods, end its stream."""
     try:
         for _ in range(_HEARD_MAX):
             await socket.receive()
@@ -321,7 +324,7 @@ def _asked(asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
 
 
 def ids_of_hashes(texts: Sequence[str]) -> list[UUID]:
-    """Order ids of the hashes in the parameter `orderHash`.
+    """Convert the hashes in the parameter `orderHash` to order ids.
 
     Raises:
         InvalidInput: too many hashes, or a malformed one.

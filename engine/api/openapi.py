@@ -1,7 +1,7 @@
-"""The OpenAPI document, made from the table of endpoints and the structs they read and write. Pure.
+"""Generates the OpenAPI document from the table of endpoints and their request and answer structs. Pure.
 
-The meanings of parameters stand in one table here; types, bounds, defaults and enums come from the structs,
-and the errors of each endpoint from the rows of the error catalogue that name it.
+This module holds one table of the parameters' descriptions; types, bounds, defaults and enums come from the
+structs, and the errors of each endpoint from the rows of the error catalogue that name it.
 
 Source: OpenAPI 3.1.0; JSON Schema 2020-12; spec 1.12 to 1.22, 2.6 to 2.10.
 """
@@ -130,7 +130,7 @@ _OF_QUERIES = {
         "limit": "Deliveries of a page.",
     },
 }
-"""Meanings of parameters that differ in these queries."""
+"""Query struct -> descriptions of parameters that differ from the common table."""
 _MEMBERS = {
     "TransactionBody": {
         "priceRoute": "As it was quoted, to the digit; either this or `orders`.",
@@ -196,14 +196,14 @@ _MEMBERS = {
     },
     "ReplayBody": {"tokens": "Tokens of dead deliveries; empty replays the oldest ones."},
 }
-"""Members of bodies that are no parameters, or have another meaning as one."""
+"""Body struct -> descriptions of members that are no parameters, or mean something else as a parameter."""
 _OF_PATHS = {"orderHash": "Hash of an OTC order."}
-"""Meanings of placeholders that differ from the parameter of the name."""
+"""Descriptions of path placeholders that differ from those of the parameters of the same name."""
 _PATH_SCHEMAS: dict[str, dict[str, Any]] = {
     "chainId": {"type": "integer", "minimum": 1},
     "auctionId": {"type": "integer", "minimum": 0},
 }
-"""Schemas of placeholders that are no strings."""
+"""Schemas of path placeholders that are not strings."""
 _SHAPES = {
     "QuoteResponse": "`delta` or `market`, never both; `fallbackReason` says why it is not `delta`.",
     "FallbackReason": "Why Delta could not price.",
@@ -279,14 +279,14 @@ _SHAPES = {
 _REQUIRED_BY_ENDPOINT = {("SwapQuery", "slippage")}
 """Parameters that the endpoint requires with an error row of its own."""
 _TYPED_RAW = {("TransactionBody", "priceRoute"): PriceRoute, ("BuildBody", "route"): Route}
-"""Members that are kept byte for byte -> their types."""
+"""(struct, member) kept as raw JSON -> the member's type."""
 
 
 def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any]) -> dict[str, Any]:
-    """The document of these endpoints.
+    """Build the OpenAPI document of these endpoints.
 
     Args:
-        examples: parameter -> an example that works at this venue.
+        examples: parameter -> example value that works at this venue.
     """
     kinds: list[Any] = [TradingError, OtcError, PriceRoute, Route]
     kinds += [kind for row in endpoints for kind in (row.query, row.body, *_answers(row)) if kind is not None]
@@ -343,7 +343,7 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
 
 @cache
 def _schema_components(kinds: tuple[Any, ...]) -> list[Any]:
-    """The schema of each kind, and the referenced schemas; copy it before changing it."""
+    """Return the schema of each type, and the schemas they reference; copy before changing."""
     found, components = msgspec.json.schema_components(kinds, ref_template=_REFERENCE + "{name}")
     return [list(found), components]
 
@@ -376,7 +376,7 @@ def _operation(row: Endpoint, schemas: dict[int, Any], components: dict[str, Any
 
 
 def _answers(row: Endpoint) -> tuple[Any, ...]:
-    """The types of an endpoint's answers: several for alternatives."""
+    """Return the types of an endpoint's answer: several if it has alternatives."""
     if row.answer is None:
         return ()
     return get_args(row.answer) if isinstance(row.answer, UnionType) else (row.answer,)
@@ -430,7 +430,7 @@ def _query_parameters(row: Endpoint, components: dict[str, Any]) -> Iterable[dic
 
 
 def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema without its null option, since a parameter is absent rather than null."""
+    """Remove the null option from a schema, since a parameter is absent rather than null."""
     options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
     if len(options) != 1:
         return schema
@@ -440,7 +440,7 @@ def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def _refusals(name: str, *, is_otc: bool, needs_key: bool) -> dict[str, Any]:
-    """The error rows that name this endpoint, or any endpoint, by status."""
+    """Collect, by status, the error rows that name this endpoint or any endpoint."""
     body = otc_error_body if is_otc else trading_error_body
     by_status: dict[int, list[RequestError]] = {}
     for kind in catalogue_rows():
@@ -479,7 +479,7 @@ def _error_content(examples: dict[str, Any], *, is_otc: bool) -> dict[str, Any]:
 
 
 def _plain(node: Any) -> Any:
-    """A schema in wire form: decimals are numbers; descriptions from docstrings are left out."""
+    """Convert a schema to wire form: decimals become numbers, descriptions from docstrings are dropped."""
     if isinstance(node, list):
         return [_plain(item) for item in node]
     if not isinstance(node, dict):

@@ -35,7 +35,7 @@ OTC_PREFIX = "/ft"
 
 
 class Socket(Struct, frozen=True):
-    """The WebSocket handlers of a path.
+    """WebSocket handlers of a path.
 
     Attributes:
         check: refuses a handshake by raising, before the WebSocket is opened.
@@ -46,20 +46,20 @@ class Socket(Struct, frozen=True):
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """A row.
+    """A row of the table of endpoints.
 
     Attributes:
-        path: with `{placeholders}`.
-        plain: answers under 100 us without waiting; or
-        coroutine: may wait. Exactly one of the two.
-        socket: for a request to upgrade, at the same cost.
-        cost: requests of the caller's bucket.
-        needs_key: requests without an API key are refused.
-        group: of the documentation.
+        path: URL path with `{placeholders}`.
+        plain: handler that answers within 100 us without waiting; or
+        coroutine: handler that may wait. Exactly one of the two is set.
+        socket: WebSocket handlers for a request to upgrade, at the same cost.
+        cost: number of requests that a call takes from the caller's bucket.
+        needs_key: whether requests without an API key are refused.
+        group: heading in the documentation.
         summary: one line; detail: further text.
-        query: the struct of its parameters; body: of its JSON body.
-        answer: the type of its answer; None for one that is not JSON.
-        content_type: of the answer.
+        query: the struct of its parameters; body: the struct of its JSON body.
+        answer: the type of its answer; None if the answer is not JSON.
+        content_type: content type of the answer.
     """
 
     method: Literal["GET", "POST"]
@@ -89,12 +89,12 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 
 def encode_trading_error(error: CambistError, request_id: str) -> bytes:
-    """The body of a refusal (choices.md#requests-and-errors)."""
+    """Encode the error body of a refusal (choices.md#requests-and-errors)."""
     return encode(trading_error_body(error, request_id))
 
 
 def encode_otc_error(error: CambistError, request_id: str) -> bytes:
-    """The body of a refusal on a path of /ft (choices.md#requests-and-errors)."""
+    """Encode the error body of a refusal on a path below /ft (choices.md#requests-and-errors)."""
     return encode(otc_error_body(error, request_id))
 
 
@@ -106,7 +106,7 @@ def mount_endpoints(
     cors_origins: Sequence[str] = (),
     body_bytes_max: int,
 ) -> None:
-    """Serve the rows; the rows of OTC_PREFIX on a surface of their own, with its error bodies."""
+    """Mount the endpoints; those below OTC_PREFIX as a group of their own, with its error bodies."""
     for prefix, encode_error in (("", encode_trading_error), (OTC_PREFIX, encode_otc_error)):
         rows = [row for row in endpoints if row.is_otc == bool(prefix)]
         surface = surface_of(
@@ -129,7 +129,7 @@ def surface_of(
     encode_error: ErrorEncoder = encode_trading_error,
     prefix: str = "",
 ) -> RouteGroup:
-    """The rows as a surface, each behind admission.
+    """Create a route group of the endpoints, each behind admission.
 
     Args:
         prefix: common prefix of their paths, under which the surface is mounted.
@@ -150,7 +150,7 @@ def surface_of(
 
 
 def _admitted(check: HandshakeCheck, admission: Admission, cost: int) -> HandshakeCheck:
-    """The check of a WebSocket behind admission."""
+    """Put the handshake check of a WebSocket behind admission."""
 
     def admitted(call: HttpCall) -> None:
         headers = admission.admit(call, cost) if cost else ()
