@@ -1,4 +1,4 @@
-"""Metrics, read from the counters that each part keeps.
+"""Converts the counters of the application's parts to Prometheus metrics.
 
 In: `statistics()` of the parts. Out: families of Prometheus metrics.
 Read: `families`, `metrics`, `loop_lag`, `feed_metrics`, `order_metrics`.

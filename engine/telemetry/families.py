@@ -1,4 +1,4 @@
-"""Families of metrics: a name, a help text, labels, and the numbers of one moment. Pure.
+"""Builds Prometheus metric families: name, help text, labels and current values. Pure.
 
 gauge("otc_drafts", "...", [(("1",), 3)], "chain")        cambist_otc_drafts{chain="1"} 3
 """
@@ -12,11 +12,14 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 METRICS_PREFIX = "cambist_"
 
 Numbers = Iterable[tuple[tuple[str, ...], float]]
-"""(values of the labels, number) of each member of a family."""
+"""(values of the labels, number) for each sample of a metric family."""
 
 
 class MetricRow(Struct, frozen=True):
-    """A metric without labels: a field of a part's statistics, `.` leading into them."""
+    """Definition of a metric without labels, read from a field of a part's statistics.
+
+    A `.` in the field's name leads into a nested struct.
+    """
 
     field: str
     kind: Literal["counter", "gauge"]
@@ -24,22 +27,22 @@ class MetricRow(Struct, frozen=True):
 
 
 def gauge(name: str, help_text: str, numbers: Numbers, *labels: str) -> Metric:
-    """Family of numbers as they are now."""
+    """Create a gauge family, for values that rise and fall."""
     return _family(GaugeMetricFamily, name, help_text, numbers, labels)
 
 
 def counter(name: str, help_text: str, numbers: Numbers, *labels: str) -> Metric:
-    """Family of counts since the start."""
+    """Create a counter family, for counts since the start."""
     return _family(CounterMetricFamily, name, help_text, numbers, labels)
 
 
 def histogram(
     name: str, help_text: str, bounds: Sequence[float], counts: Sequence[int], total: float
 ) -> Metric:
-    """Family of one histogram.
+    """Create a family with one histogram.
 
     Args:
-        counts: of each bound alone, and last of all that lies beyond the bounds.
+        counts: number of values in each bucket, not cumulative; the last counts values above all bounds.
         total: sum of the observed values.
     """
     family = HistogramMetricFamily(METRICS_PREFIX + name, help_text)
@@ -52,7 +55,7 @@ def histogram(
 
 
 def families_of(part: str, rows: Sequence[MetricRow], statistics: object) -> Iterator[Metric]:
-    """A family for each row; `part` is the second word of their names."""
+    """Yield a family for each row; `part` is the second word of their names."""
     for row in rows:
         make = counter if row.kind == "counter" else gauge
         name = f"{part}_{row.field.rpartition('.')[2]}"

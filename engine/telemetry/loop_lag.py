@@ -1,4 +1,4 @@
-"""Delay of this process's tasks: a task that sleeps, and records by how much it overslept.
+"""Measures the event loop's delay: a task sleeps and records by how much it overslept.
 
 Work that keeps the scheduler busy delays every task: the recorded delay is the one that any other task has.
 """
@@ -11,17 +11,17 @@ from msgspec import Struct
 from ...config.timeouts import LOOP_LAG_EVERY_S
 
 LAG_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-"""Upper bounds of the histogram."""
+"""Upper bounds of the delay histogram's buckets, seconds."""
 
 
 class LagStatistics(Struct, frozen=True):
-    """Measurements since the start.
+    """Event-loop delays measured since the start.
 
     Attributes:
         counts: number of delays up to each bound of LAG_BOUNDS_S; the last counts the longer ones.
         lag_s: sum of all delays, seconds.
         lag_s_max: the longest delay.
-        tasks: tasks of the event loop, now.
+        tasks: number of tasks in the event loop now.
     """
 
     counts: tuple[int, ...]
@@ -31,7 +31,7 @@ class LagStatistics(Struct, frozen=True):
 
 
 class LoopLag:
-    """Measures while `run` runs."""
+    """Measures the event loop's delay while `run` runs."""
 
     def __init__(self) -> None:
         self._counts = [0] * (len(LAG_BOUNDS_S) + 1)
@@ -49,6 +49,6 @@ class LoopLag:
             self._lag_s_max = max(self._lag_s_max, lag_s)
 
     def statistics(self) -> LagStatistics:
-        """Counts, and the number of tasks; to be called within the event loop."""
+        """Return the measured delays and the number of tasks; to be called within the event loop."""
         tasks = trio.lowlevel.current_statistics().tasks_living
         return LagStatistics(tuple(self._counts), self._lag_s, self._lag_s_max, tasks)

@@ -1,4 +1,4 @@
-"""The registry of one process: metrics are read from the counters that each part keeps anyway.
+"""Metrics registry of one process, which reads the counters of each part when Prometheus asks.
 
     metrics.add(server_families, server.statistics)      families of a part's statistics, at each request
     metrics.add(admission_families, admission.statistics)
@@ -50,29 +50,29 @@ STORE = (
 
 
 class Metrics:
-    """All metrics of a process, those of the operating system included."""
+    """All metrics of a process, including those of the operating system."""
 
     def __init__(self) -> None:
         self._reads: list[Callable[[], Iterable[Metric]]] = [ProcessCollector(registry=None).collect]
 
     def render(self) -> Iterator[bytes]:
-        """The exposition, a family at a time: other tasks may run in between."""
+        """Yield the Prometheus exposition one family at a time, so that other tasks may run in between."""
         for read in self._reads:
             for family in read():
                 yield generate_latest(cast("CollectorRegistry", _One(family)))
 
     def add(self, families: Callable[[Statistics], Iterable[Metric]], read: Callable[[], Statistics]) -> None:
-        """Show a part.
+        """Register the metrics of a part.
 
         Args:
-            families: the families of the part's statistics.
-            read: the statistics of one moment.
+            families: converts the part's statistics to metric families.
+            read: returns the part's current statistics.
         """
         self._reads.append(lambda: families(read()))
 
 
 class _One(Collector):
-    """A registry of one family, the form that `generate_latest` takes."""
+    """Registry of a single family, in the form that `generate_latest` takes."""
 
     def __init__(self, family: Metric) -> None:
         self._family = family
@@ -82,12 +82,12 @@ class _One(Collector):
 
 
 def server_families(statistics: Counters) -> Iterator[Metric]:
-    """Counters of the HTTP server."""
+    """Yield the counters of the HTTP server."""
     return families_of("server", SERVER, statistics)
 
 
 def store_families(statistics: StoreStatistics) -> Iterator[Metric]:
-    """Counters of the store, and the duration of its commits."""
+    """Yield the counters of the store and the duration of its commits."""
     yield from families_of("store", STORE, statistics)
     yield gauge("store_away", "1 while the store takes nothing", [((), int(bool(statistics.away)))])
     yield histogram(
@@ -100,7 +100,7 @@ def store_families(statistics: StoreStatistics) -> Iterator[Metric]:
 
 
 def admission_families(statistics: AdmissionStatistics) -> Iterator[Metric]:
-    """Admitted and refused requests, by tier."""
+    """Yield the admitted and refused requests, by tier."""
     for make, name, help_text, numbers in (
         (counter, "admitted", "Requests that had tokens", statistics.admitted),
         (counter, "rate_limited", "Requests refused for lack of tokens", statistics.refused),
@@ -123,7 +123,7 @@ def admission_families(statistics: AdmissionStatistics) -> Iterator[Metric]:
 
 
 def loop_lag_families(statistics: LagStatistics) -> Iterator[Metric]:
-    """Delay of this process's tasks."""
+    """Yield the delay of the event loop's tasks."""
     yield gauge("loop_lag_max_seconds", "The worst since the start", [((), statistics.lag_s_max)])
     yield gauge("tasks", "Tasks of the event loop", [((), statistics.tasks)])
     yield histogram(

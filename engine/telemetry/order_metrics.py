@@ -1,6 +1,6 @@
-"""Metrics of orders: Delta, OTC, auctions, agents, settlements, relayers; shards and indexers. Pure.
+"""Metrics of Delta and OTC orders, auctions, agents, settlements, relayers, shards and indexers. Pure.
 
-Metrics shared by both kinds keep the names that they had as Delta's alone.
+Metrics that Delta and OTC orders share keep the names from the time when only Delta orders had them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ _Of = list[tuple[tuple[str], DeltaChainStatistics]]
 
 
 def delta_families(statistics: DeltaStatistics) -> Iterator[Metric]:
-    """The engine of Delta orders."""
+    """Yield the metrics of the engine of Delta orders."""
     chains = [((name,), chain) for name, chain in statistics.chains.items()]
     yield _orders(DELTA.name, statistics.orders.orders)
     yield from _auctions(chains)
@@ -28,7 +28,7 @@ def delta_families(statistics: DeltaStatistics) -> Iterator[Metric]:
 
 
 def otc_families(statistics: OtcStatistics) -> Iterator[Metric]:
-    """The engine of OTC orders."""
+    """Yield the metrics of the engine of OTC orders."""
     yield _orders(OTC.name, statistics.orders.orders)
     yield from _funds(OTC.name, [((name,), chain.funds) for name, chain in statistics.chains.items()])
     drafts = [((name,), chain.drafts) for name, chain in statistics.chains.items()]
@@ -51,7 +51,9 @@ def otc_families(statistics: OtcStatistics) -> Iterator[Metric]:
 
 
 def engine_families(statistics: OrderEnginesStatistics) -> Iterator[Metric]:
-    """Shards whose orders this engine runs, and the chains that it follows for them."""
+    """Yield metrics of the shards whose orders this engine runs, and of the chains that it indexes
+    for them.
+    """
     indexers = [((name,), indexer) for name, indexer in statistics.indexers.items()]
     yield _gauge("shards", "Shards of orders that this engine runs, of 256", [((), statistics.shards)])
     yield _gauge("engines", "Engines that share the shards", [((), statistics.engines)])
