@@ -1,4 +1,4 @@
-"""Callers and their budgets: API keys, rate limits, wrong signatures, open streams.
+"""Limits on callers: API keys, rate limits, budgets of wrong signatures, bounds on open streams.
 
 In: a request's address, key and cost. Out: the caller, or a refusal with a time to retry.
 Read: `admission`, `keys`, `buckets`, `signatures`, `open_streams`.

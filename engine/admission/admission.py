@@ -1,4 +1,4 @@
-"""Identity and rate of callers: each request takes its cost from the bucket of its caller.
+"""Identifies callers and limits their rate: each request takes its cost from its caller's token bucket.
 
     X-API-KEY --known--> bucket of the key, of the key's tier
          |    --unknown--> as without a key, marked in the answer; or 401
@@ -45,12 +45,12 @@ _FORWARDED = (_FORWARDED_FOR, b"forwarded", b"via")
 
 
 class AdmissionStatistics(Struct, frozen=True):
-    """Counts of admission.
+    """Counters of admission since the start.
 
     Attributes:
         admitted, refused: requests by tier.
         unknown_keys: requests with an unknown key, refused or not.
-        callers: buckets kept now, by tier.
+        callers: number of callers with a token bucket now, by tier.
         wrong_signatures: wrong signatures that were checked, by tier.
         signatures_refused: requests whose signatures were not checked because of earlier wrong ones, by tier.
     """
@@ -64,7 +64,7 @@ class AdmissionStatistics(Struct, frozen=True):
 
 
 class _Tier:
-    """A tier: its buckets, and its counts."""
+    """A rate tier: the token buckets of its callers, and its counters."""
 
     __slots__ = ("admitted", "buckets", "limit", "refused", "signatures")
 
@@ -76,7 +76,9 @@ class _Tier:
         self.refused = 0
 
     def take(self, caller: str, cost: int, now_ms: int) -> ResponseHeaders:
-        """The headers of the answer; RateLimited if the bucket does not hold the cost."""
+        """Take the cost from a caller's bucket and return the answer's headers; RateLimited if too few tokens
+        are left.
+        """
         taken = self.buckets.take(caller, cost, now_ms)
         headers = (
             self.limit,
@@ -94,10 +96,10 @@ class _Tier:
 
 
 class Admission:
-    """Admission in front of handlers.
+    """Admits requests to HTTP handlers or refuses them, by API key and rate.
 
     Args:
-        settings: tiers, keys and proxies.
+        settings: rate tiers, API keys and trusted proxies.
         secret32: random bytes of this process, for the key ring.
 
     Raises:
@@ -113,7 +115,7 @@ class Admission:
         self._unknown_keys = 0
 
     def admit(self, call: HttpCall, cost: int) -> ResponseHeaders:
-        """Take the cost of a request.
+        """Take the cost of a request from its caller's bucket.
 
         Args:
             cost: tokens, above 0.
@@ -122,8 +124,9 @@ class Admission:
             Headers for its answer.
 
         Raises:
-            RateLimited: no token was taken; gives the time to retry.
-            UnknownApiKey: the address paid; only if the settings say so.
+            RateLimited: too few tokens are left, and none was taken; the error says when to retry.
+            UnknownApiKey: the key is unknown and the settings refuse such keys; the cost was taken from the
+                address.
         """
         presented = call.request.fields.get(_API_KEY)
         if presented is None:
@@ -140,7 +143,7 @@ class Admission:
         return self._keyed[holder.tier].take(holder.name, cost, call.now_ms)
 
     def plain(self, handler: PlainHandler, cost: int) -> PlainHandler:
-        """The handler behind admission."""
+        """Wrap a handler so that it runs only for admitted requests."""
         admit = self.admit
 
         def admitted(call: HttpCall) -> Reply:
@@ -155,7 +158,7 @@ class Admission:
         return admitted
 
     def coroutine(self, handler: CoroutineHandler, cost: int) -> CoroutineHandler:
-        """The handler behind admission."""
+        """Wrap a coroutine handler so that it runs only for admitted requests."""
         admit = self.admit
 
         async def admitted(call: HttpCall) -> Reply | StreamReply:
@@ -170,7 +173,9 @@ class Admission:
         return admitted
 
     def client(self, call: HttpCall) -> str:
-        """The caller's IP address: the other side's, or the one that trusted proxies report."""
+        """Return the caller's IP address: the connection's peer, or the address that trusted proxies
+        report.
+        """
         client = call.client
         if client not in self._proxies:
             return client
@@ -185,12 +190,12 @@ class Admission:
         return client
 
     def caller(self, call: HttpCall) -> str:
-        """The caller that an admitted request counts for: a key, or an address."""
+        """Return the caller that an admitted request counts towards: a key, or an address."""
         holder = self._holder(call)
         return f"address {address_share(self.client(call))}" if holder is None else f"key {holder.name}"
 
     def partner(self, call: HttpCall) -> str:
-        """The default partner of an admitted request; empty for none."""
+        """Return the default partner of an admitted request; empty for none."""
         holder = self._holder(call)
         return "" if holder is None else holder.partner
 
@@ -198,7 +203,7 @@ class Admission:
         """Whether an admitted request may read orders without naming their owner.
 
         Args:
-            partner: of the orders; None for orders of all partners.
+            partner: partner of the orders; None for orders of all partners.
         """
         holder = self._holder(call)
         if holder is None:
@@ -206,15 +211,15 @@ class Admission:
         return holder.is_operator or (partner not in (None, "", ANON) and holder.partner == partner)
 
     def key(self, call: HttpCall) -> str:
-        """The name of an admitted request's key; empty for no key or an unknown key."""
+        """Return the name of an admitted request's key; empty for no key or an unknown key."""
         holder = self._holder(call)
         return "" if holder is None else holder.name
 
     def required_key(self, call: HttpCall) -> str:
-        """The name of the key of a request that needs one.
+        """Return the name of a request's key, for an endpoint that requires one.
 
         Raises:
-            UnknownApiKey: the key is missing or unknown; the text says which.
+            UnknownApiKey: the key is missing or unknown; the message says which.
         """
         presented = call.request.fields.get(_API_KEY)
         if presented is None:
@@ -222,14 +227,16 @@ class Admission:
         return self._ring.find(presented).name
 
     def signatures(self, call: HttpCall) -> SignatureBudget:
-        """Budget of wrong signatures for an admitted request; the request is answered within this context."""
+        """Create the budget of wrong signatures for an admitted request; a context manager around its
+        handling.
+        """
         holder = self._holder(call)
         if holder is None:
             return SignatureBudget(self._public.signatures, address_share(self.client(call)), call.now_ms)
         return SignatureBudget(self._keyed[holder.tier].signatures, holder.name, call.now_ms)
 
     def _holder(self, call: HttpCall) -> KeyHolder | None:
-        """The holder of an admitted request's key; None if the request counts for its address."""
+        """The holder of an admitted request's key, or None if the request counts towards its address."""
         presented = call.request.fields.get(_API_KEY)
         try:
             return None if presented is None else self._ring.find(presented)
@@ -237,7 +244,7 @@ class Admission:
             return None
 
     def statistics(self) -> AdmissionStatistics:
-        """Counts since the start."""
+        """Return the counters since the start."""
         tiers = [(PUBLIC, self._public), *self._keyed.items()]
         admitted, refused, callers, wrong, unseen = (dict.fromkeys(self._keyed, 0) for _ in range(5))
         for name, tier in tiers:
@@ -257,7 +264,7 @@ def is_local(call: HttpCall) -> bool:
 
 @lru_cache(_ENTRIES_REMEMBERED)
 def _address(entry: bytes) -> str:
-    """The address of an entry of X-Forwarded-For, without its port; empty for any other text."""
+    """Extract the address of an entry of X-Forwarded-For, without its port; empty for any other text."""
     text = entry.decode("latin-1")
     if text.startswith("["):
         text = text[1:].partition("]")[0]

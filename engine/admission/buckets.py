@@ -25,12 +25,13 @@ _LOOKS_MAX = 64  # if no room is left
 
 
 class TokensTaken(Struct, gc=False):
-    """Outcome of a request for tokens.
+    """Result of taking tokens from a bucket.
 
     Attributes:
-        left: whole tokens that are left.
+        left: whole tokens that are left in the bucket.
         full_s: seconds until the bucket is full again, rounded up.
-        wait_s: 0 if the tokens were taken; else none was, and they are available in so many seconds.
+        wait_s: 0 if the tokens were taken; otherwise none was taken, and they are available in this many
+            seconds.
     """
 
     left: int
@@ -39,11 +40,11 @@ class TokensTaken(Struct, gc=False):
 
 
 class Buckets:
-    """A bucket for each caller, all of one size.
+    """Token buckets of equal size, one for each caller.
 
     Args:
         rate: size and refill of every bucket.
-        callers_max: most buckets that are kept at a time; full buckets may be forgotten.
+        callers_max: greatest number of buckets kept; full buckets may be dropped.
 
     Attributes:
         burst: whole tokens of a full bucket.
@@ -65,11 +66,11 @@ class Buckets:
         return len(self._full_at)
 
     def take(self, caller: str, cost: int, now_ms: int) -> TokensTaken:
-        """Take `cost` tokens, or none.
+        """Take `cost` tokens from a caller's bucket, or none.
 
         Args:
             cost: above 0.
-            now_ms: milliseconds; while the clock goes back, buckets stand still.
+            now_ms: wall clock, milliseconds; buckets do not refill while the clock goes back.
 
         Guarantees: from any moment on, a caller gets at most burst + per_s * seconds tokens, plus the tokens
             that it gives back.
@@ -91,13 +92,15 @@ class Buckets:
         return TokensTaken((size - after) // self._token, -(-after // second), 0)
 
     def give_back(self, caller: str, cost: int) -> None:
-        """Undo a `take` of the same cost. A bucket that is full by now stays full."""
+        """Return the tokens of an earlier `take` of the same cost. A bucket that is full by now stays
+        full.
+        """
         known = self._full_at.get(caller)
         if known is not None:
             self._full_at[caller] = known - min(cost * self._token, self._size)
 
     def _make_room(self, now: int) -> bool:
-        """Forget callers whose buckets are full again, a few at a time. False if no room is left."""
+        """Drop callers whose buckets are full, a few at a time; False if no room is left."""
         full_at, line = self._full_at, self._line
         for looked in range(min(_LOOKS_MAX, len(line))):
             if looked >= _LOOKS and len(line) < self._callers_max:

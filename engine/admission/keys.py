@@ -1,4 +1,4 @@
-"""Callers that are known by a secret in X-API-KEY. Pure.
+"""Identifies callers by the API key in the X-API-KEY header. Pure.
 
 The ring keeps a keyed hash of each key under a secret of this process, and hashes a presented key before the
 look-up: the time of the look-up reveals nothing about the keys.
@@ -20,13 +20,13 @@ HASH_SECRET_BYTES = 32
 
 
 class KeyHolder(Struct, frozen=True):
-    """The caller that a key belongs to.
+    """The caller that an API key belongs to.
 
     Attributes:
-        name: of the key in the settings.
+        name: name of the key in the settings.
         tier: name of its rate tier.
         partner: its default partner; empty for none.
-        is_operator: may read every order.
+        is_operator: whether the caller may read every order.
     """
 
     name: str
@@ -36,10 +36,10 @@ class KeyHolder(Struct, frozen=True):
 
 
 class KeyRing:
-    """The known keys.
+    """Look-up of API keys by their keyed hashes.
 
     Args:
-        keys: by name.
+        keys: settings of the keys, by name.
         secret32: random bytes of this process.
 
     Raises:
@@ -63,13 +63,13 @@ class KeyRing:
             self._holders[digest] = KeyHolder(name, key.tier, key.partner, key.operator)
 
     def find(self, presented: bytes) -> KeyHolder:
-        """The holder of a key.
+        """Return the holder of a key.
 
         Args:
             presented: the header's value.
 
         Raises:
-            UnknownApiKey: no holder has it. The error does not repeat the key.
+            UnknownApiKey: no holder has the key. The error does not repeat the key.
         """
         if len(presented) > ADMISSION_KEY_BYTES_MAX:
             raise UnknownApiKey(

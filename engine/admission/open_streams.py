@@ -1,4 +1,4 @@
-"""Number of open streams of one kind, of each caller and in all. Pure.
+"""Counts the open streams of one kind, by caller and in total, and bounds them. Pure.
 
 Choice: A caller has at most 32 streams of each kind (429 beyond); the settings bound the venue's streams
     (503).
@@ -11,14 +11,14 @@ from ...config.limits import ADMISSION_STREAMS_PER_CALLER_MAX
 
 
 class OpenStreams:
-    """The streams of one kind.
+    """Counter of the open streams of one kind.
 
     Args:
-        what: their name, in refusals.
-        streams_max: at a time.
+        what: name of the streams in error messages.
+        streams_max: greatest number of open streams.
 
     Attributes:
-        opened, refused: number of streams; refused because of the bounds.
+        opened, refused: number of streams opened, and refused because of the bounds.
     """
 
     def __init__(self, what: str, streams_max: int) -> None:
@@ -32,10 +32,10 @@ class OpenStreams:
         return self._by_caller.total()
 
     def check(self, caller: str) -> None:
-        """Check that one more stream has room.
+        """Raise an error unless one more stream is within the bounds.
 
         Raises:
-            RateLimited, ServiceUnavailable: too many streams, of the caller or of all.
+            RateLimited, ServiceUnavailable: the caller, or all callers together, have too many streams.
         """
         if self._by_caller[caller] >= ADMISSION_STREAMS_PER_CALLER_MAX:
             self.refused += 1

@@ -1,4 +1,4 @@
-"""Budgets of wrong signatures: bounds on the signatures of a caller that the venue checks. Pure.
+"""Budgets of wrong signatures: bound how many wrong signatures the venue checks for a caller. Pure.
 
 A request takes a unit of its caller for each of its signatures, before the first is checked, and gets the
 unit back if the signature proves right:
@@ -24,10 +24,10 @@ from .buckets import Buckets
 
 
 class SignatureUnits:
-    """Units of all callers of a tier.
+    """Signature budgets of all callers of a tier.
 
     Attributes:
-        buckets: units of each caller.
+        buckets: units left of each caller.
         spent: units of wrong signatures so far; refused: requests without a unit.
     """
 
@@ -39,12 +39,12 @@ class SignatureUnits:
 
 
 class SignatureBudget:
-    """Units that one request may spend: a context in which the request is answered.
+    """Budget of signature checks for one request; a context manager around the request's handling.
 
     Args:
-        units: of the caller's tier.
-        caller: name of its bucket.
-        now_ms: of the request, Unix milliseconds.
+        units: budgets of the caller's tier.
+        caller: the caller, whose bucket the units come from.
+        now_ms: time of the request, Unix milliseconds.
     """
 
     __slots__ = ("_caller", "_held", "_is_chain_asked", "_now_ms", "_units")
@@ -77,7 +77,7 @@ class SignatureBudget:
             count: signatures of the request, above 0.
 
         Raises:
-            RateLimited: too few units are left; gives the time to retry.
+            RateLimited: too few units are left; the error says when to retry.
         """
         self._is_chain_asked = False
         missing = count - self._held
@@ -92,16 +92,19 @@ class SignatureBudget:
         self._held = count
 
     def proven(self, count: int) -> None:
-        """Give back the units of signatures by the owners' keys; the chain is asked about the others.
+        """Give back the units of signatures that the owners' keys made; the others need a check on the chain.
 
         Args:
-            count: such signatures, at most the `count` of `begin`.
+            count: number of signatures by the owners' keys, at most the `count` of `begin`.
         """
         self._give_back(count)
         self._is_chain_asked = bool(self._held)
 
     def refused(self, error: CambistError) -> None:
-        """Judge a refusal of the request, or a refusal that the answer with a stored order replaces."""
+        """Decide whether a refusal of the request spends its units.
+
+        The argument may also be a refusal that the handler replaces by the answer with a stored order.
+        """
         is_ours = isinstance(error, ServiceUnavailable) or not isinstance(error, RequestError)
         if isinstance(error, InvalidSignature) or (self._is_chain_asked and not is_ours):
             self.wrong()
