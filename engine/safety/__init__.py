@@ -1,4 +1,4 @@
-"""Stops: the kill switch, the operator's rules for makers, and the privacy of files.
+"""Safety controls: the kill switch, the operator's rules for makers, and private file modes.
 
 In: small files that people, scripts and endpoints write. Out: stopped scopes, within a tenth of a second.
 Read: `halts`, `watched_file`, `kill_switch`, `maker_rules`, `private_state`.

@@ -1,4 +1,4 @@
-"""The kill switch's state: the stopped scopes. Pure.
+"""State of the kill switch: the chains and pairs on which trading is stopped. Pure.
 
 The state is a text file, so that a person, a script and a process stop trading in the same way, and a
 restart does not resume it. Each line names a scope; an empty or malformed file stops everything.
@@ -22,12 +22,12 @@ _PAIR = re.compile(r"pair ([1-9][0-9]{0,17}) (\S.{0,127})")
 
 
 class Halts(msgspec.Struct, frozen=True):
-    """The stopped scopes.
+    """Scopes on which trading is stopped.
 
     Attributes:
-        everything: all chains.
-        chains: by id.
-        pairs: (chain id, pair id).
+        everything: whether all chains are stopped.
+        chains: ids of stopped chains.
+        pairs: (chain id, pair id) of stopped pairs.
         reason: why everything is stopped without an explicit request.
     """
 
@@ -41,7 +41,7 @@ class Halts(msgspec.Struct, frozen=True):
         return self.everything or chain_id in self.chains
 
     def with_scope(self, scope: str) -> "Halts":
-        """These scopes and one more, written as in the file.
+        """Return a copy with one more stopped scope, given as a line of the file.
 
         Raises:
             ValueError: no such scope.
@@ -49,7 +49,8 @@ class Halts(msgspec.Struct, frozen=True):
         return self._changed(scope, stop=True)
 
     def without_scope(self, scope: str) -> "Halts":
-        """These scopes less one. `all` resumes everything; a chain does not resume its single pairs.
+        """Return a copy with one scope resumed. `all` resumes everything; a chain does not resume its single
+        pairs.
 
         Raises:
             ValueError: no such scope.
@@ -57,7 +58,7 @@ class Halts(msgspec.Struct, frozen=True):
         return self._changed(scope, stop=False)
 
     def within(self, known: Mapping[int, Collection[str]]) -> "Halts":
-        """These scopes for a trader of `known`, chain id -> pair ids.
+        """Return a copy for a process that trades the `known` pairs (chain id -> pair ids).
 
         An unknown pair stops its chain, an unknown chain stops everything, since the name may be a misspelt
         one.
@@ -74,7 +75,7 @@ class Halts(msgspec.Struct, frozen=True):
         )
 
     def text(self) -> str:
-        """The file's text; empty text must not be written, since it would stop everything."""
+        """Return the file's text; empty text must not be written, since it would stop everything."""
         lines = ["all"] if self.everything else []
         lines += [f"chain {chain_id}" for chain_id in sorted(self.chains)]
         lines += [f"pair {chain_id} {pair_id}" for chain_id, pair_id in sorted(self.pairs)]
@@ -82,7 +83,7 @@ class Halts(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> "Halts":
-        """The scopes of a halt file's text."""
+        """Parse a halts file's text; malformed text stops everything."""
         halts = cls()
         lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
         if not lines:
@@ -96,7 +97,7 @@ class Halts(msgspec.Struct, frozen=True):
 
     @classmethod
     def unreadable(cls, reason: str) -> "Halts":
-        """The state for an unreadable file: everything is stopped."""
+        """Return the state for an unreadable file: everything is stopped."""
         return cls(everything=True, reason=f"the halt file {reason}")
 
     def _changed(self, scope: str, *, stop: bool) -> "Halts":

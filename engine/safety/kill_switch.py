@@ -1,4 +1,4 @@
-"""The kill switch: one file, watched; signals and endpoints write it.
+"""The kill switch: stops trading through a watched file, which signals and endpoints write.
 
 SIGUSR1 stops everything, SIGUSR2 resumes everything; `touch FILE` stops everything, `rm FILE` resumes.
 """
@@ -17,10 +17,10 @@ _log = structlog.get_logger("cambist.kill_switch")
 
 
 class KillSwitch:
-    """The scopes that are stopped now.
+    """Kill switch of a process: stops and resumes scopes of trading.
 
     Args:
-        path: the halt file.
+        path: the halts file.
         on_change: called with the new state, at once after each change.
     """
 
@@ -34,7 +34,7 @@ class KillSwitch:
         return self._file.state
 
     def stop(self, scope: str) -> None:
-        """Stop `all`, `chain ID` or `pair ID NAME`.
+        """Stop trading in a scope: `all`, `chain ID` or `pair ID NAME`.
 
         Raises:
             ValueError: no such scope.
@@ -44,12 +44,15 @@ class KillSwitch:
         self._file.change(lambda halts: halts.with_scope(scope))
 
     def resume(self, scope: str) -> None:
-        """Undo `stop`. Raises the same errors; trading resumes only once the file is written."""
+        """Resume trading in a scope; raises the same errors as `stop`.
+
+        Trading resumes only once the file is written.
+        """
         self.halts.without_scope(scope)
         self._file.change(lambda halts: halts.without_scope(scope))
 
     async def heed_signals(self) -> None:
-        """SIGUSR1 stops everything, SIGUSR2 resumes everything."""
+        """Handle signals until cancelled: SIGUSR1 stops everything, SIGUSR2 resumes everything."""
         with trio.open_signal_receiver(signal.SIGUSR1, signal.SIGUSR2) as signals:
             async for received in signals:
                 try:

@@ -1,4 +1,4 @@
-"""The operator's rules for makers: makers that are left out, and makers whose record is cleared. Pure.
+"""The operator's rules for makers: makers excluded from routing, and makers whose faults are cleared. Pure.
 
 The rules are a JSON file, so that people, scripts and the venue share them, and a restart keeps them:
 
@@ -19,14 +19,16 @@ from msgspec.structs import replace
 
 
 class Exclusion(Struct, frozen=True, forbid_unknown_fields=True):
-    """A maker that is left out of a chain, or of all chains without one."""
+    """Exclusion of a maker from one chain; from all chains if no chain is given."""
 
     maker: str
     chain: int | None = None
 
 
 class MakerRelease(Struct, frozen=True, forbid_unknown_fields=True):
-    """A release of a maker, whose faults, rests and bounds are forgotten; at Unix milliseconds."""
+    """Release of a maker, which clears its faults, suspensions and size bounds; its time is in Unix
+    milliseconds.
+    """
 
     maker: str
     at: int
@@ -34,7 +36,7 @@ class MakerRelease(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
-    """All rules of the operator.
+    """All of the operator's rules for makers.
 
     Attributes:
         reason: why the file is unreadable; empty for a readable file.
@@ -45,7 +47,7 @@ class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
     reason: str = ""
 
     def excludes(self, maker: str, chain_id: int) -> bool:
-        """Whether a maker is left out of a chain."""
+        """Whether a maker is excluded from a chain."""
         return any(rule.maker == maker and rule.chain in (None, chain_id) for rule in self.excluded)
 
     def releases(self, maker: str, chain_id: int, since_ms: int) -> bool:
@@ -56,15 +58,15 @@ class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def excluding(self, maker: str, chain: int | None) -> "MakerRules":
-        """These rules, with one maker more left out."""
+        """Return a copy that excludes one more maker."""
         rule = Exclusion(maker, chain)
         return self if rule in self.excluded else replace(self, excluded=(*self.excluded, rule))
 
     def releasing(self, maker: str, chain: int | None, now_ms: int) -> "MakerRules":
-        """These rules, with a maker included and released again; without a chain on all chains.
+        """Return a copy with a maker's exclusion lifted and a release added; without a chain, on all chains.
 
         Raises:
-            ValueError: the maker is left out of all chains, and a single chain is given.
+            ValueError: the maker is excluded from all chains, and only a single chain is to be released.
         """
         if chain is not None and Exclusion(maker) in self.excluded:
             raise ValueError(f"{maker} is left out of all chains: release it on all of them")
@@ -73,17 +75,17 @@ class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
         return replace(self, excluded=tuple(kept), released=(*others, MakerRelease(maker, now_ms, chain)))
 
     def lines(self) -> Iterator[str]:
-        """Lines for people, one for each exclusion."""
+        """Yield a line of text for each exclusion."""
         for rule in self.excluded:
             yield f"{rule.maker}: left out of {'all chains' if rule.chain is None else f'chain {rule.chain}'}"
 
     def text(self) -> str:
-        """The file's text; empty for no file."""
+        """Return the file's text; empty if the file is to be removed."""
         return msgspec.json.encode(self).decode() + "\n" if self.excluded or self.released else ""
 
     @classmethod
     def parse(cls, text: str) -> "MakerRules":
-        """The rules of a file's text."""
+        """Parse a rules file's text."""
         try:
             return msgspec.json.decode(text, type=cls)
         except msgspec.DecodeError as error:
@@ -91,5 +93,5 @@ class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def unreadable(cls, reason: str) -> "MakerRules":
-        """Empty rules with the reason."""
+        """Return empty rules with the reason why the file is unreadable."""
         return cls(reason=reason)

@@ -1,4 +1,4 @@
-"""Files of a process are open to its own account alone: they hold signed orders, permits, raw transactions.
+"""Restricts a process's files to its own account, since they hold signed orders, permits, raw transactions.
 
     new files               0600, new folders 0700: the umask, which child processes inherit
     the state directory     0700; it is made if missing
@@ -50,7 +50,7 @@ def keep_private(folder: Path, files: Iterable[Path]) -> None:
 
 
 def _narrow(path: Path) -> None:
-    """Take away all rights of group and others."""
+    """Remove all rights of group and others from a file's mode."""
     mode = S_IMODE(path.stat().st_mode)
     if not mode & _UMASK:
         return

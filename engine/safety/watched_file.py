@@ -1,5 +1,4 @@
-"""A small text file that holds a state in force: persons, scripts and processes change it, processes watch
-it.
+"""A watched text file that holds shared state: people, scripts and processes change it, processes follow it.
 
 Every watching process follows within `KILL_SWITCH_LOOK_S`; the process that makes a change follows at once.
 The file is polled (one stat per look), which works on every platform and file system.
@@ -22,20 +21,20 @@ _LOCK_PAUSE_S = 0.001
 
 
 class Written(Protocol):
-    """The state that a file holds."""
+    """Protocol of a state that a watched file holds."""
 
     def text(self) -> str:
-        """The file's text for this state; empty for no file."""
+        """Return the file's text for this state; empty if the file is to be removed."""
         ...
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The state of a file with this text."""
+        """Parse a file's text to a state."""
         ...
 
     @classmethod
     def unreadable(cls, reason: str) -> Self:
-        """The state in force while the file cannot be read."""
+        """Return the state that applies while the file cannot be read."""
         ...
 
 
@@ -43,14 +42,14 @@ S = TypeVar("S", bound=Written)
 
 
 class WatchedFile(Generic[S]):
-    """A watched file with its state.
+    """A watched file with the state that it holds.
 
     Args:
-        absent: state without a file.
+        absent: state that applies while the file does not exist.
         on_change: called with the new state, at once after each change.
 
     Attributes:
-        state: the state in force.
+        state: the state that applies now.
     """
 
     def __init__(self, path: Path, absent: S, on_change: Callable[[S], None]) -> None:
@@ -62,7 +61,7 @@ class WatchedFile(Generic[S]):
         self.look()
 
     def look(self) -> None:
-        """Read the file if it has changed since the last look."""
+        """Read the file if it has changed since the last call."""
         try:
             status = self.path.stat()
             seen: object = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
@@ -75,7 +74,7 @@ class WatchedFile(Generic[S]):
             self.set(self._absent if seen is None else self._read())
 
     def change(self, change: Callable[[S], S]) -> None:
-        """Read, change and write the file under a lock, which is held for a moment.
+        """Read, change and write the file, all under a short lock.
 
         Raises:
             OSError: the file cannot be written, or another process keeps the lock.
@@ -93,14 +92,14 @@ class WatchedFile(Generic[S]):
         self.look()
 
     def set(self, state: S) -> None:
-        """Set the state in force, without a look at the file."""
+        """Set the state that applies, without reading the file."""
         if state == self.state:
             return
         self.state = state
         self._on_change(state)
 
     async def watch(self) -> None:
-        """Follow the file for ever."""
+        """Follow the file's changes until cancelled."""
         while True:
             await trio.sleep(KILL_SWITCH_LOOK_S)
             self.look()
@@ -120,7 +119,9 @@ class WatchedFile(Generic[S]):
 
 
 def _lock(file: BinaryIO) -> None:
-    """Lock a file; OSError if another process keeps it: a hung process must not hang this one too."""
+    """Lock a file; raises OSError if another process keeps the lock, so that a hung process does not block
+    this one.
+    """
     for _ in range(_LOCK_TRIES):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
