@@ -76,8 +76,7 @@ class EventStreamStatistics(Struct, frozen=True):
     Attributes:
         streams: number of open streams, WebSockets included.
         opened, refused: number of streams opened, and refused because of the bounds.
-        events, beats: number of
-            sent messages.
+        events, beats: number of sent messages of each kind.
         slow: WebSockets closed because they took no message in time.
     """
 
