@@ -1,4 +1,4 @@
-"""`cambist agent`: bids for the orders of a venue's auctions, as one process until SIGTERM or SIGINT."""
+"""`cambist agent`: runs an agent, which bids for orders of a venue's auctions, until SIGTERM or SIGINT."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ _log = structlog.get_logger("cambist.agent")
 
 
 async def serve_agent(settings: Settings, environ: Mapping[str, str], folder: Path) -> int:
-    """Serve until SIGTERM or SIGINT.
+    """Run the agent until SIGTERM or SIGINT.
 
     Args:
         folder: base of relative paths in the settings.

@@ -24,7 +24,7 @@ from ..process.logs import configure_logs
 
 
 class _Account(msgspec.Struct, rename="camel", omit_defaults=True):
-    """An account of the devnet; `key` only if it is public."""
+    """An account of the devnet in the output; `key` is shown only if it is public."""
 
     address: str
     role: str
@@ -40,7 +40,7 @@ class _Chain(msgspec.Struct, rename="camel"):
 
 
 class _Started(msgspec.Struct, rename="camel"):
-    """Output of `--json`."""
+    """Output of `cambist devnet --json`."""
 
     chains: list[_Chain]
     accounts: list[_Account]

@@ -175,7 +175,7 @@ def check(
 
 
 def _opened(path: str | None) -> IO[bytes] | None:
-    """Open the file of a report; None for no path.
+    """The opened file of a report, or None if no path is given.
 
     Raises:
         ConfigError: the file cannot be written.
@@ -209,7 +209,7 @@ def _console(file: IO[str]) -> Console:
 
 
 def _options(url: str, settings: dict[str, Any]) -> CheckOptions:
-    """Options of the run.
+    """Parse the command line into the options of a run.
 
     Raises:
         ConfigError: an option is wrong, or options contradict each other.
@@ -271,7 +271,7 @@ def _now_ms() -> int:
 
 
 def _run(options: CheckOptions) -> RunReport:
-    """Run, with a progress bar if standard error is a terminal."""
+    """Run the checks, with a progress bar if standard error is a terminal."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -1,4 +1,4 @@
-"""Parameters of trading commands: addresses, percents, amounts in whole tokens, a venue and a node."""
+"""Click parameter types and checks of trading commands: addresses, percents, amounts, a venue and a node."""
 
 import os
 import re
@@ -25,12 +25,12 @@ API_KEY_HELP = "The venue's key for you: env:NAME or file:PATH."
 
 
 class AddressParam(click.ParamType[bytes]):
-    """An address of 20 bytes; a wrong checksum is refused."""
+    """Click parameter type: an address of 20 bytes; a wrong checksum is refused."""
 
     name = "address"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
-        """See click."""
+        """Parse a value; see `click.ParamType.convert`."""
         if isinstance(value, bytes):
             return value
         try:
@@ -40,12 +40,12 @@ class AddressParam(click.ParamType[bytes]):
 
 
 class Percent(click.ParamType[Decimal]):
-    """An exact decimal."""
+    """Click parameter type: a percentage as an exact decimal."""
 
     name = "percent"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
-        """See click."""
+        """Parse a value; see `click.ParamType.convert`."""
         if isinstance(value, Decimal):
             return value
         try:
@@ -56,7 +56,7 @@ class Percent(click.ParamType[Decimal]):
 
 
 class Duration(click.ParamType[int]):
-    """Seconds, or a number with the unit s, m, h or d.
+    """Click parameter type: seconds, or a number with the unit s, m, h or d.
 
     Args:
         least_s: least duration, seconds.
@@ -68,7 +68,7 @@ class Duration(click.ParamType[int]):
         self._least_s = least_s
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """See click."""
+        """Parse a value to seconds; see `click.ParamType.convert`."""
         if isinstance(value, int):
             return value
         found = _DURATION.fullmatch(str(value))
@@ -81,18 +81,18 @@ class Duration(click.ParamType[int]):
 
 
 class Expires(Duration):
-    """A `Duration`, or `never`, which gives 0."""
+    """Click parameter type: a `Duration`, or `never`, which gives 0."""
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """See click."""
+        """Parse a value to seconds; see `click.ParamType.convert`."""
         return 0 if value == "never" else super().convert(value, param, ctx)
 
 
 def checked_node(rpc: str, **amounts: str) -> NodeSettings:
-    """The node of `--rpc`, after a check of the command line's amounts.
+    """Parse the node of `--rpc`, after checking the command line's amounts.
 
     Args:
-        amounts: texts by their names in errors.
+        amounts: texts of the amounts, by their names in errors.
 
     Raises:
         click.UsageError: an amount or the node is malformed.
@@ -108,7 +108,7 @@ def checked_node(rpc: str, **amounts: str) -> NodeSettings:
 
 
 def check_venue(url: str) -> None:
-    """Refuse a URL that no venue can have."""
+    """Refuse a malformed URL of a venue."""
     try:
         check_url(url)
     except ConfigError as error:
@@ -122,7 +122,7 @@ def check_partner(partner: str) -> None:
 
 
 def raw_units(text: str, token: TradedToken, field: str) -> int:
-    """Raw units of an amount in whole tokens, exactly.
+    """Convert an amount in whole tokens to raw units, exactly.
 
     Raises:
         ConfigError: the amount is finer than the token's decimals, zero, or too large.

@@ -22,7 +22,7 @@ _log = structlog.get_logger("cambist.venue")
 
 
 async def serve_venue(settings: Settings, environ: Mapping[str, str], folder: Path) -> int:
-    """Serve until SIGTERM or SIGINT.
+    """Run the venue until SIGTERM or SIGINT.
 
     Args:
         folder: base of relative paths in the settings.
@@ -32,7 +32,7 @@ async def serve_venue(settings: Settings, environ: Mapping[str, str], folder: Pa
 
     Raises:
         ConfigError: names the wrong setting, such as an address on which the process cannot listen.
-        StoreUnavailable: the store is away at the start.
+        StoreUnavailable: the store cannot be reached at the start.
     """
     clock = WallClock()
     return await serve_app(

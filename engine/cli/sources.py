@@ -1,4 +1,4 @@
-"""Inputs of several commands: bounded files and standard input, named secrets, and consent."""
+"""Reads inputs of commands: bounded files and standard input, keys, passwords, and consent."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ PASSWORD_HELP = "The keystore's password: env:NAME or file:PATH. Asked for on a 
 
 
 def read_bounded(file: IO[bytes], bytes_max: int) -> bytes:
-    """The whole of a file or of standard input.
+    """Read the whole of a file or of standard input, up to `bytes_max` bytes.
 
     Raises:
         ConfigError: the file cannot be read.
@@ -33,14 +33,14 @@ def read_bounded(file: IO[bytes], bytes_max: int) -> bytes:
 
 
 def read_key(reference: str, password: str | None) -> SigningKey:
-    """The key that `--key` names; a keystore's password is asked for if standard input is a terminal."""
+    """Load the key that `--key` names; ask for a keystore's password if standard input is a terminal."""
     secret = read_secret(reference, os.environ, "--key")
     is_keystore = secret.reveal().lstrip().startswith("{")
     return signing_key(secret, read_password(password, confirm=False) if is_keystore or password else None)
 
 
 def agree(question: str, *, err: bool = True) -> None:
-    """Ask for consent, while the event loop stands still.
+    """Ask on the terminal for consent; this blocks the event loop.
 
     Raises:
         click.Abort: the answer is no, or an interrupt.
@@ -53,7 +53,7 @@ def agree(question: str, *, err: bool = True) -> None:
 
 
 def read_password(reference: str | None, *, confirm: bool) -> Secret | None:
-    """The password that `--password` names, or a typed one; None if standard input is no terminal."""
+    """The password that `--password` names, or a typed password, or None if standard input is no terminal."""
     if reference is not None:
         return read_secret(reference, os.environ, "--password")
     if not sys.stdin.isatty():

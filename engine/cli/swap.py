@@ -1,4 +1,4 @@
-"""`cambist swap`: a Market swap, from the price to the receipt.
+"""`cambist swap`: makes a Market swap, from the quote to the receipt.
 
 Exit status: 0 swapped (or rehearsed), 1 refused or failed before the swap was sent, 2 wrong usage, 3 a
 transaction was mined and reverted, 4 a transaction was sent, or may have been sent before an interrupt, and

@@ -132,7 +132,7 @@ async def _replay(under_way: UnderWay, place: VenueOptions, name: str, tokens: t
 async def _pages(
     venue: VenueClient, name: str, status: DeliveryState
 ) -> AsyncIterator[tuple[DeliveryEntry, ...]]:
-    """All deliveries of a status; a page that does not advance ends the listing."""
+    """Yield the deliveries of a status, page by page; stop at a page that does not advance."""
     after = ""
     while True:
         page = await venue.deliveries(name, status, after)
@@ -144,7 +144,10 @@ async def _pages(
 
 
 async def _all_anew(venue: VenueClient, name: str) -> AsyncIterator[tuple[str, ...]]:
-    """Replay the deliveries that are dead now; a delivery that dies again meanwhile is not replayed again."""
+    """Replay the deliveries that are dead now, and yield the replayed tokens page by page.
+
+    A delivery that dies again meanwhile is not replayed again.
+    """
     seen: set[str] = set()
     while True:
         told = await venue.replay_deliveries(name, ())

@@ -1,4 +1,5 @@
-"""`cambist contracts`: deployment, addresses, and the acts of an incident.
+"""`cambist contracts`: deploys the contracts, shows their addresses, and calls owner functions in an
+incident.
 
 In: arguments, settings, a key. Out: transactions, or calldata for a multisig.
 Read: `contracts`, `contract_options`, `contract_acts`.

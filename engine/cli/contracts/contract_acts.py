@@ -1,4 +1,5 @@
-"""`cambist contracts pause | unpause | roles | revoke | handover | claim | cap`: acts of an incident.
+"""`cambist contracts pause | unpause | roles | revoke | handover | claim | cap`: owner calls, mostly for
+incidents.
 
 Each command shows its calls first. With a key the calls are sent; without a key, or with `--dry-run`, they
 are tried in the name of the account that may make them, and printed for a multisig.
@@ -46,13 +47,13 @@ _SINCE = click.option(
 
 
 class ActOptions(Struct, frozen=True, kw_only=True):
-    """The options of all acts.
+    """Options that all of these commands have.
 
     Attributes:
-        settings: settings of the file.
-        at: the contracts of the chain.
-        key: signs the acts; None prints the calls.
-        is_sure: whether the question is left out.
+        settings: settings from the configuration file.
+        at: addresses of the chain's contracts.
+        key: key that signs the calls; None prints the calls instead.
+        is_sure: whether to proceed without asking for consent.
     """
 
     settings: Settings
@@ -66,7 +67,7 @@ class ActOptions(Struct, frozen=True, kw_only=True):
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of all acts to a command, which receives them as `place`."""
+    """Decorator that adds the common options to a command, which receives them as `place`."""
 
     @CONFIG
     @CHAIN
@@ -298,13 +299,13 @@ def _told(found: Roles) -> dict[str, Any]:
 
 
 async def _carry_out(chain: RpcChain, place: ActOptions, made: Sequence[Act], account: bytes = b"") -> None:
-    """Show acts; send them, or try them in the names of the accounts that may make them.
+    """Show the calls, then send them, or try them in the names of the accounts that may make them.
 
     Args:
-        account: maker of the acts that belong to no role.
+        account: sender to assume for calls that belong to no role.
 
     Raises:
-        ChainError: the key may not make an act, or an act would fail, or failed.
+        ChainError: the key may not make a call, or a call would fail, or failed.
     """
     powers = await powers_of(chain, place.at)
     tried = [(act, acts.holders(act, powers) or (account,)) for act in made]
@@ -336,7 +337,7 @@ async def _carry_out(chain: RpcChain, place: ActOptions, made: Sequence[Act], ac
 
 
 async def _sent(chain: RpcChain, place: ActOptions, key: SigningKey, made: Sequence[Act]) -> list[str]:
-    """Send acts, each after the previous transaction is mined; the hashes of the transactions."""
+    """Send the calls, each after the previous transaction is mined; return the transactions' hashes."""
     if made and not place.is_sure:
         agree("Send these?")
     policed = _policed(key, place.chain_id, made)
@@ -357,7 +358,7 @@ def _check_key(key: SigningKey, tried: Sequence[tuple[Act, tuple[bytes, ...]]]) 
 
 
 def _policed(key: SigningKey, chain_id: int, made: Sequence[Act]) -> PolicedRelayKey:
-    """The key, restricted to the contracts of these acts."""
+    """Restrict the key to the contracts of these calls."""
     policy = TransactionPolicy(
         contracts=frozenset((chain_id, act.to) for act in made),
         fee_max_wei=limits.RELAY_FEE_CAP_WEI,

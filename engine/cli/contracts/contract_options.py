@@ -1,4 +1,4 @@
-"""Options of the commands about the contracts: settings, chain, a named key, caps."""
+"""Parses the options that the contract commands share: settings, chain, named key, caps."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ CHAIN = click.option("--chain", "chain_id", type=click.IntRange(1), required=Tru
 
 
 def named_key(settings: Settings, name: str) -> SigningKey:
-    """A key of the settings. Raises ConfigError for an unknown name."""
+    """Return a key of the settings. Raises ConfigError for an unknown name."""
     named = settings.keys.get(name)
     if named is None:
         raise ConfigError("--key", f"there is no key {name!r} in [keys]; otherwise env:NAME or file:PATH")
@@ -37,7 +37,7 @@ def named_key(settings: Settings, name: str) -> SigningKey:
 
 
 def chain_settings(settings: Settings, chain_id: int) -> ChainSettings:
-    """The settings of a chain; defaults for a devnet. Raises ConfigError for any other unset chain."""
+    """Return the settings of a chain; defaults for a devnet. Raises ConfigError for any other unset chain."""
     chain = settings.chains.get(chain_id)
     if chain is None and chain_id not in DEVNET_CHAINS:
         raise ConfigError(f"chains.{chain_id}", "is not set")
@@ -45,7 +45,9 @@ def chain_settings(settings: Settings, chain_id: int) -> ChainSettings:
 
 
 async def raw_cap(chain: RpcChain, token: bytes, cap: str) -> int:
-    """Raw units of a cap: whole tokens by the token's decimals, or `max`. Raises ConfigError otherwise."""
+    """Convert a cap to raw units: whole tokens by the token's decimals, or `max`. Raises ConfigError
+    otherwise.
+    """
     if cap == "max":
         return limits.UINT256_MAX
     field = f"--cap {to_checksum(token)}"
@@ -62,7 +64,7 @@ async def raw_cap(chain: RpcChain, token: bytes, cap: str) -> int:
 
 
 def caps_asked(asked: tuple[str, ...], settings: Settings, chain_id: int) -> list[tuple[bytes, str]]:
-    """(token, amount) of each `--cap`; tokens by address, or by the symbol that the settings list."""
+    """Parse each `--cap` to (token, amount); tokens by address, or by the symbol that the settings list."""
     listed = {token.symbol: token.address for token in settings.tokens if token.chain_id == chain_id}
     caps = []
     for text in asked:

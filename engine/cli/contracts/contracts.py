@@ -1,4 +1,4 @@
-"""`cambist contracts`: addresses of the contracts, and their deployment on a chain."""
+"""`cambist contracts`: prints the contracts' addresses, and deploys the contracts on a chain."""
 
 import os
 from pathlib import Path
@@ -30,7 +30,7 @@ from .contract_acts import COMMANDS
 from .contract_options import CHAIN, CONFIG, caps_asked, chain_settings, named_key, raw_cap
 
 PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
-"""Address of Uniswap's contract on the chains that have it."""
+"""Address of Uniswap's Permit2 contract, the same on all chains that have it."""
 
 _PERMIT2 = click.option(
     "--permit2", type=AddressParam(), default=PERMIT2, show_default=True, help="The Permit2 of the chain."
@@ -145,13 +145,13 @@ def deploy_command(
 
 
 class _Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A deployment, as the command line asks for it.
+    """A deployment as the command line requests it.
 
     Attributes:
-        plan: plan without the facts that only the chain has.
+        plan: plan without the values that must be read from the chain.
         caps: (token, whole tokens or `max`).
         new_owner: owner to propose at the end; empty for none.
-        is_sure: whether the question is left out.
+        is_sure: whether to proceed without asking for consent.
     """
 
     key: SigningKey
@@ -178,7 +178,7 @@ async def _deploy(job: _Job, chain_id: int, node: NodeSettings) -> tuple[Deploye
 
 
 async def _propose(chain: RpcChain, job: _Job, at: DeployedContracts, plan: DeploymentPlan) -> None:
-    """Propose the named owner, and print the account that keeps the owner's powers until the acceptance."""
+    """Propose the named owner, and print which account keeps the owner's powers until the acceptance."""
     standing = OwnedContracts(at.delta, at.router, at.executor, at.fee_vault)
     powers = await powers_of(chain, standing)
     if job.new_owner:
@@ -193,7 +193,9 @@ async def _propose(chain: RpcChain, job: _Job, at: DeployedContracts, plan: Depl
 
 
 async def _completed(chain: RpcChain, job: _Job) -> DeploymentPlan:
-    """The plan with raw caps, by the tokens' decimals; on a devnet, WETH and Permit2 are created first."""
+    """Complete the plan with raw caps, by the tokens' decimals; on a devnet, deploy WETH and Permit2
+    first.
+    """
     plan = job.plan
     key = policed(job.key, chain.chain_id, plan)
     for address, name in ((plan.weth, "DevWeth"), (plan.permit2, "DevPermit2")):
@@ -230,7 +232,9 @@ def _show(found: Rollout, plan: DeploymentPlan, chain_id: int) -> None:
 def _plan(
     chain: ChainSettings, chain_id: int, owner: bytes, protocol: bytes | None, permit2: bytes
 ) -> DeploymentPlan:
-    """The plan from settings and options alone; on a devnet, our WETH if the settings name none."""
+    """Build the plan from settings and options alone; on a devnet, with our WETH if the settings name
+    none.
+    """
     if chain.wrapped_native:
         weth = checked_address(chain.wrapped_native, f"chains.{chain_id}.wrapped_native")
     elif chain_id in DEVNET_CHAINS:

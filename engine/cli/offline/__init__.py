@@ -1,4 +1,4 @@
-"""Commands without a network: keys, typed data, request signatures, settings.
+"""Commands that use no network: keys, typed data, request signatures, settings.
 
 In: arguments, files. Out: text on standard output.
 Read: `keys`, `typed_data`, `hmac_headers`, `config_check`.

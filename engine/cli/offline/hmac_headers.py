@@ -1,4 +1,4 @@
-"""`cambist hmac`: the request signature between service and market maker, for debugging by hand."""
+"""`cambist hmac`: computes the request signature between service and market maker, for debugging by hand."""
 
 import os
 import re
@@ -80,7 +80,7 @@ def sign_command(
 
 
 def request_target(url: str) -> str:
-    """The target that a client sends for a URL: path and query exactly as written.
+    """Return the request target that a client sends for a URL: path and query exactly as written.
 
     Raises:
         InvalidInput: neither an http, https, ws or wss URL nor a path.

@@ -1,6 +1,6 @@
-"""`cambist order`: Delta orders, from the price to the settlement.
+"""`cambist order`: places, follows, lists and cancels Delta orders.
 
-In: arguments. Out: signed orders, their end, tables.
+In: arguments. Out: signed orders, their outcomes, tables.
 Read: `order`, `order_options`, `order_place`, `order_swap`, `order_limit`, `order_twap`, `order_watch`,
     `order_list`.
 """

@@ -1,4 +1,4 @@
-"""`cambist order`: a trader's Delta orders, from the price to the settlement.
+"""`cambist order`: places, follows, lists and cancels a trader's Delta orders.
 
     swap      at the market's price: quote, sign, submit, follow
     limit     at a price: rests until the price can be had
@@ -175,7 +175,7 @@ async def _withdraw(
 
 
 def _report_cancelled(place: VenueOptions, records: Sequence[OrderRecord]) -> int:
-    """Print the state of each order; the exit status."""
+    """Print the state of each order; return the exit status."""
     if place.is_json:
         orders = [{"id": record.id, "status": record.status.value} for record in records]
         click.echo(encode({"orders": orders}).decode())

@@ -1,4 +1,4 @@
-"""`cambist order list`: the orders that a venue has, newest first."""
+"""`cambist order list`: lists the orders that a venue has, newest first."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeVar
@@ -75,11 +75,11 @@ async def show_pages(
     row_of: Callable[[T, TokenOf], tuple[str, ...]],
     chains_of: Callable[[Sequence[T]], set[int]],
 ) -> int:
-    """Print all pages of a listing: a table, or with --json an order a line; the exit status.
+    """Print all pages of a listing, as a table or with --json an order per line; return the exit status.
 
     Args:
-        row_of: the cells of an order, as in `headers`.
-        chains_of: the chains of a page, whose tokens are looked up at the venue.
+        row_of: returns an order's table cells, in the order of `headers`.
+        chains_of: returns the ids of a page's chains, whose tokens are looked up at the venue.
     """
     under_way.hint = "there are more orders"
     count, widths = 0, [len(header) for header in headers]
@@ -104,7 +104,7 @@ async def show_pages(
 
 
 class ListedTokens:
-    """A venue's listed tokens by chain."""
+    """Cache of a venue's listed tokens by chain."""
 
     def __init__(self, venue: VenueClient) -> None:
         self._venue = venue
@@ -112,7 +112,7 @@ class ListedTokens:
         self._entries: dict[tuple[int, str], TokenEntry] = {}
 
     async def learn(self, chain_ids: set[int]) -> None:
-        """Ask for the lists of new chains; amounts of a chain without a list are shown in raw units."""
+        """Fetch the token lists of new chains; amounts of a chain without a list are shown in raw units."""
         for chain_id in chain_ids - self._learnt:
             self._learnt.add(chain_id)
             try:
@@ -123,5 +123,5 @@ class ListedTokens:
                 self._entries |= tokens_by_place(listed.tokens)
 
     def find(self, chain_id: int, address: str) -> TokenEntry | None:
-        """See `order_listing.TokenOf`."""
+        """The listed token with an address, or None; see `order_listing.TokenOf`."""
         return self._entries.get((chain_id, address.lower()))

@@ -71,10 +71,10 @@ HELP = {"help_option_names": ["-h", "--help"]}
 
 
 class UnderWay(Struct):
-    """The answer to an interrupt of a command.
+    """State of a running command that decides what an interrupt prints and which exit status it has.
 
     Attributes:
-        hint: commands that go on with the order; empty before an order exists.
+        hint: commands that continue with the order; empty before an order exists.
         status: exit status after an interrupt with a hint.
     """
 
@@ -83,7 +83,7 @@ class UnderWay(Struct):
 
 
 class VenueOptions(Struct, frozen=True):
-    """The venue of a command, and the form of its output."""
+    """Options of a command that name the venue and the output format."""
 
     url: str
     api_key: Secret | None
@@ -92,29 +92,29 @@ class VenueOptions(Struct, frozen=True):
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[VenueClient]:
-        """A client of the venue."""
+        """Context manager that opens a client of the venue."""
         async with VenueClient.open(self.url, self.api_key) as client:
             yield client
 
     def hint(self, name: str) -> str:
-        """Commands that go on with an order that has not ended."""
+        """Return the commands that continue with an order that has not ended."""
         return (
             f"`cambist order watch {name} --venue {self.url}` follows it, "
             f"`cambist order cancel {name} --venue {self.url} ...` cancels it"
         )
 
     def withdrawal(self) -> str:
-        """Command that takes a deposit back."""
+        """Return the command that withdraws a deposit."""
         return f"`cambist order withdraw --venue {self.url} ...` takes the deposit back"
 
 
 def venue_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a venue to a command, which receives them as `venue`."""
+    """Decorator that adds the options of a venue to a command, which receives them as `venue`."""
     return _with_place(command, is_needed=True)
 
 
 def venue_options_if_any(command: Callable[..., None]) -> Callable[..., None]:
-    """Add `venue_options` with an optional --venue: without it the URL is empty."""
+    """Decorator like `venue_options` with an optional --venue: without it the URL is empty."""
     return _with_place(command, is_needed=False)
 
 
@@ -136,7 +136,7 @@ def _with_place(command: Callable[..., None], *, is_needed: bool) -> Callable[..
 
 
 def chain_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a chain, its node, and the key that signs."""
+    """Decorator that adds the options of a chain, its node, and the key that signs."""
     for option in (
         click.option("--password", help=PASSWORD_HELP),
         click.option("--key", required=True, help=KEY_HELP),
@@ -148,7 +148,7 @@ def chain_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def signing_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a command that signs for the Delta contract."""
+    """Decorator that adds the options of a command that signs for the Delta contract."""
     pin = click.option(
         "--delta", type=AddressParam(), help="The one Delta contract to use, whatever its code."
     )
@@ -156,13 +156,13 @@ def signing_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 class SecondsParam(click.FloatRange):
-    """Seconds above zero, `inf` included."""
+    """Click parameter type: seconds above zero, `inf` included."""
 
     def __init__(self) -> None:
         super().__init__(0, min_open=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """See click."""
+        """Parse a value; see `click.ParamType.convert`."""
         seconds: float = super().convert(value, param, ctx)
         if math.isnan(seconds):  # NaN is not below any bound
             self.fail(f"{seconds} is not in the range x>0.", param, ctx)
@@ -203,7 +203,7 @@ def run(do: Callable[..., Any], *what: object) -> NoReturn:
 
 
 def allowing_of(*, permit: bool, approve_max: bool) -> Allowing:
-    """The way in which a spender is allowed to take the sold token.
+    """Determine from the options how a spender is allowed to take the sold token.
 
     Raises:
         click.UsageError: both options are set.
@@ -216,7 +216,7 @@ def allowing_of(*, permit: bool, approve_max: bool) -> Allowing:
 async def find_pair(
     chain: Chain, venue: VenueClient, sell: str, buy: str, tell: Callable[[str], None]
 ) -> tuple[TokenList, TradedToken, TradedToken]:
-    """The venue's list of tokens, and the two tokens that SELL_TOKEN and BUY_TOKEN name.
+    """Fetch the venue's list of tokens, and find the tokens that SELL_TOKEN and BUY_TOKEN name in it.
 
     Raises:
         ConfigError: an argument names no token.
@@ -231,8 +231,9 @@ def refuse_mixed(name: str | None, noun: str, *, many: dict[str, Any], one: dict
     """Refuse options about many orders beside the name of one, and options about one without a name.
 
     Args:
-        noun: the name's kind with its article, for the error.
-        many, one: option -> its value.
+        noun: kind of the name with its article, for the error, such as "an order".
+        many: options about many orders, by name -> value.
+        one: options about one order, by name -> value.
 
     Raises:
         click.UsageError: names the option.
@@ -245,19 +246,19 @@ def refuse_mixed(name: str | None, noun: str, *, many: dict[str, Any], one: dict
 def new_trader(
     chain: Chain, key: SigningKey, tell: Callable[[str], None], allowing: Allowing = Allowing.EXACT
 ) -> Trader:
-    """A trader with the key's account and the wall clock."""
+    """Create a trader with the key's account and the wall clock."""
     return Trader(chain=chain, key=key, wall_s=lambda: int(time.time()), tell=tell, allowing=allowing)
 
 
 def new_console() -> "Console":
-    """Console on standard error, for progress and the offer."""
+    """Create a console on standard error, for progress and the offer."""
     from rich.console import Console
 
     return Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 async def ended(record: OrderRecord, chain: RpcChain | None, subject: Subject | None) -> DeltaOutcome:
-    """Outcome of an order; after its end it is proven on the chain, if `chain` and `subject` are given."""
+    """Return an order's outcome; verify an ended order on the chain if `chain` and `subject` are given."""
     settled: SettledOnChain | None = None
     if chain is not None and subject is not None and record.status in TERMINAL:
         settled = await proven(chain, subject, record)
@@ -265,7 +266,7 @@ async def ended(record: OrderRecord, chain: RpcChain | None, subject: Subject | 
 
 
 async def tell_why(venue: VenueClient, record: OrderRecord, tell: Callable[[str], None]) -> None:
-    """Print the venue's reasons for which an order is not settled yet, if it gives any."""
+    """Print the venue's reasons why an order is not settled yet, if it gives any."""
     if record.status in TERMINAL:
         return
     with suppress(VenueError):
@@ -274,7 +275,7 @@ async def tell_why(venue: VenueClient, record: OrderRecord, tell: Callable[[str]
 
 
 def order_name(text: str, field: str) -> str:
-    """An order's id, or its hash in lower case."""
+    """Return an order's id, or its hash in lower case."""
     if not text:
         raise click.UsageError(f"{field}: expected the id or the hash of an order, got nothing")
     if not text.startswith(("0x", "0X")):
@@ -291,7 +292,7 @@ def order_name(text: str, field: str) -> str:
 def report(
     place: VenueOptions, outcome: DeltaOutcome, tokens: OfferTokens, offer: OrderOffer | None = None
 ) -> int:
-    """Print the result on standard output; the exit status."""
+    """Print the result on standard output; return the exit status."""
     if place.is_json:
         click.echo(encode(order_json(outcome, offer)).decode())
     else:
@@ -310,10 +311,10 @@ def report(
 
 
 def is_native(record: OrderRecord) -> bool:
-    """Whether an order sells native tokens, which were deposited."""
+    """Whether an order sells native tokens, which are deposited with the contract."""
     return record.input.token == limits.NATIVE_PLACEHOLDER
 
 
 def timed(place: VenueOptions, timeout_s: float) -> VenueOptions:
-    """The venue options with a time limit for following orders, in seconds."""
+    """Copy the venue options with a time limit for following orders, in seconds."""
     return structs.replace(place, timeout_s=timeout_s)

@@ -1,8 +1,8 @@
-"""Shared parts of the commands that place an order: options, and the way from the price to the settlement.
+"""Shared code of the commands that place an order: their options, and the steps from price to settlement.
 
     options -> Placing --a wish, once the tokens are known--> offer, shown -> confirmed -> placed -> followed
 
-Each command adds options of its own, and makes a wish of them.
+Each command adds its own options and turns them into a wish: the order that the user wants.
 """
 
 from collections.abc import Callable
@@ -49,13 +49,13 @@ from .order_options import (
 )
 
 SLIPPAGE_BPS = 50
-"""Default slippage."""
+"""Default slippage tolerance, basis points."""
 
 follow = click.option("--follow", "follows", is_flag=True, help="Follow it until it has ended.")
 
 
 class Placing(Struct, frozen=True, kw_only=True):
-    """The options of all commands that place an order.
+    """Options of all commands that place an order.
 
     Attributes:
         amount: whole tokens as typed: of the sold token, or with BUY of the bought token.
@@ -88,7 +88,7 @@ class Placing(Struct, frozen=True, kw_only=True):
         schedule: Schedule | None = None,
         is_partial: bool = False,
     ) -> OrderWish:
-        """The wish for an order of these tokens."""
+        """Build the wish for an order of these tokens."""
         return OrderWish(
             chain_id=self.chain_id,
             src=src,
@@ -107,7 +107,7 @@ class Placing(Struct, frozen=True, kw_only=True):
         )
 
     def raw_amount(self, src: TradedToken, dest: TradedToken) -> int:
-        """AMOUNT in raw units.
+        """Convert AMOUNT to raw units.
 
         Raises:
             ConfigError: the tokens are the same, or the text is no amount of the token.
@@ -117,12 +117,12 @@ class Placing(Struct, frozen=True, kw_only=True):
         return raw_units(self.amount, src if self.side is Side.SELL else dest, "AMOUNT")
 
     def raw_limit(self, text: str, src: TradedToken, dest: TradedToken, field: str) -> int:
-        """An amount of the token whose amount is not fixed, in raw units."""
+        """Convert an amount of the token whose amount is not fixed to raw units."""
         return raw_units(text, dest if self.side is Side.SELL else src, field)
 
 
 def placing_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of all commands that place an order; the command receives them as `placing`."""
+    """Decorator that adds the options of all commands that place an order, received as `placing`."""
 
     @wraps(command)
     def with_placing(
@@ -201,10 +201,10 @@ async def place_order(
     wish_of: Callable[[TradedToken, TradedToken], OrderWish],
     follows: bool,  # noqa: FBT001  handed through `run`
 ) -> int:
-    """Show the offer, ask, place the order, and follow it if `follows`; the exit status.
+    """Show the offer, ask for consent, place the order, and follow it if `follows`; return the exit status.
 
     Args:
-        wish_of: makes the wish of the sold and the bought token.
+        wish_of: builds the wish from the sold and the bought token.
     """
     console = new_console()
     tell = partial(console.print, style="dim")
@@ -269,7 +269,7 @@ async def _followed(
     venue: VenueClient,
     tell: Callable[[str], None],
 ) -> DeltaOutcome:
-    """Follow an order that the venue has taken; its outcome."""
+    """Follow an order that the venue has accepted; return its outcome."""
     record = placed.record
     if record is None:
         return placed

@@ -104,7 +104,7 @@ def twap(
 
 
 def _life_s(schedule: Schedule, asked_s: int | None) -> int:
-    """Seconds from the build to the deadline, with room for all slices.
+    """Compute the seconds from the build to the deadline, with room for all slices.
 
     Raises:
         click.UsageError: the slices take longer than an order may live, or than the deadline allows.

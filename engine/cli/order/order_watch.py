@@ -131,11 +131,11 @@ async def listen(
     after: str,
     timeout_s: float | None,
 ) -> int:
-    """Print every change of orders until the time is up or an interrupt.
+    """Print every change of orders until the time limit or an interrupt; return the exit status.
 
     Args:
-        line_of: the line of a change, for people.
-        after: token after which the changes begin; empty for now.
+        line_of: formats a change as a line for people.
+        after: resume token after which the changes begin; empty starts now.
     """
     tell = partial(new_console().print, style="dim")
     under_way.status = 0
@@ -157,7 +157,7 @@ async def listen(
 async def _checked_end(
     record: OrderRecord, venue: VenueClient, node: NodeSettings, delta: bytes | None
 ) -> tuple[DeltaOutcome, OfferTokens]:
-    """Outcome of an order, proven on the chain if the order has ended, with its tokens.
+    """Return an order's outcome, verified on the chain if the order has ended, with the order's tokens.
 
     Raises:
         ChainError, VenueError: the proof is not available.

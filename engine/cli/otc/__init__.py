@@ -1,4 +1,4 @@
-"""`cambist otc`: OTC orders, from the signature to the fill on chain.
+"""`cambist otc`: posts, fills, cancels, lists and follows OTC orders.
 
 In: arguments. Out: posted orders, fills, cancellations, tables.
 Read: `otc`, `otc_options`, `otc_post`, `otc_fill`, `otc_watch`, `otc_list`, `otc_cancel`.

@@ -1,4 +1,4 @@
-"""`cambist otc`: OTC orders, from the signature to the fill on chain.
+"""`cambist otc`: posts, fills, cancels, lists and follows OTC orders.
 
     post      sign an order for a counterparty, or for anyone, and hand it to a venue
     fill      fill an order on chain, whole or in part

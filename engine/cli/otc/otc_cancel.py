@@ -143,7 +143,7 @@ async def _cancel_all(
 
 
 def _report_failed(place: VenueOptions, failed: StepFailedError, orders: Iterable[bytes]) -> int:
-    """Print that the transaction failed, or that its end is not known; the exit status."""
+    """Print that the transaction failed, or that its result is not known; return the exit status."""
     outcome = "reverted" if failed.receipt else "unknown"
     if place.is_json:
         told = [{"orderHash": to_hex(each), "outcome": outcome, "stateBefore": None} for each in orders]
@@ -153,10 +153,10 @@ def _report_failed(place: VenueOptions, failed: StepFailedError, orders: Iterabl
 
 
 def _report(place: VenueOptions, cancelled: Cancelled, states: Mapping[bytes, OtcState]) -> int:
-    """Print the outcome of each order; the exit status.
+    """Print the outcome of each order; return the exit status.
 
     Args:
-        states: the venue's states; for closed orders only if the chain confirms them.
+        states: the orders' states by the venue; those of closed orders only if the chain confirms them.
     """
     tx_hash = None if cancelled.receipt is None else to_hex(cancelled.receipt.tx_hash)
     closed = [order_hash for order_hash, ending in cancelled.endings.items() if ending is Ending.CLOSED]

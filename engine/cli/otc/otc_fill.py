@@ -1,4 +1,4 @@
-"""`cambist otc fill`: an OTC order filled by its taker, whole or in part."""
+"""`cambist otc fill`: fills an OTC order on chain, whole or in part."""
 
 from contextlib import suppress
 from functools import partial
@@ -56,7 +56,9 @@ _AMOUNT, _RECEIVE = "--amount", "--receive"
 
 
 class _FillOptions(Struct, frozen=True, kw_only=True):
-    """The parsed command line. At most one of `amount` and `receive` is given; neither means all the rest."""
+    """The parsed command line. At most one of `amount` and `receive` is given; neither means the whole
+    remaining amount.
+    """
 
     named: Named
     amount: str | None
@@ -71,11 +73,11 @@ class _FillOptions(Struct, frozen=True, kw_only=True):
     is_rehearsal: bool
 
     def part(self, signed: SignedOtc, standing: OtcOnChain, gives: TradedToken, gets: TradedToken) -> OtcPart:
-        """The part of the order to fill.
+        """Determine the part of the order to fill.
 
         Raises:
             ConfigError: an amount is malformed.
-            ChainError: the part exceeds the rest of the order.
+            ChainError: the part exceeds the remaining amount of the order.
         """
         order, left = signed.order, standing.left(signed.order)
         if self.amount is not None:
@@ -180,7 +182,7 @@ async def _fill(under_way: UnderWay, asked: _FillOptions) -> int:
 
 
 async def _listed(venue: VenueClient | None, chain_id: int) -> TokenList:
-    """The venue's tokens; empty without a venue or its answer."""
+    """Fetch the venue's tokens; empty without a venue or its answer."""
     if venue is not None:
         with suppress(VenueError):
             return await venue.tokens(chain_id)
@@ -188,7 +190,7 @@ async def _listed(venue: VenueClient | None, chain_id: int) -> TokenList:
 
 
 def _closed(stored: StoredOrder | None) -> str:
-    """The venue's account of an order that is closed on chain; empty if it has none."""
+    """Describe, by the venue's record, how an order that is closed on chain ended; empty without a record."""
     if stored is None or stored.state not in (OtcState.FULFILLED, OtcState.CANCELLED):
         return ""
     means = "filled" if stored.state is OtcState.FULFILLED else "cancelled"
@@ -197,7 +199,7 @@ def _closed(stored: StoredOrder | None) -> str:
 
 
 def _report(place: VenueOptions, outcome: SentOutcome, offer: FillOffer) -> int:
-    """Print the result on standard output; the exit status."""
+    """Print the result on standard output; return the exit status."""
     if place.is_json:
         click.echo(encode(fill_json(outcome, offer)).decode())
     else:

@@ -1,4 +1,4 @@
-"""`cambist otc list`: the OTC orders of an account, as their maker or as their taker."""
+"""`cambist otc list`: lists the OTC orders of an account, as their maker or as their taker."""
 
 import click
 

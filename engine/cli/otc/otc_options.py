@@ -1,4 +1,4 @@
-"""Shared parts of the commands of `cambist otc`: options, signed orders by hash or file, hints."""
+"""Shared code of the commands of `cambist otc`: options, signed orders by hash or file, hints."""
 
 import os
 import sys
@@ -51,12 +51,12 @@ _decode_told = decoder(_PostedJson, bytes_max=limits.JSON_BYTES_MAX)
 
 
 def rfq_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a command that signs for the RFQ contract."""
+    """Decorator that adds the options of a command that signs for the RFQ contract."""
     return chain_options(click.option("--rfq", type=AddressParam(), help=RFQ_HELP)(command))
 
 
 def allowing_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of an allowance for the RFQ contract; the command receives them as `allowing`."""
+    """Decorator that adds the options of an allowance for the RFQ contract, received as `allowing`."""
 
     @wraps(command)
     def with_allowing(*, permit: bool, approve_max: bool, **rest: Any) -> None:
@@ -72,7 +72,7 @@ def allowing_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def hash_of(text: str, field: str) -> bytes:
-    """An order's hash: 32 bytes.
+    """Parse an order's hash to 32 bytes.
 
     Raises:
         click.UsageError: the text is no hash.
@@ -87,7 +87,7 @@ def hash_of(text: str, field: str) -> bytes:
 
 
 def named_order(text: str, field: str = SOURCE) -> Named:
-    """The order that a text names: 0x is a hash, - standard input, everything else a file.
+    """Parse an order argument: 0x begins a hash, - is standard input, everything else is a file.
 
     Raises:
         click.UsageError: the hash is malformed; or the file cannot be read, or holds no signed order.
@@ -112,7 +112,7 @@ def named_order(text: str, field: str = SOURCE) -> Named:
 async def find_order(
     named: Named, venue: VenueClient | None, contract: SigningContract
 ) -> tuple[SignedOtc, StoredOrder | None]:
-    """The signed order, and the venue's record of it if the order was named by its hash.
+    """Fetch or read the signed order, with the venue's record if the order was named by its hash.
 
     Raises:
         VenueError: the venue does not have the order, or answers with another order.
@@ -129,7 +129,7 @@ async def find_order(
 
 @asynccontextmanager
 async def open_venue(place: VenueOptions) -> AsyncGenerator[VenueClient | None]:
-    """A client of the venue; None if no venue is named."""
+    """Context manager that opens a client of the venue, or yields None if no venue is named."""
     if not place.url:
         yield None
         return
@@ -152,7 +152,7 @@ def write_order(path: Path, handed_over: OtcHandOver) -> None:
 
 
 def how_to_go_on(place: VenueOptions, order_hash: str) -> str:
-    """Commands that go on with an order that has not ended."""
+    """Return the commands that continue with an order that has not ended."""
     return (
         f"`cambist otc watch {order_hash} --venue {place.url}` follows it, "
         f"`cambist otc cancel {order_hash} --venue {place.url} ...` cancels it"

@@ -51,7 +51,7 @@ _PRICE, _RECEIVE = "--price", "--receive"
 
 
 class _PostOptions(Struct, frozen=True, kw_only=True):
-    """The parsed command line. Either `price` or `receive` is given."""
+    """The parsed command line. Exactly one of `price` and `receive` is given."""
 
     sell: str
     buy: str
@@ -73,7 +73,7 @@ class _PostOptions(Struct, frozen=True, kw_only=True):
     follows: bool
 
     def wish(self, src: TradedToken, dest: TradedToken) -> OtcWish:
-        """The wish for an order of these tokens.
+        """Build the wish for an order of these tokens.
 
         Raises:
             ConfigError: the tokens or the amounts make no order.
@@ -193,7 +193,7 @@ def post(
 
 
 def report(place: VenueOptions, outcome: OtcOutcome, chain_id: int | None = None) -> int:
-    """Print the result on standard output; the exit status."""
+    """Print the result on standard output; return the exit status."""
     if place.is_json:
         click.echo(encode(otc_json(outcome, chain_id)).decode())
     else:
@@ -289,7 +289,7 @@ async def _posted(under_way: UnderWay, asked: _PostOptions, poster: OtcPoster, o
 async def _followed(
     posted: OtcOutcome, asked: _PostOptions, follower: OtcFollower, chain: RpcChain, contract: SigningContract
 ) -> OtcOutcome:
-    """Follow an order that the venue has taken; its outcome, checked on the chain."""
+    """Follow an order that the venue has accepted; return its outcome, verified on the chain."""
     if posted.stored is None or posted.signed is None:
         return posted
     fault = ""

@@ -126,7 +126,7 @@ async def _watch(
 async def _fault(
     stored: StoredOrder, order_hash: bytes, venue: VenueClient, node: NodeSettings, rfq: bytes | None
 ) -> str:
-    """The chain's contradiction of the venue's record; empty if the chain confirms it.
+    """Describe how the chain contradicts the venue's record; empty if the chain confirms it.
 
     Raises:
         ChainError, VenueError: the proof is not available, or the record is of another order.
