@@ -53,7 +53,7 @@ class HttpExchange(Struct, frozen=True, kw_only=True):
 
     @property
     def said(self) -> Said:
-        """Status and body, shortened, or the reason for a missing answer."""
+        """Describe the answer for findings: status and shortened body, or the reason for a missing answer."""
         if self.failure:
             return Said(self.failure)
         text = self.body[:200].decode("utf-8", "replace")
@@ -123,7 +123,7 @@ def is_refused(exchange: HttpExchange) -> bool:
 
 
 def error_text(exchange: HttpExchange) -> str:
-    """The `error` string of an answer; empty if it has none."""
+    """Return the `error` string of an answer; empty if it has none."""
     value = read_json(exchange.body).value
     text = value.get("error") if isinstance(value, dict) else None
     return text if isinstance(text, str) else ""
@@ -135,7 +135,7 @@ def judge_refusal(
     """Check that the maker refused a request; the `errors` checks judge the refusal's form.
 
     Args:
-        check: id.
+        check: id of the check that judges the answer.
         what: description of the request for the finding, e.g. `both amounts`.
         client_error: accept only 4xx.
     """

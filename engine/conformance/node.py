@@ -29,7 +29,7 @@ class ProbedNode:
         self._id = 0
 
     async def chain_id(self) -> int:
-        """The chain id from eth_chainId."""
+        """Query the chain id by eth_chainId."""
         answer = await self._call("eth_chainId", [])
         try:
             return int(str(answer), 16)
@@ -41,18 +41,18 @@ class ProbedNode:
         return bool(await self._bytes("eth_getCode", [to_hex(address), "latest"]))
 
     async def decimals(self, token: bytes) -> int | None:
-        """The result of the token's decimals(); None without a contract or a readable result."""
+        """Query the token's decimals(); None without a contract or a readable result."""
         try:
             return decode_uint(await self._eth_call(token, _DECIMALS))
         except (_NodeRefused, InvalidInput):
             return None
 
     async def balance(self, token: bytes, owner: bytes) -> int:
-        """The owner's balance of the token, in raw units."""
+        """Query the owner's balance of the token, in raw units."""
         return await self._uint(token, _BALANCE + address_word(owner))
 
     async def allowance(self, token: bytes, owner: bytes, spender: bytes) -> int:
-        """The owner's allowance for the spender, in raw units."""
+        """Query the owner's allowance for the spender, in raw units."""
         return await self._uint(token, _ALLOWANCE + address_word(owner) + address_word(spender))
 
     async def accepts(self, contract: bytes, digest32: bytes, signature: bytes) -> bool:
@@ -91,4 +91,4 @@ class ProbedNode:
 
 
 class _NodeRefused(ChainError):
-    """The node answered with a JSON-RPC error, for example because the call reverted."""
+    """Error: the node answered with a JSON-RPC error, for example because the call reverted."""

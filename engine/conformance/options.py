@@ -41,7 +41,7 @@ class BaseUrl(Struct, frozen=True):
 
     @property
     def url(self) -> str:
-        """The URL as text."""
+        """Format the URL as text."""
         return f"{self.scheme}://{self.host_header}{self.path}"
 
 
@@ -80,14 +80,14 @@ class CheckOptions(Struct, frozen=True, kw_only=True):
         credentials: None leaves requests unsigned, and authentication unchecked.
         chain_id, rfq_contract, domain_name: the signing domain; signatures are not verified unless
             both `chain_id` and `rfq_contract` are given.
-        taker, user, blacklisted: lower-case addresses; see the command's help.
+        taker, user, blacklisted: lower-case addresses: allowed taker, user of all quotes, a blacklisted user.
         drift_bps: the largest allowed distance of a price from the grids fetched around the quote.
         pairs_max: the largest number of pairs to request quotes on.
-        quotes, connections: of the load stage; 0 quotes skip it.
-        watch_s: how long the WebSocket's updates are watched.
-        timeout_s: for one answer.
-        pause_s: wait after every answer, for makers that limit the request rate.
-        run_timeout_s: for the whole run.
+        quotes, connections: number of quotes and of connections in the load stage; 0 quotes skip it.
+        watch_s: seconds for which the WebSocket's updates are watched.
+        timeout_s: longest wait for one answer, seconds.
+        pause_s: seconds to wait after every answer, for makers that limit the request rate.
+        run_timeout_s: longest time for the whole run, seconds.
         authorities: PEM file of certificates to trust.
     """
 

@@ -34,11 +34,11 @@ _BROKEN = (trio.BrokenResourceError, trio.ClosedResourceError)
 
 
 class Unreachable(MakerError):
-    """No connection to the maker could be made, so that no check can run."""
+    """Error: no connection to the maker could be made, so that no check can run."""
 
 
 class ProbeConnection:
-    """A connection that is opened for the first request, and again after it has ended."""
+    """An HTTP connection that opens at the first request, and again after it has ended."""
 
     def __init__(self, probe: "Probe") -> None:
         self._probe = probe
@@ -110,7 +110,9 @@ class ProbeConnection:
         return await self._once(method, target, body, fields)
 
     async def _once(self, method: str, target: str, body: bytes, fields: Mapping[str, str]) -> Response:
-        """Send once; drop the connection on any failure, since an unanswered request leaves it unusable."""
+        """Send the request once; drop the connection on any failure, since an unanswered request leaves it
+        unusable.
+        """
         try:
             return await self._answered(method, target, body, fields)
         except BaseException:
@@ -155,8 +157,8 @@ class Probe:
     """An HTTP client for one base URL.
 
     Args:
-        place: the base URL.
-        timeout_s: for one answer, connecting included.
+        place: base URL of all requests.
+        timeout_s: longest wait for one answer, connecting included, seconds.
         now_ms: wall clock, milliseconds since the Unix epoch.
         signer: signs requests; None sends them unsigned.
         authorities: PEM file of certificates to trust.
@@ -166,7 +168,7 @@ class Probe:
         requests: number sent, hostile bytes included.
         firm_requests: number of whole requests for a firm quote.
         latencies_ms: of the last _LATENCIES_MAX answers.
-        late: number of requests without an answer in time.
+        late: number of requests without an answer within `timeout_s`.
         send: `ProbeConnection.send` on the probe's own connection.
     """
 
@@ -198,7 +200,7 @@ class Probe:
         await self._line._drop()
 
     def signed(self, method: str, target: str, body: bytes) -> dict[str, str]:
-        """The four authentication headers; none without a signer. A query is signed as sent."""
+        """Return the four authentication headers; none without a signer. A query is signed as sent."""
         if self._signer is None:
             return {}
         return self._signer.headers(self.now_ms(), method, target, body)
@@ -265,7 +267,7 @@ class Probe:
 
     @asynccontextmanager
     async def holding(self, payload: bytes, requests: int = 1) -> AsyncGenerator[trio.abc.Stream]:
-        """Send `payload` on a new connection, and keep it open until the `async with` body ends.
+        """Context manager: send `payload` on a new connection, and keep it open meanwhile.
 
         Args:
             requests: number added to the count of requests.
@@ -283,7 +285,7 @@ class Probe:
 
 
 async def _push(stream: trio.abc.Stream, payload: bytes, piece_bytes: int | None = None) -> None:
-    """Send until the peer stops reading; the peer's answer then shows the reason."""
+    """Send bytes until the peer stops reading; the peer's answer then shows the reason."""
     size = piece_bytes or max(len(payload), 1)
     try:
         for at in range(0, len(payload), size):

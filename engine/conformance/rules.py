@@ -1,4 +1,4 @@
-"""Checks, the results that judges yield for them, and the verdicts that follow from the results.
+"""Defines checks, the results that judges yield for them, and the verdicts that follow from the results.
 
 A check is a row of `check_table.CHECKS`: one rule of the specification under one name. A judge is a pure
 function over recorded exchanges; it yields any number of results for a check. A single fault makes the check
@@ -27,7 +27,7 @@ _WHY_SHOWN_MAX = 300
 
 
 class Severity(StrEnum):
-    """The effect of a fault on the run; see the module."""
+    """Effect of a check's fault on the run; the module lists the effects."""
 
     MUST = "must"
     STRICT = "strict"
@@ -51,7 +51,7 @@ class Check(Struct, frozen=True):
         title: the statement that is true if the check passes.
         source: the rule that the check enforces.
         fix: advice to the maker if the check fails.
-        negative: the check sends requests that must be refused.
+        negative: whether the check sends requests that must be refused.
     """
 
     id: str
@@ -106,7 +106,7 @@ class CheckVerdict(Struct, frozen=True):
     Attributes:
         faults: the first FINDINGS_SHOWN_MAX faults.
         fault_count: the number of all faults.
-        looks: the number of results judged.
+        looks: number of results judged.
         reason: why the check was skipped.
         is_gap: skipped because the maker gave nothing to judge the check on.
     """
@@ -121,38 +121,41 @@ class CheckVerdict(Struct, frozen=True):
 
 
 def passed(check: str, where: str = "") -> Result:
-    """A result: the rule holds at `where`."""
+    """Create a result: the rule holds at `where`."""
     return Result(check, CheckStatus.PASSED, one_line(where))
 
 
 def fault(check: str, where: str, expected: str, got: object) -> Result:
-    """A result: the rule is broken. Text from the maker in `got` is quoted; all of it is shortened."""
+    """Create a result: the rule is broken.
+
+    Text from the maker in `got` is quoted; all text is shortened.
+    """
     return Result(check, CheckStatus.FAILED, one_line(where), one_line(expected), cut(got))
 
 
 def skipped(check: str, reason: str) -> Result:
-    """A skip: an option is missing, or the specification leaves the matter to the maker."""
+    """Create a skip: an option is missing, or the specification leaves the matter to the maker."""
     return Result(check, CheckStatus.SKIPPED, got=one_line(reason))
 
 
 def gap(check: str, reason: str) -> Result:
-    """A skip that counts as a gap: the maker gave nothing to judge the check on."""
+    """Create a skip that counts as a gap: the maker gave nothing to judge the check on."""
     return Result(check, CheckStatus.SKIPPED, got=one_line(reason), is_gap=True)
 
 
 def judged(check: str, held: object, where: str, expected: str, got: object) -> Result:
-    """`passed` if `held`, else `fault`."""
+    """Create a `passed` result if `held`, else a `fault`."""
     return passed(check, where) if held else fault(check, where, expected, got)
 
 
 class Said(str):
-    """Text that the harness wrote, not the maker: shown without quotes."""
+    """Text that the harness wrote, not the maker; findings show it without quotes."""
 
     __slots__ = ()
 
 
 def cut(value: object) -> str:
-    """A value on one line, cut to _WHY_SHOWN_MAX characters; text from the maker is quoted."""
+    """Format a value on one line, cut to _WHY_SHOWN_MAX characters; text from the maker is quoted."""
     text = one_line(value) if isinstance(value, Said) else shown(value)
     return text if len(text) <= _WHY_SHOWN_MAX else f"{text[:_WHY_SHOWN_MAX]}..."
 
@@ -168,7 +171,7 @@ class Selection(Struct, frozen=True):
         return not self.why_not(check)
 
     def why_not(self, check: Check) -> str:
-        """The reason why a check is not selected; empty if it is."""
+        """Return the reason why a check is not selected; empty if it is selected."""
         if self.only and not _any_match(check.id, self.only):
             return "not selected by --only"
         if _any_match(check.id, self.skip):
@@ -183,7 +186,7 @@ def _any_match(check_id: str, patterns: Iterable[str]) -> bool:
 
 
 class Tally:
-    """A bounded collection of results: for each check the first faults, and counts of the rest.
+    """Bounded collection of results: keeps the first faults of each check, and counts all results.
 
     Args:
         table: id -> check. A result with an id not in the table raises KeyError: a bug of the harness.
@@ -217,7 +220,9 @@ class Tally:
                 self._faults[check_id].append(result)
 
     def verdicts(self, unreached: str) -> list[CheckVerdict]:
-        """A verdict per check, in the table's order; `unreached` is the reason for checks without results."""
+        """Return a verdict per check, in the table's order; `unreached` is the reason for checks without
+        results.
+        """
         return [self._verdict(check, unreached) for check in self._checks.values()]
 
     def _verdict(self, check: Check, unreached: str) -> CheckVerdict:
@@ -234,7 +239,7 @@ class Tally:
 
 
 def thin_topics(verdicts: Iterable[CheckVerdict]) -> dict[str, str]:
-    """Topics with more gaps than judged checks -> the gaps' most frequent reason."""
+    """Map each topic with more gaps than judged checks to the gaps' most frequent reason."""
     judged_counts: Counter[str] = Counter()
     reasons: dict[str, Counter[str]] = {}
     for verdict in verdicts:

@@ -1,4 +1,4 @@
-"""A run from its first connection to its verdicts and its outcome.
+"""Runs all stages of the checks, from the first connection to the verdicts and the outcome.
 
     outcome         condition
     faults          a check failed
@@ -50,7 +50,7 @@ _STAGES: tuple[tuple[str, tuple[str, ...], Callable[[Session], Awaitable[None]]]
 
 
 class RunOutcome(StrEnum):
-    """The outcome of a run; see the module."""
+    """Outcome of a run; the module lists the conditions."""
 
     CONFORMS = "conforms"
     FAULTS = "faults"
@@ -78,12 +78,12 @@ class RunReport(Struct, frozen=True):
     broken: tuple[str, ...] = ()
 
     def count(self, status: CheckStatus) -> int:
-        """Number of verdicts with this status."""
+        """Return the number of verdicts with this status."""
         return sum(verdict.status is status for verdict in self.verdicts)
 
     @property
     def thin(self) -> dict[str, str]:
-        """Topics with too few judged checks -> the most frequent reason."""
+        """Map each topic with too few judged checks to the most frequent reason."""
         return thin_topics(self.verdicts)
 
     @property
@@ -156,7 +156,7 @@ async def run_checks(
 
 
 def _innermost(error: Exception) -> Exception:
-    """The first exception inside nested exception groups."""
+    """Return the first exception inside nested exception groups."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error

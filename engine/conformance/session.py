@@ -106,7 +106,9 @@ class Session:
         self._on_progress(self.stage, len(self.tally), len(self.selected))
 
     def _redacted(self, result: Result) -> Result:
-        """The result with credentials hidden: a maker's answer may echo the request's headers."""
+        """Return the result with credentials hidden, since a maker's answer may echo the request's
+        headers.
+        """
         credentials = self.options.credentials
         if credentials is None or result.status is not CheckStatus.FAILED:
             return result
@@ -124,7 +126,7 @@ class Session:
         self.add(skipped(check_id, reason) for check_id in self._named(names))
 
     def lack(self, reason: str, *names: str) -> None:
-        """Record a gap for checks, named by topic or id: the maker gave nothing to judge them on."""
+        """Record a gap for checks, named by topic or id, since the maker gave nothing to judge them on."""
         self.add(gap(check_id, reason) for check_id in self._named(names))
 
     def wants(self, *names: str) -> bool:
@@ -148,7 +150,10 @@ class Session:
         return snapshot
 
     async def market(self) -> MakerMarket:
-        """Current prices with the last snapshot's tokens and pairs; books for the first `pairs_max` pairs."""
+        """Fetch current prices and build the market from the last snapshot's tokens and pairs.
+
+        The market has books for the first `pairs_max` pairs.
+        """
         prices = await self.prices()
         return market_of(self.tokens, self._pairs, read_grids(prices), self.options.pairs_max)
 
@@ -176,7 +181,7 @@ class Session:
         )
 
     async def find_good(self) -> Asking | None:
-        """A small request that the maker quotes; None if it refuses the first four tried."""
+        """A small request that the maker quotes, or None if it refuses the first four tried."""
         if self.good is None and self.snapshot:
             market = await self.market()
             for pair_id, leg, ladder in market.legs()[:4]:
@@ -199,6 +204,6 @@ class Session:
         return await self.probe.send("POST", f"{self.prefix}/firm", asking.raw)
 
     def auth_target(self) -> Target:
-        """The requests to try wrong signatures on."""
+        """Return the requests from which wrong signatures are made."""
         firm = Plain("POST", f"{self.prefix}/firm", self.good.asking.raw) if self.good else None
         return Target(self.prefix, firm)

@@ -39,7 +39,7 @@ class Credentials:
         self.domain, self.access_key, self.secret = domain, access_key, secret
 
     def signer(self) -> RequestSigner:
-        """A signer with these credentials."""
+        """Create a signer with these credentials."""
         return RequestSigner(self.domain, self.access_key, self.secret)
 
     def __repr__(self) -> str:
@@ -47,7 +47,7 @@ class Credentials:
 
 
 class Plain(Struct, frozen=True):
-    """A request before it is signed.
+    """An unsigned request.
 
     Attributes:
         target: with the base URL's path prefix.
@@ -59,7 +59,7 @@ class Plain(Struct, frozen=True):
 
 
 class Target(Struct, frozen=True):
-    """The requests that tamperings start from.
+    """Requests from which wrongly signed variants (tamperings) are made.
 
     Attributes:
         prefix: the base URL's path, without a trailing slash.
@@ -70,7 +70,7 @@ class Target(Struct, frozen=True):
     firm: Plain | None
 
     def get(self, resource: str) -> Plain:
-        """A GET of a resource, unsigned."""
+        """Create an unsigned GET request of a resource."""
         return Plain("GET", f"{self.prefix}/{resource}")
 
 
@@ -79,13 +79,13 @@ Clock = Callable[[], int]  # milliseconds since the Unix epoch
 
 
 class Tampering(Struct, frozen=True):
-    """A request with its headers, and the expected answer.
+    """A request with altered or unusual authentication headers, and the expected answer.
 
     Attributes:
-        check: id.
-        accepted: the maker must accept the signature.
-        may_refuse: the maker may still refuse the request for another reason than its signature.
-        names: the header that a good error names.
+        check: id of the check that judges the answer.
+        accepted: whether the maker must accept the signature.
+        may_refuse: whether the maker may still refuse the request for another reason than its signature.
+        names: the header that a helpful error message names.
     """
 
     check: str
@@ -98,12 +98,12 @@ class Tampering(Struct, frozen=True):
 
 
 def sign(credentials: Credentials, request: Plain, now_ms: int) -> RequestHeaders:
-    """The correct headers of a request signed at `now_ms`."""
+    """Return the correct headers of a request signed at `now_ms`."""
     return credentials.signer().headers(now_ms, request.method, request.target, request.body)
 
 
 def unsigned(target: Target) -> Iterator[Tampering]:
-    """Every endpoint without authentication headers; POST /firm only if a quoted request is known."""
+    """Yield each endpoint's request without headers; POST /firm only if a quoted request is known."""
     for name in ("tokens", "pairs", "prices", "blacklist"):
         yield Tampering(
             "auth.unsigned", f"GET /{name} without headers", target.get(name), {}, names="X-AUTH-"
@@ -113,7 +113,7 @@ def unsigned(target: Target) -> Iterator[Tampering]:
 
 
 def tamperings(credentials: Credentials, target: Target, now_ms: Clock) -> Iterator[Tampering]:
-    """Every wrong signature, and unusual but correct signatures that must be accepted.
+    """Yield every kind of wrong signature, and unusual but correct signatures that must be accepted.
 
     Guarantees: each case is signed when it is taken from the iterator, so that its age on arrival is as its
     name says, even if the maker answers slowly.
@@ -225,7 +225,7 @@ def _wrong_payloads(credentials: Credentials, target: Target, now_ms: Clock) -> 
 
 
 def _spaced(body: bytes) -> bytes:
-    """The same JSON object with spaces and line ends that an encoder would not write."""
+    """Encode the same JSON object with spaces and line ends that an encoder would not write."""
     encode, entries = msgspec.json.encode, msgspec.json.decode(body).items()
     members = [b"%b  :   %b" % (encode(key), encode(value)) for key, value in entries]
     return b"{\n " + b" ,\r\n\t".join(members) + b"\n}\n"
@@ -270,7 +270,7 @@ def judge_signed(resource: str, exchange: HttpExchange) -> Iterator[Result]:
 
 
 def socket_tamperings(credentials: Credentials, path: str, now_ms: int) -> Iterator[Tampering]:
-    """The WebSocket handshakes that must be refused."""
+    """Yield the WebSocket handshakes that the maker must refuse."""
     right = Plain("GET", path)
     yield Tampering("stream.unsigned", "without headers", right, {})
     wrong = Credentials(credentials.domain, credentials.access_key, credentials.secret + b"x")

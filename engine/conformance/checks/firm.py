@@ -43,14 +43,14 @@ CLOCK_GRACE_S = 1  # allowed difference between the maker's clock and the harnes
 
 
 class Asking(Struct, frozen=True):
-    """A request for a firm quote.
+    """A request for a firm quote, and the checks that its answer decides.
 
     Attributes:
         amount: the fixed amount, raw units.
         purpose: `small`, `deep`, `load` or the name of a variation.
         body: the JSON object to send.
         checks: ids of further checks that pass if the request is quoted.
-        must: a refusal is a fault of `firm.quotes`; otherwise of `checks` alone.
+        must: whether a refusal is a fault of `firm.quotes`; otherwise it is a fault of `checks` alone.
     """
 
     pair_id: str
@@ -63,7 +63,7 @@ class Asking(Struct, frozen=True):
 
     @property
     def raw(self) -> bytes:
-        """The request body."""
+        """Encode the request body."""
         return msgspec.json.encode(self.body)
 
     @property
@@ -79,7 +79,7 @@ class Users:
         self._seed, self._given, self._count = seed, given, 0
 
     def next(self) -> str:
-        """The next user address, lower case."""
+        """Return the next user address, lower case."""
         self._count += 1
         if self._given is not None:
             return self._given
@@ -96,7 +96,7 @@ def ask(
     purpose: str = "small",
     **more: Any,
 ) -> Asking:
-    """A quote request for a fixed amount on a leg; `more` sets other attributes of the Asking."""
+    """Build a quote request for a fixed amount on a leg; `more` sets other attributes of the Asking."""
     maker_asset, taker_asset = market.assets(pair_id, leg)
     body = {
         "makerAsset": maker_asset,
@@ -109,12 +109,12 @@ def ask(
 
 
 def small_amount(leg: GridLeg, ladder: Ladder, rng: random.Random) -> int:
-    """A random amount within the first level and a two-hundredth of the depth; at least 1."""
+    """Choose a random amount within the first level and a two-hundredth of the depth; at least 1."""
     return _part(leg, ladder, rng, _SMALL_PARTS)
 
 
 def tiny_amount(leg: GridLeg, ladder: Ladder, rng: random.Random) -> int:
-    """As `small_amount`, but so small that hundreds of quotes tie up little of a maker's funds."""
+    """Choose a small amount such that hundreds of quotes tie up little of a maker's funds."""
     return _part(leg, ladder, rng, _TINY_PARTS)
 
 
@@ -128,13 +128,13 @@ def _most(leg: GridLeg, ladder: Ladder, parts: int) -> int:
 
 
 def deep_amount(leg: GridLeg, ladder: Ladder, rng: random.Random) -> int:
-    """A random amount from a tenth to half of the depth, beyond the first level if that is within half."""
+    """Choose a random amount from a tenth to half of the depth, beyond the first level if possible."""
     most = max(leg.depth(ladder) // 2, 1)
     return rng.randint(max(most // 5, min(leg.first_level(ladder) + 1, most)), most)
 
 
 def askings(market: MakerMarket, rng: random.Random, users: Users, taker: str) -> list[Asking]:
-    """Requests that must be quoted: a small amount on every leg."""
+    """Build requests that must be quoted: a small amount on every leg."""
     return [
         ask(market, pair_id, leg, small_amount(leg, ladder, rng), users.next(), taker)
         for pair_id, leg, ladder in market.legs()
@@ -142,7 +142,7 @@ def askings(market: MakerMarket, rng: random.Random, users: Users, taker: str) -
 
 
 def deep_askings(market: MakerMarket, rng: random.Random, users: Users, taker: str) -> list[Asking]:
-    """Requests for an amount that crosses levels, on every leg."""
+    """Build requests on every leg for an amount that crosses levels."""
     return [
         ask(
             market,
@@ -160,7 +160,7 @@ def deep_askings(market: MakerMarket, rng: random.Random, users: Users, taker: s
 
 
 def variations(market: MakerMarket, rng: random.Random, users: Users, taker: str) -> Iterator[Asking]:
-    """Unusual forms of requests that must still be quoted; the market must have a leg.
+    """Yield unusual forms of requests that must still be quoted; the market must have a leg.
 
     Variations: addresses in upper case, unknown keys, and on each leg an amount slightly above a small one.
     """
@@ -264,7 +264,7 @@ def _judge_success(asking: Asking, exchange: HttpExchange) -> Iterator[Result]:
 
 
 def _bad_member(order: Mapping[str, Any]) -> str:
-    """A description of the first missing or malformed member; empty if all are right."""
+    """Describe the first missing or malformed member; empty if all members are right."""
     missing = sorted(FIRM_KEYS - order.keys())
     if missing:
         return f"without {', '.join(missing)}"

@@ -30,7 +30,7 @@ class Spoiled(Struct, frozen=True):
     """A request that must be refused.
 
     Attributes:
-        check: id.
+        check: id of the check that judges the answer.
         what: description of the change.
     """
 
@@ -93,12 +93,12 @@ _CHANGES: tuple[tuple[str, str, BodyChange], ...] = (
 
 
 def spoiled(good: Asking, depth: int, other: int) -> Iterator[Spoiled]:
-    """Every spoiled version of a good request.
+    """Yield every spoiled version of a good request.
 
     Args:
         good: a request that the maker quotes.
         depth: the largest fixed amount that its side holds.
-        other: the computed amount, about; sent along with the fixed amount, it must be refused.
+        other: roughly the computed amount; a request with both amounts must be refused.
     """
     both = good.body | {good.leg.computed: str(other)}
     yield Spoiled("refuse.both-amounts", "makerAmount and takerAmount", msgspec.json.encode(both))
@@ -121,7 +121,7 @@ def spoiled(good: Asking, depth: int, other: int) -> Iterator[Spoiled]:
 
 
 def unlisted(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
-    """A request for two known tokens that no pair joins in either direction; none if all are joined."""
+    """Yield a request for two known tokens that no pair joins in either direction; none if all are joined."""
     joined = {frozenset((pair.base, pair.quote)) for pair in market.pairs.values()}
     ids = list(market.tokens)
     for at, base in enumerate(ids):
@@ -134,7 +134,7 @@ def unlisted(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
 
 
 def silent(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
-    """Requests on legs that the grids do not quote: a leg of a disabled pair, a leg of a missing side."""
+    """Yield requests on legs that the grids do not quote: of a disabled pair, and of a missing side."""
     seen: set[str] = set()
     for pair_id, leg in market.silent_legs():
         check = "refuse.disabled-pair" if market.is_disabled(pair_id) else "refuse.silent-side"
@@ -146,14 +146,14 @@ def silent(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
 
 
 def wrong_taker(good: Asking) -> Spoiled:
-    """A good request with a taker that the maker does not allow."""
+    """Build a good request whose taker the maker does not allow."""
     return Spoiled(
         "refuse.wrong-taker", STRANGER, msgspec.json.encode(good.body | {"takerAddress": STRANGER})
     )
 
 
 def not_there(market: MakerMarket, *, taker_given: bool) -> Iterator[Result]:
-    """Skips for the refusals that cannot be requested: no --taker, no disabled pair, no missing side."""
+    """Yield skips for refusals that cannot be requested: no --taker, no disabled pair, no missing side."""
     if not taker_given:
         yield skipped("refuse.wrong-taker", "needs --taker, one that the maker allows")
     disabled = {market.is_disabled(pair_id) for pair_id, _ in market.silent_legs()}

@@ -105,7 +105,7 @@ def _judge_level(where: str, level: object) -> Iterator[Result]:
 
 
 def _prices(side: object) -> tuple[Decimal, ...]:
-    """The prices of the readable levels."""
+    """Return the prices of the readable levels."""
     prices = []
     for level in side if isinstance(side, list) else ():
         if isinstance(level, list) and level and isinstance(level[0], str):

@@ -1,4 +1,4 @@
-"""Hostile bytes, and the judges of the answer: the maker must send an error or close, and serve on.
+"""Hostile bytes and the judges of the answers: the maker must send an error or close, and continue to serve.
 
 An error in answer to broken framing need not be JSON, since many makers are behind a proxy.
 
@@ -23,7 +23,7 @@ class Hostile(Struct, frozen=True):
     """A hostile payload, sent on a connection of its own.
 
     Attributes:
-        check: id.
+        check: id of the check that judges the answer.
         payload: all bytes sent.
     """
 
@@ -45,13 +45,13 @@ class RawAnswer(Struct, frozen=True):
 
     @property
     def status(self) -> int:
-        """Status of the first answer; 0 without an answer."""
+        """HTTP status of the first answer; 0 without an answer."""
         found = _status_line(self.data)
         return int(found[1]) if found else 0
 
     @property
     def said(self) -> Said:
-        """The answer's first line and whether the maker closed, for findings."""
+        """Describe the answer for findings: its first line, and whether the maker closed."""
         if self.data:
             line = self.data.partition(b"\r\n")[0][:60].decode("latin-1")
             return Said(f"{line}{', then closed' if self.closed else ''}")
@@ -59,7 +59,7 @@ class RawAnswer(Struct, frozen=True):
 
 
 def head(method: str, target: str, host: str, headers: Mapping[str, str], *lines: str) -> bytes:
-    """A request head with these headers, then further lines unchanged."""
+    """Build a request head with these headers, then further lines unchanged."""
     fields = [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join([f"{method} {target} HTTP/1.1", f"Host: {host}", *fields, *lines, "", ""]).encode()
 
@@ -81,23 +81,23 @@ class Aim(Struct, frozen=True):
     firm_body: bytes
 
     def get(self, name: str, *lines: str) -> bytes:
-        """A signed GET of a resource, with further header lines."""
+        """Build a signed GET of a resource, with further header lines."""
         target = f"{self.prefix}/{name}"
         return head("GET", target, self.host, self.signed("GET", target, b""), *lines)
 
     def post(self, body: bytes, *lines: str) -> bytes:
-        """The head of POST /firm, signed over `body`, with further header lines."""
+        """Build the head of POST /firm, signed over `body`, with further header lines."""
         target = f"{self.prefix}/firm"
         headers = self.signed("POST", target, body)
         return head("POST", target, self.host, headers, "Content-Type: application/json", *lines)
 
     def whole(self, body: bytes) -> bytes:
-        """A complete POST /firm."""
+        """Build a complete POST /firm."""
         return self.post(body, f"Content-Length: {len(body)}") + body
 
 
 def hostile_cases(aim: Aim, seed: int) -> Iterator[Hostile]:
-    """Payloads that must be refused; `seed` determines the noise."""
+    """Yield payloads that must be refused; `seed` determines the random bytes."""
     noise = random.Random(seed).randbytes(2_048)  # noqa: S311  not a secret
     yield Hostile("hostile.garbage", "2 KiB of noise", noise + b"\r\n\r\n")
     yield Hostile("hostile.garbage", "a TLS hello", _TLS_HELLO + b"\r\n\r\n")
@@ -156,7 +156,7 @@ def judge_survival(after: str, *, alive: bool, said: Said) -> Iterator[Result]:
 
 
 def halves(aim: Aim) -> Iterator[Hostile]:
-    """Incomplete requests; the maker must serve other connections meanwhile."""
+    """Yield incomplete requests; the maker must serve other connections meanwhile."""
     yield Hostile("hostile.half-request", "a head without its end", aim.get("tokens")[:-2])
     yield Hostile("hostile.half-request", "a body without its end", aim.whole(aim.firm_body)[:-5])
 

@@ -51,14 +51,14 @@ class LoadReport(Struct, frozen=True):
 
 
 def percentile(ordered: Sequence[float], percent: int) -> float:
-    """The nearest-rank percentile of sorted numbers; 0 for an empty sequence."""
+    """Return the nearest-rank percentile of sorted numbers; 0 for an empty sequence."""
     if not ordered:
         return 0.0
     return ordered[max(-(-len(ordered) * percent // 100), 1) - 1]
 
 
 def speed_said(latencies_ms: Sequence[float], late: int, timeout_s: float) -> Said:
-    """The median answer time in words, or the share of late answers if they are at least half.
+    """Describe the median answer time in words, or the share of late answers if they are at least half.
 
     Args:
         latencies_ms: of answers received.
@@ -81,7 +81,7 @@ def judge_speed(latencies_ms: Sequence[float], late: int, timeout_s: float) -> R
 
 
 def load_report(samples: Sequence[LoadSample], connections: int, elapsed_s: float) -> LoadReport:
-    """The figures of a load from its samples."""
+    """Compute the figures of a load from its samples."""
     times = sorted(sample.latency_ms for sample in samples if not sample.trouble)
     drifts = sorted(abs(float(sample.off_bps)) for sample in samples if sample.off_bps is not None)
     random_parts = [sample.nonce_and_meta >> 160 for sample in samples if sample.nonce_and_meta is not None]

@@ -43,7 +43,7 @@ class GridLeg(Struct, frozen=True):
     """A leg of a pair: the grid's side, and the amount that the request fixes.
 
     Attributes:
-        name: see the module.
+        name: name of the leg; the module lists all four.
         side: `bids` or `asks`.
         given: the key of the fixed amount.
         walk: (ladder, fixed amount) -> the computed amount, None beyond the depth; raw units.
@@ -66,13 +66,13 @@ class GridLeg(Struct, frozen=True):
         return "makerAmount" if self.given == "takerAmount" else "takerAmount"
 
     def depth(self, ladder: Ladder) -> int:
-        """The largest fixed amount that the ladder holds, in raw units."""
+        """Return the largest fixed amount that the ladder holds, in raw units."""
         if self.given_in_quote:
             return div_down(ladder.quote_before[-1], POWERS_OF_TEN[ladder.quote_scale])
         return ladder.base_before[-1]
 
     def first_level(self, ladder: Ladder) -> int:
-        """The largest fixed amount that the ladder's first level holds, in raw units."""
+        """Return the largest fixed amount that the ladder's first level holds, in raw units."""
         if self.given_in_quote:
             return div_down(ladder.quote_before[1], POWERS_OF_TEN[ladder.quote_scale])
         return ladder.base_before[1]
@@ -125,7 +125,7 @@ class UsableBook(Struct, frozen=True):
     asks: Ladder | None
 
     def side(self, leg: GridLeg) -> Ladder | None:
-        """The side that a leg walks."""
+        """The side of the book that a leg walks, or None."""
         return self.bids if leg.side == "bids" else self.asks
 
 
@@ -144,18 +144,18 @@ class MakerMarket(Struct, frozen=True):
     grids: Mapping[str, PriceGrid]
 
     def assets(self, pair_id: str, leg: GridLeg) -> tuple[str, str]:
-        """(makerAsset, takerAsset) of a leg, lower case."""
+        """Return (makerAsset, takerAsset) of a leg, lower case."""
         pair = self.pairs[pair_id]
         base, quote = (self.tokens[token].address.lower() for token in (pair.base, pair.quote))
         return (quote, base) if leg.maker_gives_quote else (base, quote)
 
     def ladder(self, pair_id: str, leg: GridLeg) -> Ladder | None:
-        """The side of a pair that a leg walks; None if that side is not quoted or the pair has no book."""
+        """The side of a pair that a leg walks, or None if that side is not quoted or the pair has no book."""
         book = self.books.get(pair_id)
         return None if book is None else book.side(leg)
 
     def legs(self) -> list[tuple[str, GridLeg, Ladder]]:
-        """The legs that can be quoted: by pair, then in the order of LEGS."""
+        """List the legs that can be quoted: by pair, then in the order of LEGS."""
         return [
             (pair_id, leg, ladder)
             for pair_id, book in self.books.items()
@@ -164,7 +164,7 @@ class MakerMarket(Struct, frozen=True):
         ]
 
     def silent_legs(self) -> list[tuple[str, GridLeg]]:
-        """The legs that must be refused: all of disabled pairs, and those of a missing side."""
+        """List the legs that must be refused: all of disabled pairs, and those of a missing side."""
         return [
             (pair_id, leg)
             for pair_id, grid in self.grids.items()
@@ -184,19 +184,19 @@ class MakerMarket(Struct, frozen=True):
 
 
 def read_tokens(exchange: HttpExchange) -> Mapping[str, Token]:
-    """The sound tokens of GET /tokens; other checks report the rest."""
+    """Parse the valid tokens of GET /tokens; other checks report invalid entries."""
     found: Mapping[str, Token] = getattr(_decoded(decode_tokens, exchange), "tokens", {})
     return {token_id: token for token_id, token in found.items() if _has_address(token)}
 
 
 def read_pairs(exchange: HttpExchange) -> Mapping[str, Pair]:
-    """The sound pairs of GET /pairs."""
+    """Parse the valid pairs of GET /pairs; other checks report invalid entries."""
     found: Mapping[str, Pair] = getattr(_decoded(decode_pairs, exchange), "pairs", {})
     return found
 
 
 def read_grids(exchange: HttpExchange) -> Mapping[str, PriceGrid]:
-    """The sound grids of GET /prices."""
+    """Parse the valid grids of GET /prices; other checks report invalid entries."""
     found: Mapping[str, PriceGrid] = getattr(_decoded(decode_prices, exchange), "prices", {})
     return found
 
@@ -204,7 +204,7 @@ def read_grids(exchange: HttpExchange) -> Mapping[str, PriceGrid]:
 def market_of(
     tokens: Mapping[str, Token], pairs: Mapping[str, Pair], grids: Mapping[str, PriceGrid], books_max: int
 ) -> MakerMarket:
-    """The market of these entries, with books for the first `books_max` pairs that are quoted."""
+    """Build the market from these entries, with books for the first `books_max` pairs that are quoted."""
     books: dict[str, UsableBook] = {}
     for pair_id, pair in pairs.items():
         grid = grids.get(pair_id)
@@ -247,11 +247,11 @@ def _ladder(levels: object, base_decimals: int, quote_decimals: int, *, rising: 
 
 
 class Range(Struct, frozen=True):
-    """The computed amount on the grids before and after a quote.
+    """The amount that a quote should compute, by the grids before and after the quote.
 
     Attributes:
         low, high: the lesser and the greater of the two amounts, raw units.
-        still: both grids give the same amount, so that the quote can be exact.
+        still: whether both grids give the same amount, so that the quote can be exact.
     """
 
     low: int
@@ -262,7 +262,7 @@ class Range(Struct, frozen=True):
 def expected_range(
     before: MakerMarket, after: MakerMarket, pair_id: str, leg: GridLeg, amount: int
 ) -> Range | None:
-    """The computed amount on both grids; None if either does not hold `amount` or computes zero.
+    """Amount that a quote should compute by both grids, or None if either lacks depth or computes zero.
 
     Choice: A maker may refuse an amount whose counterpart rounds to zero.
     """
@@ -279,7 +279,7 @@ def _walk(market: MakerMarket, pair_id: str, leg: GridLeg, amount: int) -> int |
 
 
 def deviation_bps(quoted: int, expected: Range) -> Fraction:
-    """Signed distance of a quoted amount from the range, in basis points of the nearer end.
+    """Return the signed distance of a quoted amount from the range, in basis points of the nearer end.
 
     Up to ROUNDING_UNITS raw units count as rounding: the deviation is then zero.
     """

@@ -68,7 +68,7 @@ def _judge_top(name: str, where: str, document: JsonDocument) -> Iterator[Result
 
 
 def entries_of(name: str, exchange: HttpExchange) -> Any:
-    """The array of a blacklist answer, or the object of another; None if the answer has no such member."""
+    """The array of a blacklist answer, or the object of another answer, or None if that member is missing."""
     body = read_json(exchange.body).value if exchange.succeeded else None
     content = body.get(name) if isinstance(body, dict) else None
     return content if isinstance(content, list if name == "blacklist" else dict) else None
@@ -88,7 +88,7 @@ def judge_tokens(where: str, tokens: Mapping[str, object]) -> Iterator[Result]:
 
 
 def judge_token(where: str, token: object) -> Iterator[Result]:
-    """Judge an entry of `tokens`."""
+    """Judge one entry of `tokens`."""
     if not isinstance(token, dict):
         yield fault("tokens.entry", where, "an object", token)
         return
@@ -123,7 +123,7 @@ def judge_pairs(where: str, pairs: Mapping[str, object], tokens: Mapping[str, ob
 
 
 def judge_pair(where: str, pair_id: str, pair: object, tokens: Mapping[str, object]) -> Iterator[Result]:
-    """Judge an entry of `pairs`."""
+    """Judge one entry of `pairs`."""
     if not isinstance(pair, dict):
         yield fault("pairs.entry", where, "an object", pair)
         return

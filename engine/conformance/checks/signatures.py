@@ -47,7 +47,7 @@ class SigningDomain(Struct, frozen=True):
 
 
 def order_digest(order: dict[str, str | int], domain: SigningDomain) -> bytes:
-    """The 32-byte EIP-712 digest of a well-formed order."""
+    """Return the 32-byte EIP-712 digest of a well-formed order."""
     signing = _signing(order, domain)
     return signing_digest(signing.here.separator, signing.struct_hash32)
 
@@ -160,7 +160,7 @@ def _random_part(nonce_and_meta: int) -> int:
 
 
 def _pattern(upper: Sequence[int]) -> str:
-    """A description of the numbers' pattern; empty if none shows."""
+    """Describe the pattern in the numbers; empty if they show none."""
     if max(upper) - min(upper) < _NONCES_APART:
         return f"{len(upper)} of them within {max(upper) - min(upper)}: a counter or a clock?"
     steps = {(after - before) % (1 << FIRM_RANDOM_BITS) for before, after in pairwise(upper)}

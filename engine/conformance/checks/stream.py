@@ -43,7 +43,7 @@ _ADVICE = ("pairs.id", "tokens.unique-addresses")
 
 
 class Heard(Struct, frozen=True):
-    """A message received over the WebSocket.
+    """A message received over the WebSocket, with its time.
 
     Attributes:
         at_ms: wall clock when the message was read.
@@ -171,7 +171,9 @@ def _judge_new_addresses(where: str, message: Mapping[str, Any], content: dict[s
 
 
 def content_of(first: Heard) -> dict[str, Any]:
-    """Tokens and pairs by id, and lower-case blacklist, of the first message; updates add to them."""
+    """Return tokens and pairs by id, and the lower-case blacklist, of the first message; updates add
+    to them.
+    """
     message = read_json(first.raw).value
     message = message if isinstance(message, dict) else {}
     entries = {name: message.get(name) for name in ("tokens", "pairs")}
@@ -182,7 +184,7 @@ def content_of(first: Heard) -> dict[str, Any]:
 
 
 def price_states(messages: Sequence[Heard]) -> list[PriceState]:
-    """The grids after every message with prices."""
+    """List the grids after every message with prices."""
     states: list[PriceState] = []
     grids: dict[str, Any] = {}
     for heard in messages:
@@ -217,7 +219,7 @@ def judge_agreement(
 
 
 def has_moved(samples: Sequence[PriceSample]) -> list[str]:
-    """Pairs whose grids in GET /prices changed after the first sample, sorted."""
+    """List the pairs whose grids in GET /prices changed after the first sample, sorted."""
     first = samples[0].grids if samples else {}
     return sorted(
         {
@@ -275,7 +277,10 @@ def _best(grid: Any) -> str:
 
 
 def _comparable(name: str, content: Any) -> dict[str, Any] | None:
-    """The content that HTTP and WebSocket must share, by key; only the pair ids of prices, which move."""
+    """Content that HTTP and WebSocket must share, by key, or None.
+
+    Of prices only the pair ids are compared, since the prices move.
+    """
     if content is None:
         return None
     if name == "blacklist":
@@ -289,7 +294,9 @@ _MEANT = {"tokens": ("address", "decimals", "type"), "pairs": ("base", "quote")}
 
 
 def _meant(name: str, entry: Any) -> Any:
-    """The members of a token or pair to compare; other members are informative, and may change any time."""
+    """Return the members of a token or pair to compare; other members are informative and may change any
+    time.
+    """
     if not isinstance(entry, dict):
         return entry
     address = entry.get("address")
@@ -298,7 +305,7 @@ def _meant(name: str, entry: Any) -> Any:
 
 
 def _difference(ours: Mapping[str, Any], theirs: Sequence[Mapping[str, Any]]) -> str:
-    """A description of the WebSocket's difference from every HTTP answer; empty if each entry matches one."""
+    """Describe how the WebSocket differs from every HTTP answer; empty if each entry matches one."""
     missing = sorted(key for key in theirs[0] if all(key in body for body in theirs) and key not in ours)
     if missing:
         return f"without {', '.join(missing[:3])}"

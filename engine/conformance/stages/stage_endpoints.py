@@ -46,7 +46,7 @@ async def check_errors(session: Session) -> None:
 
 
 def _judge_quiet(check: str, exchange: HttpExchange) -> Iterator[Result]:
-    """Accept any complete answer below 500, or 501."""
+    """Judge answers to HEAD and OPTIONS: any complete answer below 500, or 501, passes."""
     held = not exchange.failure and (exchange.status < 500 or exchange.status == 501)
     yield judged(check, held, exchange.where, "an answer below 500, or 501", exchange.said)
 
@@ -88,7 +88,7 @@ async def _try(session: Session, credentials: Credentials, case: Tampering) -> N
 
 
 def _right_signature(credentials: Credentials, request: Plain, headers: Mapping[str, str]) -> str:
-    """The right signature of this request at the headers' timestamp."""
+    """Return the correct signature of this request at the headers' timestamp."""
     timestamp = headers.get(TIMESTAMP_HEADER, "0")
     at_ms = int(timestamp) if timestamp.isdigit() else 0
     return list(sign(credentials, request, at_ms).values())[-1]

@@ -40,7 +40,7 @@ _PING = b"cambist"
 
 
 def socket_place(options: CheckOptions) -> BaseUrl:
-    """The WebSocket's URL: the option's, or `/ws` below the base URL."""
+    """Return the WebSocket's URL: the option's, or `/ws` below the base URL."""
     if options.socket is not None:
         return options.socket
     base = options.base
@@ -49,7 +49,7 @@ def socket_place(options: CheckOptions) -> BaseUrl:
 
 
 class Door:
-    """The WebSocket's URL, and the signed handshakes for it."""
+    """The WebSocket's URL and its signed handshakes."""
 
     def __init__(self, session: Session) -> None:
         options = session.options
@@ -64,14 +64,16 @@ class Door:
         self._credentials = options.credentials
 
     def headers(self) -> dict[str, str]:
-        """Headers of a signed GET of the path without query or body; none without credentials."""
+        """Return headers of a signed GET of the path without query or body; none without credentials."""
         if self._credentials is None:
             return {}
         return sign(self._credentials, Plain("GET", self.path), self.probe.now_ms())
 
     @asynccontextmanager
     async def opened(self, headers: Mapping[str, str] | None = None) -> AsyncGenerator[WebSocket]:
-        """Open a WebSocket, with signed headers by default. Raises as `connect_websocket` does."""
+        """Context manager that opens a WebSocket, with signed headers by default. Raises as
+        `connect_websocket` does.
+        """
         try:
             async with connect_websocket(
                 self.place.host,
@@ -90,7 +92,10 @@ class Door:
 
 
 async def check_stream(session: Session) -> None:
-    """Run the stage. Without --ws-url a refusal other than 401 or 403 means that the maker has no socket."""
+    """Run the WebSocket stage.
+
+    Without --ws-url a refusal other than 401 or 403 means that the maker has no socket.
+    """
     door = Door(session)
     try:
         await _check(session, door)
@@ -125,7 +130,7 @@ async def _check(session: Session, door: Door) -> None:
 
 
 def _is_absent(error: MakerError) -> bool:
-    """Whether the refusal means that the maker has no socket: any status but 401 and 403."""
+    """Whether the refusal means that the maker has no WebSocket: any status but 401 and 403."""
     return isinstance(error, HandshakeRefused) and error.status not in (401, 403)
 
 
@@ -136,7 +141,7 @@ async def _receive(session: Session, socket: WebSocket) -> Heard:
 
 
 async def _first(session: Session, socket: WebSocket) -> Heard | None:
-    """The first message; None if none comes in time."""
+    """The first message, or None if none arrives in time."""
     with trio.move_on_after(session.options.timeout_s):
         return await _receive(session, socket)
     return None
@@ -181,7 +186,7 @@ async def _listen(session: Session, socket: WebSocket, before: Mapping[str, Http
 async def _sample(
     session: Session, samples: list[PriceSample], told: trio.Event, watch: trio.CancelScope
 ) -> None:
-    """GET /prices a few times, then end the watch; if prices moved, wait on for a message."""
+    """Fetch GET /prices a few times, then end the watch; if prices moved, wait for one more message."""
     for _ in range(_SAMPLES):
         exchange = await session.prices()
         grids = entries_of("prices", exchange)
@@ -196,7 +201,9 @@ async def _sample(
 
 
 async def _chatter(session: Session, socket: WebSocket) -> None:
-    """Send messages over the one-way socket: the maker may ignore or close it, but must serve HTTP."""
+    """Send messages over the one-way socket; the maker may ignore them or close, but must still serve
+    HTTP.
+    """
     if not session.wants("stream.one-way"):
         return
     for message in _CHATTER:
@@ -275,7 +282,7 @@ async def _ping(session: Session, door: Door) -> None:
 
 
 async def _break(session: Session, door: Door) -> None:
-    """Send malformed frames; HTTP must still be served."""
+    """Send malformed frames, and check that the maker still serves HTTP."""
     if not session.wants("stream.after"):
         return
     for frames in (bytes([0x81, 0x05]) + b"plain", b"\xff" * 64, bytes([0x81, 0xFF]) + b"\x7f" + b"\xff" * 7):
