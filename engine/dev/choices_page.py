@@ -107,7 +107,7 @@ itself. Each stands in the docstring of the module named behind it; `make catalo
 
 
 def choices_of(source: str) -> Iterator[str]:
-    """The text of each `Choice:` paragraph in a module's docstrings, on one line, in source order."""
+    """Yield the text of each `Choice:` paragraph in a module's docstrings, on one line, in source order."""
     for node in ast.walk(ast.parse(source)):
         if (
             isinstance(node, ast.Expr)
@@ -119,7 +119,7 @@ def choices_of(source: str) -> Iterator[str]:
 
 
 def topic_of(module: str) -> str:
-    """The heading for a module's choices.
+    """Return the heading for a module's choices.
 
     Raises:
         LookupError: no topic names the module or a folder of it.
@@ -136,7 +136,7 @@ def topic_of(module: str) -> str:
 
 
 def collected() -> dict[str, list[str]]:
-    """Dotted name of each module with choices -> its choices, from the sources beside this package."""
+    """Collect the choices of each module (dotted name -> choices) from the sources beside this package."""
     found: dict[str, list[str]] = {}
     for folder in FOLDERS:
         for path in sorted((_ROOT / folder).rglob("*.py")):
@@ -148,7 +148,7 @@ def collected() -> dict[str, list[str]]:
 
 
 def page() -> str:
-    """The text of docs/choices.md."""
+    """Generate the text of docs/choices.md."""
     entries: dict[str, list[str]] = {topic: [] for topic in TOPICS}
     for module, choices in collected().items():
         entries[topic_of(module)] += [f"{choice} `{module}`" for choice in choices]
@@ -160,7 +160,7 @@ def page() -> str:
 
 
 def anchor(topic: str) -> str:
-    """The link target that Markdown gives a heading."""
+    """Return the link target that Markdown gives a heading."""
     return re.sub(r"[^a-z-]", "", topic.lower().replace(" ", "-"))
 
 

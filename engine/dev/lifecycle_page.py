@@ -9,7 +9,7 @@ PAGE = "docs/lifecycles.md"
 
 
 def page() -> str:
-    """The text of docs/lifecycles.md: the tables as diagrams."""
+    """Generate the text of docs/lifecycles.md: the life-cycle tables as diagrams."""
     return f"""# Life cycles
 
 Which state may follow which, and for which reason. Every step takes its state from these tables

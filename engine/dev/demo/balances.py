@@ -1,4 +1,4 @@
-"""Balances of accounts, read from the chain, and a table of their changes."""
+"""Reads balances of accounts from the chain and tabulates their changes."""
 
 from collections.abc import Collection, Mapping
 
@@ -12,7 +12,7 @@ from ...chain.port import Chain, EthCall
 _NATIVE_DECIMALS = 18
 
 Balances = dict[tuple[str, str], int]
-"""(name, symbol) -> raw units."""
+"""Balances: (account name, token symbol) -> raw units."""
 
 
 async def balances(
@@ -23,7 +23,7 @@ async def balances(
     Args:
         tokens: symbol -> address; the native placeholder stands for native tokens.
         people: name -> address.
-        at: number of the block; None for the latest.
+        at: block number at which to read; None for the latest.
     """
     found: Balances = {}
     for who, address in people.items():
@@ -37,7 +37,7 @@ async def balances(
 
 
 def moved(before: Balances, after: Balances) -> Balances:
-    """The changes of balances, in raw units; unchanged balances are left out."""
+    """Compute the changes of balances, in raw units; unchanged balances are left out."""
     return {key: after[key] - before[key] for key in after if after[key] != before[key]}
 
 
@@ -47,7 +47,7 @@ def moves_table(
     decimals: Mapping[str, int],
     also: Collection[tuple[str, str]] = (),
 ) -> Table:
-    """A table of changed balances: before, after, change.
+    """Build a table of changed balances: before, after, change.
 
     Args:
         decimals: by symbol; 18 for symbols not in it.
@@ -66,5 +66,5 @@ def moves_table(
 
 
 def _shown(amount: int, decimals: int) -> str:
-    """An amount in whole tokens, signed."""
+    """Format an amount in whole tokens, with its sign."""
     return ("-" if amount < 0 else "") + format_units(abs(amount), decimals)

@@ -62,7 +62,7 @@ pairs."WETH/USDC" = {{ base = "WETH", quote = "USDC", liquidity_usd = 5000000 }}
 
 
 async def run_market_maker(console: Console, stage: DemoChain, folder: Path) -> None:
-    """Show each step on `console`; raises if a step fails.
+    """Run these steps and print each on `console`; raises if a step fails.
 
     Args:
         folder: for the maker's state.
@@ -106,7 +106,7 @@ async def _show_app(
 
 
 class _Venue:
-    """A client of the maker that signs every request, as a venue does."""
+    """HTTP client of the maker that signs every request, as a venue does."""
 
     def __init__(self, client: HttpClient, signing: RequestSigner) -> None:
         self._client = client

@@ -37,7 +37,7 @@ from .settlement import CHAIN_ID, DemoChain
 from .venue import MarketPlace
 
 USER = 6
-"""Account of the devnet."""
+"""Number of the user's account on the devnet."""
 _SLIPPAGE_BPS = 50
 WAIT_S = 20.0
 """Longest wait for an event of the demo, seconds."""
@@ -59,27 +59,29 @@ class OrderScene(Struct, frozen=True):
 
     @property
     def people(self) -> Mapping[str, bytes]:
-        """The accounts whose balances a settlement may change, by name."""
+        """Return the accounts whose balances a settlement may change, by name."""
         makers = {name: key.address for name, key in self.place.keys.items()}
         at = self.stage.at
         fees = {"fee vault": at("fee_vault"), "relayer": self.place.relayer}
         return {"user": self.user.address, **makers, **fees, "Delta": at("delta"), "executor": at("executor")}
 
     async def balances(self) -> Balances:
-        """Token balances of all `people`, and native balances of the user and the relayer."""
+        """Read the token balances of all `people`, and the native balances of user and relayer."""
         payers = {"user": self.user.address, "relayer": self.place.relayer}
         tokens = {symbol: self.stage.at(symbol) for symbol in TOKENS}
         found = await balances(self.stage.chain, tokens, self.people)
         return found | await balances(self.stage.chain, NATIVE, payers)
 
     def token(self, symbol: str) -> TradedToken:
-        """A token of TOKENS."""
+        """Return the token of TOKENS with this symbol."""
         return TradedToken(self.stage.at(symbol), symbol, TOKENS[symbol])
 
     def wish(
         self, src: str, dest: str, whole: str, least: str = "", schedule: Schedule | None = None
     ) -> OrderWish:
-        """A wish to sell whole tokens: at market price or for at least `least`, at once or in slices."""
+        """Build a wish to sell whole tokens: at market price or for at least `least`, at once or in
+        slices.
+        """
         return OrderWish(
             chain_id=CHAIN_ID,
             src=self.token(src),
@@ -97,7 +99,7 @@ class OrderScene(Struct, frozen=True):
         )
 
     def placer(self, tell: Tell, allowing: Allowing) -> OrderPlacer:
-        """A placer of the user's orders."""
+        """Create an object that places the user's orders."""
         return OrderPlacer(
             Trader(
                 chain=self.chain,
@@ -110,7 +112,7 @@ class OrderScene(Struct, frozen=True):
         )
 
     def notices(self) -> dict[str, Counter[str]]:
-        """The notices that each agent has received so far, counted by kind."""
+        """Count the notices that each agent has received so far, by kind."""
         return {name: Counter(app.solver.statistics().notices) for name, app in self.place.agents.items()}
 
     def show(self, line: str) -> None:
@@ -119,7 +121,7 @@ class OrderScene(Struct, frozen=True):
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Poll until a condition holds that has no event.
+    """Poll until a condition holds for which no event exists.
 
     Raises:
         trio.TooSlowError: the condition does not hold within WAIT_S.
@@ -130,7 +132,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def timed(console: Console) -> Tell:
-    """A printer of lines with the time since this call."""
+    """Create a function that prints lines with the time since this call."""
     began = time.monotonic()
 
     def tell(line: str) -> None:
@@ -153,7 +155,7 @@ async def placed_order(
 
 
 def record_of(follower: OrderFollower) -> OrderRecord:
-    """The venue's last record of the order."""
+    """Return the venue's last record of the order."""
     if follower.record is None:
         raise AssertionError("the venue has told nothing")
     return follower.record
@@ -169,7 +171,7 @@ async def completed(follower: OrderFollower) -> OrderRecord:
 
 
 async def why_it_rests(scene: OrderScene, record: OrderRecord) -> str:
-    """Show the venue's explanation of a resting order; returns the reason."""
+    """Show the venue's explanation of an unsettled order; return the reason."""
     with trio.fail_after(WAIT_S):
         while True:
             told = await scene.venue.explanation(record.id)

@@ -58,7 +58,7 @@ _ALLOWING_GAS = 100_000
 
 
 async def run_orders(console: Console, stage: DemoChain, place: MarketPlace) -> None:
-    """Show each step on `console`; raises if a step fails. Leaves alpha without allowance."""
+    """Run these steps and print each on `console`; raises if a step fails. Leaves alpha without allowance."""
     place.makers["alpha"].switch.resume("all")
     await place.live()
     async with (
@@ -119,7 +119,7 @@ def _show_signed(scene: OrderScene, record: OrderRecord) -> bytes:
 
 
 def _signed_text(value: object) -> str:
-    """The text of an order's member: long bytes are cut, and an empty bridge is shown as none."""
+    """Format an order's member: long bytes are cut, and an empty bridge is shown as none."""
     if isinstance(value, dict):
         goes_anywhere = any(str(each).strip("0x") for each in value.values())
         return str(value) if goes_anywhere else "none: it is settled on this chain"
@@ -191,7 +191,7 @@ async def _show_failure(scene: OrderScene) -> None:
 
 
 def _is_told_of_all(told: Counter[str]) -> bool:
-    """Whether an agent has a SETTLED notice for each SETTLING notice."""
+    """Whether an agent has received a SETTLED notice for each SETTLING notice."""
     return told[Notice.SETTLING] == told[Notice.SETTLED]
 
 
@@ -233,7 +233,7 @@ async def _show_block(scene: OrderScene, first: bytes) -> Receipt:
 
 
 async def _show_agents(scene: OrderScene, before: Mapping[str, Counter[str]]) -> None:
-    """Show the notices that the agents received for this order, and that the failed agent rests."""
+    """Show the notices that the agents received for this order, and that the failed agent is suspended."""
     wanted = {
         _BETTER: {Notice.WON, Notice.SETTLING, Notice.REVERTED, Notice.BANNED},
         _OTHER: {Notice.LOST, Notice.SETTLING, Notice.SETTLED},
@@ -275,6 +275,6 @@ async def _show_round(scene: OrderScene, record: OrderRecord) -> AuctionedOrder:
 
 
 def _to_eight_digits(amount: int, decimals: int) -> str:
-    """An amount in whole tokens, cut after the eighth decimal."""
+    """Format an amount in whole tokens, cut after the eighth decimal."""
     digits = min(decimals, 8)
     return format_units(amount // 10 ** (decimals - digits), digits)

@@ -80,20 +80,22 @@ class _Bilateral(Struct, frozen=True):
 
     @property
     def people(self) -> Mapping[str, bytes]:
-        """The accounts whose balances an order may change, with the contract, which must keep no tokens."""
+        """Return the accounts whose balances an order may change, with the contract, which must keep no
+        tokens.
+        """
         return {"maker": self.maker.address, "taker": self.taker.address, "RFQ": self.stage.at("rfq")}
 
     async def balances(self) -> Balances:
-        """Balances of all `people`, of tokens and native tokens."""
+        """Read the balances of all `people`, of tokens and native tokens."""
         tokens = {symbol: self.stage.at(symbol) for symbol in TOKENS}
         return await balances(self.stage.chain, tokens | NATIVE, self.people)
 
     def token(self, symbol: str) -> TradedToken:
-        """A token of TOKENS."""
+        """Return the token of TOKENS with this symbol."""
         return TradedToken(self.stage.at(symbol), symbol, TOKENS[symbol])
 
     def wish(self) -> OtcWish:
-        """The maker's wish for the order."""
+        """Build the maker's wish for the order."""
         return OtcWish(
             chain_id=CHAIN_ID,
             src=self.token(_GIVES),
@@ -106,19 +108,19 @@ class _Bilateral(Struct, frozen=True):
         )
 
     def poster(self, tell: Tell) -> OtcPoster:
-        """A poster of the maker's orders."""
+        """Create an object that posts the maker's orders."""
         return OtcPoster(self.trader(self.maker, tell), self.venue)
 
     def filler(self, key: SigningKey, contract: SigningContract, tell: Tell) -> OtcFiller:
-        """A filler of orders for an account."""
+        """Create an object that fills orders for an account."""
         return OtcFiller(self.trader(key, tell), contract)
 
     def trader(self, key: SigningKey, tell: Tell) -> Trader:
-        """A trader that acts with a key."""
+        """Create a trader that acts with a key."""
         return Trader(chain=self.chain, key=key, wall_s=self.now_s, tell=tell)
 
     def now_s(self) -> int:
-        """The applications' common clock, Unix seconds."""
+        """Return the applications' common clock, Unix seconds."""
         return self.place.clock.now_ms() // 1_000
 
     def show(self, line: str) -> None:
@@ -134,7 +136,7 @@ class _Posted(Struct, frozen=True):
 
 
 async def run_otc_orders(console: Console, stage: DemoChain, place: MarketPlace) -> None:
-    """Show each step on `console`; raises if a step fails."""
+    """Run these steps and print each on `console`; raises if a step fails."""
     async with (
         RpcChain.open(CHAIN_ID, NodeSettings(urls=(stage.running.url,)), known_errors()) as chain,
         VenueClient.open(place.url) as venue,
@@ -153,7 +155,7 @@ async def run_otc_orders(console: Console, stage: DemoChain, place: MarketPlace)
 async def _pushed_to(
     venue: VenueClient, taker: bytes
 ) -> AsyncGenerator[trio.MemoryReceiveChannel[OrderStreamMessage]]:
-    """The venue's events about orders for a taker, from now until the context ends."""
+    """Context manager: subscribe to the venue's events about orders for a taker."""
     heard, pushed = trio.open_memory_channel[OrderStreamMessage](100)
     wanted = OtcEventsWanted(taker=to_checksum(taker), chain_ids=(CHAIN_ID,))
     events = OrderEvents(venue, wanted, heard.send_nowait, tell=_unheard, random=SystemRandom())
@@ -293,7 +295,7 @@ async def _show_cancellation(scene: _Bilateral, posted: _Posted, left: int) -> N
 
 
 async def _heard(scene: _Bilateral, tell: Tell, signed: SignedOtc) -> OrderEventMessage:
-    """The next event of the order that the venue pushes to the taker."""
+    """Wait for the next event of the order that the venue pushes to the taker."""
     with trio.fail_after(WAIT_S):
         while True:
             message = await scene.pushed.receive()
@@ -335,4 +337,4 @@ async def _show_record(
 
 
 def _unheard(line: str) -> None:
-    """Drop a progress line."""
+    """Discard a progress line."""

@@ -134,18 +134,18 @@ class Shared(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Name of the environment variable that holds the secret."""
+        """Return the name of the environment variable that holds the secret."""
         return f"{self.asked}_FOR_{self.asker}".upper()
 
 
 def shared_secrets() -> tuple[Shared, ...]:
-    """All shared secrets of the market place."""
+    """List all shared secrets of the market place."""
     of_makers = [Shared(asker, maker) for maker in GRIDS for asker in _askers_of(maker)]
     return (*of_makers, *(Shared(_VENUE_NAME, agent) for agent in AGENTS))
 
 
 def maker_text(stage: DemoChain, name: str) -> str:
-    """The settings file of a market maker."""
+    """Generate the settings file of a market maker."""
     told = {"chain_id": CHAIN_ID, "NAME": name.upper(), "url": stage.running.url}
     text = (_CHAIN + _MAKER).format(
         **told, rfq=to_hex(stage.at("rfq")), executor=to_hex(stage.at("executor")), stale_s=_STALE_S
@@ -161,10 +161,10 @@ def maker_text(stage: DemoChain, name: str) -> str:
 
 
 def agent_text(stage: DemoChain, name: str, ports: Mapping[str, int]) -> str:
-    """The settings file of an agent.
+    """Generate the settings file of an agent.
 
     Args:
-        ports: of the makers, by name.
+        ports: ports of the makers, by name.
     """
     text = _CHAIN.format(chain_id=CHAIN_ID) + "delta = true\n"
     text += _NODE.format(chain_id=CHAIN_ID, url=stage.running.url)
@@ -174,7 +174,7 @@ def agent_text(stage: DemoChain, name: str, ports: Mapping[str, int]) -> str:
 
 
 def venue_text(stage: DemoChain, makers: Mapping[str, int], agents: Mapping[str, int]) -> str:
-    """The settings file of the venue.
+    """Generate the settings file of the venue.
 
     Args:
         makers, agents: ports, by name.
@@ -196,7 +196,7 @@ def _asked_by(name: str, askers: Iterable[str]) -> str:
 
 
 def _makers(role: str, asker: str, ports: Mapping[str, int]) -> str:
-    """The settings of the makers that a venue or an agent trades with."""
+    """Generate the settings of the makers that a venue or an agent trades with."""
     text = ""
     for maker, port in ports.items():
         text += _ASKED_MAKER.format(

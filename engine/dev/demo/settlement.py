@@ -58,7 +58,7 @@ class DemoChain(Struct, frozen=True):
     stranger: SigningKey
 
     def at(self, name: str) -> bytes:
-        """The address of a contract or token, e.g. `rfq`, `router`, `executor`, `WETH`, `USDC`."""
+        """Return the address of a contract or token, e.g. `rfq`, `router`, `executor`, `WETH`, `USDC`."""
         entry = self.running.entry
         tokens = {symbol: token.address for symbol, token in entry.tokens.items()}
         return parse_hex(tokens.get(name) or getattr(entry, name), name)
@@ -78,7 +78,7 @@ class _BlockTransactions(Struct, frozen=True):
 
 @asynccontextmanager
 async def a_stage(folder: Path) -> AsyncIterator[DemoChain]:
-    """Open the chain and approve the contracts; the addresses go to contracts.json in the folder."""
+    """Context manager: open the chain and approve the contracts; write contracts.json into the folder."""
     keys = account_keys(DEV_MNEMONIC, limits.DEVNET_ACCOUNTS)
     wanted = DevnetOptions(
         chains={CHAIN_ID: ChainSettings(name="devnet")},
@@ -111,13 +111,13 @@ def show_contracts(console: Console, running: RunningChain) -> None:
 
 
 async def calldata_of(stage: DemoChain, tx_hash: bytes) -> bytes:
-    """The calldata of a transaction, read from the node."""
+    """Read the calldata of a transaction from the node."""
     found = msgspec.json.decode(await _told(stage, "eth_getTransactionByHash", to_hex(tx_hash)), type=_Sent)
     return parse_hex(found.input, "input")
 
 
 async def transactions_of(stage: DemoChain, number: int) -> list[bytes]:
-    """Hashes of a block's transactions in order, read from the node."""
+    """Read the hashes of a block's transactions from the node, in order."""
     raw = await _told(stage, "eth_getBlockByNumber", hex(number), _WITHOUT_BODIES)
     return [parse_hex(tx, "hash") for tx in msgspec.json.decode(raw, type=_BlockTransactions).transactions]
 

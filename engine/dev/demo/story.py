@@ -1,4 +1,4 @@
-"""The whole demo, on a chain of its own."""
+"""Runs the whole demo on a chain of its own."""
 
 import tempfile
 from pathlib import Path
@@ -16,7 +16,7 @@ from .venue import a_market_place
 
 
 def run_demo(console: Console) -> None:
-    """Show each step on `console`; raises if a step fails."""
+    """Run the demo and print each step on `console`; raises if a step fails."""
     with tempfile.TemporaryDirectory() as name:
         trio.run(_run_on_chain, console, Path(name))
     run_foundations(console)

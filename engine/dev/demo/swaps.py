@@ -60,7 +60,7 @@ class _Scene(Struct, frozen=True):
         return {"trader": self.trader, **self.place.keys}
 
     def wish(self, src: str, dest: str, whole: str) -> Wish:
-        """A wish to sell an amount in whole tokens."""
+        """Build a wish to sell an amount in whole tokens."""
         return Wish(
             chain_id=CHAIN_ID,
             src=TradedToken(self.stage.at(src), src, TOKENS[src]),
@@ -78,7 +78,7 @@ class _Scene(Struct, frozen=True):
 
 
 async def run_swaps(console: Console, stage: DemoChain, place: MarketPlace) -> None:
-    """Show each step on `console`; raises if a step fails. Leaves alpha stopped."""
+    """Run these steps and print each on `console`; raises if a step fails. Leaves alpha stopped."""
     trader = stage.keys[_TRADER]
     async with (
         RpcChain.open(CHAIN_ID, NodeSettings(urls=(stage.running.url,)), known_errors()) as chain,
@@ -167,7 +167,7 @@ async def _show_stand_in(scene: _Scene) -> None:
 
 
 async def _perform(scene: _Scene, offer: Offer) -> tuple[SentOutcome, bytes]:
-    """Swap, and compare all balances with the makers' signed orders; returns outcome and calldata."""
+    """Swap, and compare all balances with the makers' signed orders; return outcome and calldata."""
     before = await _balances(scene)
     outcome = await scene.swapper.perform(offer)
     if outcome.verdict is not TradeVerdict.SWAPPED:
@@ -185,7 +185,7 @@ async def _perform(scene: _Scene, offer: Offer) -> tuple[SentOutcome, bytes]:
 
 
 def _as_signed(scene: _Scene, swap: RouterSwap) -> Balances:
-    """The changes of balances by the orders of a sale, with an order per hop."""
+    """Compute the changes of balances by the orders of a sale, with an order per hop."""
     symbols = {scene.stage.at(symbol): symbol for symbol in TOKENS}
     names = {key.address: who for who, key in scene.people.items()}
     moves = Counter({("trader", symbols[swap.src_token]): -swap.src_amount})
@@ -209,7 +209,7 @@ async def _balances(scene: _Scene) -> Balances:
 
 
 async def _reverted(scene: _Scene, name: str, call: EthCall, word: str) -> str:
-    """The chain's revert reason for a call; raises AssertionError if it lacks `word`."""
+    """Return the chain's revert reason for a call; raises AssertionError if the reason lacks `word`."""
     try:
         await scene.stage.chain.call(call)
     except Reverted as error:

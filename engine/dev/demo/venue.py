@@ -58,7 +58,7 @@ _REFRESHED_S = 0.5  # time for makers to confirm their prices, and for all appli
 
 
 class MarketPlace(Struct, frozen=True):
-    """A serving venue with its makers and agents.
+    """A running venue with its makers and agents.
 
     Attributes:
         url: of the venue.
@@ -142,7 +142,7 @@ class MarketPlace(Struct, frozen=True):
 
 @asynccontextmanager
 async def a_market_place(stage: DemoChain, folder: Path) -> AsyncIterator[MarketPlace]:
-    """Approve both makers' tokens, start all applications, and drain them when the context ends.
+    """Context manager: approve both makers' tokens, start all applications, and drain them at the end.
 
     Args:
         folder: for their state, in a folder per application.
@@ -187,7 +187,7 @@ class _Opening(Struct, frozen=True):
     clock: PassingClock
 
     def home(self, name: str) -> Path:
-        """A new folder, with the addresses of the chain in it."""
+        """Create a folder with the addresses of the chain in it."""
         home = self.folder / name
         home.mkdir()
         write_entries(home, {CHAIN_ID: self.stage.running.entry})
@@ -197,7 +197,7 @@ class _Opening(Struct, frozen=True):
 async def _makers(
     owned: AsyncExitStack, nursery: trio.Nursery, opening: _Opening, keys: Mapping[str, SigningKey]
 ) -> tuple[dict[str, MakerApp], dict[str, int]]:
-    """Start the makers; returns them and their ports, by name."""
+    """Start the makers; return them and their ports, by name."""
     makers: dict[str, MakerApp] = {}
     ports: dict[str, int] = {}
     for name in keys:
@@ -215,7 +215,7 @@ async def _makers(
 async def _agents(
     nursery: trio.Nursery, opening: _Opening, maker_ports: Mapping[str, int]
 ) -> tuple[dict[str, AgentApp], dict[str, int]]:
-    """Start the agents; returns them and their ports, by name."""
+    """Start the agents; return them and their ports, by name."""
     agents: dict[str, AgentApp] = {}
     ports: dict[str, int] = {}
     for name in AGENTS:

@@ -35,35 +35,35 @@ _LINE_BYTES_MAX = 64 << 10
 
 
 class AnvilChain(RpcChain):
-    """`DevChain` over an anvil's own methods."""
+    """Implementation of the `DevChain` port by anvil's own JSON-RPC methods."""
 
     async def mine(self, blocks: int = 1) -> None:
-        """As `DevChain`."""
+        """Mine blocks; the first includes the waiting transactions; see `DevChain.mine`."""
         if blocks > 0:
             await self._do("anvil_mine", hex(blocks))
 
     async def set_automine(self, *, on: bool) -> None:
-        """As `DevChain`."""
+        """Switch whether each transaction is mined at once; see `DevChain.set_automine`."""
         await self._do("evm_setAutomine", on)
 
     async def set_time(self, time_s: int) -> None:
-        """As `DevChain`."""
+        """Set the next block's time; see `DevChain.set_time`."""
         await self._do("evm_setNextBlockTimestamp", time_s)
 
     async def set_balance(self, address: bytes, wei: int) -> None:
-        """As `DevChain`."""
+        """Set an account's balance in wei; see `DevChain.set_balance`."""
         await self._do("anvil_setBalance", to_hex(address), hex(wei))
 
     async def set_base_fee(self, wei: int) -> None:
-        """As `DevChain`."""
+        """Set the next block's base fee; see `DevChain.set_base_fee`."""
         await self._do("anvil_setNextBlockBaseFeePerGas", hex(wei))
 
     async def snapshot(self) -> int:
-        """As `DevChain`."""
+        """Save the chain's state; return the snapshot's number; see `DevChain.snapshot`."""
         return values.read_quantity(await self._do("evm_snapshot"))
 
     async def restore(self, snapshot: int) -> None:
-        """As `DevChain`.
+        """Restore a snapshot, which uses it up; see `DevChain.restore`.
 
         Raises:
             ChainError: the snapshot does not exist or is used up.
@@ -73,11 +73,11 @@ class AnvilChain(RpcChain):
         self._height = 0
 
     async def reorganise(self, depth: int, again: Sequence[tuple[bytes, int]] = ()) -> None:
-        """As `DevChain`."""
+        """Replace the last blocks by others; see `DevChain.reorganise`."""
         await self._do("anvil_reorg", depth, [[to_hex(raw), block] for raw, block in again])
 
     async def drop(self, tx_hash: bytes) -> None:
-        """As `DevChain`."""
+        """Remove a waiting transaction; see `DevChain.drop`."""
         await self._do("anvil_dropTransaction", to_hex(tx_hash))
 
     async def reset(self) -> None:
@@ -95,7 +95,7 @@ class AnvilChain(RpcChain):
 
 
 def find_anvil(environ: Mapping[str, str], folders: Sequence[Path] = ()) -> Path | None:
-    """The anvil program: from PATH, or installed by npm; None if not found.
+    """The path of the anvil program, from PATH or installed by npm, or None.
 
     Args:
         environ: its PATH is searched.
@@ -112,7 +112,7 @@ def find_anvil(environ: Mapping[str, str], folders: Sequence[Path] = ()) -> Path
 def anvil_command(
     program: Path, chain_id: int, *, port: int = 0, state: Path | None = None, options: Sequence[str] = ()
 ) -> list[str]:
-    """The command that starts an anvil.
+    """Build the command that starts an anvil.
 
     Args:
         port: 0 lets the system choose; `listening_port` reads it.
@@ -127,14 +127,14 @@ def anvil_command(
 
 
 def listening_port(line: bytes) -> int | None:
-    """The port from anvil's `Listening on` line; None for other lines."""
+    """The port from anvil's `Listening on` line, or None for other lines."""
     address, _, port = line.strip().removeprefix(_LISTENING).rpartition(b":")
     return int(port) if line.startswith(_LISTENING) and address and port.isdigit() else None
 
 
 @asynccontextmanager
 async def running_anvil(command: Sequence[str]) -> AsyncGenerator[NodeSettings]:
-    """Run an anvil until the context ends; yields its URLs. See `anvil_command`.
+    """Context manager: run an anvil and yield its URLs. See `anvil_command`.
 
     Raises:
         ConfigError: anvil does not start.
@@ -165,7 +165,7 @@ async def running_anvil(command: Sequence[str]) -> AsyncGenerator[NodeSettings]:
 
 
 async def _started(process: trio.Process, nursery: trio.Nursery) -> int:
-    """Wait for anvil's port; later output is read and dropped."""
+    """Wait until anvil reports its port; read and drop later output."""
     output = process.stdout
     said = b""
     with trio.move_on_after(ANVIL_START_S):

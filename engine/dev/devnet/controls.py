@@ -24,13 +24,13 @@ _ALIASES = {
 
 
 class Controls:
-    """The control methods of a chain."""
+    """JSON-RPC methods that control a development chain."""
 
     def __init__(self, chain: EmbeddedChain) -> None:
         self._chain = chain
 
     def methods(self) -> Methods:
-        """The methods, by name."""
+        """Return the methods, by JSON-RPC name."""
         named = {
             "evm_mine": Method(given.OfEvmMine, self.evm_mine),
             "evm_increaseTime": Method(given.OfSeconds, self.pass_time),

@@ -32,7 +32,7 @@ _NAME_CHARS_MAX = 64
 
 
 async def answer(body: bytes, methods: Methods) -> bytes:
-    """The answer to a request; empty if it holds only notifications.
+    """Answer a JSON-RPC request; empty if it holds only notifications.
 
     Args:
         body: untrusted bytes; should be JSON of a call or of a list of calls.
@@ -64,7 +64,7 @@ async def answer(body: bytes, methods: Methods) -> bytes:
 
 
 def error_body(fault: RpcFault, call_id: object = None) -> bytes:
-    """The answer to a failed call or an invalid request."""
+    """Encode the answer to a failed call or an invalid request."""
     error: dict[str, object] = {"code": fault.code, "message": fault.message}
     if fault.data is not None:
         error["data"] = fault.data
@@ -72,7 +72,7 @@ def error_body(fault: RpcFault, call_id: object = None) -> bytes:
 
 
 async def _one(call: object, methods: Methods) -> bytes:
-    """The answer to a single call; empty for a notification."""
+    """Answer a single call; empty for a notification."""
     try:
         name, parameters = _read(call)
     except RpcFault as fault:
@@ -108,7 +108,7 @@ async def _result(name: str, parameters: object, methods: Methods) -> object:
 
 
 def _read(call: object) -> tuple[str, object]:
-    """Name and parameters of a call.
+    """Parse the name and parameters of a call.
 
     Raises:
         RpcFault: -32600.

@@ -35,7 +35,7 @@ _PROTOCOL = "0x41"
 
 
 class Method(Struct, frozen=True):
-    """A method: the type of its parameters, and the function that answers it.
+    """A JSON-RPC method: the type of its parameters, and the function that answers it.
 
     The function returns JSON, or raises RpcFault or ChainError.
     """
@@ -48,7 +48,7 @@ Methods = Mapping[str, Method]
 
 
 class Reads:
-    """The methods of any node: reads of the chain, and sending of transactions.
+    """JSON-RPC methods of any node: reads of the chain, and sending of transactions.
 
     Args:
         keys: of the accounts that this node signs for.
@@ -59,7 +59,7 @@ class Reads:
         self._keys = {key.address: key for key in keys}
 
     def methods(self) -> Methods:
-        """The methods, by name."""
+        """Return the methods, by JSON-RPC name."""
         return {
             "web3_clientVersion": Method(given.Nothing, self.client_version),
             "web3_sha3": Method(given.OfRaw, self.keccak),
@@ -337,19 +337,19 @@ class Reads:
         return block
 
     async def _at(self, ref: given.BlockRef | None) -> At:
-        """The chain port's reference to a block."""
+        """Convert a block reference to the chain port's form."""
         if ref is None or ref.named in ("latest", "pending"):
             return None
         return (await self._known(ref)).header.hash
 
     async def _bound(self, ref: given.BlockRef | None) -> int:
-        """The height of an end of a range, which may be above the latest block."""
+        """Return the height of an end of a range, which may be above the latest block."""
         if ref is not None and isinstance(ref.named, int):
             return ref.named
         return (await self._known(ref or given.BlockRef("latest"))).header.number
 
     async def _placed(self, tx_hash: bytes) -> tuple[Block, int] | None:
-        """The block of a mined transaction, and its index there."""
+        """The block of a mined transaction and its index there, or None."""
         receipt = await self._chain.receipt(bytes(tx_hash))
         block = None if receipt is None else await self._chain.full_block(receipt.block_hash)
         return None if receipt is None or block is None else (block, receipt.tx_index)
@@ -365,7 +365,7 @@ def _call(wanted: given.UnsignedTransaction) -> EthCall:
 
 
 def _prices(wanted: given.UnsignedTransaction, base_fee_wei: int, tip_wei: int) -> tuple[int, int]:
-    """The tip and the maximum fee of a transaction that this node signs, in wei per unit of gas."""
+    """Return the tip and the maximum fee of a transaction that this node signs, in wei per unit of gas."""
     if wanted.gas_price is not None:
         return int(wanted.gas_price), int(wanted.gas_price)
     tip = tip_wei if wanted.max_priority_fee_per_gas is None else int(wanted.max_priority_fee_per_gas)

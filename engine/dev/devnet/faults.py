@@ -38,7 +38,7 @@ class RpcFault(Exception):
     """The error of a JSON-RPC call.
 
     Attributes:
-        code: see the module.
+        code: number of the error; the module lists all.
         message: for people, and for clients that search it for known words.
         data: JSON, or None.
     """
@@ -51,7 +51,7 @@ class RpcFault(Exception):
 
 
 def fault_of(error: ChainError) -> RpcFault:
-    """The JSON-RPC error for an error of the chain port."""
+    """Convert an error of the chain port to a JSON-RPC error."""
     if isinstance(error, Reverted):
         if error.reason and not error.data:  # the EVM halted; no contract returned revert data
             is_gas = error.reason == "out of gas"
@@ -67,7 +67,7 @@ def fault_of(error: ChainError) -> RpcFault:
 
 
 def refusal_of(raw: bytes, error: TransactionRefused) -> RpcFault:
-    """The JSON-RPC error for a refused signed transaction."""
+    """Convert the refusal of a signed transaction to a JSON-RPC error."""
     if error.kind is RefusalKind.GAS:
         gas = decode_transaction(raw).transaction.gas
         is_much = gas > limits.EMBEDDED_BLOCK_GAS
@@ -77,10 +77,10 @@ def refusal_of(raw: bytes, error: TransactionRefused) -> RpcFault:
 
 
 def known_already() -> RpcFault:
-    """The error for a transaction that already waits."""
+    """Create the error for a transaction that already waits."""
     return RpcFault(REFUSED, "already known")
 
 
 def unreadable(error: InvalidInput) -> RpcFault:
-    """The error for a request that is not JSON."""
+    """Create the error for a request that is not JSON."""
     return RpcFault(PARSE_ERROR, f"parse error: {error.detail}")

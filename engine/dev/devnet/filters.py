@@ -1,7 +1,7 @@
 """Filters, which clients poll and the node keeps, and subscriptions, which a WebSocket announces and keeps.
 
-Both read the same moves. A filter is dropped once its next move is no longer kept; a subscription that cannot
-keep up loses its socket.
+Both read the same list of added and removed blocks ("moves"). A filter is dropped once its next move is no
+longer kept; a subscription that cannot keep up loses its socket.
 
 After a re-organisation the logs of removed blocks are reported again, with `removed`.
 
@@ -28,7 +28,7 @@ _ID_BITS = 127
 
 
 class _Filter(Struct):
-    """A client's filter.
+    """A client's filter of logs or blocks, with its position in the list of block changes.
 
     Attributes:
         asked: the logs polled for; None polls for blocks.
@@ -40,7 +40,7 @@ class _Filter(Struct):
 
 
 class _Subscription(Struct, frozen=True):
-    """A client's subscription.
+    """A client's subscription to logs or heads.
 
     Attributes:
         wanted: the logs announced; None announces heads.
@@ -52,7 +52,7 @@ class _Subscription(Struct, frozen=True):
 
 
 class Filters:
-    """The filters of a chain's clients."""
+    """JSON-RPC methods for the filters of a chain's clients."""
 
     def __init__(self, moves: Moves, reads: Reads) -> None:
         self._moves = moves
@@ -60,7 +60,7 @@ class Filters:
         self._kept: OrderedDict[int, _Filter] = OrderedDict()
 
     def methods(self) -> Methods:
-        """The methods, by name."""
+        """Return the methods, by JSON-RPC name."""
         return {
             "eth_newFilter": Method(given.OfLogs, self.new),
             "eth_newBlockFilter": Method(given.Nothing, self.new_of_blocks),
@@ -78,7 +78,7 @@ class Filters:
         return await self._keep(None)
 
     async def changes(self, asked: given.OfFilterId) -> list[told.Json] | list[str]:
-        """The block hashes or logs since the last poll; at most DEVNET_LOGS_MAX logs."""
+        """Return the block hashes or logs since the last poll; at most DEVNET_LOGS_MAX logs."""
         kept = self._found(asked.id)
         count = await self._moves.catch_up()
         try:
@@ -93,14 +93,14 @@ class Filters:
         return [log for move in moves for log in logs_of(move, wanted)][: limits.DEVNET_LOGS_MAX]
 
     async def logs(self, asked: given.OfFilterId) -> list[told.Json]:
-        """All logs that match the filter, as `eth_getLogs`."""
+        """Return all logs that match the filter, as `eth_getLogs`."""
         kept = self._found(asked.id)
         if kept.asked is None:
             raise RpcFault(REFUSED, "filter is of blocks, not of logs")
         return [told.log_json(log) for log in await self._reads.found_logs(kept.asked)]
 
     async def remove(self, asked: given.OfFilterId) -> bool:
-        """Remove a filter; whether it existed."""
+        """Remove a filter; return whether it existed."""
         return self._kept.pop(asked.id, None) is not None
 
     async def _keep(self, asked: given.Filter | None) -> str:
@@ -119,7 +119,7 @@ class Filters:
 
 
 class Subscriptions:
-    """The subscriptions of a WebSocket.
+    """JSON-RPC methods for the subscriptions of one WebSocket.
 
     Args:
         send: queues a message for the client; may close the socket of a slow client.
@@ -132,7 +132,7 @@ class Subscriptions:
         self._heard = moves.count
 
     def methods(self) -> Methods:
-        """The methods, by name."""
+        """Return the methods, by JSON-RPC name."""
         return {
             "eth_subscribe": Method(given.OfSubscription, self.subscribe),
             "eth_unsubscribe": Method(given.OfFilterId, self.unsubscribe),
@@ -153,11 +153,11 @@ class Subscriptions:
         return hex(number)
 
     async def unsubscribe(self, asked: given.OfFilterId) -> bool:
-        """Remove a subscription; whether it existed."""
+        """Remove a subscription; return whether it existed."""
         return self._kept.pop(asked.id, None) is not None
 
     async def run(self) -> None:
-        """Announce moves to the subscribers, for ever.
+        """Send block changes to the subscriber, until cancelled.
 
         Raises:
             Lost: more moves came at once than are kept.
@@ -178,7 +178,7 @@ class Subscriptions:
 
 
 def logs_of(move: Move, wanted: LogFilter) -> list[told.Json]:
-    """The matching logs added or removed with a block."""
+    """Return the matching logs added or removed with a block."""
     return [told.log_json(log, removed=move.is_gone) for log in move.logs(wanted)]
 
 

@@ -1,4 +1,4 @@
-"""The initial state of a devnet: contracts, tokens, and accounts with balances of each token.
+"""Creates the initial state of a devnet: contracts, tokens, and accounts with balances of each token.
 
 Every address depends only on the mnemonic and the code: both chains have the same addresses at every start.
 

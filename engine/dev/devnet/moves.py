@@ -1,4 +1,4 @@
-"""The moves of a chain: blocks added and removed, in order, for filters and subscriptions.
+"""Records a chain's moves, its blocks added and removed in order, for filters and subscriptions.
 
 A re-organisation removes blocks, the latest first, before it adds others. Each listener keeps the number of
 moves it has processed. Only the last DEVNET_MOVES_MAX moves are kept; a listener that needs an older move is
@@ -20,23 +20,23 @@ from ..embedded.embedded import EmbeddedChain
 
 
 class Move(Struct, frozen=True):
-    """A block that was added, or removed."""
+    """A change of the chain: one block added, or removed."""
 
     block: Block
     is_gone: bool = False
 
     def logs(self, wanted: LogFilter) -> list[Log]:
-        """The matching logs of the block, in order; in reverse if the block was removed."""
+        """Return the matching logs of the block, in order; in reverse if the block was removed."""
         found = [log for log in self.block.logs if wanted.matches(log)]
         return found[::-1] if self.is_gone else found
 
 
 class Lost(Exception):
-    """The listener's next move is no longer kept."""
+    """Error: the listener's next move is no longer kept."""
 
 
 class Moves:
-    """The last moves of a chain. Made by `followed`.
+    """The last moves (added and removed blocks) of a chain. Created by `followed`.
 
     Attributes:
         count: number of all moves so far.
@@ -53,7 +53,7 @@ class Moves:
     @classmethod
     @asynccontextmanager
     async def followed(cls, chain: EmbeddedChain) -> AsyncIterator["Moves"]:
-        """Follow the chain until the context ends."""
+        """Context manager: follow the chain's moves."""
         moves = cls(chain, await chain.head())
         async with trio.open_nursery() as nursery:
             nursery.start_soon(moves._follow)
@@ -63,7 +63,7 @@ class Moves:
                 nursery.cancel_scope.cancel()
 
     def since(self, heard: int) -> list[Move]:
-        """The moves after the first `heard`.
+        """Return the moves after the first `heard`.
 
         Raises:
             Lost: some of these moves are no longer kept.
@@ -79,7 +79,7 @@ class Moves:
             await self._arrived.wait()
 
     async def catch_up(self) -> int:
-        """Record the chain's moves until now; returns the number of all moves."""
+        """Record the chain's moves until now; return the number of all moves."""
         async with self._lock:
             while (found := await self._behind()) is None:
                 pass  # the chain moved meanwhile
@@ -96,7 +96,7 @@ class Moves:
             return self.count
 
     async def _behind(self) -> tuple[int, list[Block]] | None:
-        """Height of the latest known block still on the chain, and newer blocks, the highest first.
+        """Find the height of the latest known block still on the chain, and newer blocks, the highest first.
 
         None if the chain moved meanwhile.
         """

@@ -39,7 +39,7 @@ _SETTINGS = ServerSettings(body_bytes_max=limits.DEVNET_REQUEST_BYTES_MAX)
 def all_methods(
     chain: EmbeddedChain, keys: Sequence[SigningKey], moves: Moves, *, are_public: bool = False
 ) -> Methods:
-    """The methods of a node over HTTP; a WebSocket adds subscriptions.
+    """Return the methods of a node over HTTP; a WebSocket adds subscriptions.
 
     Args:
         keys: of the accounts that the node signs for.
@@ -64,7 +64,7 @@ async def _no_subscriptions(_: object) -> None:
 
 
 class DevNode:
-    """A chain behind a listening socket. Made by `opened`.
+    """A chain behind a listening socket. Created by `opened`.
 
     Attributes:
         server: the caller serves it.
@@ -85,7 +85,7 @@ class DevNode:
     async def opened(
         cls, chain: EmbeddedChain, keys: Sequence[SigningKey], *, are_public: bool = False
     ) -> AsyncIterator["DevNode"]:
-        """Open a node that follows its chain until the context ends.
+        """Context manager: open a node that follows its chain.
 
         Args:
             keys, are_public: as `all_methods`.

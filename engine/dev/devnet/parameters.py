@@ -226,7 +226,7 @@ class OfSlot(_Positional):
 
 
 class BlockOverrides(Struct, forbid_unknown_fields=True):
-    """The time that a message reads in place of the block's; geth's other overrides are refused."""
+    """Block values that a call overrides: the time alone; geth's other overrides are refused."""
 
     time: RpcNumber | None = None
 
@@ -304,7 +304,7 @@ class OfAccountData(_Positional):
 
 
 class OfDataAccount(_Positional):
-    """As `OfAccountData`, in the order of `personal_sign`; wallets take a password after them."""
+    """Parameters of `personal_sign`: the bytes to sign, an account of this node, and an ignored password."""
 
     data: Data
     address: Address
@@ -443,7 +443,7 @@ def decoded(parameters: object, kind: type[T]) -> T:
 
 
 def _named(text: str, kind: Any) -> str:
-    """The error text of msgspec with the parameter's name in place of its index."""
+    """Format msgspec's error text with the parameter's name in place of its index."""
     names = kind.__struct_fields__
     if text.startswith("Expected `array` of at most length"):
         return f"too many arguments, want at most {len(names)}"

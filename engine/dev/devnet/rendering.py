@@ -26,7 +26,7 @@ _COINBASE = to_hex(ZERO_ADDRESS)
 
 
 def header_json(block: Block) -> Json:
-    """A block without its transactions."""
+    """Render a block without its transactions."""
     header = block.header
     return {
         "number": hex(header.number),
@@ -54,7 +54,7 @@ def header_json(block: Block) -> Json:
 
 
 def block_json(block: Block, *, full: bool) -> Json:
-    """A block with its transactions, or with their hashes."""
+    """Render a block with its transactions, or with their hashes."""
     transactions: list[object]
     if full:
         transactions = [transaction_json(one, block, at) for at, one in enumerate(block.transactions)]
@@ -65,7 +65,7 @@ def block_json(block: Block, *, full: bool) -> Json:
 
 
 def transaction_json(received: ReceivedTransaction, block: Block | None, tx_index: int = 0) -> Json:
-    """A transaction, in a block, or waiting if `block` is None."""
+    """Render a transaction, in a block, or waiting if `block` is None."""
     tx, kind = received.transaction, received.kind
     told: Json = {
         "hash": to_hex(received.tx_hash),
@@ -98,7 +98,7 @@ def transaction_json(received: ReceivedTransaction, block: Block | None, tx_inde
 
 
 def receipt_json(block: Block, tx_index: int) -> Json:
-    """The receipt of a block's transaction."""
+    """Render the receipt of a block's transaction."""
     receipt, received = block.receipts[tx_index], block.transactions[tx_index]
     return {
         "transactionHash": to_hex(receipt.tx_hash),
@@ -123,7 +123,7 @@ def _gas_until(receipts: Iterable[Receipt]) -> int:
 
 
 def log_json(log: Log, *, removed: bool = False) -> Json:
-    """A log; `removed` if its block is no longer on the chain."""
+    """Render a log; `removed` if its block is no longer on the chain."""
     return {
         "address": to_hex(log.address),
         "topics": [to_hex(topic) for topic in log.topics],
@@ -138,7 +138,7 @@ def log_json(log: Log, *, removed: bool = False) -> Json:
 
 
 def fee_history_json(blocks: list[Block], next_base_fee_wei: int, percentiles: list[float] | None) -> Json:
-    """The answer of eth_feeHistory for blocks, the oldest first.
+    """Render the answer of eth_feeHistory for blocks, the oldest first.
 
     Args:
         percentiles: of a block's gas by tip, for the rewards; None or empty gives no rewards.
@@ -154,7 +154,7 @@ def fee_history_json(blocks: list[Block], next_base_fee_wei: int, percentiles: l
 
 
 def tips_at(block: Block, percentiles: list[float]) -> list[int]:
-    """The tip in wei at each percentile of a block's gas, ordered by tip; zeros for an empty block."""
+    """Return the tip in wei at each percentile of a block's gas, ordered by tip; zeros for an empty block."""
     paid = sorted(
         (receipt.gas_price_wei - block.header.base_fee_wei, receipt.gas_used) for receipt in block.receipts
     )

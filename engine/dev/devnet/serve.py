@@ -123,7 +123,7 @@ async def serve_devnet(
 async def running_chain(
     wanted: DevnetOptions, environ: Mapping[str, str], chain_id: int
 ) -> AsyncIterator[tuple[DevChain, RunningChain]]:
-    """Run a single chain of the options, with contracts and funded accounts, until the context ends.
+    """Context manager: run a single chain of the options, with contracts and funded accounts.
 
     Raises:
         ConfigError: as `serve_devnet`.

@@ -44,7 +44,7 @@ class WalletMethods:
         self._keys = {key.address: key for key in keys}
 
     def methods(self) -> Methods:
-        """The methods, by name."""
+        """Return the methods, by JSON-RPC name."""
         return {
             "eth_requestAccounts": Method(given.Nothing, self.accounts),
             "eth_sign": Method(given.OfAccountData, self.sign_text),
@@ -58,12 +58,12 @@ class WalletMethods:
         return [to_hex(address) for address in self._keys]
 
     async def sign_text(self, asked: given.OfAccountData | given.OfDataAccount) -> str:
-        """The 65-byte signature over a text with the EIP-191 prefix."""
+        """Return the 65-byte signature over a text with the EIP-191 prefix."""
         text = bytes(asked.data)
         return self._signed(asked.address, keccak256(b"%b%d%b" % (_PREFIX, len(text), text)))
 
     async def sign_typed_data(self, asked: given.OfTypedData) -> str:
-        """The 65-byte signature over EIP-712 typed data."""
+        """Return the 65-byte signature over EIP-712 typed data."""
         document: object = asked.typed_data
         try:
             if isinstance(document, str):

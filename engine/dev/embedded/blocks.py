@@ -46,12 +46,12 @@ class Block(Struct, frozen=True):
 
 
 def at_time(block: Block, time_s: int) -> Block:
-    """A copy of the block with another time, Unix seconds."""
+    """Return a copy of the block with another time, Unix seconds."""
     return replace(block, header=replace(block.header, time_s=time_s))
 
 
 def base_fee_after(parent: Block) -> int:
-    """The base fee of the next block, in wei per unit of gas."""
+    """Compute the base fee of the next block, in wei per unit of gas."""
     fee_wei, target = parent.header.base_fee_wei, limits.EMBEDDED_BLOCK_GAS // _ELASTICITY
     change_wei = fee_wei * abs(parent.gas_used - target) // target // _BASE_FEE_STEPS
     if parent.gas_used > target:
@@ -67,7 +67,7 @@ def block_hash(
     transactions: Sequence[bytes],
     timeline: int,
 ) -> bytes:
-    """The 32-byte hash of a block.
+    """Compute the 32-byte hash of a block.
 
     Args:
         transactions: their hashes, in order.
@@ -77,12 +77,12 @@ def block_hash(
 
 
 def prev_randao(parent_hash: bytes, timeline: int) -> bytes:
-    """PREVRANDAO of the next block: predictable, but different in each block."""
+    """Compute PREVRANDAO of the next block: predictable, but different in each block."""
     return keccak256(parent_hash + timeline.to_bytes(8, "big"))
 
 
 def intrinsic_gas(tx: Transaction) -> int:
-    """The gas that a transaction costs before execution, and so the least gas limit it may have."""
+    """Compute the gas that a transaction costs before execution, which is also its least gas limit."""
     zeros = tx.data.count(0)
     gas = _GAS_TRANSACTION + _GAS_ZERO_BYTE * zeros + _GAS_BYTE * (len(tx.data) - zeros)
     if not tx.to:
@@ -93,5 +93,5 @@ def intrinsic_gas(tx: Transaction) -> int:
 
 
 def gas_price(tx: Transaction, base_fee_wei: int) -> int:
-    """The price that a transaction pays at this base fee, in wei per unit of gas."""
+    """Compute the price that a transaction pays at this base fee, in wei per unit of gas."""
     return min(tx.fee_max_wei, base_fee_wei + tx.tip_wei)

@@ -60,7 +60,7 @@ class _Snapshot(Struct, frozen=True):
 
 
 class EmbeddedChain:
-    """`DevChain` on the EVM in this process.
+    """Implementation of the `DevChain` port on the EVM in this process.
 
     Args:
         chain_id: its EIP-155 id.
@@ -95,20 +95,20 @@ class EmbeddedChain:
 
     @property
     def chain_id(self) -> int:
-        """As `Chain`."""
+        """EIP-155 chain id; see `Chain.chain_id`."""
         return self._chain_id
 
     # --- Reads ------------------------------------------------------------------------------------
 
     async def call(self, call: EthCall, at: At = None) -> bytes:
-        """As `Chain`."""
+        """Execute a call and return its output; see `Chain.call`."""
         async with self._state(at) as block:
             return self._returned(self._called(call, block))
 
     async def call_many(
         self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
-        """As `Chain`."""
+        """Execute several calls at one block; see `Chain.call_many`."""
         answers: list[bytes | Exception] = []
         async with self._state(at) as found:
             block = found if time_s is None else blocks.at_time(found, time_s)
@@ -121,8 +121,10 @@ class EmbeddedChain:
         return answers
 
     async def estimate_gas(self, call: EthCall) -> int:
-        """As `Chain`. The least gas limit with which the call succeeds, found by trial: a call may pass on
-        only 63/64 of its gas (EIP-150), so that the limit can exceed the gas used."""
+        """Return the least gas limit with which a call succeeds, found by trial; see `Chain.estimate_gas`.
+
+        A call may pass on only 63/64 of its gas (EIP-150), so that the limit can exceed the gas used.
+        """
         async with self._state(None) as block:
             outcome = self._called(call, block)
             self._returned(outcome)
@@ -142,7 +144,7 @@ class EmbeddedChain:
             return high
 
     async def nonce(self, address: bytes, at: At = None) -> int:
-        """As `Chain`."""
+        """Return an account's nonce at a block; see `Chain.nonce`."""
         return (await self._account(address, at)).nonce
 
     async def pending_nonce(self, address: bytes) -> int:
@@ -151,11 +153,11 @@ class EmbeddedChain:
             return self._waiting.nonce_after(address, self._nonce_of(address))
 
     async def balance(self, address: bytes, at: At = None) -> int:
-        """As `Chain`."""
+        """Return an account's balance in wei; see `Chain.balance`."""
         return (await self._account(address, at)).balance_wei
 
     async def code(self, address: bytes, at: At = None) -> bytes:
-        """As `Chain`."""
+        """Return an account's code; see `Chain.code`."""
         return self._ledger.evm.code_of((await self._account(address, at)).code_hash)
 
     async def slot(self, address: bytes, slot: int, at: At = None) -> int:
@@ -164,17 +166,17 @@ class EmbeddedChain:
             return self._ledger.evm.slot(address, slot)
 
     async def fees(self) -> GasFees:
-        """As `Chain`."""
+        """Return the base fee and the suggested tip; see `Chain.fees`."""
         async with self._lock:
             return GasFees(self._next_base_fee_wei(), TIP_WEI)
 
     async def block(self, at: At = None) -> Header | None:
-        """As `Chain`."""
+        """The header of a block, or None; see `Chain.block`."""
         found = await self.full_block(at)
         return None if found is None else found.header
 
     async def upcoming(self) -> Upcoming:
-        """As `Chain`."""
+        """Return the latest header, and the next block's time if mined now; see `Chain.upcoming`."""
         async with self._lock:
             return Upcoming(self._ledger.head.header, self._next_time_s())
 
@@ -198,7 +200,7 @@ class EmbeddedChain:
             return self._ledger.block(at)
 
     async def logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:
-        """As `Chain`, with ranges of any width."""
+        """Return the matching logs in a range of blocks; see `Chain.logs`, with ranges of any width."""
         found: list[Log] = []
         async with self._lock:
             for looked_at, log in enumerate(self._ledger.logs(first, last), 1):
@@ -209,12 +211,12 @@ class EmbeddedChain:
         return found
 
     async def logs_of(self, wanted: LogFilter, block_hash: bytes) -> list[Log]:
-        """As `Chain`."""
+        """Return the matching logs of one block; see `Chain.logs_of`."""
         async with self._lock:
             return [log for log in self._ledger.find(block_hash).logs if wanted.matches(log)]
 
     async def wait_head(self, known: bytes) -> None:
-        """As `Chain`."""
+        """Wait until the latest block is another than `known`; see `Chain.wait_head`."""
         await trio.lowlevel.checkpoint()
         while self._ledger.head.header.hash == known:
             await self._moved.wait()
@@ -222,7 +224,7 @@ class EmbeddedChain:
     # --- Transactions -----------------------------------------------------------------------------
 
     async def send_raw(self, raw: bytes) -> bytes:
-        """As `Chain`."""
+        """Send a signed transaction; return its hash; see `Chain.send_raw`."""
         received = _decoded(raw)
         async with self._lock:
             if self._waiting.get(received.tx_hash) or self._ledger.receipt(received.tx_hash):
@@ -236,12 +238,12 @@ class EmbeddedChain:
         return received.tx_hash
 
     async def receipt(self, tx_hash: bytes) -> Receipt | None:
-        """As `Chain`."""
+        """The receipt of a mined transaction, or None; see `Chain.receipt`."""
         async with self._lock:
             return self._ledger.receipt(tx_hash)
 
     async def knows(self, tx_hash: bytes) -> bool:
-        """As `Chain`."""
+        """Whether the transaction is waiting or mined; see `Chain.knows`."""
         return await self.transaction(tx_hash) is not None
 
     async def transaction(self, tx_hash: bytes) -> ReceivedTransaction | None:
@@ -253,14 +255,14 @@ class EmbeddedChain:
             return self._ledger.find(receipt.block_hash).transactions[receipt.tx_index]
 
     async def drop(self, tx_hash: bytes) -> None:
-        """As `DevChain`."""
+        """Remove a waiting transaction; see `DevChain.drop`."""
         async with self._lock:
             self._waiting.remove(tx_hash)
 
     # --- The chain itself -------------------------------------------------------------------------
 
     async def mine(self, blocks: int = 1) -> None:
-        """As `DevChain`."""
+        """Mine blocks; the first includes the waiting transactions; see `DevChain.mine`."""
         if blocks > limits.EMBEDDED_MINE_BLOCKS_MAX:
             raise ChainError(f"{blocks} blocks at once; at most {limits.EMBEDDED_MINE_BLOCKS_MAX}")
         async with self._lock:
@@ -269,12 +271,12 @@ class EmbeddedChain:
                 await trio.lowlevel.checkpoint()
 
     async def set_automine(self, *, on: bool) -> None:
-        """As `DevChain`."""
+        """Switch whether each transaction is mined at once; see `DevChain.set_automine`."""
         async with self._lock:
             self._automine = on
 
     async def set_time(self, time_s: int) -> None:
-        """As `DevChain`."""
+        """Set the next block's time; see `DevChain.set_time`."""
         async with self._lock:
             if time_s < self._ledger.head.header.time_s:
                 raise ChainError(
@@ -291,18 +293,18 @@ class EmbeddedChain:
             return self._clock_ahead_s
 
     async def set_balance(self, address: bytes, wei: int) -> None:
-        """As `DevChain`."""
+        """Set an account's balance in wei; see `DevChain.set_balance`."""
         async with self._lock:
             held = self._ledger.evm.account(address)
             self._ledger.change(address, Account(held.nonce, wei, held.code_hash))
 
     async def set_base_fee(self, wei: int) -> None:
-        """As `DevChain`."""
+        """Set the next block's base fee; see `DevChain.set_base_fee`."""
         async with self._lock:
             self._base_fee_wei = wei
 
     async def snapshot(self) -> int:
-        """As `DevChain`."""
+        """Save the chain's state; return the snapshot's number; see `DevChain.snapshot`."""
         async with self._lock:
             if len(self._snapshots) >= limits.EMBEDDED_SNAPSHOTS_MAX:
                 raise ChainError(f"more than {limits.EMBEDDED_SNAPSHOTS_MAX} snapshots")
@@ -318,7 +320,7 @@ class EmbeddedChain:
             return self._snapshots_made
 
     async def restore(self, snapshot: int) -> None:
-        """As `DevChain`. Later snapshots are used up too.
+        """Restore a snapshot, which uses it up; see `DevChain.restore`. Later snapshots are used up too.
 
         Raises:
             ChainError: the snapshot is unknown or used up, or its block is gone or too old.
@@ -338,7 +340,9 @@ class EmbeddedChain:
             self._wake_waiters()
 
     async def reorganise(self, depth: int, again: Sequence[tuple[bytes, int]] = ()) -> None:
-        """As `DevChain`. The new blocks have the old blocks' times; changes by `set_balance` are undone too.
+        """Replace the last blocks by others; see `DevChain.reorganise`.
+
+        The new blocks have the old blocks' times; changes by `set_balance` are undone too.
 
         Raises:
             TransactionRefused: a block of `again` cannot hold its transaction; the chain is unchanged.

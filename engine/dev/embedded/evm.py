@@ -134,11 +134,11 @@ class Evm:
         _prove_creation(self)
 
     def account(self, address: bytes) -> Account:
-        """The account; EMPTY if it does not exist."""
+        """Return the account; EMPTY if it does not exist."""
         return self._accounts.get(address, EMPTY)
 
     def code_of(self, code_hash: bytes) -> bytes:
-        """The code with this hash, which an account of this state has or had."""
+        """Return the code with this hash, which an account of this state has or had."""
         return self._codes[code_hash]
 
     def slot(self, address: bytes, slot: int) -> int:
@@ -152,7 +152,7 @@ class Evm:
         return code_hash
 
     def apply(self, writes: Sequence[JournalWrite]) -> list[JournalWrite]:
-        """Write to the state; returns the writes that undo it, in the order to apply them."""
+        """Write to the state; return the writes that undo it, in the order to apply them."""
         before: list[JournalWrite] = []
         for write in writes:
             address, slot, value = write
@@ -167,7 +167,7 @@ class Evm:
 
     @contextmanager
     def applied(self, writes: Sequence[JournalWrite]) -> Iterator[None]:
-        """Apply writes until the context ends, then undo them."""
+        """Context manager: apply writes, and undo them at the end."""
         undo = self.apply(writes)
         try:
             yield
@@ -318,7 +318,7 @@ class Evm:
         )
 
     def _differences(self, text: str, sender: bytes) -> list[JournalWrite]:
-        """The writes of a successful transaction, from its journal."""
+        """Compute the writes of a successful transaction from its journal."""
         writes: list[JournalWrite] = []
         for address, now in read_journal(text, self._code_texts).items():
             if not now.touched:
@@ -393,7 +393,7 @@ class Evm:
 
 @lru_cache(maxsize=256)  # senders with code are few
 def executed(code: bytes) -> bytes:
-    """Code as given to the library: each reachable BASEFEE is replaced by PREVRANDAO.
+    """Return code as given to the library: each reachable BASEFEE is replaced by PREVRANDAO.
 
     Reachable means before the first INVALID, and by a jump or by falling through: compilers place data, and
     the code of contracts to create, after unreachable points.

@@ -63,7 +63,7 @@ _FLAGS = frozenset({"0x0", "Created", "SelfDestructed", "Touched"})
 
 
 def code_text(code: bytes) -> str:
-    """The journal's text for code that the database has."""
+    """Return the journal's text for code that the database has."""
     return f"Some(Bytecode {{ bytecode: 0x{code.hex()}, state: Raw }})"
 
 
@@ -93,7 +93,7 @@ def read_journal(text: str, known: Mapping[bytes, str]) -> dict[bytes, Loaded]:
 
 
 def _account(text: str, at: int, known: Mapping[bytes, str]) -> tuple[bytes, Loaded, int]:
-    """The address and account at position `at`, and the position of their end."""
+    """Parse the address and account at position `at`; return them with the position of their end."""
     info = _matched(_INFO, text, at)
     address, balance, nonce, hash_hex = info.groups()
     code_hash, at = bytes.fromhex(hash_hex), info.end()

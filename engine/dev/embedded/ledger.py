@@ -34,7 +34,7 @@ _Undo = list[list[JournalWrite]]
 
 
 class Draft(Struct):
-    """A block under construction; see `BlockLedger.begin`."""
+    """A block under construction; created by `BlockLedger.begin`."""
 
     rules: BlockRules
     gas_used: int
@@ -85,7 +85,7 @@ class BlockLedger:
         return None if height is None else self._blocks.get(height)
 
     def find(self, at: At) -> Block:
-        """The block.
+        """Return the block; raise if it is unknown.
 
         Raises:
             BlockGone: no block has this hash.
@@ -103,20 +103,20 @@ class BlockLedger:
         return self._receipts.get(tx_hash)
 
     def logs(self, first: int, last: int) -> Iterator[Log]:
-        """Logs of the kept blocks from height `first` to `last`, in order."""
+        """Yield logs of the kept blocks from height `first` to `last`, in order."""
         head = self.head.header.number
         oldest = max(0, head - limits.EMBEDDED_KEPT_BLOCKS + 1)
         for height in range(max(first, oldest), min(last, head) + 1):
             yield from self._blocks[height].logs
 
     def rules(self, block: Block) -> BlockRules:
-        """The block's values that a message executed in it can read."""
+        """Return the block's values that a message executed in it can read."""
         header = block.header
         return BlockRules(header.number, header.time_s, header.base_fee_wei, block.prev_randao)
 
     @contextmanager
     def state_at(self, block: Block) -> Iterator[None]:
-        """Set `evm` to the state after a block until the context ends.
+        """Context manager: set `evm` to the state after a block, and restore it at the end.
 
         Raises:
             ChainError: the block is too old.
@@ -207,11 +207,11 @@ class BlockLedger:
     # --- Going back -------------------------------------------------------------------------------
 
     def change(self, address: bytes, account: Account) -> None:
-        """Write an account, as part of the latest block."""
+        """Write an account's state as part of the latest block."""
         self._undo[self.head.header.number].append(self.evm.apply([(address, None, account)]))
 
     def steps(self) -> int:
-        """Number of steps of the latest block: its transactions and changes; see `roll_back`."""
+        """Return the number of steps of the latest block: its transactions and changes; see `roll_back`."""
         return len(self._undo[self.head.header.number])
 
     def roll_back(self, height: int, steps: int | None = None) -> list[RolledBack]:

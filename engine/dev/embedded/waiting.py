@@ -38,14 +38,14 @@ class Waiting:
         return self._known.get(tx_hash)
 
     def nonce_after(self, sender: bytes, nonce: int) -> int:
-        """The sender's first nonce from `nonce` on without a waiting transaction."""
+        """Return the sender's first nonce from `nonce` on without a waiting transaction."""
         line = self._lines.get(sender, {})
         while nonce in line:
             nonce += 1
         return nonce
 
     def copy(self) -> "Waiting":
-        """An independent copy."""
+        """Return an independent copy."""
         other = Waiting()
         other._lines = {sender: dict(line) for sender, line in self._lines.items()}
         other._known = dict(self._known)
@@ -86,7 +86,7 @@ class Waiting:
     def next(
         self, nonce_of: Callable[[bytes], int], base_fee_wei: int, gas_left: int
     ) -> ReceivedTransaction | None:
-        """The executable transaction with the highest tip, the earliest among equals; None if none is.
+        """The executable transaction with the highest tip, the earliest among equals, or None.
 
         Args:
             nonce_of: the next nonce of a sender.
