@@ -100,11 +100,11 @@ class Reads:
         return f"cambist/v{__version__}/{platform.system().lower()}/python{platform.python_version()}"
 
     async def keccak(self, asked: given.OfRaw) -> str:
-        """The keccak-256 hash of the bytes."""
+        """Return the keccak-256 hash of the bytes."""
         return to_hex(keccak256(asked.raw))
 
     async def network(self, _: given.Nothing) -> str:
-        """The chain id in decimal."""
+        """Return the chain id in decimal."""
         return str(self._chain.chain_id)
 
     async def listening(self, _: given.Nothing) -> bool:
@@ -112,11 +112,11 @@ class Reads:
         return True
 
     async def protocol(self, _: given.Nothing) -> str:
-        """A constant version of the protocol between nodes, which this node does not implement."""
+        """Return a constant version of the protocol between nodes, which this node does not implement."""
         return _PROTOCOL
 
     async def chain_id(self, _: given.Nothing) -> str:
-        """The EIP-155 chain id."""
+        """Return the EIP-155 chain id."""
         return hex(self._chain.chain_id)
 
     async def syncing(self, _: given.Nothing) -> bool:
@@ -124,17 +124,17 @@ class Reads:
         return False
 
     async def accounts(self, _: given.Nothing) -> list[str]:
-        """The accounts that this node signs for."""
+        """Return the accounts that this node signs for."""
         return [to_hex(address) for address in self._keys]
 
     # --- Blocks and transactions ------------------------------------------------------------------
 
     async def height(self, _: given.Nothing) -> str:
-        """The height of the latest block."""
+        """Return the height of the latest block."""
         return hex((await self._chain.head()).header.number)
 
     async def block(self, asked: given.OfBlock) -> told.Json | None:
-        """A block by height or tag; the pending block has no hash and no transactions."""
+        """Return a block by height or tag; the pending block has no hash and no transactions."""
         if asked.block.named == "pending":
             return told.block_json(await self._chain.pending(), full=asked.full) | {
                 "hash": None,
@@ -159,7 +159,7 @@ class Reads:
         return None if block is None else hex(len(block.transactions))
 
     async def receipts(self, asked: given.OnlyBlock) -> list[told.Json] | None:
-        """All receipts of a block."""
+        """Return all receipts of a block."""
         block = await self._found(asked.block)
         return None if block is None else [told.receipt_json(block, at) for at in range(len(block.receipts))]
 
@@ -173,11 +173,11 @@ class Reads:
         return None if waiting is None else told.transaction_json(waiting, None)
 
     async def transaction_at(self, asked: given.OfPlace) -> told.Json | None:
-        """A transaction by block and index."""
+        """Return a transaction by block and index."""
         return _transaction_of(await self._found(asked.block), asked.index)
 
     async def transaction_at_hash(self, asked: given.OfHashPlace) -> told.Json | None:
-        """A transaction by block hash and index."""
+        """Return a transaction by block hash and index."""
         return _transaction_of(await self._chain.full_block(bytes(asked.hash)), asked.index)
 
     async def receipt(self, asked: given.OnlyHash) -> told.Json | None:
@@ -186,11 +186,11 @@ class Reads:
         return None if placed is None else told.receipt_json(*placed)
 
     async def logs(self, asked: given.OfLogs) -> list[told.Json]:
-        """The matching logs of a range of blocks, or of a block by hash."""
+        """Return the matching logs of a range of blocks, or of a block by hash."""
         return [told.log_json(log) for log in await self.found_logs(asked.filter)]
 
     async def found_logs(self, wanted: given.Filter) -> list[Any]:
-        """The logs of `logs` as values, not JSON.
+        """Return the logs of `logs` as values, not JSON.
 
         Raises:
             RpcFault: the range is reversed, or more than DEVNET_LOGS_MAX logs match.
@@ -211,26 +211,26 @@ class Reads:
     # --- State ------------------------------------------------------------------------------------
 
     async def nonce(self, asked: given.OfAccount) -> str:
-        """An account's nonce; with `pending`, after its waiting transactions."""
+        """Return an account's nonce; with `pending`, after its waiting transactions."""
         if asked.block.named == "pending":
             return hex(await self._chain.pending_nonce(bytes(asked.address)))
         return hex(await self._chain.nonce(bytes(asked.address), await self._at(asked.block)))
 
     async def balance(self, asked: given.OfAccount) -> str:
-        """An account's balance in wei."""
+        """Return an account's balance in wei."""
         return hex(await self._chain.balance(bytes(asked.address), await self._at(asked.block)))
 
     async def code(self, asked: given.OfAccount) -> str:
-        """An account's code."""
+        """Return an account's code."""
         return to_hex(await self._chain.code(bytes(asked.address), await self._at(asked.block)))
 
     async def slot(self, asked: given.OfSlot) -> str:
-        """A contract's storage word."""
+        """Return a contract's storage word."""
         word = await self._chain.slot(bytes(asked.address), int(asked.slot), await self._at(asked.block))
         return to_hex(word.to_bytes(32, "big"))
 
     async def call(self, asked: given.OfCall) -> str:
-        """The return data of a call, executed at the block's time; with `pending`, at the next block's."""
+        """Execute a call at the block's time (with `pending`, the next block's); return its output."""
         time_s = await self._time_s(asked)
         (answer,) = await self._chain.call_many(
             [_call(asked.transaction)], await self._at(asked.block), time_s
@@ -240,29 +240,29 @@ class Reads:
         return to_hex(answer)
 
     async def _time_s(self, asked: given.OfCall) -> int | None:
-        """The time override of a call, Unix seconds; None for the block's own time."""
+        """Return the time override of a call, Unix seconds; None for the block's own time."""
         if asked.block_overrides is not None and asked.block_overrides.time is not None:
             return int(asked.block_overrides.time)
         is_pending = asked.block is not None and asked.block.named == "pending"
         return (await self._chain.upcoming()).made_s if is_pending else None
 
     async def estimate(self, asked: given.OfCall) -> str:
-        """The gas that a transaction needs, always at the latest block."""
+        """Return the gas that a transaction needs, always at the latest block."""
         return hex(await self._chain.estimate_gas(_call(asked.transaction)))
 
     # --- Fees -------------------------------------------------------------------------------------
 
     async def gas_price(self, _: given.Nothing) -> str:
-        """The sum of base fee and suggested tip, in wei."""
+        """Return the sum of base fee and suggested tip, in wei."""
         fees = await self._chain.fees()
         return hex(fees.base_fee_wei + fees.tip_wei)
 
     async def tip(self, _: given.Nothing) -> str:
-        """The suggested tip, in wei."""
+        """Return the suggested tip, in wei."""
         return hex((await self._chain.fees()).tip_wei)
 
     async def fee_history(self, asked: given.OfFeeHistory) -> told.Json:
-        """The fee history of the requested number of blocks up to `newest`."""
+        """Return the fee history of the requested number of blocks up to `newest`."""
         newest = await self._known(asked.newest)
         count = min(max(1, asked.blocks), limits.DEVNET_FEE_BLOCKS_MAX, newest.header.number + 1)
         blocks = [newest]

@@ -178,7 +178,7 @@ class UnsignedTransaction(Struct, rename="camel"):
             raise ValueError("expected data and input to be the same where both are given")
 
     def calldata(self) -> bytes:
-        """The calldata, from `data` or `input`."""
+        """Return the calldata, from `data` or `input`."""
         return bytes(self.input if self.input is not None else self.data or b"")
 
 
@@ -198,7 +198,7 @@ class Filter(Struct, rename="camel"):
             raise ValueError("expected blockHash, or fromBlock and toBlock")
 
     def wanted(self) -> LogFilter:
-        """The chain port's filter, without the blocks."""
+        """Return the chain port's filter, without the blocks."""
         return LogFilter(tuple(self.address or ()), tuple(tuple(topic or ()) for topic in self.topics))
 
 

@@ -54,7 +54,7 @@ class WalletMethods:
         }
 
     async def accounts(self, _: given.Nothing) -> list[str]:
-        """The accounts that this node signs for."""
+        """Return the accounts that this node signs for."""
         return [to_hex(address) for address in self._keys]
 
     async def sign_text(self, asked: given.OfAccountData | given.OfDataAccount) -> str:

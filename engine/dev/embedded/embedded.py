@@ -148,7 +148,7 @@ class EmbeddedChain:
         return (await self._account(address, at)).nonce
 
     async def pending_nonce(self, address: bytes) -> int:
-        """The nonce of an account's next transaction, after those that wait without a gap."""
+        """Return the nonce of an account's next transaction, after those that wait without a gap."""
         async with self._lock:
             return self._waiting.nonce_after(address, self._nonce_of(address))
 
@@ -161,7 +161,7 @@ class EmbeddedChain:
         return self._ledger.evm.code_of((await self._account(address, at)).code_hash)
 
     async def slot(self, address: bytes, slot: int, at: At = None) -> int:
-        """A contract's storage word."""
+        """Return a contract's storage word."""
         async with self._state(at):
             return self._ledger.evm.slot(address, slot)
 
@@ -181,7 +181,7 @@ class EmbeddedChain:
             return Upcoming(self._ledger.head.header, self._next_time_s())
 
     async def pending(self) -> Block:
-        """The next block as of now, without waiting transactions and with a hash of zeros."""
+        """Return the next block as of now, without waiting transactions and with a hash of zeros."""
         async with self._lock:
             head = self._ledger.head.header
             header = Header(
@@ -190,12 +190,12 @@ class EmbeddedChain:
             return Block(header, blocks.prev_randao(head.hash, self._ledger.timeline), 0)
 
     async def head(self) -> Block:
-        """The latest block, with its transactions."""
+        """Return the latest block, with its transactions."""
         async with self._lock:
             return self._ledger.head
 
     async def full_block(self, at: At = None) -> Block | None:
-        """A block with its transactions; None if the chain has no such block."""
+        """Return a block with its transactions; None if the chain has no such block."""
         async with self._lock:
             return self._ledger.block(at)
 

@@ -142,7 +142,7 @@ class Evm:
         return self._codes[code_hash]
 
     def slot(self, address: bytes, slot: int) -> int:
-        """A contract's storage word."""
+        """Return a contract's storage word."""
         return self._storage.get(address, {}).get(slot, 0)
 
     def learn_code(self, code: bytes) -> bytes:
