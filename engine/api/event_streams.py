@@ -306,7 +306,7 @@ async def _hear(socket: WebSocket, scope: trio.CancelScope) -> None:
 
 
 def _asked(asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
-    """The stream that a request asks for.
+    """Parse which stream a request asks for.
 
     Raises:
         InvalidInput: a parameter is at fault.
