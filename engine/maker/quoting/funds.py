@@ -31,7 +31,7 @@ _log = structlog.get_logger("cambist.maker")
 
 
 class FundsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Which balances to read, and how old they may be.
+    """Balances to read, and how old they may be.
 
     Attributes:
         maker, contract: 20 bytes; owner and spender of the funds.

@@ -105,7 +105,7 @@ class HeldQuote(Struct, frozen=True):
 
 
 class FirmPart(Struct, eq=False):
-    """One maker's share of a hop, with the tries to obtain signed quotes for it.
+    """Share of a hop that one maker fills, with the tries to obtain signed quotes for it.
 
     Attributes:
         path, hop: position of the hop in the plan.

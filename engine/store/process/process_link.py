@@ -265,7 +265,7 @@ def pause_s(failures: int, jitter: float) -> float:
 
 
 class _Process:
-    """One store process, from its start to its end.
+    """A store process, from its start to its end.
 
     Attributes:
         work: line for requests that write.
