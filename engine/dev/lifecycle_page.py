@@ -12,10 +12,11 @@ def page() -> str:
     """Generate the text of docs/lifecycles.md: the life-cycle tables as diagrams."""
     return f"""# Life cycles
 
-Which state may follow which, and for which reason. Every step takes its state from these tables
-(`engine/orders/lifecycles.py`, `engine/chain/relay/relay_lifecycles.py`), from which `make catalogue`
-generates this page. *Undone or late* steps are those that a re-organisation of the chain takes back, or
-that the chain reports late; they are possible until the state is deep enough in the chain to be final.
+States of orders, relay intents and relay transactions, and the reasons of the steps between them. Every
+step takes its state from these tables (`engine/orders/lifecycles.py`,
+`engine/chain/relay/relay_lifecycles.py`), from which `make catalogue` generates this page. *Undone or late*
+steps are those that a re-organisation of the chain takes back, or that the chain reports late; they are
+possible until the state is deep enough in the chain to be final.
 
 ## Delta orders
 
@@ -27,12 +28,12 @@ that the chain reports late; they are possible until the state is deep enough in
 ```mermaid
 {OTC_LIFECYCLE.diagram()}```
 
-## What a relayer is to get mined
+## Relay intents
 
 ```mermaid
 {RELAY_INTENT_LIFECYCLE.diagram()}```
 
-## The transactions that it signs
+## Relay transactions
 
 ```mermaid
 {RELAY_TRANSACTION_LIFECYCLE.diagram()}```

@@ -9,6 +9,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from support.tracked_files import ROOT, tracked_files
 
@@ -29,14 +30,28 @@ def opaque(docstring: str) -> Iterator[str]:
         yield from (sentence for sentence in re.split(r"(?<=[.;:])\s+", text) if _OPAQUE.match(sentence))
 
 
+def documented(source: str) -> Iterator[tuple[int, str]]:
+    """Line and text of each docstring, those of constants and attributes included."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, _DOCUMENTED):
+            yield getattr(node, "lineno", 1), ast.get_docstring(node) or ""
+        body = getattr(node, "body", None)
+        for before, after in pairwise(body) if isinstance(body, list) else ():
+            match before, after:
+                case ast.Assign() | ast.AnnAssign(), ast.Expr(value=ast.Constant(value=str(text))):
+                    yield after.lineno, text
+
+
 def test_sentences_of_docstrings_begin_with_a_noun() -> None:
-    found = {}
+    read, found = 0, {}
     for path in tracked_files():
         if path.suffix != ".py" or path.relative_to(ROOT).parts[0] not in FOLDERS:
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, _DOCUMENTED) and (wrong := [*opaque(ast.get_docstring(node) or "")]):
-                found[f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"] = wrong
+        for line, text in documented(path.read_text(encoding="utf-8")):
+            read += 1
+            if wrong := [*opaque(text)]:
+                found[f"{path.relative_to(ROOT)}:{line}"] = wrong
+    assert read > 5_000
     assert found == {}
 
 
@@ -44,4 +59,5 @@ def test_an_opaque_beginning_is_found() -> None:
     assert [*opaque("Report.\n\nWhat it knows; when it was read.\n\n    What a figure says")] == [
         "What it knows;"
     ]
+    assert [*documented('LIMIT = 1\n"""What it bounds."""\n')][1:] == [(2, "What it bounds.")]
     assert not [*opaque("Time of issue, Unix milliseconds.\n\nChoice: what is silent.")]
