@@ -15,7 +15,7 @@ class InvalidInput(RequestError):
 
 
 class MissingSlippage(RequestError):
-    """A quote request lacks the slippage: spec 1.25.1 and 1.25.2."""
+    """A swap or transaction request bounds the free amount by nothing: spec 1.25.1 and 1.25.2."""
 
     messages = ("missing slippage",)
     endpoint = "POST /transactions/{chainId}, GET /swap"
@@ -42,7 +42,7 @@ class PricingError(RequestError):
 
 
 class GasCostExceedsTradeAmount(RequestError):
-    """Gas costs as much as the trade brings; also a quote's fallback reason: interop.md 3."""
+    """Gas and fee leave nothing of the trade; also a quote's fallback reason: interop.md 3."""
 
     messages = ("Gas cost exceeds trade amount",)
     endpoint = "GET /v2/quote, GET /v2/delta/prices"
@@ -78,7 +78,7 @@ class UnsupportedChain(RequestError):
 
 
 class RouteValidationFailed(RequestError):
-    """A submitted Delta route was changed: spec 1.25.13 and 1.25.14; choices.md#quotes-and-routes."""
+    """The route of a build was changed, or has expired: spec 1.25.13, 1.25.14; choices.md#delta-orders."""
 
     messages = ("route validation failed",)
     endpoint = "POST /v2/delta/orders/build"
@@ -96,7 +96,7 @@ class MissingDeadline(RequestError):
 
 
 class InvalidTWAPParams(RequestError):
-    """A TWAP sale has missing or too small parameters: spec 1.25.17 and 1.25.18."""
+    """A TWAP sale has missing or out-of-range parameters: spec 1.25.17 and 1.25.18."""
 
     messages = ("InvalidTWAPParams",)
     endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
@@ -108,7 +108,7 @@ class InvalidTWAPParams(RequestError):
 
 
 class InvalidTWAPBuyParams(RequestError):
-    """A TWAP purchase has missing or too small parameters: spec 1.25.19 and 1.25.20."""
+    """A TWAP purchase has missing or out-of-range parameters: spec 1.25.19 and 1.25.20."""
 
     messages = ("InvalidTWAPBuyParams",)
     endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
@@ -138,7 +138,7 @@ class InvalidTWAPBuyDestAmount(RequestError):
 
 
 class InvalidExternalOrderParams(RequestError):
-    """An ExternalOrder lacks `handler` and `data`: spec 1.25.24 and 1.25.25."""
+    """An ExternalOrder lacks `handler` or `data`: spec 1.25.24 and 1.25.25."""
 
     messages = ("InvalidExternalOrderParams",)
     endpoint = "POST /v2/delta/orders/build"
@@ -235,7 +235,7 @@ class TwapTotalTooSmall(RequestError):
 
 
 class OrderAlreadySettled(RequestError):
-    """An order to cancel is already final: spec 1.25.46 and 1.25.47."""
+    """An order to cancel has ended or is BRIDGING, or a submitted order has fills: spec 1.25.46, 1.25.47."""
 
     messages = ("Order already settled",)
     endpoint = "POST /v2/delta/orders/cancel, POST /v2/delta/orders/build/cancellation, POST /v2/delta/orders"
@@ -253,7 +253,7 @@ class TooManyOrderIds(RequestError):
 
 
 class InvalidPriceRoute(RequestError):
-    """A Market route was changed: spec 1.25.50 and 1.25.51; choices.md#quotes-and-routes."""
+    """A Market route differs from any issued one: spec 1.25.50, 1.25.51; choices.md#quotes-and-routes."""
 
     messages = ("Invalid priceRoute",)
     endpoint = "POST /transactions/{chainId}"
