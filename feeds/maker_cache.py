@@ -241,13 +241,13 @@ class MakerCache:
         return reason in self._withheld
 
     def rest_pair(self, base: bytes, quote: bytes, until_ms: int) -> None:
-        """Suspend the book of two tokens, in either order, until `until_ms` (replaces an earlier end)."""
+        """Rest the book of two tokens, in either order, until `until_ms` (replaces an earlier end)."""
         ends = _ends(base, quote)
         self._rests[ends] = until_ms
         self._show(ends)
 
     def rest_maker(self, until_ms: int) -> None:
-        """Suspend all books until `until_ms`, which replaces an earlier end."""
+        """Rest all books until `until_ms`, which replaces an earlier end."""
         self._rests_until_ms = until_ms
         self.withhold(_REST)
 
@@ -259,14 +259,14 @@ class MakerCache:
         self._show(_ends(src, dest))
 
     def free(self, now_ms: int) -> None:
-        """End all suspensions and size bounds."""
+        """End all rests and size bounds."""
         self._rests_until_ms = now_ms
         self._rests = dict.fromkeys(self._rests, now_ms)
         self._bounds = {sides: (amount, now_ms) for sides, (amount, _) in self._bounds.items()}
         self.expire(now_ms)
 
     def expire(self, now_ms: int) -> None:
-        """Remove stale books from the index and return books whose suspension is over; call it regularly."""
+        """Remove stale books from the index and return books whose rest is over; call it regularly."""
         while self._ages:
             pair_id = next(iter(self._ages))
             entry = self._entries[pair_id]

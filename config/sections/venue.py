@@ -93,7 +93,7 @@ class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
         over_ask_bps: extra amount that a hop after the first requests above its expected need (SELL).
         over_ask_buy_bps: extra amount that a hop before the last requests (BUY).
         drift_bps: a quote that is worse than its maker's own book by more is the maker's fault.
-        rest_s: seconds for which a pair or a maker is suspended after the first fault beyond the tolerated
+        rest_s: seconds for which a pair or a maker rests after the first fault beyond the tolerated
             ones; doubles with each further fault, up to rest_s_max (`feeds.firm.maker_health`). A refusal
             bounds the size of requests for the same time.
         unfilled_max: most signed and unfilled swaps at a time on one chain for an address without an API key.
@@ -155,8 +155,8 @@ class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         again_s: seconds before an order without a valid bid is auctioned again; doubles up to again_s_max.
         settlement_s: seconds in which a settlement must be mined before it is given up.
         failures_max: failed settlements after which an order fails (choices.md#delta-orders).
-        rest_s: seconds for which an agent is suspended after the first fault beyond the tolerated ones;
-            doubles with each further fault, up to rest_s_max.
+        rest_s: seconds for which an agent rests after a first strike; doubles with each further strike, up to
+            rest_s_max (`engine.delta.bids.agent_rest`).
     """
 
     round_s: Seconds = timeouts.AUCTION_ROUND_S

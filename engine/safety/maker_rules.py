@@ -26,7 +26,7 @@ class Exclusion(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MakerRelease(Struct, frozen=True, forbid_unknown_fields=True):
-    """Release of a maker, which clears its faults, suspensions and size bounds; its time is in Unix
+    """Release of a maker, which clears its faults, rests and size bounds; its time is in Unix
     milliseconds.
     """
 

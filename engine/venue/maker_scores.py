@@ -1,6 +1,6 @@
-"""GET /makers/scores: outcomes of the makers' firm quotes, and suspensions of makers and pairs.
+"""GET /makers/scores: outcomes of the makers' firm quotes, and rests of makers and pairs.
 
-    every caller                           counts, suspensions, size bounds
+    every caller                           counts, rests, size bounds
     a maker, by its own credentials        also its last faults, with expected and signed amounts
     a caller on this machine               also the last faults of all makers
 

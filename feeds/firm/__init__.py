@@ -1,4 +1,4 @@
-"""Firm quotes: the request to a maker, the check of its answer, and suspensions for a maker's faults.
+"""Firm quotes: the request to a maker, the check of its answer, and rests for a maker's faults.
 
 In: an amount, a taker, a user. Out: a checked signed order, or a fault; rests of a pair and bounds of size.
 Read: `firm_client`, `firm_check`, `maker_health`, `size_bounds`.

@@ -1,6 +1,6 @@
-"""Record the faults of a maker's firm quotes, and suspend the maker or a pair after too many. Pure.
+"""Record the faults of a maker's firm quotes, and let the maker or a pair rest after too many. Pure.
 
-A suspended pair or maker rests: it is not asked for firm quotes until its rest ends.
+A pair or maker that rests is not asked for firm quotes until its rest ends.
 
     clean or a fault of the maker's --> the pair's last quotes --> too many faults --> the pair rests
                                     \\-> the maker's last quotes --> too many faults, of several pairs
@@ -64,8 +64,8 @@ class QuoteHealth(Struct, frozen=True):
         quotes: number of quotes, refusals left out.
         score: share of clean quotes, percent; 100 without quotes.
         reasons: kind of fault, or `refused` -> number of quotes.
-        block_until_ms: Unix milliseconds at which the suspension ends; 0 without a suspension.
-        block_reason: reason for the suspension; empty without a suspension.
+        block_until_ms: Unix milliseconds at which the rest ends; 0 without a rest.
+        block_reason: reason for the rest; empty without a rest.
     """
 
     quotes: int
@@ -102,7 +102,7 @@ class HealthReport(Struct, frozen=True):
     """Report to a maker about its firm quotes on one chain.
 
     Attributes:
-        pairs: pairs with a fault or a suspension, the worst first.
+        pairs: pairs with a fault or a rest, the worst first.
         last_faults: last faults and refusals, the latest first.
         bounds: largest amounts for which the maker is asked, by direction.
     """
@@ -114,7 +114,7 @@ class HealthReport(Struct, frozen=True):
 
 
 class Rests(Struct, frozen=True):
-    """Ends of the suspensions that one quote caused, of its pair and of its maker: Unix ms, 0 for none."""
+    """Ends of the rests that one quote caused, of its pair and of its maker: Unix ms, 0 for none."""
 
     pair_until_ms: int = 0
     maker_until_ms: int = 0
@@ -130,7 +130,7 @@ class _Quote(Struct, frozen=True):
 
 
 class _Record:
-    """Last quotes of a pair or of a maker, and its suspension."""
+    """Last quotes of a pair or of a maker, and its rest."""
 
     __slots__ = ("_tolerance", "quotes", "reason", "refusals", "until_ms")
 
@@ -142,7 +142,7 @@ class _Record:
         self.reason = ""
 
     def add(self, quote: _Quote, counted: int, rest_ms: int, rest_ms_max: int) -> int:
-        """Add a quote; returns the end of the suspension that it starts, in Unix ms, or 0.
+        """Add a quote; returns the end of the rest that it starts, in Unix ms, or 0.
 
         Args:
             counted: most faults of one pair that count against this record.
@@ -187,11 +187,11 @@ class _Record:
 
 
 class MakerHealth:
-    """Record of a maker's firm quotes on one chain, and the suspensions that follow.
+    """Record of a maker's firm quotes on one chain, and the rests that follow.
 
     Args:
-        rest_ms: milliseconds of the first suspension and of the first bound on the requested size.
-        rest_ms_max: milliseconds of the longest suspension.
+        rest_ms: milliseconds of the first rest and of the first bound on the requested size.
+        rest_ms_max: milliseconds of the longest rest.
 
     Attributes:
         outcomes: `clean` or the kind of fault -> number of quotes since the start.
@@ -212,10 +212,10 @@ class MakerHealth:
         """Record the outcome of a quote of two tokens, in either order.
 
         Args:
-            fault: None for a clean quote; a fault outside AGAINST_MAKER causes no suspension.
+            fault: None for a clean quote; a fault outside AGAINST_MAKER causes no rest.
 
         Returns:
-            The suspensions that this quote starts.
+            The rests that this quote starts.
         """
         self.outcomes["clean" if fault is None else fault.value] += 1
         if fault is FirmFault.REFUSED:
@@ -234,7 +234,7 @@ class MakerHealth:
         """Record whether the maker served a user or has blacklisted it.
 
         Returns:
-            Unix ms until which the maker is suspended because it blacklists most users that ask; else 0.
+            Unix ms until which the maker rests because it blacklists most users that ask; else 0.
         """
         self._askers[user] = is_served
         self._askers.move_to_end(user)
@@ -252,13 +252,13 @@ class MakerHealth:
         self._last.appendleft(told)
 
     def end_rest(self, one: bytes, other: bytes, now_ms: int) -> None:
-        """End the suspensions of a pair and of its maker, after the pair has answered well."""
+        """End the rests of a pair and of its maker, after the pair has answered well."""
         for record in (self._maker, self._pairs.get(_pair(one, other))):
             if record is not None:
                 record.until_ms = min(record.until_ms, now_ms)
 
     def release(self) -> None:
-        """Forget the maker's record and end all its suspensions."""
+        """Forget the maker's record and end all its rests."""
         self._maker = _Record(MAKER)
         self._pairs.clear()
         self._askers.clear()

@@ -1,4 +1,4 @@
-"""The agents of one chain: questions to them, limits on these, suspensions for faults, and notices.
+"""The agents of one chain: questions to them, limits on these, rests after faults, and notices.
 
 Source: ARCHITECTURE.md, "Auction"; docs/agents.md.
 """
@@ -44,11 +44,11 @@ class RoundBell:
 
 
 class Agents:
-    """Asks the agents of one chain, and keeps their limits, suspensions and notices.
+    """Asks the agents of one chain, and keeps their limits, rests and notices.
 
     Args:
         clients: HTTP clients by agent name.
-        settings: lengths of suspensions and rounds.
+        settings: lengths of rests and rounds.
         bell: rung when an agent may be asked about more orders than before.
         wall_ms: returns the time, Unix milliseconds.
     """
@@ -107,7 +107,7 @@ class Agents:
         }
 
     def wakes_at(self, now: float) -> float:
-        """Return the earliest time at which a paused or suspended agent may be asked again, in trio's time;
+        """Return the earliest time at which a paused or resting agent may be asked again, in trio's time;
         inf if there is no such agent.
         """
         return min(self._wake(now), default=inf)
@@ -205,12 +205,14 @@ class Agents:
         self._rests[agent].answered()
 
     def simulated(self, agent: str, auction_id: int, owner: bytes, *, is_good: bool) -> None:
-        """Record whether an agent's bid passed a simulation that another agent's bid on the order passed."""
+        """Record whether an agent's bid on an owner's order passed its simulation; a failure counts only if
+        another agent's bid passed: see `bid_merit.judged`.
+        """
         if self._rests[agent].simulated(owner, is_good=is_good):
             self.failed(agent, auction_id, AgentFault.WASTE)
 
     def failed(self, agent: str, auction_id: int, fault: AgentFault, order_hash: str = "") -> None:
-        """Record an agent's fault; if the agent is suspended for it, notify the agent."""
+        """Record an agent's fault; if the agent rests for it, notify the agent."""
         rest = self._rests.get(agent)
         until_ms = 0 if rest is None else rest.failed(fault, self._wall_ms(), order_hash)
         if until_ms:

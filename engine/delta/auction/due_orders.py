@@ -28,7 +28,7 @@ class AgentRoom(Struct):
 
     Attributes:
         room: orders that the agent may be asked about now.
-        is_slow: the agent is suspended for lateness and asked only if no other agent can be.
+        is_slow: the agent rests for lateness and is asked only if no other agent can be.
         is_failing: the agent's last question failed, so that orders do not wait for its capacity.
     """
 
@@ -107,7 +107,7 @@ class DueOrders:
             orders_max: limit of orders in all rounds together.
 
         Returns:
-            At most two rounds: one with agents that are not suspended, one with those suspended as late.
+            At most two rounds: one with agents that do not rest, one with those that rest as late.
         """
         awake = {name for name, one in standing.items() if not one.is_slow}
         asked: dict[bool, Assignment] = {False: {}, True: {}}

@@ -89,7 +89,7 @@ class AgentPace:
             self.orders_max = min(self.orders_max + max(1, more), AGENT_ORDERS_MAX)
 
     def failed(self, question: AgentQuestion, now: float, *, is_late: bool) -> None:
-        """Record a question without a readable answer in time, and lower the limit."""
+        """Record a question without a readable answer in time: pause, and lower the limit if it was late."""
         self._open -= question.orders
         if is_late and not self._failures:
             self._cut(question, now, question.orders // 2)

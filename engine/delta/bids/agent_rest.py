@@ -1,4 +1,4 @@
-"""Suspends ("rests") agents that fail to settle won bids, promise falsely or do not answer. Pure.
+"""Rests agents that fail to settle won bids, promise falsely or do not answer. Pure.
 
     a settlement fails, or brings less than its simulation                               --> a strike
     a simulation breaks the bid's promise                                                --> a strike
@@ -13,7 +13,8 @@ An agent that is late, or cannot be reached, rests without a strike, because ord
 slow_ms_max, until its next good answer. Meanwhile it is asked only about orders for which no other agent can
 be asked.
 
-A fault of an earlier question during a rest is counted and does not lengthen the rest.
+A fault of an earlier question during a rest is counted and does not lengthen the rest; during a rest for
+lateness this holds for lateness alone.
 
 Source: ARCHITECTURE.md, "Auction"; choices.md.
 Choice: Every strike weighs the same whoever caused the failed settlement: the first rest is short, and the
@@ -64,10 +65,10 @@ class AgentReport(Struct, frozen=True):
         answers: good answers.
         delivered: settlements of its bids that succeeded.
         faults: kind -> count since the start.
-        strikes: present strikes, which determine the length of the next suspension.
-        rests_until_ms: end of the suspension, Unix milliseconds; 0 if the agent is not suspended.
+        strikes: present strikes, which determine the length of the next rest.
+        rests_until_ms: end of the rest, Unix milliseconds; 0 if the agent does not rest.
         orders_max: most orders that the agent is asked about at a time.
-        is_slow: the agent is suspended for lateness and asked only if no other agent can be.
+        is_slow: the agent rests for lateness and is asked only if no other agent can be.
     """
 
     answers: int
@@ -80,13 +81,13 @@ class AgentReport(Struct, frozen=True):
 
 
 class AgentRest:
-    """Faults, strikes and suspensions of one agent on one chain.
+    """Faults, strikes and rests of one agent on one chain.
 
     Args:
-        rest_ms: length of the suspension after a first strike, milliseconds.
-        rest_ms_max: longest suspension, milliseconds.
-        slow_ms_max: longest suspension for lateness, milliseconds.
-        soft_faults_max: faulty answers in a row that make a strike, or a suspension for lateness.
+        rest_ms: length of the rest after a first strike, milliseconds.
+        rest_ms_max: longest rest, milliseconds.
+        slow_ms_max: longest rest for lateness, milliseconds.
+        soft_faults_max: faulty answers in a row that make a strike, or a rest for lateness.
     """
 
     def __init__(
@@ -144,13 +145,13 @@ class AgentRest:
         return True
 
     def failed(self, fault: AgentFault, now_ms: int, order_hash: str = "") -> int:
-        """Record a fault, and suspend the agent if the fault requires it.
+        """Record a fault, and let the agent rest if the fault requires it.
 
         Args:
             order_hash: hash of the order if the fault is IN_DOUBT.
 
         Returns:
-            End of the suspension that this fault causes, Unix milliseconds; 0 if it causes none.
+            End of the rest that this fault causes, Unix milliseconds; 0 if it causes none.
         """
         self._decay(now_ms)
         self._faults[fault.value] += 1
@@ -180,15 +181,15 @@ class AgentRest:
         return self._until_ms
 
     def is_resting(self, now_ms: int) -> bool:
-        """Whether the agent is suspended at a time."""
+        """Whether the agent rests at a time."""
         return now_ms < self._until_ms
 
     def rests_until_ms(self, now_ms: int) -> int:
-        """Return the end of the present suspension, Unix milliseconds; 0 if the agent is not suspended."""
+        """Return the end of the present rest, Unix milliseconds; 0 if the agent does not rest."""
         return self._until_ms if self.is_resting(now_ms) else 0
 
     def is_slow(self, now_ms: int) -> bool:
-        """Whether the agent is suspended for lateness alone."""
+        """Whether the agent rests for lateness alone."""
         return self._is_slow and self.is_resting(now_ms)
 
     def report(self, now_ms: int) -> AgentReport:

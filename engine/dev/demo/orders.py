@@ -233,7 +233,7 @@ async def _show_block(scene: OrderScene, first: bytes) -> Receipt:
 
 
 async def _show_agents(scene: OrderScene, before: Mapping[str, Counter[str]]) -> None:
-    """Show the notices that the agents received for this order, and that the failed agent is suspended."""
+    """Show the notices that the agents received for this order, and that the failed agent rests."""
     wanted = {
         _BETTER: {Notice.WON, Notice.SETTLING, Notice.REVERTED, Notice.BANNED},
         _OTHER: {Notice.LOST, Notice.SETTLING, Notice.SETTLED},

@@ -1,6 +1,6 @@
-"""Scores of makers after each swap, and their effects: suspensions, size bounds, probes and log lines.
+"""Scores of makers after each swap, and their effects: rests, size bounds, probes and log lines.
 
-    a fault      counts; after too many, the pair or the maker is suspended, "rests" (feeds.maker_health)
+    a fault      counts; after too many, the pair or the maker rests (feeds.firm.maker_health)
     blacklisted  the maker rests once it has blacklisted most of the last users
     a refusal    bounds the size of requests in that direction (feeds.size_bounds)
     clean        widens that bound again
@@ -48,7 +48,7 @@ class FirmMaker(Struct, frozen=True):
 
 
 class _Rest(Struct):
-    """Suspension of one maker on one pair, with the times of its probes.
+    """Rest of one maker on one pair, with the times of its probes.
 
     Attributes:
         asked: the failed request.
@@ -123,7 +123,7 @@ class FirmScores:
                 maker.cache.bound(src, dest, bound.amount, bound.until_ms)
 
     def release(self, name: str) -> None:
-        """Clear a maker's scores, suspensions and size bounds."""
+        """Clear a maker's scores, rests and size bounds."""
         maker = self._makers[name]
         maker.health.release()
         maker.cache.free(self._wall_ms())
@@ -131,7 +131,7 @@ class FirmScores:
             del self._rests[key]
 
     async def run(self) -> None:
-        """Probe suspended pairs and send fault notices, until cancelled."""
+        """Probe resting pairs and send fault notices, until cancelled."""
         async with trio.open_nursery() as nursery:
             for maker in self._makers.values():
                 if maker.notices is not None:
@@ -143,9 +143,7 @@ class FirmScores:
                     nursery.start_soon(self._probe, key[0], rest.asked)
 
     def _due(self) -> list[tuple[tuple[str, bytes, bytes], _Rest]]:
-        """Return the suspensions that are due for a probe, at most MAKER_PROBES_MAX.
-
-        Suspensions that are over, and those of makers that the operator excludes, are forgotten.
+        """Return the rests that are due for a probe, at most MAKER_PROBES_MAX.
 
         Rests that are over, and rests of makers that the operator excludes, are forgotten.
         """
