@@ -6,7 +6,8 @@
 A failed blacklist poll changes nothing: addresses of the last answer hold until they expire.
 
 Source: spec 3.9.11 to 3.9.13, 3.11.13, 3.11.15 and 3.11.16.
-Choice: A maker's blacklist holds MAKER_BLACKLIST_MAX addresses and forgets the oldest first.
+Choice: Of the added addresses of a maker's blacklist, MAKER_BLACKLIST_MAX are kept; the oldest are forgotten
+    first.
 """
 
 from collections import OrderedDict

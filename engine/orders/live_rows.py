@@ -309,7 +309,9 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
                 self._drop(live)
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
-        """Reread the orders in memory that are older than these events of this or another process."""
+        """Read the orders of this engine's shards that memory lacks, or has older than these events of any
+        process. Returns once memory is as new as the events; retries while the store is away.
+        """
         if all(map(self._is_known, events)):
             return
         await trio.lowlevel.checkpoint()  # a writer in this process may be about to take them in
@@ -340,7 +342,9 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         return version >= event.version
 
     async def _reload(self, hashes: Sequence[bytes]) -> None:
-        """Reread orders, and retry while the store is away. An order whose read raises a bug is skipped."""
+        """Reread orders, and retry while the store is away. An order whose read raises a bug is skipped
+        until its next event.
+        """
         while True:
             try:
                 await self._read(hashes)

@@ -84,7 +84,7 @@ class Timers:
         return waited
 
     def next_at(self) -> int | None:
-        """Return the time at which to call `due` next, Unix milliseconds; None if no timer waits.
+        """Return the time at which to call `due` next, Unix milliseconds; None without heap entries.
 
         Guarantees: not later than the first timer; possibly the time of a dead entry.
         """

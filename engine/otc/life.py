@@ -6,8 +6,8 @@ its reason, and takes the state from the table.
 Each function returns None for no change, so that the loser of a race against another step can ask again.
 Fills and cancellations have happened and cannot be refused. The rest of an order, its end on chain and its
 transaction are therefore computed from all of its logs each time, independently of the earlier row; the same
-logs in another order, or twice, give the same row. The transaction is the cancellation's if the order is
-cancelled, else the last fill's.
+logs in another order, or twice, give the same row. An order filled in whole is FULFILLED even if its
+maker has cancelled it. The transaction is the cancellation's if the order is CANCELLED, else the last fill's.
 
 Source: spec 2.5.
 Choice: A partial fill changes the rest and the transaction, not the status; undone, both return.

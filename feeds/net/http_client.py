@@ -13,8 +13,8 @@ answer whose body breaks off, comes late or cannot be framed is reduced to its h
 A connection that the other side ends while it is idle is closed within HTTP_POOL_LOOK_S, an unused connection
 within HTTP_POOL_IDLE_S.
 
-An HTTP request is retried once at most. POST and PATCH are retried only where the caller allows it, as for
-/firm.
+Requests wait for a connection first come, first served. An HTTP request is retried once at most. POST and
+PATCH are retried only where the caller allows it, as for /firm.
 
 Source: ARCHITECTURE.md, "HTTP client"; RFC 9110 9.2.2 (retries); RFC 9112 9.
 """

@@ -1,7 +1,7 @@
 """Endpoints of Delta auctions: closed rounds, the reasons why an order is not filled, and the agents.
 
-An open round is answered like an unknown round. A suspended agent stays in the list of agents; `explain`
-reports it as `agentsRest`.
+An open round is answered like an unknown round. An agent that rests stays in the list of agents; `explain`
+reports when all agents of an order rest (`agentsRest`, or `agentsLate` if one of them is late).
 
 Source: ARCHITECTURE.md, "Auction"; interop.md 3, GET /v2/delta/agents/list/{chainId}.
 """

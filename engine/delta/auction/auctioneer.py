@@ -5,7 +5,7 @@
     due orders, after gather_s, as their agents have room -> a round: all agents asked at once -> closed
         -> bids simulated at one block -> winners decided
         -> one unit an order: the record, and for a winner ACTIVE with the effect `settle`
-        -> then: agents are notified, orders without a winner are offered again
+        -> only then: agents are notified, orders without a winner are offered again
 
 An order is in one round at a time, until the round has found a settlement for it or none; the rest that a bid
 for a part leaves is due at once when that part is settled and read. Rounds may overlap, up to
@@ -16,7 +16,8 @@ A round counts against an order once an agent has considered it. An order withou
 agent (`agent_pace`, `due_orders`); if no agent answers, or the chain or the store is away, the order is due
 again at once, and the agent pauses, or all rounds do.
 
-A cancelled order drops out of its round with the settlement that won it; the round goes on for the others.
+A cancelled order drops out of its round with the settlement that won it, whose bid has lost; the round goes
+on for the others.
 `auctionId` is the clock's milliseconds, or one more than the last of any chain: it rises over restarts too.
 Of successive rounds without a bid for an order, for the same reason, only the first is stored, since orders
 wait for weeks. Pauses of orders are spread by their hashes, so that orders that fail together return apart.
@@ -471,8 +472,7 @@ class Auctioneer:
 
         Returns:
             The decision as stored: without the settlements that were given up, and without the orders of
-                settlements
-            that may or may not have been stored.
+            settlements that may or may not have been stored.
         """
         times = RoundTimes(this.auction_id, self._place.chain_id, this.opened_ms, closed_ms)
         refused = Rejections(rejections)

@@ -73,7 +73,8 @@ class RoundAsking:
         """Ask the agents of a round, and record the orders that they have considered.
 
         Returns:
-            Answers in order of arrival, and a rejection for each agent that failed to answer.
+            Answers in order of arrival, and a rejection for each agent whose answer failed by its own
+            fault.
 
         Raises:
             ServiceUnavailable: the price of gas is unknown.

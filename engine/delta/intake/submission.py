@@ -21,7 +21,7 @@ The error names the first fault in this order:
     12  balance, or deposit
     13  nonce, by the stored orders
 
-`type` steers resting alone, and of a TWAP only its record.
+`type` LIMIT changes nothing of a TWAP except its record.
 
 Source: spec 1.17, 1.25; choices.md#fees-and-partners, choices.md#delta-orders,
     choices.md#signatures-and-permits, choices.md#quotes-and-routes.

@@ -101,7 +101,8 @@ def failed(
     Args:
         runner_up: payload of the next bid of the same round to settle; None if there is no such bid.
         failures_max: failed settlements that make the order FAILED.
-        is_counted: whether the failure counts; False if an order settled with this one is the cause.
+        is_counted: whether the failure counts; False if an order settled with this one is the cause, or if
+            no other bid could have avoided it.
     """
     if effect.state is not EffectState.INTENDED:
         return None

@@ -7,9 +7,9 @@
 The digest is SHA-256 of the quoted side and the route's canonical bytes: the order of its keys is free, types
 and digits are exact. A route does not name its side, and the side decides which of its amounts is fixed.
 
-The life of a route begins with its next whole minute, so that a repeated route is written once a minute and
-known for ten to eleven minutes. If the store is away or behind, only this process knows the oldest waiting
-routes.
+The life of a route begins with its next whole minute, so that a repeated route is written at most once a
+minute and known for ten to eleven minutes. If the store is away or behind, only this process knows the oldest
+waiting routes.
 
 Source: choices.md#delta-orders.
 Choice: Delta routes carry no seal: memory and the shared store keep a digest of each for `route_life_s` (10

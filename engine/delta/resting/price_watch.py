@@ -173,7 +173,7 @@ class PriceWatch:
             yield
 
     def again(self, live: LiveOrder) -> None:
-        """Hold an order back again after a round found no settlement for it."""
+        """Hold a limit order back, or offer a market order, again after a round without a settlement."""
         order = self._orders.get(live.order_hash)
         if order is None or order.state is State.OTHER:
             self.tend(live)
@@ -319,7 +319,7 @@ class PriceWatch:
         self._schedule(ends)
 
     def _judge(self, order: Resting, best: int, gas_price_wei: int) -> Generator[None, None, None]:
-        """Pass an order to the auctioneer if the books fill it; otherwise hold it back again."""
+        """Pass an order to the auctioneer if the books fill it or an order faces it; else hold it back."""
         is_reached = order.need <= best
         if is_reached:
             is_fillable = yield from self._prices.is_fillable(order.live, gas_price_wei)

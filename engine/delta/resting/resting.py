@@ -15,13 +15,13 @@ need a higher rate; orders left over come first the next time. The caller report
 
 Guarantees: an order is added, taken and put back in O(log n), but for the moving of a list's memory. Rates
     are rounded in the order's favour: no order within reach of a rate is passed over. `leave` forgets a
-    bounded number of orders with each piece.
+    bounded number of orders with each piece; a forgotten order is gone at once.
 Not guaranteed: `due` may return an order whose rate is above the best rate by less than 2^-256 of a unit.
 
 Source: ARCHITECTURE.md, "Resting orders"; docs/performance.md, "Whole swaps".
-Choice: Two resting orders with opposite tokens, limits that meet and a smaller one of at least a tenth of the
-    larger are liquidity to each other: both are auctioned whatever the books say. The RESTING_FACED_MAX
-    easiest opposite orders are considered.
+Choice: Two resting orders, or a resting and a market order, with opposite tokens, limits that meet and a
+    smaller one of at least a tenth of the larger are liquidity to each other: both are auctioned whatever the
+    books say. The RESTING_FACED_MAX easiest opposite orders are considered.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -224,7 +224,7 @@ class RestingOrders:
         insort(pair.by_best, (order.best, order.number, order))
 
     def offered(self, order: Resting) -> None:
-        """Mark that the auctioneer has an order, until `tried`."""
+        """Mark an order as with the auctioneer; `tried` marks that it has come back."""
         if order.state is not State.GONE:
             self._take_out(order)
             order.state = State.AWAY

@@ -12,8 +12,8 @@ An account that could not be read changes nothing: no order is suspended because
 contract answers unreadably counts as a balance of nothing. An order with a settlement under way keeps its
 status, and is checked again when the settlement has ended.
 
-An order that awaits its owner's signature on chain is not suspended. An account that alone cannot be read
-holds up no settlement.
+An order that awaits its owner's signature on chain is followed and not suspended. An account that alone
+cannot be read holds up no settlement: the settlement is sent, and a failure counts as any other.
 
 Source: spec 1.11; ARCHITECTURE.md, "Funds"; choices.md#delta-orders.
 """
@@ -221,7 +221,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
 
     async def are_lacking(self, live: LiveOrder, height: int) -> bool:
         """Whether an order's funds lack; see AreLacking. False if only this account cannot be read, so that
-        no settlement waits without end.
+        no settlement waits without end. A token's unreadable answer counts as
+        no balance.
 
         Raises:
             ChainError: the chain cannot be read for any account.

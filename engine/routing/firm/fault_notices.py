@@ -1,8 +1,7 @@
 """Notices of faults and refusals to one maker on one chain: POST to its `notify_url`, where the maker has
 one.
 
-    fault -> bounded queue, drops the oldest -> one request with all queued faults, signed like a quote
-    request
+    fault -> bounded queue, drops the oldest -> one signed request with all queued faults
 
 A notice is sent once; a notice that the maker does not take is lost, and still stands in GET /makers/scores.
 A slow maker delays no other maker and no swap.

@@ -183,8 +183,6 @@ class Pathfinder:
         """Upper bound on the rate of a swap of any size before gas, or None if no path has liquidity.
 
         The rate is destination per source, in raw units.
-
-        None if no path has liquidity.
         """
         if src_token == dest_token:
             return None
