@@ -12,7 +12,7 @@ from support.contracts.settling import Market
 from support.contracts.swapping import a_venue
 
 PAGE = (Path(__file__).parents[2] / "docs" / "contracts.md").read_text(encoding="utf-8")
-ROW = re.compile(r"^\| ([^|]+?) \| ([\d,]+) \| ([\d,]+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| ([^|]+?) \| ([\d,]* ?)\| ([\d,]+) \|$", re.MULTILINE)
 TABLE = {what: int(now.replace(",", "")) for what, _, now in ROW.findall(PAGE)}
 FAIR = 2_500 * USDC
 APART = 500
@@ -57,9 +57,30 @@ async def _fill(world: World, _: Market) -> int:
     return (await world.send(world.taker, world.at.rfq, data)).gas_used
 
 
+async def _part(world: World, _: Market) -> int:
+    """Of the second part of an order."""
+    order = world.an_rfq_order()
+    data = calldata.partial_fill_order(order, world.signed(order), order.taker_amount // 10)
+    await world.send(world.taker, world.at.rfq, data)
+    return (await world.send(world.taker, world.at.rfq, data)).gas_used
+
+
 async def _swap(world: World, _: Market) -> int:
     venue = await a_venue(world)
     return (await venue.sell(venue.swap(venue.hop(venue.quote())))).receipt.gas_used
+
+
+async def _two_hops(world: World, _: Market) -> int:
+    venue = await a_venue(world)
+    hops = venue.hop(venue.quote()), venue.hop(venue.second_quote())
+    swap = venue.swap(*hops, dest_token=world.dai, dest_amount=2_400 * ONE)
+    return (await venue.sell(swap)).receipt.gas_used
+
+
+async def _bought(world: World, _: Market) -> int:
+    venue = await a_venue(world)
+    hop = venue.hop(venue.quote(), maker_amount=FAIR)
+    return (await venue.buy(venue.swap(hop, dest_amount=FAIR))).receipt.gas_used
 
 
 MEASURED: dict[str, Callable[[World, Market], Awaitable[int]]] = {
@@ -69,7 +90,10 @@ MEASURED: dict[str, Callable[[World, Market], Awaitable[int]]] = {
     "`settle`: an agent's contract, which is the receiver": _contract,
     "`settleCrossed`: each of eight orders": _crossing,
     "`fillOrder`": _fill,
+    "`partialFillOrder`: a later part": _part,
     "`swapExactIn`: one firm quote": _swap,
+    "`swapExactIn`: two hops": _two_hops,
+    "`swapExactOut`: one firm quote": _bought,
 }
 
 
