@@ -78,7 +78,8 @@ def _step(order: OpenOrder, hop: FilledHop, at: Filling, all_there_is: int = 0) 
     """Convert a hop to a step of the executor.
 
     Args:
-        all_there_is: raw units to sell if the hop sells the whole balance; 0 keeps the whole balance.
+        all_there_is: raw units to sell if the hop sells the whole balance; 0 leaves the amount to the
+            executor's balance.
     """
     infos = [OrderInfo(fill.order, fill.signature, fill.order.taker_amount) for fill in hop.fills]
     taker_amount = hop.taker_amount

@@ -158,7 +158,8 @@ class EventHub:
         """Add an event to the ring and note it in the subscriptions that it concerns, some at a time.
 
         `told` moves past the event only at the end, so that no subscription's token passes it before. A
-        subscription that starts or becomes idle after the event is in the ring has read it there.
+        subscription that starts meanwhile starts at its own place in the ring, and a subscription becomes
+        idle only at the ring's end: neither misses the event.
         """
         before = self.ring.newest
         number = self.ring.add(entry)

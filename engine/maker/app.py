@@ -162,8 +162,8 @@ class MakerApp:
 
     @contextmanager
     def remembering(self) -> Iterator[None]:
-        """Context manager around `run`: restore the last run's live quotes first, save the live quotes at the
-        end.
+        """Context manager around `run`: restore the last run's live quotes first, and save the live quotes at
+        the end if `run` drained.
 
         This is not part of `run`, whose nursery would wrap the error.
 

@@ -75,7 +75,7 @@ class Waits(Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: ServerSettings) -> "Waits":
-        """Take the time-outs from the settings."""
+        """Take the limits from the settings."""
         return cls(
             settings.header_s,
             settings.body_s,
@@ -103,7 +103,7 @@ class Connection:
         stream: the connection owns and closes it.
         client: IP address of the client.
         exchange: answers the requests.
-        waits: time-outs.
+        waits: time-outs, and the most unsent bytes.
         turns: time slices shared by all connections.
         http: state of the framing, if the reactor served the connection before.
         output: bytes to send first: answers to earlier events of `http`.

@@ -1,4 +1,4 @@
-"""Admission of signed requests, from makers and agents, and the body of a refusal.
+"""Admission of signed requests at makers and agents, and the body of a refusal.
 
 Requests are verified over their raw bytes before their bodies are decoded.
 

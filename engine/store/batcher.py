@@ -53,7 +53,7 @@ class BatcherStatistics(Struct, frozen=True):
         units, batches: units and batches settled so far.
         full: units refused because the queue was full.
         unavailable: units that ended without an outcome.
-        sizes: count of batches per size bound of SIZES.
+        sizes: number of batches by size: up to each bound of SIZES, and last above them all.
     """
 
     queued: int

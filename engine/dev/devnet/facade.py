@@ -4,8 +4,8 @@
     controls.py     methods of development nodes alone
     filters.py      filters and subscriptions
 
-`pending` is the latest block, except for the nonce; `safe` is 32 blocks below it and `finalized` 64, as on
-anvil.
+`pending` has the latest block's state, the next block's header and time, and a nonce that counts waiting
+transactions. `safe` is 32 blocks below the latest block and `finalized` 64, as on anvil.
 
 Source: the Ethereum execution API; EIP-1474; the methods of anvil and hardhat.
 """

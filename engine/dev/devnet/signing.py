@@ -1,7 +1,7 @@
 """Signing methods of a wallet, by which a devnet node signs for its own accounts.
 
-Client libraries use a development node like a wallet. The default accounts have public keys, so that the node
-signs without confirmation.
+Client libraries use a development node like a wallet. The private keys of the default accounts are public
+knowledge, so that the node signs without confirmation.
 
 `eth_sign` signs with the prefix of EIP-191, as anvil and geth do. `wallet_switchEthereumChain` to another
 chain gives error 4902 (unknown chain): the other chain of a devnet has its own URL. Accounts of a private

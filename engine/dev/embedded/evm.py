@@ -20,7 +20,7 @@ Limits of the library, and the workarounds:
                 code is not, and a constructor, or a contract in the transaction that creates it, reads 0.
     BLOCKHASH   reads the keccak of the height's decimal digits, not the hash of the embedded block
 
-Source: EIP-1559, EIP-2930 (access lists), EIP-3651 (warm coinbase), EIP-6780 (SELFDESTRUCT);
+Source: EIP-1559, EIP-2930 (access lists), EIP-3651 (warm coinbase), EIP-6780 (SELFDESTRUCT).
 """
 
 import importlib

@@ -1,7 +1,7 @@
 """Ledger of the maker's promises: live firm quotes whose funds stay reserved until no fill is possible. Pure.
 
     promised --the chain reports a fill (in part)--> smaller --it reports "never seen" (reorganised)--> whole
-    again promised --expiry + grace--> released; a quote without a fill counts as unused --window--> forgotten
+    promised --expiry + grace--> released; a quote without a fill counts as unused --window--> forgotten
 
 A promise holds its maker amount back from the token's funds and its notional from the pair's bound. The
 grace is for chains whose clock is behind ours: a quote can be filled until a block is later than its expiry.
@@ -23,8 +23,7 @@ UNUSED_REMEMBERED_MAX unused quotes and forgets the oldest first.
 
 Choice: A quote that the maker cancels on chain counts as filled: the contract does not distinguish them.
 Guarantees: all processes together never promise more than the funds, as long as all of them read the chain
-    more
-often than funds go up and down again.
+    more often than funds go up and down again.
 """
 
 from collections import deque
@@ -224,7 +223,7 @@ class QuoteLedger:
             count_max: most releases, and most forgotten quotes.
 
         Returns:
-            Whether more quotes are due for release.
+            Whether more quotes may be due to be released or forgotten.
         """
         queue, unused = self._queue, self._unused
         left = count_max

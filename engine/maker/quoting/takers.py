@@ -48,7 +48,7 @@ async def read_takers(client: httpx.AsyncClient, url: str) -> list[bytes]:
     """Fetch the service's list of takers.
 
     Raises:
-        MakerError: the service does not answer, or not with a valid list.
+        MakerError: the service is not reached, does not answer with status 200, or lists the zero address.
         InvalidInput: the answer is no list of addresses.
     """
     try:

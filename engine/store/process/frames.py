@@ -2,8 +2,8 @@
 
     engine -> process   Open, then Apply (after any More), Attend, Claim, Release, Prune; on the second socket
                         Read
-    process -> engine   an answer to each, in order: Opened, Applied, Attended, Claimed, Released, Pruned,
-                        Rows, Failed; on the second socket also Announce, unasked
+    process -> engine   an answer to each, in order: Opened, Applied, Attended, LeasesClaimed, Released,
+                        Pruned, Rows, Failed; on the second socket also Announce, unasked
 
     frame = 4 bytes length, big-endian | msgpack: an array that says in its first element what it is
 
@@ -148,7 +148,7 @@ class Failed(Struct, frozen=True, array_like=True, tag=6):
 
 
 class Announce(Struct, frozen=True, array_like=True, tag=7):
-    """Unrequested message: an engine wrote an event."""
+    """Unrequested message: engines may have committed events since the last one."""
 
 
 class Attended(Struct, frozen=True, array_like=True, tag=8):

@@ -4,7 +4,7 @@ The process owns the database and answers its engine over inherited sockets (`fr
 after the other: the engine's loop, however busy, never waits for the disk, nor the disk for the loop.
 
     first socket     Open, then batches and all other requests that write
-    second socket    PostgreSQL only: reads, and Announce after each write of events; threads of their own, so
+    second socket    PostgreSQL only: reads, and Announce once events are committed; threads of their own, so
                      that a read never waits behind a batch
 
 The process ends when the engine closes the first socket: batches received whole by then are still written.

@@ -9,7 +9,7 @@ an error that the outcome is unknown. A process that does not answer at all is k
 
 The engine reads SQLite itself, through a read-only connection, which is faster than asking the process.
 
-The store starts with terminal signals blocked, so that a signal to all processes does not end it before it
+The store starts with IGNORED_SIGNALS blocked, so that a signal to all processes does not end it before it
 ignores them.
 
 Source: ARCHITECTURE.md, "Store process", "Databases".
@@ -362,7 +362,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _spawn(descriptors: Sequence[int], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start a store process without secrets in its arguments or environment, and with terminal signals
+    """Start a store process without secrets in its arguments or environment, and with IGNORED_SIGNALS
     blocked.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED_SIGNALS)
