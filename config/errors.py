@@ -168,7 +168,7 @@ class TransactionRefused(ChainError):
 
 
 class NodeUnavailable(ChainError):
-    """No node answers in time, or every answer is an internal error of the node."""
+    """No node answers in time: each is unreachable, late, failing (HTTP 5xx), over its rate or at rest."""
 
 
 class BlockGone(ChainError):

@@ -26,7 +26,7 @@ class OrderState(msgspec.Struct, frozen=True):
         is_used: the nonce is used up or invalidated: no further part of the order can be settled.
         is_closed: all of this order is settled.
         done: settled so far of an order that is not closed: raw units of the side that the order fixes; for
-        a TWAP, number of slices.
+            a TWAP, number of slices.
     """
 
     is_others: bool

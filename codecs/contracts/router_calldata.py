@@ -28,8 +28,6 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
 
     At most one of the two amounts is above 0; with both 0 the hop sells the whole balance.
 
-    At most one of the two amounts is above 0; with both 0 the hop sells the whole balance.
-
     Attributes:
         taker_amount: raw units to sell of the given token.
         maker_amount: raw units to buy.

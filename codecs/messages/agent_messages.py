@@ -1,8 +1,7 @@
 """Messages between a venue and its agents: POST {agent}/solve and POST {agent}/notify.
 
     solve    the orders of one round -> bids, or 204 for none. Sealed: an agent learns of other agents' bids
-    only
-             after the round is closed, and only the public part of them.
+             only after the round is closed, and only the public part of them.
     notify   outcomes of an agent's bids; the answer is not read
 
 Both are signed as requests to makers are (spec 3.10). A bid names the least that the user gets

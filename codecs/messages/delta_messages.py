@@ -407,7 +407,11 @@ class BridgeRoutesQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class BridgeRoute(Struct, frozen=True, rename="camel"):
-    """A pair of chains with the tokens that bridges carry between them, item of `routes`: interop.md 3."""
+    """A pair of chains with the tokens that bridges carry between them, item of `routes`: interop.md 3.
+
+    Attributes:
+        tokens: addresses of the source tokens.
+    """
 
     src_chain_id: ChainId
     dest_chain_id: ChainId

@@ -4,9 +4,9 @@
     open    a stream has begun         {"event": "open", "token": ...}
     beat    no event has come lately   {"event": "beat", "token": ...}
 
-    A token marks a position in the log of events: a client that sends it again receives the later events.
+A token marks a position in the log of events: a client that sends it again receives the later events.
 
-    An event leaves out members that its kind of order lacks or that an older version did not keep.
+An event leaves out members that its kind of order lacks or that an older version did not keep.
 
 Source: ARCHITECTURE.md, "Push".
 Choice: An event holds the order's new state, not the old one; `version` counts an order's changes from 1.
