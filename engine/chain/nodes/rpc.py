@@ -7,11 +7,13 @@ for blocks that the node does not have. The error names the node, and the next n
 The logs of one block are also checked against the bloom of its header. A bloom with a possible match proves
 nothing: if the node returns no log then, all logs of the block are read, and must account for every set bit.
 
-A node's head over `lag_blocks_max` below the highest seen counts once it stays for NODE_BACK_S, as the chain
-itself then went back. A node's head over `lag_blocks_max` above the others, and not their child, counts once
-another node is as high, none answers, or all others stand still for NODE_BACK_S: no single node makes the
-others lag. A node that takes eth_call only without the override of the block is asked without it from then
-on, and its pending block is not used.
+A node's head over `lag_blocks_max` below the last accepted head counts once no head has been accepted for
+NODE_BACK_S, as the chain itself then went back. A node's head over `lag_blocks_max` above the last accepted
+head, and not its child, counts once another node is about as high, none answers, or all others stand still
+for NODE_BACK_S: no single node makes the others lag.
+
+A node that takes eth_call only without the override of the block is asked without it from then on, and its
+pending block is not used.
 
 Source: ARCHITECTURE.md, "Chain port"; the Ethereum execution API; EIP-1898; EIP-1559 (the next base fee).
 """
@@ -465,7 +467,7 @@ class RpcChain:
         raise ChainError(f"names {to_hex(missed)} as its latest block, and does not have it")
 
     async def _confirm(self, talk: Talk, number: int, ahead: int) -> None:
-        """Check a head far above the highest seen against the heads of the other nodes.
+        """Check a head far above the last accepted one against the heads of the other nodes.
 
         Raises:
             ChainError: no other node is as high, and the others have not stood still for NODE_BACK_S.
