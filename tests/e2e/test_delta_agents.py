@@ -20,6 +20,7 @@ from cambist.codecs.contracts.delta_calldata import (
 )
 from cambist.codecs.contracts.owner_calldata import set_relayer
 from cambist.engine.chain.deploy.deploy import create
+from support.chain.evm_programs import assembled, deploys
 from support.chain.world import ONE, USDC, World
 from support.contracts.settling import REFUSE, STEP_GAS, Market
 
@@ -89,6 +90,26 @@ async def test_a_batch_of_nothing_or_of_two_pairs(world: World, market: Market) 
     assert await market.refused_settlement(order, market.fill_step(*quotes)) == "MixedPair()"
     reverse = world.a_firm_quote(maker_asset=world.weth, taker_asset=world.usdc)
     assert await market.refused_settlement(order, market.fill_step(quotes[0], reverse)) == "MixedPair()"
+
+
+@pytest.mark.parametrize("signature", ["InvalidSignature()", "NonceUsed(uint256)", "PullFailed(address)"])
+async def test_no_token_of_a_fill_speaks_for_delta(world: World, market: Market, signature: str) -> None:
+    """An agent names the tokens of its fills: their errors must not pass for those that excuse an agent."""
+    asked = selector("allowance(address,address)").hex()
+    token = await world.send(
+        world.owner,
+        b"",
+        deploys(
+            assembled(
+                f"0 CALLDATALOAD 0xe0 SHR 0x{asked} EQ @refuse JUMPI 1 0 MSTORE 32 0 RETURN "
+                f"refuse: 0x{selector(signature).hex()} 0xe0 SHL 0 MSTORE 36 0 REVERT"
+            )
+        ),
+    )
+    assert token.contract
+    quote = world.a_firm_quote(taker_asset=token.contract)
+    refused = await market.refused_settlement(await world.a_delta_order(), market.fill_step(quote))
+    assert refused == f"TransferFailed(token 0x{token.contract.hex()})"
 
 
 async def test_a_quote_that_cannot_be_filled(world: World, market: Market) -> None:

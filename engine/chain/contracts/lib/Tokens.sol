@@ -45,9 +45,14 @@ library Tokens {
         return done && isTrue(token);
     }
 
-    /// Let `spender` take `amount` at least. Some tokens only change an allowance from or to zero.
+    /// Let `spender` take `amount` at least. Some tokens only change an allowance from or to zero. An error of the token's
+    /// goes no further: agents name tokens, and an error of Delta's own tells whose fault a failure is.
     function allow(address token, address spender, uint256 amount) internal returns (bool) {
-        if (IERC20(token).allowance(address(this), spender) >= amount) return true;
+        try IERC20(token).allowance(address(this), spender) returns (uint256 allowed) {
+            if (allowed >= amount) return true;
+        } catch {
+            return false;
+        }
         return approve(token, spender, type(uint256).max)
             || (approve(token, spender, 0) && approve(token, spender, amount));
     }
