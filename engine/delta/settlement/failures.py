@@ -4,7 +4,8 @@
     TOO_EARLY       the block is before the time of the slice: no bid of that moment can settle it
     FUNDS           an owner's tokens were missing
     NOT_THE_AGENTS  the cause is out of the agents' control
-    DOUBTFUL        an owner's contract may be the cause, as it judges signatures and receives native tokens
+    DOUBTFUL        an owner's contract may be the cause, as it judges signatures and receives native tokens;
+                    else the agent, whose calls may waste the gas of others
     AGENTS          the calls of the bid failed
 
 Source: ARCHITECTURE.md, "Settlement"; contracts/Delta.sol, `settle`.
@@ -46,6 +47,9 @@ BY_ERROR: Mapping[bytes, SettlementFailure] = {
 }
 """Kinds by the selector of the Delta contract's error; the contract wraps errors of an agent's calls."""
 
+OF_CALLS = frozenset({selector("PullFailed(address)"), selector("InvalidSignature()")})
+"""Errors that a token's or owner's contract also causes by a lack of gas, which an agent's call may waste."""
+
 BY_CAUSE: Mapping[IntentCause, SettlementFailure] = {
     _C.DEADLINE: _F.NOT_THE_AGENTS,
     _C.GIVEN_UP: _F.NOT_THE_AGENTS,
@@ -59,12 +63,17 @@ BY_CAUSE: Mapping[IntentCause, SettlementFailure] = {
 """Kinds by the relayer's cause, if the contract's error is unknown."""
 
 
-def failure_of(cause: IntentCause | None, error4: bytes | None) -> SettlementFailure:
+def failure_of(
+    cause: IntentCause | None, error4: bytes | None, *, is_gas_wasted: bool = False
+) -> SettlementFailure:
     """Classify a failed settlement.
 
     Args:
         error4: selector of the contract's error; None without one.
+        is_gas_wasted: the transaction used more gas than its simulation, and no owner's funds lack.
     """
+    if is_gas_wasted and error4 in OF_CALLS:
+        return _F.DOUBTFUL
     by_error = BY_ERROR.get(error4 or b"")
     if by_error is not None:
         return by_error

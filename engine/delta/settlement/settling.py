@@ -59,6 +59,7 @@ from .funds_watch import AreLacking
 _log = structlog.get_logger("cambist.venue")
 
 _SLACK_GAS = 50_000  # beside a third: a call passes on all but a 64th of its gas
+_CALLERS_SHARE = 32  # the Delta contract and its settler keep a 64th each
 _MINED = (IntentState.MINED, IntentState.FINAL)
 FUNDS_GONE = "the owner's funds are not there"
 """Beginning of the reason that agents receive for a settlement without the owner's funds."""
@@ -117,6 +118,10 @@ class Settlement(Struct, frozen=True):
         """Most units of gas that the mined settlement may use: the bid was ranked by its simulated gas."""
         drift = mul_div_down(self.simulated_gas, limits.AGENT_GAS_DRIFT_BPS, limits.BPS_ONE)
         return self.simulated_gas + drift + limits.AGENT_GAS_DRIFT
+
+    def wastes_gas(self, gas_used: int) -> bool:
+        """Whether a reverted settlement used so much gas that its calls may have been short of gas."""
+        return gas_used > min(self.gas_kept, self.gas - self.gas // _CALLERS_SHARE)
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -295,7 +300,12 @@ class Settling:
             return
         live = self._orders.get(order_hash)
         height = 0 if outcome.receipt is None else outcome.receipt.block_number
-        failure = failure_of(outcome.cause, outcome.error4)
+        is_gas_wasted = (
+            outcome.receipt is not None
+            and settlement.wastes_gas(outcome.receipt.gas_used)
+            and not await self._lacking_at(order_hash, settlement, height)
+        )
+        failure = failure_of(outcome.cause, outcome.error4, is_gas_wasted=is_gas_wasted)
         if failure in _NO_RUNNER_UP:
             self._runners_up.pop(order_hash, None)
         if failure is SettlementFailure.ORDER_DONE:
@@ -309,11 +319,17 @@ class Settling:
         """
         if await self._relayer.outcome(settlement.key) is not None:
             return frozenset()
-        found = [self._orders.get(key) for key in (order_hash, *settlement.others)]
-        lacking = [live.order_hash for live in found if live and await self._are_lacking(live, 0)]
+        lacking = await self._lacking_at(order_hash, settlement, 0)
         if lacking and await self._relayer.outcome(settlement.key) is not None:
             return frozenset()  # another order's task has submitted the settlement meanwhile
-        return frozenset(lacking)
+        return lacking
+
+    async def _lacking_at(self, order_hash: bytes, settlement: Settlement, height: int) -> frozenset[bytes]:
+        """Hashes of a settlement's orders whose funds lack at the latest block, `height` or later."""
+        found = [self._orders.get(key) for key in (order_hash, *settlement.others)]
+        return frozenset(
+            [live.order_hash for live in found if live and await self._are_lacking(live, height)]
+        )
 
     async def _failed_for(
         self,

@@ -10,9 +10,10 @@ import pytest
 import trio
 
 from cambist.codecs.contracts.abi import selector
+from cambist.codecs.messages.agent_messages import Notice
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.engine.chain.holdings import Holding
-from cambist.engine.chain.port import EthCall
+from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.chain.relay.relayer import IntentOutcome
 from cambist.engine.delta.bids.bids import RoundOrder
 from cambist.engine.delta.orders.live_orders import LiveOrder, LiveOrders
@@ -40,11 +41,14 @@ class PlayedRelayer:
         handed: keys, as they came.
         error: signature of the contract's error with which each is reverted; empty for another contract's.
         mined: all are, in a transaction of this hash.
+        wastes_gas: each that is reverted has used all its gas but a 64th.
         may_end: nothing ends before this is set.
     """
 
-    def __init__(self, error: str = "") -> None:
+    def __init__(self, error: str = "", *, wastes_gas: bool = False) -> None:
         self.handed: list[str] = []
+        self._gas_max = 0
+        self._wastes_gas = wastes_gas
         self._error4 = selector(error) if error else None
         self.mined: bytes | None = None
         self.may_end = trio.Event()
@@ -56,6 +60,7 @@ class PlayedRelayer:
 
     async def submit(self, key: str, call: EthCall, deadline_s: int) -> None:
         """As `Relayer.submit`."""
+        self._gas_max = call.gas_max
         self.handed += [key] if key not in self.handed else []
 
     async def wait(self, key: str, *, final: bool = True) -> IntentOutcome:
@@ -63,7 +68,9 @@ class PlayedRelayer:
         await self.may_end.wait()
         state = IntentState.FAILED if self.mined is None else IntentState.MINED
         why = ("", None, None) if self.mined is not None else ("no", IntentCause.REVERTED, self._error4)
-        return IntentOutcome(key, state, why[0], self.mined, cause=why[1], error4=why[2])
+        used = self._gas_max * 63 // 64 if self._wastes_gas else 100_000
+        receipt = Receipt(bytes(32), self.mined is not None, 1, bytes(32), 0, used, 1, None, ())
+        return IntentOutcome(key, state, why[0], self.mined, receipt, why[1], why[2])
 
 
 class Funds:
@@ -169,6 +176,24 @@ async def test_a_partner_without_funds_harms_nobody_but_itself(tmp_path: Path, i
         assert (bobs.row.status, bobs.row.failures) == (_S.ACTIVE, 0)
         assert 500 < waits_ms(auction, BOBS) <= 1_000
         assert auction.auctioneer.reports()["ann"].faults == {}
+
+
+@pytest.mark.parametrize("wastes_gas", [False, True])
+@pytest.mark.parametrize("is_lacking", [False, True])
+async def test_an_agent_that_wastes_the_gas_of_a_pull_is_at_fault(
+    tmp_path: Path, wastes_gas: bool, is_lacking: bool
+) -> None:
+    """A token without enough gas fails as one without the owner's funds does."""
+    relayer, funds = PlayedRelayer("PullFailed(address)", wastes_gas=wastes_gas), Funds()
+    agent = PlayedAgent(on_each)
+    async with settled_by(relayer, funds, tmp_path, agent) as auction:
+        await auction.submitted(SALE)
+        await until(lambda: bool(relayer.handed))
+        funds.lacking |= {SALE.order_hash} if is_lacking else set()
+        relayer.may_end.set()
+        await until(lambda: any(one.notice is Notice.REVERTED for one in agent.told))
+        faults = auction.auctioneer.reports()["ann"].faults
+        assert faults == ({"reverted": 1} if wastes_gas and not is_lacking else {})
 
 
 async def test_a_crossing_that_fails_for_another_reason_counts_for_both(tmp_path: Path) -> None:
