@@ -9,6 +9,7 @@ import trio
 
 from cambist.codecs.transactions import Transaction, decode_transaction, sign_transaction
 from cambist.engine.chain.port import DevChain, EthCall
+from cambist.engine.chain.relay.relay_plan import TOO_LATE
 from cambist.engine.chain.relay.relayer import Relayer
 from cambist.engine.dev.devnet.anvil import AnvilChain
 from cambist.engine.store.queries import Query
@@ -175,6 +176,7 @@ async def test_a_late_one_is_cancelled(chain: DevChain, store: Store) -> None:
         await finish(chain, relayer, [key])
         outcome = await relayer.wait(key)
         assert (outcome.state, outcome.cause) == (IntentState.CANCELLED, IntentCause.DEADLINE)
+        assert outcome.reason == TOO_LATE.words
     assert await chain.balance(target(0)) == 0
 
 

@@ -15,6 +15,7 @@ from cambist.config.timeouts import RELAY_PAUSE_S_MAX
 from cambist.crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import EthCall
+from cambist.engine.chain.relay.relay_plan import TOO_LATE
 from cambist.engine.chain.relay.relayer import Relayer
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.rows import IntentCause, IntentState, TxStatus
@@ -471,6 +472,7 @@ async def test_what_is_late_is_cancelled_unless_it_is_mined(life: Life) -> None:
     await life.do(("blocks", 6, 100))
     waiting, mined = await life.ended(waiting_key), await life.ended(mined_key)
     assert (waiting.state, waiting.cause) == (IntentState.CANCELLED, IntentCause.DEADLINE)
+    assert waiting.reason == TOO_LATE.words
     assert mined.state == IntentState.FINAL
     assert [tx.transaction.data for tx in life.chain.mined if tx] == [b"", b"E 1"]
 

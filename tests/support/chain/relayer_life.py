@@ -18,7 +18,7 @@ from cambist.crypto.custody.transaction_policy import PolicedRelayKey, Transacti
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.relay.fee_policy import FeePolicy
-from cambist.engine.chain.relay.relay_plan import RelayPolicy, price_of
+from cambist.engine.chain.relay.relay_plan import GIVEN_UP, RelayPolicy, price_of
 from cambist.engine.chain.relay.relayer import IntentOutcome, Relayer
 from cambist.engine.store.leases import SHARDS, Leases
 from cambist.engine.store.process.opening import open_store
@@ -217,7 +217,11 @@ async def check_at_rest(life: Life, ended: dict[str, IntentOutcome]) -> None:
             assert outcome.cause == (IntentCause.REVERTED if data.startswith(b"R") else None)
         elif outcome.state is IntentState.FAILED:
             assert life.was_hostile, "lost"
-            assert outcome.cause in (IntentCause.GIVEN_UP, IntentCause.REFUSED)
+            if outcome.cause is IntentCause.GIVEN_UP:
+                assert outcome.reason == GIVEN_UP.words
+            else:
+                assert outcome.cause is IntentCause.REFUSED
+                assert "takes none of these now" in outcome.reason
         else:
             assert outcome.state == IntentState.CANCELLED
             assert deadline_s is not None, "lost"
