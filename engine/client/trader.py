@@ -10,6 +10,7 @@ from functools import partial
 from msgspec import Struct
 
 from ...config import limits
+from ...config.errors import PolicyError
 from ...crypto.addresses import to_checksum
 from ...crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from ...crypto.secp256k1 import SigningKey
@@ -42,6 +43,15 @@ class Trader(Struct, frozen=True, kw_only=True):
         """The key's address in its checksum spelling."""
         return to_checksum(self.key.address)
 
+    def check_chain(self, chain_id: int) -> None:
+        """Pass for a wish of the trader's own chain.
+
+        Raises:
+            PolicyError: the wish is of another chain.
+        """
+        if chain_id != self.chain.chain_id:
+            raise PolicyError(f"the wish is of chain {chain_id}, the trader of chain {self.chain.chain_id}")
+
     async def clock_s(self) -> int:
         """The later of two clocks, the trader's and the chain's, Unix seconds."""
         header = await self.chain.block()
@@ -58,7 +68,7 @@ class Trader(Struct, frozen=True, kw_only=True):
             StepFailedError: the approval failed on chain, or its end is not known.
             ChainError: the token refuses the approval.
         """
-        if missing is None or self.allowing is Allowing.PERMIT:
+        if missing is None or not self.approves(missing):
             return
         key = policed(self.key, self.chain.chain_id, missing.token)
         any_amount = self.allowing is Allowing.MOST
@@ -75,18 +85,22 @@ class Trader(Struct, frozen=True, kw_only=True):
         self.tell("signing a permit")
         return await signed_permit(self.chain, self.key, missing, deadline)
 
-    async def send(self, step: str, call: EthCall, *, value_max_wei: int = 0, gas: int = 0) -> Receipt:
+    async def send(
+        self, step: str, call: EthCall, contract: bytes, *, value_max_wei: int = 0, gas: int = 0
+    ) -> Receipt:
         """Send a transaction and wait until it is mined.
 
         Args:
+            contract: 20 bytes, the trusted contract; the key signs a call to no other.
             value_max_wei: maximum native tokens of the call that the key's policy allows.
             gas: gas limit in units; 0 estimates it.
 
         Raises:
             StepFailedError: the transaction reverted, or its end is not known.
             ChainError: the transaction would revert, or the node refused it.
+            PolicyError: the call is to another contract, or carries more than `value_max_wei`.
         """
-        key = policed(self.key, self.chain.chain_id, call.to, value_max_wei)
+        key = policed(self.key, self.chain.chain_id, contract, value_max_wei)
         return await first_step(self.chain, key, step, call, self.tell, gas=gas)
 
 

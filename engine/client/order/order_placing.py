@@ -109,9 +109,11 @@ class OrderPlacer:
             pinned: the Delta contract that the trader insists on; its code is not checked.
 
         Raises:
+            PolicyError: the wish is of another chain than the trader.
             VenueError: the venue has no price, or its price is not the requested one.
             ChainError: the source balance is too low, or the chain does not answer.
         """
+        self._trader.check_chain(wish.chain_id)
         self._tell("looking at the Delta contract")
         contract = await signing_contract(self._chain, self._venue, DELTA, pinned)
         self._tell("asking for a price")
@@ -204,7 +206,7 @@ class OrderPlacer:
         amount = offer.terms.src_amount_max
         data = deposit_native_and_pre_sign(order_hash)
         call = EthCall(offer.contract.address, data, self._trader.key.address, amount)
-        await self._trader.send("deposit", call, value_max_wei=amount)
+        await self._trader.send("deposit", call, offer.contract.address, value_max_wei=amount)
 
 
 async def take_back(trader: Trader, contract: SigningContract, withdrawal: Withdrawal) -> tuple[Receipt, int]:
@@ -224,7 +226,7 @@ async def take_back(trader: Trader, contract: SigningContract, withdrawal: Withd
     if amount > there or not amount:
         raise ChainError(f"{trader.account} has deposited {there} wei")
     call = EthCall(contract.address, withdraw_to(amount, withdrawal.receiver), account)
-    return await trader.send("withdrawal", call), amount
+    return await trader.send("withdrawal", call, contract.address), amount
 
 
 def _check_bounds(terms: SignableTerms) -> None:

@@ -101,7 +101,7 @@ async def _cancelled(trader: Trader, contract: SigningContract, data: bytes, wha
     call = EthCall(contract.address, data, trader.key.address)
     trader.tell(f"simulating the cancellation of {what}")
     await trader.chain.call(call)
-    return await trader.send("cancellation", call)
+    return await trader.send("cancellation", call, contract.address)
 
 
 async def _ended(

@@ -191,7 +191,7 @@ class OtcFiller:
             call = self._call(offer, await self._permit(offer))
             self._tell("simulating the fill")
             await self._chain.call(call)
-            receipt = await self._trader.send("fill", call)
+            receipt = await self._trader.send("fill", call, offer.contract.address)
         except StepFailedError as failed:
             return failed_outcome(failed, "it was not mined in time, and may still be")
         return await self._proven(offer, receipt)

@@ -101,9 +101,11 @@ class OtcPoster:
             pinned: the RFQ contract that the maker insists on; its code is not checked.
 
         Raises:
+            PolicyError: the wish is of another chain than the trader.
             VenueError, ChainError, UnsafeTransaction: as `signing_contract`; or the sold asset is no token,
                 or the venue does not report the fillable amount.
         """
+        self._trader.check_chain(wish.chain_id)
         self._tell("looking at the RFQ contract")
         contract = await signing_contract(self._chain, self._venue, RFQ, pinned)
         self._tell("looking at balance and allowance")

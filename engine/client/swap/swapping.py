@@ -94,9 +94,11 @@ class Swapper:
             pinned: the Router that the trader insists on; its code is not checked.
 
         Raises:
+            PolicyError: the wish is of another chain than the trader.
             VenueError: the venue has no price, or its route is not the requested one.
             ChainError: the source balance is too low, or the chain does not answer.
         """
+        self._trader.check_chain(wish.chain_id)
         self._tell("looking at the router")
         router = await trusted_address(self._chain, self._venue, ROUTER, pinned)
         self._tell("asking for a price")
@@ -148,7 +150,9 @@ class Swapper:
             await self._trader.approve(offer.missing)
             built = await self._built(offer)
             self._tell("signing the swap")
-            receipt = await self._trader.send("swap", built.call, value_max_wei=value_max_wei, gas=built.gas)
+            receipt = await self._trader.send(
+                "swap", built.call, offer.router, value_max_wei=value_max_wei, gas=built.gas
+            )
         except StepFailedError as failed:
             return failed_outcome(failed)
         return swapped_outcome(receipt, offer.router, offer.wish.user)
