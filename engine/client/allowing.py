@@ -30,6 +30,10 @@ class Allowing(Enum):
     MOST = "approve any amount"
     PERMIT = "sign a permit"
 
+    def approves(self, missing: "MissingAllowance | None") -> bool:
+        """Whether an approval is sent: an allowance is missing and no permit replaces it."""
+        return missing is not None and self is not Allowing.PERMIT
+
 
 class MissingAllowance(Struct, frozen=True):
     """An allowance that a trade needs and the spender lacks.
@@ -44,6 +48,11 @@ class MissingAllowance(Struct, frozen=True):
     spender: bytes
     amount: int
     allowed: int
+
+
+def missing_allowance(token: bytes, spender: bytes, amount: int, allowed: int) -> MissingAllowance | None:
+    """The allowance that a trade of `amount` raw units lacks; None if `allowed` covers it."""
+    return None if allowed >= amount else MissingAllowance(token, spender, amount, allowed)
 
 
 async def held(chain: Chain, token: TradedToken, owner: bytes, spender: bytes) -> tuple[int, int]:

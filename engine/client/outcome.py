@@ -95,15 +95,21 @@ def mined_outcome(
     )
 
 
+def failed_verdict(failed: StepFailedError) -> TradeVerdict:
+    """REVERTED for a transaction that was mined, UNKNOWN for a transaction that may still be."""
+    return TradeVerdict.REVERTED if failed.receipt is not None else TradeVerdict.UNKNOWN
+
+
 def failed_outcome(failed: StepFailedError, unmined: str = "") -> SentOutcome:
     """The outcome of a transaction that reverted, or was not mined in time.
 
     Args:
         unmined: the reason of an outcome without a receipt.
     """
+    verdict = failed_verdict(failed)
     if failed.receipt is not None:
-        return mined_outcome(failed.receipt, TradeVerdict.REVERTED, failed.step, reason=failed.reason)
-    return SentOutcome(verdict=TradeVerdict.UNKNOWN, step=failed.step, tx_hash=failed.tx_hash, reason=unmined)
+        return mined_outcome(failed.receipt, verdict, failed.step, reason=failed.reason)
+    return SentOutcome(verdict=verdict, step=failed.step, tx_hash=failed.tx_hash, reason=unmined)
 
 
 def new_table() -> "Table":

@@ -57,10 +57,6 @@ class Trader(Struct, frozen=True, kw_only=True):
         header = await self.chain.block()
         return max(self.wall_s(), header.time_s if header else 0)
 
-    def approves(self, missing: MissingAllowance | None) -> bool:
-        """Whether an approval is sent: an allowance is missing and no permit replaces it."""
-        return missing is not None and self.allowing is not Allowing.PERMIT
-
     async def approve(self, missing: MissingAllowance | None) -> None:
         """Approve a missing allowance, unless a permit replaces it.
 
@@ -68,7 +64,7 @@ class Trader(Struct, frozen=True, kw_only=True):
             StepFailedError: the approval failed on chain, or its end is not known.
             ChainError: the token refuses the approval.
         """
-        if missing is None or not self.approves(missing):
+        if missing is None or not self.allowing.approves(missing):
             return
         key = policed(self.key, self.chain.chain_id, missing.token)
         any_amount = self.allowing is Allowing.MOST

@@ -33,6 +33,7 @@ from ...chain.nodes.rpc import RpcChain
 from ...client.order.order_cancelling import cancel, follow_all
 from ...client.order.order_following import MEANS, TERMINAL
 from ...client.order.order_placing import Withdrawal, take_back
+from ...client.outcome import failed_verdict
 from ...client.sending import StepFailedError
 from ...client.tokens import NATIVE_DECIMALS
 from ...client.trusted_contract import DELTA, signing_contract
@@ -44,6 +45,7 @@ from .order_limit import limit
 from .order_list import list_orders
 from .order_options import (
     ENDED,
+    EXIT,
     HELP,
     UNKNOWN,
     UnderWay,
@@ -168,7 +170,7 @@ async def _withdraw(
             receipt, amount = await take_back(new_trader(chain, key, tell), contract, withdrawal)
         except StepFailedError as failed:
             click.echo(f"Error: {failed}", err=True)
-            return ENDED if failed.receipt else UNKNOWN
+            return EXIT[failed_verdict(failed)]
     told = {"txHash": to_hex(receipt.tx_hash), "amountWei": str(amount)}
     click.echo(encode(told).decode() if place.is_json else f"{amount} wei came back: {told['txHash']}")
     return 0

@@ -55,7 +55,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 ENDED, UNKNOWN = 3, 4
-EXIT = dict.fromkeys(TradeVerdict, 0) | {
+EXIT = {
+    TradeVerdict.SWAPPED: 0,
+    TradeVerdict.FILLED: 0,
+    TradeVerdict.SETTLED: 0,
+    TradeVerdict.FULFILLED: 0,
+    TradeVerdict.PLACED: 0,
+    TradeVerdict.POSTED: 0,
+    TradeVerdict.REHEARSED: 0,
     TradeVerdict.ENDED: ENDED,
     TradeVerdict.REVERTED: ENDED,
     TradeVerdict.UNKNOWN: UNKNOWN,

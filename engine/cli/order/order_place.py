@@ -26,7 +26,7 @@ from ...client.order.order_placing import OrderOffer, OrderPlacer
 from ...client.order.order_safety import signed_order
 from ...client.order.order_terms import OrderWish
 from ...client.order.order_view import DeltaOutcome, OfferTokens, order_table
-from ...client.outcome import TradeVerdict
+from ...client.outcome import TradeVerdict, failed_verdict
 from ...client.schedule import Schedule
 from ...client.sending import StepFailedError
 from ...client.terms import TradedToken
@@ -241,14 +241,13 @@ async def _placed(
         if offer.must_deposit:
             under_way.hint += f", {placing.venue.withdrawal()}"
 
-    if offer.missing and placing.allowing is not Allowing.PERMIT:
+    if placing.allowing.approves(offer.missing):
         under_way.hint = "no order was placed; an approval that was sent may be mined all the same"
     try:
         placed = await placer.place(offer, about_to)
     except StepFailedError as failed:
-        verdict = TradeVerdict.REVERTED if failed.receipt else TradeVerdict.UNKNOWN
         return DeltaOutcome(
-            verdict=verdict,
+            verdict=failed_verdict(failed),
             order_hash=known_hash,
             step=failed.step,
             tx_hash=failed.tx_hash,

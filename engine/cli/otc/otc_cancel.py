@@ -20,12 +20,13 @@ from ...chain.nodes.rpc import RpcChain
 from ...client.otc.otc_cancelling import Cancelled, Ending, cancel_otc, cancel_until
 from ...client.otc.otc_following import disproofs
 from ...client.otc.otc_terms import SignedOtc
+from ...client.outcome import failed_verdict
 from ...client.sending import StepFailedError
 from ...client.trusted_contract import RFQ, signing_contract
 from ..order.order_options import (
     ENDED,
+    EXIT,
     HELP,
-    UNKNOWN,
     UnderWay,
     VenueOptions,
     new_console,
@@ -144,12 +145,12 @@ async def _cancel_all(
 
 def _report_failed(place: VenueOptions, failed: StepFailedError, orders: Iterable[bytes]) -> int:
     """Print that the transaction failed, or that its result is not known; return the exit status."""
-    outcome = "reverted" if failed.receipt else "unknown"
+    verdict = failed_verdict(failed)
     if place.is_json:
-        told = [{"orderHash": to_hex(each), "outcome": outcome, "stateBefore": None} for each in orders]
+        told = [{"orderHash": to_hex(each), "outcome": verdict.value, "stateBefore": None} for each in orders]
         click.echo(encode({"txHash": to_hex(failed.tx_hash), "orders": told}).decode())
     click.echo(f"Error: {failed}", err=True)
-    return ENDED if failed.receipt else UNKNOWN
+    return EXIT[verdict]
 
 
 def _report(place: VenueOptions, cancelled: Cancelled, states: Mapping[bytes, OtcState]) -> int:

@@ -25,7 +25,7 @@ from ...client.otc.otc_following import OtcFollower, disproof
 from ...client.otc.otc_posting import OtcOffer, OtcPoster
 from ...client.otc.otc_terms import OTC_TERMINAL, OtcWish, SignedOtc, hand_over_of
 from ...client.otc.otc_view import OtcOutcome, followed, otc_json, otc_lines, post_table
-from ...client.outcome import TradeVerdict
+from ...client.outcome import TradeVerdict, failed_verdict
 from ...client.schedule import duration_text
 from ...client.sending import StepFailedError
 from ...client.terms import TradedToken, amount_text
@@ -263,13 +263,14 @@ async def _posted(under_way: UnderWay, asked: _PostOptions, poster: OtcPoster, o
         name = to_hex(signed.order_hash)
         under_way.hint = f"the order {name} may be live: {how_to_go_on(asked.venue, name)}"
 
-    if offer.missing and asked.allowing is not Allowing.PERMIT:
+    if asked.allowing.approves(offer.missing):
         under_way.hint = "no order was posted; an approval that was sent may be mined all the same"
     try:
         posted = await poster.post(offer, about_to)
     except StepFailedError as failed:
-        verdict = TradeVerdict.REVERTED if failed.receipt else TradeVerdict.UNKNOWN
-        return OtcOutcome(verdict=verdict, step=failed.step, tx_hash=failed.tx_hash, reason=failed.reason)
+        return OtcOutcome(
+            verdict=failed_verdict(failed), step=failed.step, tx_hash=failed.tx_hash, reason=failed.reason
+        )
     except VenueError as refusal:
         if not name:
             raise

@@ -27,7 +27,7 @@ from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ....crypto.signatures import to_compact64
 from ...chain.port import EthCall, Receipt
-from ..allowing import MissingAllowance, held
+from ..allowing import MissingAllowance, held, missing_allowance
 from ..client import VenueClient
 from ..submitting import submitted
 from ..trader import Trader
@@ -58,10 +58,12 @@ class OrderOffer(Struct, frozen=True, kw_only=True):
     @property
     def missing(self) -> MissingAllowance | None:
         """The allowance that the Delta contract lacks."""
-        amount = self.terms.src_amount_max
-        if self.must_deposit or self.allowance >= amount:
+        terms = self.terms
+        if self.must_deposit:
             return None
-        return MissingAllowance(self.terms.wish.src.address, self.contract.address, amount, self.allowance)
+        return missing_allowance(
+            terms.wish.src.address, self.contract.address, terms.src_amount_max, self.allowance
+        )
 
 
 class Withdrawal(Struct, frozen=True):

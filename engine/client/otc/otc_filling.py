@@ -26,7 +26,7 @@ from ....codecs.eip712_orders.rfq import RfqOrder
 from ....config.errors import ChainError, Reverted
 from ....config.timeouts import TRADER_DEADLINE_S
 from ...chain.port import EthCall, Receipt
-from ..allowing import MissingAllowance, held
+from ..allowing import MissingAllowance, held, missing_allowance
 from ..order.order_following import balance_remarks
 from ..outcome import SentOutcome, TradeVerdict, failed_outcome, mined_outcome
 from ..sending import StepFailedError, gas_needed
@@ -82,10 +82,9 @@ class FillOffer(Struct, frozen=True, kw_only=True):
     @property
     def missing(self) -> MissingAllowance | None:
         """The allowance that the RFQ contract lacks."""
-        amount = self.part.taker_amount
-        if self.allowance >= amount:
-            return None
-        return MissingAllowance(self.order.taker_asset, self.contract.address, amount, self.allowance)
+        return missing_allowance(
+            self.order.taker_asset, self.contract.address, self.part.taker_amount, self.allowance
+        )
 
 
 class OtcFiller:
@@ -167,7 +166,7 @@ class OtcFiller:
             ChainError: as `fill`.
         """
         gas = 0
-        if not self._trader.approves(offer.missing):
+        if not self._trader.allowing.approves(offer.missing):
             call = self._call(offer, await self._permit(offer))
             await self._chain.call(call)
             gas = await gas_needed(self._chain, call)

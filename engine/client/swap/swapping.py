@@ -24,7 +24,7 @@ from ....config.errors import ChainError, InvalidInput, UnsafeTransaction, Venue
 from ....config.timeouts import TRADER_DEADLINE_S
 from ....crypto.addresses import to_checksum
 from ...chain.port import EthCall, Receipt
-from ..allowing import MissingAllowance, held
+from ..allowing import MissingAllowance, held, missing_allowance
 from ..client import ReceivedRoute, VenueClient
 from ..outcome import SentOutcome, TradeVerdict, failed_outcome, mined_outcome
 from ..safety import check_envelope, check_route, fee_bps_of
@@ -61,9 +61,9 @@ class Offer(Struct, frozen=True, kw_only=True):
     @property
     def missing(self) -> MissingAllowance | None:
         """The allowance that the Router lacks."""
-        if self.wish.src.is_native or self.allowance >= self.src_amount_max:
+        if self.wish.src.is_native:
             return None
-        return MissingAllowance(self.wish.src.address, self.router, self.src_amount_max, self.allowance)
+        return missing_allowance(self.wish.src.address, self.router, self.src_amount_max, self.allowance)
 
 
 class _CheckedSwap(Struct, frozen=True):
@@ -130,7 +130,7 @@ class Swapper:
         Raises:
             VenueError, ChainError: as `perform`.
         """
-        if self._trader.approves(offer.missing):
+        if self._trader.allowing.approves(offer.missing):
             return None
         built = await self._built(offer)
         spent, received = self._sides(offer.wish, built.moved)

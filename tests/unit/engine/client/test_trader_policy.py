@@ -56,8 +56,8 @@ async def test_an_approval_is_sent_if_an_allowance_is_missing_and_no_permit_repl
 ) -> None:
     account = Trader(chain=trader.chain, key=KEY, wall_s=lambda: 0, tell=lambda _: None, allowing=allowing)
     missing = MissingAllowance(SRC.address, CONTRACT, 7, 0)
-    assert account.approves(missing) == (allowing is not Allowing.PERMIT)
-    assert not account.approves(None)
+    assert allowing.approves(missing) == (allowing is not Allowing.PERMIT)
+    assert not allowing.approves(None)
     await account.approve(None)
     assert await trader.chain.nonce(KEY.address) == 0
     await account.approve(missing)
