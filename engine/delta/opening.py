@@ -143,6 +143,7 @@ async def _chain(
     )
     settling = Settling(
         relayer,
+        place.chain,
         store,
         orders,
         delta=place.delta,

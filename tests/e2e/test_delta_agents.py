@@ -18,12 +18,8 @@ from cambist.codecs.contracts.delta_calldata import (
     deposit_native_and_pre_sign,
     withdraw_native,
 )
-from cambist.codecs.contracts.delta_results import decode_settled
 from cambist.codecs.contracts.owner_calldata import set_relayer
-from cambist.config.errors import Reverted
 from cambist.engine.chain.deploy.deploy import create
-from cambist.engine.chain.port import EthCall
-from cambist.engine.delta.settlement.settling import Settlement
 from support.chain.evm_programs import assembled, deploys
 from support.chain.world import ONE, USDC, World
 from support.contracts.settling import REFUSE, STEP_GAS, Market
@@ -114,26 +110,6 @@ async def test_no_token_of_a_fill_speaks_for_delta(world: World, market: Market,
     quote = world.a_firm_quote(taker_asset=token.contract)
     refused = await market.refused_settlement(await world.a_delta_order(), market.fill_step(quote))
     assert refused == f"TransferFailed(token 0x{token.contract.hex()})"
-
-
-async def test_a_token_that_wastes_gas_before_a_pull_leaves_its_trace(world: World, market: Market) -> None:
-    """It is asked for its balance before the owner's tokens are taken, and leaves too little gas for that."""
-    wastes = "1000000 GAS GT @fine JUMPI again: 30000 GAS GT @again JUMPI fine: 32 0 RETURN"
-    token = await world.send(world.owner, b"", deploys(assembled(wastes)))
-    assert token.contract
-    order = await world.a_delta_order()
-    data = market.settlement(order, *market.agent_steps(FAIR), leftovers=(token.contract,))
-    simulated = decode_settled(await world.chain.call(EthCall(world.at.delta, data, world.relayer.address)))
-    gas = simulated.gas_used + simulated.gas_used // 3
-    settlement = Settlement("", data, gas, 0, "ann", 1, "0", simulated_gas=simulated.gas_used)
-    with pytest.raises(Reverted, match="PullFailed"):
-        await world.chain.call(EthCall(world.at.delta, data, world.relayer.address, gas_max=settlement.gas))
-    receipt = await world.forced(world.relayer, world.at.delta, data, gas=settlement.gas)
-    assert not receipt.succeeded
-    assert settlement.wastes_gas(receipt.gas_used)
-    capped = msgspec.structs.replace(settlement, simulated_gas=settlement.gas)
-    assert capped.wastes_gas(receipt.gas_used)
-    assert not capped.wastes_gas(settlement.gas * 9 // 10)
 
 
 async def test_a_quote_that_cannot_be_filled(world: World, market: Market) -> None:

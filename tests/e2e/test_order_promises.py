@@ -16,6 +16,7 @@ from cambist.codecs.messages.agent_messages import AuctionOrder, BidStep, Solver
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.dev.devnet.anvil import AnvilChain
+from support.chain.evm_programs import assembled, deploys
 from support.chain.world import ONE, USDC, World
 from support.contracts.delta_agents import StoryAgent
 from support.contracts.settling import STEP_GAS
@@ -95,6 +96,26 @@ async def test_the_promise_of_one_that_pays_less_when_mined_is_kept_by_the_next(
         last = (await settlements(story, record))[-1]
         assert (last["agent"], last["state"], last["detail"]) == ("bob", "settled", "")
         assert last["promisedAmount"] == last["simulatedAmount"] == last["settledAmount"] == str(FAIR)
+
+
+async def test_one_that_has_a_replay_fail_for_want_of_the_owners_tokens(world: World, tmp_path: Path) -> None:
+    """The agent's token knows the call that explains a failure by its gas price, and burns the pull's gas in
+    that call alone: the owner's tokens seem to lack.
+    """
+    burns = (
+        "GASPRICE @fine JUMPI 1000000 GAS GT @fine JUMPI again: 30000 GAS GT @again JUMPI fine: 32 0 RETURN"
+    )
+    async with a_delta_story(world, tmp_path, "ann", "bob") as story:
+        ann = await a_turncoat(story, Sign.GAS_PRICE)
+        token = await world.send(world.owner, b"", deploys(assembled(burns)))
+        assert token.contract
+        ann.leftovers = (token.contract,)
+        story.agents["bob"].gives = lambda _: FAIR
+        record, moved = await story.completed(await world.a_delta_order())
+        assert moved["user", "USDC"] == FAIR
+        (tried,) = [one for one in await settlements(story, record) if one["agent"] == "ann"]
+        assert "PullFailed" in tried["detail"]
+        await is_found_out(story, record)
 
 
 async def test_a_base_fee_above_that_of_the_simulation(world: World, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Raw, Struct
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from ....codecs.amounts import parse_amount
 from ....codecs.contracts.delta_calldata import (
@@ -171,6 +171,15 @@ class Candidate(Struct, frozen=True):
     place: int
     parts: tuple[CandidatePart, ...]
     calldata: bytes
+
+    @property
+    def owners_calldata(self) -> bytes:
+        """Calldata of the same settlement without anything that the agent chose: no steps, no leftovers.
+
+        An error of this call is an owner's, of the order or of the contract, and not the agent's.
+        """
+        bare = [replace(part, steps=(), leftovers=(), receiver=EXECUTOR) for part in self.parts]
+        return _calldata(bare, agent_id(self.agent))
 
     @property
     def is_crossing(self) -> bool:

@@ -19,9 +19,9 @@ Guarantees: an order is added, taken and put back in O(log n), but for the movin
 Not guaranteed: `due` may return an order whose rate is above the best rate by less than 2^-256 of a unit.
 
 Source: ARCHITECTURE.md, "Resting orders"; docs/performance.md, "Whole swaps".
-Choice: Two resting orders, or a resting and a market order, with opposite tokens, limits that meet and a
-    smaller one of at least a tenth of the larger are liquidity to each other: both are auctioned whatever the
-    books say. The RESTING_FACED_MAX easiest opposite orders are considered.
+Choice: Two orders of opposite tokens, at least one of them resting, whose limits meet are liquidity to each
+    other if the smaller is a tenth of the larger: both are auctioned whatever the books say. The
+    RESTING_FACED_MAX easiest opposite orders are considered.
 """
 
 from bisect import bisect_left, bisect_right, insort

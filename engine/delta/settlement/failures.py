@@ -5,13 +5,13 @@
     FUNDS           an owner's tokens were missing
     NOT_THE_AGENTS  the cause is out of the agents' control
     DOUBTFUL        an owner's contract may be the cause, as it judges signatures and receives native tokens;
-                    else the agent, whose calls may waste the gas of others
+                    else the agent, whose calls may waste the gas of others or fake an owner's error
     AGENTS          the calls of the bid failed
 
 Source: ARCHITECTURE.md, "Settlement"; contracts/Delta.sol, `settle`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 
 from ....codecs.contracts.abi import selector
@@ -47,9 +47,6 @@ BY_ERROR: Mapping[bytes, SettlementFailure] = {
 }
 """Kinds by the selector of the Delta contract's error; the contract wraps errors of an agent's calls."""
 
-OF_CALLS = frozenset({selector("PullFailed(address)"), selector("InvalidSignature()")})
-"""Errors that a token's or owner's contract also causes by a lack of gas, which an agent's call may waste."""
-
 BY_CAUSE: Mapping[IntentCause, SettlementFailure] = {
     _C.DEADLINE: _F.NOT_THE_AGENTS,
     _C.GIVEN_UP: _F.NOT_THE_AGENTS,
@@ -64,19 +61,18 @@ BY_CAUSE: Mapping[IntentCause, SettlementFailure] = {
 
 
 def failure_of(
-    cause: IntentCause | None, error4: bytes | None, *, is_gas_wasted: bool = False
+    cause: IntentCause | None, error4: bytes | None, owners: Collection[bytes] | None = None
 ) -> SettlementFailure:
     """Classify a failed settlement.
 
     Args:
         error4: selector of the contract's error; None without one.
-        is_gas_wasted: the transaction used more gas than its simulation, and no owner's funds lack.
+        owners: selectors of the errors of the same settlement without the agent's calls; None if unknown. An
+            error that only the agent's calls bring about excuses no agent.
     """
-    if is_gas_wasted and error4 in OF_CALLS:
-        return _F.DOUBTFUL
     by_error = BY_ERROR.get(error4 or b"")
     if by_error is not None:
-        return by_error
+        return by_error if owners is None or error4 in owners else _F.DOUBTFUL
     return _F.AGENTS if cause is None else BY_CAUSE[cause]
 
 

@@ -26,11 +26,12 @@ import structlog
 import trio
 from msgspec import Struct
 
+from ....codecs.contracts.abi import SELECTOR_BYTES
 from ....codecs.messages.agent_messages import Notice, NoticeEntry
 from ....codecs.messages.vocabulary import OrderStatus, Side
 from ....codecs.rounding import mul_div_down
 from ....config import limits
-from ....config.errors import ChainError, OrderNotFound, StoreUnavailable
+from ....config.errors import ChainError, OrderNotFound, Reverted, StoreUnavailable
 from ....config.timeouts import (
     SETTLEMENT_S,
     SETTLING_LOOK_S,
@@ -40,7 +41,7 @@ from ....config.timeouts import (
 )
 from ....crypto.hexadecimal import to_hex
 from ...chain.index.ring import NOTHING_READ
-from ...chain.port import EthCall
+from ...chain.port import Chain, EthCall
 from ...chain.relay.relayer import IntentOutcome, Relayer
 from ...orders.order_units import effect_key
 from ...store.queries import among, by
@@ -59,7 +60,6 @@ from .funds_watch import AreLacking
 _log = structlog.get_logger("cambist.venue")
 
 _SLACK_GAS = 50_000  # beside a third: a call passes on all but a 64th of its gas
-_CALLERS_SHARE = 32  # the Delta contract and its settler keep a 64th each
 _MINED = (IntentState.MINED, IntentState.FINAL)
 FUNDS_GONE = "the owner's funds are not there"
 """Beginning of the reason that agents receive for a settlement without the owner's funds."""
@@ -84,6 +84,7 @@ class Settlement(Struct, frozen=True):
         agent: name of the bidding agent.
         amount: digits: amount that the user receives (SELL) or spends (BUY) in the simulation.
         simulated_gas: units that the simulation used.
+        owners_data: calldata of the same settlement without the agent's calls; empty in a payload of before.
         is_purchase: the amounts are spent, not received.
         promised: digits: amount that the bid promises.
         part_amount: digits: settled amount of the fixed side.
@@ -102,6 +103,7 @@ class Settlement(Struct, frozen=True):
     is_purchase: bool = False
     promised: str = "0"
     simulated_gas: int = 0
+    owners_data: bytes = b""
 
     def amount_in(self, fill: DeltaFill) -> int:
         """Amount that the user received (SELL) or spent (BUY), raw units."""
@@ -118,10 +120,6 @@ class Settlement(Struct, frozen=True):
         """Most units of gas that the mined settlement may use: the bid was ranked by its simulated gas."""
         drift = mul_div_down(self.simulated_gas, limits.AGENT_GAS_DRIFT_BPS, limits.BPS_ONE)
         return self.simulated_gas + drift + limits.AGENT_GAS_DRIFT
-
-    def wastes_gas(self, gas_used: int) -> bool:
-        """Whether a reverted settlement used so much gas that its calls may have been short of gas."""
-        return gas_used > min(self.gas_kept, self.gas - self.gas // _CALLERS_SHARE)
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -156,6 +154,7 @@ def settlement_of(
         parts[at].asked.terms.side is Side.BUY,
         str(parts[at].promised),
         gas,
+        bid.candidate.owners_calldata,
     )
 
 
@@ -193,6 +192,7 @@ class Settling:
     def __init__(
         self,
         relayer: Relayer,
+        chain: Chain,
         store: Store,
         orders: LiveOrders,
         *,
@@ -205,6 +205,7 @@ class Settling:
         wall_ms: Callable[[], int],
     ) -> None:
         self._relayer = relayer
+        self._chain = chain
         self._store = store
         self._orders = orders
         self._delta = delta
@@ -300,12 +301,8 @@ class Settling:
             return
         live = self._orders.get(order_hash)
         height = 0 if outcome.receipt is None else outcome.receipt.block_number
-        is_gas_wasted = (
-            outcome.receipt is not None
-            and settlement.wastes_gas(outcome.receipt.gas_used)
-            and not await self._lacking_at(order_hash, settlement, height)
-        )
-        failure = failure_of(outcome.cause, outcome.error4, is_gas_wasted=is_gas_wasted)
+        owners = await self._owners_errors(settlement, outcome)
+        failure = failure_of(outcome.cause, outcome.error4, owners)
         if failure in _NO_RUNNER_UP:
             self._runners_up.pop(order_hash, None)
         if failure is SettlementFailure.ORDER_DONE:
@@ -313,23 +310,40 @@ class Settling:
         is_starved = live is not None and await self._are_lacking(live, height)
         await self._failed_for(order_hash, effect, outcome, failure, is_starved=is_starved)
 
+    async def _owners_errors(self, settlement: Settlement, outcome: IntentOutcome) -> frozenset[bytes] | None:
+        """Selectors of the errors of a reverted settlement without the agent's calls, on the block before its
+        own and on its own; None if there is nothing to compare with, or no node can say.
+
+        The relayer learns the contract's error by a call, which the agent's contracts can tell from a
+        transaction: an agent could have it fail there as if the owner's tokens lacked.
+        """
+        if outcome.receipt is None or outcome.error4 is None or not settlement.owners_data:
+            return None
+        call = EthCall(self._delta, settlement.owners_data, self._relayer.address, gas_max=settlement.gas)
+        found = set()
+        try:
+            header = await self._chain.block(outcome.receipt.block_hash)
+            for block_hash in () if header is None else (header.parent_hash, header.hash):
+                try:
+                    await self._chain.call(call, block_hash)
+                except Reverted as error:
+                    found.add(error.data[:SELECTOR_BYTES])
+        except ChainError as error:
+            _log.warning("a failed settlement stays unexplained", key=settlement.key, detail=str(error))
+            return None
+        return None if header is None else frozenset(found)
+
     async def _lacking(self, order_hash: bytes, settlement: Settlement) -> frozenset[bytes]:
         """Hashes of a settlement's orders whose funds lack now; none if the relayer has the settlement
         already.
         """
         if await self._relayer.outcome(settlement.key) is not None:
             return frozenset()
-        lacking = await self._lacking_at(order_hash, settlement, 0)
+        found = [self._orders.get(key) for key in (order_hash, *settlement.others)]
+        lacking = [live.order_hash for live in found if live and await self._are_lacking(live, 0)]
         if lacking and await self._relayer.outcome(settlement.key) is not None:
             return frozenset()  # another order's task has submitted the settlement meanwhile
-        return lacking
-
-    async def _lacking_at(self, order_hash: bytes, settlement: Settlement, height: int) -> frozenset[bytes]:
-        """Hashes of a settlement's orders whose funds lack at the latest block, `height` or later."""
-        found = [self._orders.get(key) for key in (order_hash, *settlement.others)]
-        return frozenset(
-            [live.order_hash for live in found if live and await self._are_lacking(live, height)]
-        )
+        return frozenset(lacking)
 
     async def _failed_for(
         self,

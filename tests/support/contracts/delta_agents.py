@@ -64,6 +64,7 @@ class StoryAgent:
         settles: raw units of the fixed side; `gives` and `takes` are asked about that part of the order.
         lies_by: it promises so much more (SELL) or less (BUY) than it does.
         contract: that delivers, and is given to; 20 bytes.
+        leftovers: tokens whose balance at the executor goes to the owner.
         delivers: the call of it that sends a token to an account.
         also: what it bids besides, of a round.
         requests, notices: what it was asked and told.
@@ -79,6 +80,7 @@ class StoryAgent:
         self.settles: Offer = lambda order: None
         self.lies_by = 0
         self.contract = market.agent
+        self.leftovers: tuple[bytes, ...] = ()
         self.delivers: Callable[[bytes, bytes, int], bytes] = _delivers
         self.also: Callable[[SolveRequest], list[SolverBid]] = lambda request: []
         self.requests: list[SolveRequest] = []
@@ -144,6 +146,7 @@ class StoryAgent:
                 BidStep(to_hex(agent), to_hex(deliver), STEP_GAS),
             ),
             given=str(0 if order.side is Side.SELL else given),
+            leftovers=tuple(map(to_hex, self.leftovers)),
             receiver=to_checksum(caller_of(at.delta, self.name)),
         )
 

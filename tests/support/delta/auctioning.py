@@ -16,7 +16,7 @@ from typing import Any, cast
 import msgspec
 import trio
 
-from cambist.codecs.contracts.abi import uint_word
+from cambist.codecs.contracts.abi import selector, uint_word
 from cambist.codecs.contracts.delta_calldata import settle_crossed
 from cambist.codecs.messages.agent_messages import (
     NoticeEntry,
@@ -24,10 +24,11 @@ from cambist.codecs.messages.agent_messages import (
     SolveRequest,
     decode_solve_request,
 )
+from cambist.config.errors import Reverted
 from cambist.config.sections.venue import DeltaSettings
 from cambist.config.settings import parse_settings
 from cambist.engine.chain.holdings import Holding
-from cambist.engine.chain.port import EthCall, Upcoming
+from cambist.engine.chain.port import EthCall, Header, Upcoming
 from cambist.engine.delta.auction.agents import Agents, RoundBell
 from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
 from cambist.engine.delta.auction.simulating import AuctionAt
@@ -100,6 +101,29 @@ def on_each(request: SolveRequest) -> list[dict[str, Any]]:
 def on_all(request: SolveRequest) -> list[dict[str, Any]]:
     """One bid that crosses all orders."""
     return [a_bid(*(order.order_hash for order in request.orders))]
+
+
+class RefusingChain:
+    """A chain that refuses each call with an error of a signature; an empty one accepts it.
+
+    Attributes:
+        asked: calldata and block, as they came.
+    """
+
+    def __init__(self, error: str = "") -> None:
+        self._error = error
+        self.asked: list[tuple[bytes, bytes]] = []
+
+    async def block(self, _: bytes) -> Header:
+        """As `Chain.block`."""
+        return Header(2, b"\x02" * 32, b"\x01" * 32, 0, 0)
+
+    async def call(self, call: EthCall, block_hash: bytes) -> bytes:
+        """As `Chain.call`."""
+        self.asked.append((call.data, block_hash))
+        if self._error:
+            raise Reverted(self._error, selector(self._error))
+        return b""
 
 
 class _Chain:

@@ -157,7 +157,7 @@ async def test_nothing_is_remembered_of_orders_of_shards_that_others_hold(tmp_pa
 def test_the_runners_up_of_shards_that_others_hold_are_forgotten() -> None:
     nothing: Any = None
     settling = Settling(
-        nothing, nothing, nothing, delta=b"", failures_max=1, tell=nothing, are_lacking=nothing,
+        nothing, nothing, nothing, nothing, delta=b"", failures_max=1, tell=nothing, are_lacking=nothing,
         runs_code=nothing, read_to=nothing, wall_ms=nothing,
     )  # fmt: skip
     kept, left = b"\x01" * 32, b"\x02" * 32

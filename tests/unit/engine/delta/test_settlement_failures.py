@@ -8,7 +8,6 @@ from cambist.engine.delta.bids.agent_rest import AgentFault
 from cambist.engine.delta.settlement.failures import (
     BY_CAUSE,
     BY_ERROR,
-    OF_CALLS,
     SettlementFailure,
     failure_of,
     fault_in,
@@ -50,24 +49,25 @@ def test_an_error_of_the_contract_is_known_by_its_selector(
 
 
 @pytest.mark.parametrize(("signature", "failure"), ERRORS, ids=[name for name, _ in ERRORS])
-def test_a_call_that_fails_after_gas_was_wasted_is_doubtful(
+def test_an_error_that_only_the_agents_calls_bring_about_is_doubtful(
     signature: str, failure: SettlementFailure
 ) -> None:
-    is_of_call = signature in ("PullFailed(address)", "InvalidSignature()")
-    found = failure_of(_C.REVERTED, selector(signature), is_gas_wasted=True)
-    assert found is (_F.DOUBTFUL if is_of_call else failure)
+    error4 = selector(signature)
+    assert failure_of(_C.REVERTED, error4, {error4}) is failure
+    assert failure_of(_C.REVERTED, error4, set()) is _F.DOUBTFUL
+    assert failure_of(_C.REVERTED, error4, {b"else"}) is _F.DOUBTFUL
 
 
 @pytest.mark.parametrize(("cause", "failure"), CAUSES)
 def test_a_cause_without_a_known_error(cause: IntentCause, failure: SettlementFailure) -> None:
     assert failure_of(cause, None) is failure
     assert failure_of(cause, b"none") is failure
-    assert failure_of(cause, None, is_gas_wasted=True) is failure
+    assert failure_of(cause, None, set()) is failure
 
 
 def test_the_tables_hold_no_more_and_the_contracts_declare_each_error() -> None:
     assert {selector(signature) for signature, _ in ERRORS} == BY_ERROR.keys()
-    assert OF_CALLS < BY_ERROR.keys() <= known_errors().keys()
+    assert BY_ERROR.keys() <= known_errors().keys()
     assert dict(CAUSES).keys() == BY_CAUSE.keys() == set(IntentCause)
 
 

@@ -10,6 +10,8 @@ import pytest
 import trio
 
 from cambist.codecs.contracts.abi import selector
+from cambist.codecs.contracts.delta_calldata import Execution, agent_id, settle
+from cambist.codecs.eip712_orders.delta import DeltaOrder
 from cambist.codecs.messages.agent_messages import Notice
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.engine.chain.holdings import Holding
@@ -23,7 +25,16 @@ from cambist.engine.store.rows import DeltaFill, IntentCause, IntentState, amoun
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELTA_FILL
 from cambist.engine.store.units import Unit, put
-from support.delta.auctioning import PlayedAgent, PlayedAuction, an_auction, on_all, on_each, runs_no_code
+from support.delta.auctioning import (
+    FAIR,
+    PlayedAgent,
+    PlayedAuction,
+    RefusingChain,
+    an_auction,
+    on_all,
+    on_each,
+    runs_no_code,
+)
 from support.delta.bidding import ONE, a_delta_order, a_round_order
 from support.patience import until
 from support.store.store_work import now_ms
@@ -41,14 +52,15 @@ class PlayedRelayer:
         handed: keys, as they came.
         error: signature of the contract's error with which each is reverted; empty for another contract's.
         mined: all are, in a transaction of this hash.
-        wastes_gas: each that is reverted has used all its gas but a 64th.
+        address: that sends.
         may_end: nothing ends before this is set.
     """
 
-    def __init__(self, error: str = "", *, wastes_gas: bool = False) -> None:
+    address = bytes(20)
+
+    def __init__(self, error: str = "") -> None:
         self.handed: list[str] = []
-        self._gas_max = 0
-        self._wastes_gas = wastes_gas
+        self.error = error
         self._error4 = selector(error) if error else None
         self.mined: bytes | None = None
         self.may_end = trio.Event()
@@ -60,7 +72,6 @@ class PlayedRelayer:
 
     async def submit(self, key: str, call: EthCall, deadline_s: int) -> None:
         """As `Relayer.submit`."""
-        self._gas_max = call.gas_max
         self.handed += [key] if key not in self.handed else []
 
     async def wait(self, key: str, *, final: bool = True) -> IntentOutcome:
@@ -68,8 +79,7 @@ class PlayedRelayer:
         await self.may_end.wait()
         state = IntentState.FAILED if self.mined is None else IntentState.MINED
         why = ("", None, None) if self.mined is not None else ("no", IntentCause.REVERTED, self._error4)
-        used = self._gas_max * 63 // 64 if self._wastes_gas else 100_000
-        receipt = Receipt(bytes(32), self.mined is not None, 1, bytes(32), 0, used, 1, None, ())
+        receipt = Receipt(bytes(32), self.mined is not None, 1, bytes(32), 0, 100_000, 1, None, ())
         return IntentOutcome(key, state, why[0], self.mined, receipt, why[1], why[2])
 
 
@@ -89,13 +99,19 @@ class Funds:
 
 @asynccontextmanager
 async def settled_by(
-    relayer: PlayedRelayer, funds: Funds, folder: Path, agent: PlayedAgent, claims: Claims | None = None
+    relayer: PlayedRelayer,
+    funds: Funds,
+    folder: Path,
+    agent: PlayedAgent,
+    claims: Claims | None = None,
+    chain: RefusingChain | None = None,
 ) -> AsyncIterator[PlayedAuction]:
-    """Auctions whose settlements a relayer gets."""
+    """Auctions whose settlements a relayer gets; the chain refuses them without the agent's calls too."""
 
     def settles(store: Store, orders: LiveOrders, tell: TellAgent) -> Settling:
         return Settling(
             cast("Any", relayer),
+            cast("Any", chain or RefusingChain(relayer.error)),
             store,
             orders,
             delta=bytes(20),
@@ -178,22 +194,36 @@ async def test_a_partner_without_funds_harms_nobody_but_itself(tmp_path: Path, i
         assert auction.auctioneer.reports()["ann"].faults == {}
 
 
-@pytest.mark.parametrize("wastes_gas", [False, True])
-@pytest.mark.parametrize("is_lacking", [False, True])
-async def test_an_agent_that_wastes_the_gas_of_a_pull_is_at_fault(
-    tmp_path: Path, wastes_gas: bool, is_lacking: bool
+@pytest.mark.parametrize(
+    ("error", "owners_error", "is_lacking", "faults"),
+    [
+        ("PullFailed(address)", "PullFailed(address)", False, {}),
+        ("PullFailed(address)", "PullFailed(address)", True, {}),
+        ("PullFailed(address)", "BelowMinimum(uint256,uint256)", False, {"reverted": 1}),
+        ("PullFailed(address)", "", False, {"reverted": 1}),
+        ("PullFailed(address)", "BelowMinimum(uint256,uint256)", True, {}),
+        ("NonceUsed(uint256)", "BelowMinimum(uint256,uint256)", False, {"reverted": 1}),
+        ("InvalidSignature()", "InvalidSignature()", False, {}),
+        ("BelowMinimum(uint256,uint256)", "BelowMinimum(uint256,uint256)", False, {"reverted": 1}),
+    ],
+)
+async def test_an_error_excuses_an_agent_only_where_its_calls_do_not_bring_it_about(
+    tmp_path: Path, error: str, owners_error: str, is_lacking: bool, faults: dict[str, int]
 ) -> None:
-    """A token without enough gas fails as one without the owner's funds does."""
-    relayer, funds = PlayedRelayer("PullFailed(address)", wastes_gas=wastes_gas), Funds()
+    """The owners' part of the settlement is tried on both blocks."""
+    relayer, funds, chain = PlayedRelayer(error), Funds(), RefusingChain(owners_error)
     agent = PlayedAgent(on_each)
-    async with settled_by(relayer, funds, tmp_path, agent) as auction:
+    async with settled_by(relayer, funds, tmp_path, agent, chain=chain) as auction:
         await auction.submitted(SALE)
         await until(lambda: bool(relayer.handed))
         funds.lacking |= {SALE.order_hash} if is_lacking else set()
         relayer.may_end.set()
         await until(lambda: any(one.notice is Notice.REVERTED for one in agent.told))
-        faults = auction.auctioneer.reports()["ann"].faults
-        assert faults == ({"reverted": 1} if wastes_gas and not is_lacking else {})
+        assert auction.auctioneer.reports()["ann"].faults == faults
+    assert isinstance(SALE.order, DeltaOrder)
+    bare = Execution(FAIR, 0, (), (), agent_id("ann"))
+    asked = settle(SALE.order, SALE.document.signature, SALE.part.amount, bare)
+    assert chain.asked[:2] == [(asked, b"\x01" * 32), (asked, b"\x02" * 32)]
 
 
 async def test_a_crossing_that_fails_for_another_reason_counts_for_both(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from cambist.engine.delta.orders.live_orders import LiveOrder, LiveOrders
 from cambist.engine.delta.settlement.settling import Settling, TellAgent
 from cambist.engine.store.rows import IntentCause, IntentState
 from cambist.engine.store.store import Store
-from support.delta.auctioning import FAIR, PlayedAgent, an_auction, on_each, runs_no_code
+from support.delta.auctioning import FAIR, PlayedAgent, RefusingChain, an_auction, on_each, runs_no_code
 from support.delta.bidding import ONE, SIGNATURE, a_delta_order, a_round_order
 from support.patience import until
 from support.store.store_work import now_ms
@@ -39,8 +39,10 @@ class FailingRelayer:
         may_fail: the first one has failed once this is set.
     """
 
+    address = bytes(20)
+
     def __init__(self, error: str = "Overfilled(uint256)", receipt: Receipt | None = None) -> None:
-        self._error4, self._receipt = selector(error), receipt
+        self.error, self._error4, self._receipt = error, selector(error), receipt
         self.handed: list[bytes] = []
         self.may_fail = trio.Event()
 
@@ -87,6 +89,7 @@ def settling_of(
     """What settles what an auction wins."""
     return Settling(
         cast("Any", relayer),
+        cast("Any", RefusingChain(relayer.error)),
         store,
         orders,
         delta=bytes(20),
