@@ -280,6 +280,16 @@ def test_folders_of_the_engine_import_in_one_direction() -> None:
     assert not wrong
 
 
+def test_modules_beside_the_folders_of_the_engine_import_none_of_them() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in (ROOT / "engine").glob("*.py")
+        for name, line in imported_modules(path)
+        if name.startswith("cambist.engine.")
+    ]
+    assert not wrong
+
+
 def test_no_modules_and_no_neighbouring_folders_import_each_other_in_a_circle() -> None:
     modules = imports_of_ours()
     assert not circles(modules)
