@@ -14,6 +14,7 @@ from support.contracts.swapping import a_venue
 PAGE = (Path(__file__).parents[2] / "docs" / "contracts.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| ([^|]+?) \| ([\d,]* ?)\| ([\d,]+) \|$", re.MULTILINE)
 TABLE = {what: int(now.replace(",", "")) for what, _, now in ROW.findall(PAGE)}
+BEFORE = {what: int(gas.replace(",", "")) for what, gas, _ in ROW.findall(PAGE) if gas.strip()}
 FAIR = 2_500 * USDC
 APART = 500
 """Units: hashes and signatures with more zero bytes cost less."""
@@ -99,6 +100,11 @@ MEASURED: dict[str, Callable[[World, Market], Awaitable[int]]] = {
 
 def test_every_row_is_measured() -> None:
     assert TABLE.keys() == MEASURED.keys()
+
+
+def test_no_call_costs_more_than_before() -> None:
+    assert {what: (gas, TABLE[what]) for what, gas in BEFORE.items() if TABLE[what] > gas} == {}
+    assert BEFORE
 
 
 @pytest.mark.parametrize("what", MEASURED)
