@@ -51,6 +51,9 @@ async def test_nobody_loses_what_was_not_given() -> None:
         await fuzz.step()
     for kind in ("settle", "cross", "swap", "fill"):
         assert fuzz.did[f"{kind} done"] > steps // 100, fuzz.did
+    assert len(fuzz.entries) > 50
+    if steps >= STEPS:
+        assert set(fuzz.entries) <= fuzz.entered
 
 
 if IS_LONG:  # the compiler takes half a minute for each

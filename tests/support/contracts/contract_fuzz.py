@@ -11,7 +11,7 @@ trades. Of native tokens Delta has what is deposited, to the wei. What is given 
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,13 +37,14 @@ from cambist.codecs.eip712_orders.delta import (
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.secp256k1 import SigningKey
+from cambist.engine.chain.artifacts import abi_of, artifact
 from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.delta.bids.agent_caller import caller_of
 from cambist.engine.orders.order_units import order_id
 from support.chain.world import MOST, NATIVE, ONE, World
 from support.contracts.agent_desks import Desk, a_desk
-from support.contracts.settling import STEP_GAS, AnyOrder, Market
+from support.contracts.settling import STEP_GAS, AnyOrder, Market, claim
 
 AGENTS = ("ann", "bob")
 GAS = 8_000_000
@@ -72,7 +73,9 @@ class Fuzz:
     """One run.
 
     Attributes:
+        entries: (contract, selector) of each function that may change something.
         did: steps by kind, and how many of them went through.
+        entered: those of `entries` that a step has called.
     """
 
     world: World
@@ -82,18 +85,21 @@ class Fuzz:
     desk: Desk
     many: bytes
     owners: tuple[SigningKey, ...]
+    entries: tuple[tuple[bytes, bytes], ...]
     known: dict[bytes, Known] = field(default_factory=dict)
     closed: set[tuple[bytes, int]] = field(default_factory=set)
     begun: dict[tuple[bytes, int], bytes] = field(default_factory=dict)
     did: Counter[str] = field(default_factory=Counter)
+    entered: set[tuple[bytes, bytes]] = field(default_factory=set)
     twaps: dict[bytes, Known] = field(default_factory=dict)
     giving_up: tuple[bytes, int] | None = None
 
     async def step(self) -> None:
         """Do something, and hold the contracts to what they promise."""
-        kinds = "settle", "cross", "slice", "swap", "fill", "act", "misuse"
-        kind = self.rng.choices(kinds, (10, 4, 3, 4, 3, 3, 3))[0]
+        kinds = "settle", "cross", "slice", "swap", "fill", "act", "misuse", "knock"
+        kind = self.rng.choices(kinds, (10, 4, 3, 4, 3, 3, 3, 3))[0]
         sender, to, data, agent, value_wei = await getattr(self, f"_{kind}")()
+        self.entered.add((to, data[:4]))
         before = await self._balances()
         receipt = await self.world.forced(sender, to, data, value_wei=value_wei, gas=GAS)
         self.did[kind] += 1
@@ -180,12 +186,17 @@ class Fuzz:
             taker=rng.choice((bytes(20), taker.address, self.world.at.executor)),
         )
         part, signature = self._near(quote.taker_amount), self.world.signed(quote)
+        info = self.world.info(quote)
         data = rng.choice(
             (
                 calldata.fill_order(quote, signature),
+                calldata.fill_order_with_target(quote, signature, taker.address),
                 calldata.partial_fill_order(quote, signature, part),
-                calldata.batch_fill_order_with_target([self.world.info(quote)], taker.address),
-                calldata.try_batch_fill_taker_amount([self.world.info(quote)], part, taker.address),
+                calldata.partial_fill_order_with_target(quote, signature, part, taker.address),
+                calldata.partial_fill_order_with_target_permit(info, taker.address),
+                calldata.batch_fill_order_with_target([info], taker.address),
+                calldata.try_batch_fill_taker_amount([info], part, taker.address),
+                calldata.try_batch_fill_maker_amount([info], self._near(quote.maker_amount), taker.address),
             )
         )
         return taker, self.world.at.rfq, data, "", 0
@@ -259,6 +270,26 @@ class Fuzz:
         mallory = self.world.partner
         target, data = await self._mischief(mallory.address)
         return mallory, target, data, "", 0
+
+    async def _knock(self) -> tuple[SigningKey, bytes, bytes, str, int]:
+        """A maker cancels or claims; or a stranger calls a function, first those that no step has called."""
+        rng, world = self.rng, self.world
+        if rng.random() < 0.3:
+            order_hash = world.rfq_hash(self._quote(world.user, *rng.sample(self.tokens, 2)))
+            to, data = rng.choice(
+                (
+                    (world.at.rfq, calldata.cancel_order(order_hash)),
+                    (world.at.rfq, calldata.cancel_orders([order_hash])),
+                    (world.at.fee_vault, claim(self.tokens, world.maker.address)),
+                )
+            )
+            return world.maker, to, data, "", 0
+        unseen = [entry for entry in self.entries if entry not in self.entered]
+        to, function = rng.choice(unseen or self.entries)
+        mallory = world.partner
+        accounts = mallory.address, rng.choice(self.owners).address, rng.choice(self.tokens)
+        words = (uint_word(0), uint_word(1), *map(address_word, accounts))
+        return mallory, to, function + b"".join(rng.choices(words, k=8)), "", 0
 
     async def _mischief(self, to: bytes) -> tuple[bytes, bytes]:
         """A call that would take what is not the caller's."""
@@ -532,4 +563,24 @@ async def a_fuzz(world: World, market: Market, seed: int) -> Fuzz:
             await world.mint(token, market.agent, STOCK)
             await world.mint(token, desk.address, STOCK)
     await world.send(world.owner, rounds, selector("setRounding(uint256)") + uint_word(1))
-    return Fuzz(world, market, random.Random(seed), tokens, desk, many, owners)
+    entries = tuple(_entries(world))
+    return Fuzz(world, market, random.Random(seed), tokens, desk, many, owners, entries)
+
+
+def _entries(world: World) -> Iterator[tuple[bytes, bytes]]:
+    at = world.at
+    places = {
+        "Delta": at.delta,
+        "Rfq": at.rfq,
+        "Router": at.router,
+        "RfqExecutor": at.executor,
+        "FeeVault": at.fee_vault,
+        "AgentCaller": caller_of(at.delta, "ann"),
+    }
+    for name, place in places.items():
+        selectors = {
+            signature.partition("(")[0]: found for signature, found in artifact(name).selectors().items()
+        }
+        for entry in abi_of(name):
+            if entry["type"] == "function" and entry["stateMutability"] not in ("view", "pure"):
+                yield place, selectors[entry["name"]]
