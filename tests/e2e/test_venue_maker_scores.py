@@ -1,14 +1,19 @@
 """A maker that keeps failing is left alone for a while: it reads why and until when, and comes back."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from cambist.codecs.http1 import encode_response
+from cambist.codecs.messages.resource_messages import MakerFaults
 from cambist.config import limits
 from cambist.crypto.addresses import to_checksum
 from support.chain.world import ONE, USDC, World
 from support.patience import FIRM, until
+from support.server.scripted_server import Caller, scripted_server
 from support.venue.venue_stories import Story, a_venue_story
 
 pytestmark = pytest.mark.one_chain  # makers and venue look at it all the while
@@ -113,6 +118,27 @@ async def test_a_refusal_shrinks_what_is_routed_and_rests_nothing(world: World, 
         moved = await story.swap(await story.prices("SELL", "WETH", "USDC", ONE // 2))
         assert moved["alpha", "WETH"] == ONE // 2
         assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == {"alpha"}, "it signs again"
+
+
+async def test_a_maker_hears_of_a_refusal_at_the_url_of_the_settings(world: World, tmp_path: Path) -> None:
+    told: list[MakerFaults] = []
+
+    async def receive(caller: Caller) -> None:
+        with suppress(EOFError):
+            while True:
+                request = await caller.request()
+                told.append(msgspec.json.decode(request.body, type=MakerFaults))
+                await caller.stream.send_all(encode_response(200, b"{}"))
+
+    async with scripted_server(receive) as port:
+        notify = {"CAMBIST__VENUE__MAKERS__ALPHA__NOTIFY_URL": f"http://127.0.0.1:{port}/faults"}
+        async with a_venue_story(world, tmp_path, BOOKS, firm=RESTS, environ=notify) as story:
+            story.fronts["alpha"].habit = "refuses"
+            await a_failure(story)
+            await until(lambda: bool(told))
+    (faults,) = told
+    assert (faults.maker, faults.network) == ("alpha", world.chain.chain_id)
+    assert [fault.detail for fault in faults.faults] == ["refused: status 503: 'not today'"]
 
 
 async def test_faults_all_over_a_maker_rest_all_of_it(world: World, tmp_path: Path) -> None:

@@ -407,6 +407,7 @@ async def a_venue_story(
     changed: Callable[[str, Mapping[str, int]], Mapping[str, Any]] = lambda name, ports: {},
     delta: bool = True,
     twin: bool = False,
+    environ: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Story]:
     """Everything, once every book is live.
 
@@ -417,6 +418,7 @@ async def a_venue_story(
         changed: name and ports of the makers before -> other settings of a maker's chain.
         delta: the venue serves Delta, too.
         twin: it serves a second chain, without makers.
+        environ: added to the venue's environment, which may change settings.
     """
     await _stock(world, grids)
     clock = StoryClock(await world.now_s())
@@ -452,11 +454,12 @@ async def a_venue_story(
             text += _TWIN.format(chain_id=Story.TWIN, weth=devnet.text("WETH"))
         if not delta:
             text = text.replace("delta = true", "delta = false")
-        settings = parse_settings(text, _ENVIRON, folder)
+        environ = {**_ENVIRON, **(environ or {})}
+        settings = parse_settings(text, environ, folder)
         app = await owned.enter_async_context(
             opened_venue(
                 settings,
-                environ=_ENVIRON,
+                environ=environ,
                 folder=folder,
                 clock=clock,
                 chains=dict.fromkeys(chains, world.chain),
