@@ -86,7 +86,7 @@ async def test_a_resting_limit_order_is_cancelled_and_its_nonce_is_not_used(trad
     await trading.story.becomes({"id": placed.record.id}, "ACTIVE")
     world = trader.world
     contract = await signing_contract(world.chain, trader.client, DELTA, None)
-    followers = await cancel(trader.client, world.user, contract, [placed.record.id], trader.told.append)
+    followers = await cancel(trader.account(), trader.client, contract, [placed.record.id])
     await follow_all(followers, 20)
     assert [follower.record.status for follower in followers if follower.record] == [OrderStatus.CANCELLED]
 

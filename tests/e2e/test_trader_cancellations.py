@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import UnsafeTransaction, VenueError
@@ -43,7 +44,7 @@ async def two_orders(trader: OrderTrader) -> list[str]:
 async def cancelled(trader: OrderTrader, names: list[str]) -> list[OrderFollower]:
     world = trader.world
     contract = await signing_contract(world.chain, trader.client, DELTA, None)
-    followers = await cancel(trader.client, world.user, contract, names, trader.told.append)
+    followers = await cancel(trader.account(), trader.client, contract, names)
     await follow_all(followers, 30)
     return followers
 
@@ -63,9 +64,7 @@ async def test_a_fill_in_flight_that_wins_is_told(trader: OrderTrader) -> None:
     assert placed.record is not None
     world = trader.world
     contract = await signing_contract(world.chain, trader.client, DELTA, None)
-    (follower,) = await cancel(
-        trader.client, world.user, contract, [f"0x{placed.order_hash.hex()}"], trader.told.append
-    )
+    (follower,) = await cancel(trader.account(), trader.client, contract, [f"0x{placed.order_hash.hex()}"])
     trader.venue.at_look = trader.venue.settle
     await follow_all([follower], 30)
     assert follower.record is not None
@@ -77,7 +76,7 @@ async def test_nobody_elses_order_is_cancelled(trader: OrderTrader) -> None:
     world = trader.world
     contract = await signing_contract(world.chain, trader.client, DELTA, None)
     with pytest.raises(VenueError, match=f"order {ids[0]} is {to_checksum(world.user.address)}'s"):
-        await cancel(trader.client, world.stranger, contract, ids[:1], trader.told.append)
+        await cancel(replace(trader.account(), key=world.stranger), trader.client, contract, ids[:1])
     assert trader.venue.cancellations == []
 
 

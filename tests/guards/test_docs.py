@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from contextlib import ExitStack, suppress
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,15 @@ def test_every_target_of_the_makefile_that_docs_name_exists() -> None:
     }
     assert named
     assert named <= targets
+
+
+def test_what_a_trading_program_imports_is_there() -> None:
+    section = (ROOT / "docs" / "trading.md").read_text(encoding="utf-8").partition("## In a program")[2]
+    named = re.findall(r"`((?:chain|client)\.[\w.]+)`", section)
+    assert len(named) > 20
+    for name in named:
+        module, _, member = name.rpartition(".")
+        assert hasattr(import_module(f"cambist.engine.{module}"), member), name
 
 
 def named_tests(text: str) -> list[str]:

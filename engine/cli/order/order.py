@@ -144,7 +144,7 @@ async def _cancel(
     async with RpcChain.open(chain_id, node, known_errors()) as chain, place.open() as venue:
         contract = await signing_contract(chain, venue, DELTA, delta)
         under_way.hint = f"`cambist order watch ID --venue {place.url}` says whether it is cancelled"
-        followers = await cancel(venue, key, contract, names, tell)
+        followers = await cancel(new_trader(chain, key, tell), venue, contract, names)
         try:
             await follow_all(followers, place.timeout_s)
         except VenueError as fault:

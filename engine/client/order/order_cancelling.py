@@ -7,31 +7,26 @@ Orders named by hash are cancelled by the ids of the venue's records; a repeated
 Source: spec 1.18, 1.11.7 to 1.11.16; interop.md 3; choices.md#delta-orders.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import trio
 
 from ....codecs.messages.delta_messages import OrderRecord
 from ....config.errors import VenueError
 from ....config.timeouts import TRADER_ORDER_LOOK_S
-from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
-from ....crypto.secp256k1 import SigningKey
 from ....crypto.signatures import to_compact64
 from ..client import VenueClient
 from ..safety import one_spelling
 from ..submitting import was_refused
+from ..trader import Trader
 from ..trusted_contract import SigningContract
 from .order_following import TERMINAL, OrderFollower, may_pass
 from .order_safety import check_cancellation
 
 
 async def cancel(
-    venue: VenueClient,
-    key: SigningKey,
-    contract: SigningContract,
-    names: Sequence[str],
-    tell: Callable[[str], None],
+    trader: Trader, venue: VenueClient, contract: SigningContract, names: Sequence[str]
 ) -> list[OrderFollower]:
     """Request the cancellation of all orders or of none.
 
@@ -42,26 +37,26 @@ async def cancel(
         A follower of each order.
 
     Raises:
-        VenueError: an order is not the key's or has ended, the built cancellation is not the requested one,
-            or the venue refuses. No order was cancelled.
+        VenueError: an order is not the trader's or has ended, the built cancellation is not the requested
+            one, or the venue refuses. No order was cancelled.
     """
     followers: dict[str, OrderFollower] = {}
     for name in names:
-        follower = OrderFollower(venue, name, tell)
+        follower = OrderFollower(venue, name, trader.tell)
         await follower.look()
         record = follower.record
         if record is not None:
-            _check_own(record, key, contract)
+            _check_own(record, trader, contract)
             followers[record.id] = follower
     ids = list(followers)
     checked = check_cancellation(await venue.build_cancellation(ids), ids, contract)
-    tell(f"signing the cancellation of {len(ids)} order{'s' if len(ids) > 1 else ''}")
+    trader.tell(f"signing the cancellation of {len(ids)} order{'s' if len(ids) > 1 else ''}")
     try:
-        answer = await venue.cancel_orders(ids, to_hex(to_compact64(*key.sign(checked))))
+        answer = await venue.cancel_orders(ids, to_hex(to_compact64(*trader.key.sign(checked))))
     except VenueError as fault:
         if was_refused(fault):
             raise
-        tell(f"{fault.detail}: looking at what became of it")
+        trader.tell(f"{fault.detail}: looking at what became of it")
         return list(followers.values())
     if not answer.success or sorted(answer.cancelled) != sorted(ids):
         said = ", ".join(answer.cancelled) or "none"
@@ -93,10 +88,9 @@ async def _look_once(follower: OrderFollower) -> None:
                 raise
 
 
-def _check_own(record: OrderRecord, key: SigningKey, contract: SigningContract) -> None:
-    owner = to_checksum(key.address)
-    if one_spelling(record.owner) != owner:
-        raise VenueError(f"order {record.id} is {record.owner}'s, the key is of {owner}")
+def _check_own(record: OrderRecord, trader: Trader, contract: SigningContract) -> None:
+    if one_spelling(record.owner) != trader.account:
+        raise VenueError(f"order {record.id} is {record.owner}'s, the key is of {trader.account}")
     if record.input.chain_id != contract.chain_id:
         raise VenueError(f"order {record.id} is on chain {record.input.chain_id}, not on {contract.chain_id}")
     if record.status in TERMINAL:

@@ -100,15 +100,16 @@ class OrderScene(Struct, frozen=True):
 
     def placer(self, tell: Tell, allowing: Allowing) -> OrderPlacer:
         """Create an object that places the user's orders."""
-        return OrderPlacer(
-            Trader(
-                chain=self.chain,
-                key=self.user,
-                wall_s=lambda: self.place.clock.now_ms() // 1_000,
-                tell=tell,
-                allowing=allowing,
-            ),
-            self.venue,
+        return OrderPlacer(self.trader(tell, allowing), self.venue)
+
+    def trader(self, tell: Tell, allowing: Allowing = Allowing.EXACT) -> Trader:
+        """Create the user's account."""
+        return Trader(
+            chain=self.chain,
+            key=self.user,
+            wall_s=lambda: self.place.clock.now_ms() // 1_000,
+            tell=tell,
+            allowing=allowing,
         )
 
     def notices(self) -> dict[str, Counter[str]]:

@@ -139,7 +139,7 @@ async def _show_cancellation(scene: OrderScene) -> None:
     record = record_of(await placed_order(scene, placer, offer, tell))
     before, nonce = await scene.balances(), await scene.chain.nonce(scene.user.address)
     await why_it_rests(scene, record)
-    followers = await cancel(scene.venue, scene.user, offer.contract, [record.id], tell)
+    followers = await cancel(scene.trader(tell), scene.venue, offer.contract, [record.id])
     await follow_all(followers, WAIT_S)
     ended = [record_of(follower).status for follower in followers]
     if ended != [OrderStatus.CANCELLED]:
