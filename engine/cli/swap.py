@@ -5,7 +5,6 @@ transaction was mined and reverted, 4 a transaction was sent, or may have been s
 its end is not known.
 """
 
-import os
 from decimal import Decimal
 from functools import partial
 
@@ -14,32 +13,38 @@ from msgspec import Struct
 
 from ...codecs.messages.vocabulary import Side
 from ...codecs.messages.wire import encode
-from ...config import limits
 from ...config.errors import ConfigError, VenueError
-from ...config.secret import Secret, read_secret
 from ...config.sections.nodes import NodeSettings
 from ...crypto.secp256k1 import SigningKey
 from ..chain.artifacts import known_errors
 from ..chain.nodes.rpc import RpcChain
 from ..client.allowing import Allowing
-from ..client.client import VenueClient
 from ..client.outcome import SentOutcome, TradeVerdict
 from ..client.swap.swap_view import offer_table, outcome_json, outcome_lines
 from ..client.swap.swapping import Offer, Swapper
 from ..client.terms import TradedToken, Wish
-from .order.order_options import EXIT, UnderWay, allowing_of, find_pair, new_console, new_trader, run
 from .parameters import (
-    API_KEY_HELP,
-    RPC_HELP,
-    VENUE_HELP,
     AddressParam,
     Percent,
     check_partner,
-    check_venue,
     checked_node,
     raw_units,
 )
-from .sources import KEY_HELP, PASSWORD_HELP, agree, read_key
+from .sources import agree, read_key
+from .trading import (
+    EXIT,
+    HELP,
+    UnderWay,
+    VenueOptions,
+    allowing_options,
+    chain_options,
+    find_pair,
+    new_console,
+    new_trader,
+    run,
+    slippage,
+    venue_options,
+)
 
 
 class _SwapOptions(Struct, frozen=True, kw_only=True):
@@ -49,11 +54,10 @@ class _SwapOptions(Struct, frozen=True, kw_only=True):
     buy: str
     amount: str
     side: Side
-    venue: str
+    venue: VenueOptions
     chain_id: int
     node: NodeSettings
     key: SigningKey
-    api_key: Secret | None
     slippage_bps: int
     receiver: bytes | None
     partner: str
@@ -61,62 +65,44 @@ class _SwapOptions(Struct, frozen=True, kw_only=True):
     router: bytes | None
     allowing: Allowing
     is_sure: bool
-    is_json: bool
     is_rehearsal: bool
 
 
-@click.command("swap", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("swap", context_settings=HELP)
 @click.argument("sell", metavar="SELL_TOKEN")
 @click.argument("buy", metavar="BUY_TOKEN")
 @click.argument("amount")
-@click.option("--venue", required=True, help=VENUE_HELP)
-@click.option("--chain", "chain_id", type=click.IntRange(1), required=True, help="The chain id.")
-@click.option("--rpc", required=True, help=RPC_HELP)
-@click.option("--key", required=True, help=KEY_HELP)
-@click.option("--password", help=PASSWORD_HELP)
-@click.option("--api-key", help=API_KEY_HELP)
+@chain_options
 @click.option("--buy", "is_purchase", is_flag=True, help="AMOUNT is what is bought, not what is sold.")
-@click.option(
-    "--slippage",
-    "slippage_bps",
-    metavar="BPS",
-    type=click.IntRange(limits.SLIPPAGE_BPS_MIN, limits.SLIPPAGE_BPS_MAX),
-    default=50,
-    show_default=True,
-    help="How much worse than quoted it may become, in basis points.",
-)
+@slippage
 @click.option("--receiver", type=AddressParam(), help="Who gets what is bought; the key's account if absent.")
 @click.option("--partner", default="", help="The partner's key.")
 @click.option("--max-impact", type=Percent(), help="Price impact that is taken, in percent.")
 @click.option(
     "--router", type=AddressParam(), help="The one router to use, whatever its code; else this release's."
 )
-@click.option("--permit", is_flag=True, help="Sign an EIP-2612 permit in place of an approval.")
-@click.option("--approve-max", is_flag=True, help="Approve any amount, not just this one.")
+@allowing_options
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "is_json", is_flag=True, help="One line of JSON on standard output.")
 @click.option("--dry-run", is_flag=True, help="Show the price, simulate if allowed already, and stop.")
+@venue_options
 def swap(
+    venue: VenueOptions,
     sell: str,
     buy: str,
     amount: str,
-    venue: str,
     chain_id: int,
     rpc: str,
     key: str,
     password: str | None,
-    api_key: str | None,
     slippage_bps: int,
     receiver: bytes | None,
     partner: str,
     max_impact: Decimal | None,
     router: bytes | None,
+    allowing: Allowing,
     *,
     is_purchase: bool,
-    permit: bool,
-    approve_max: bool,
     yes: bool,
-    is_json: bool,
     dry_run: bool,
 ) -> None:
     """Swap AMOUNT of SELL_TOKEN for BUY_TOKEN on the Market route.
@@ -126,10 +112,7 @@ def swap(
     swapped, 1 refused or failed before it was sent, 2 wrong usage, 3 mined and reverted, 4 sent and not
     known.
     """
-    allowing = allowing_of(permit=permit, approve_max=approve_max)
     check_partner(partner)
-    check_venue(venue)
-    node = checked_node(rpc, AMOUNT=amount)
     asked = _SwapOptions(
         sell=sell,
         buy=buy,
@@ -137,9 +120,8 @@ def swap(
         side=Side.BUY if is_purchase else Side.SELL,
         venue=venue,
         chain_id=chain_id,
-        node=node,
+        node=checked_node(rpc, AMOUNT=amount),
         key=read_key(key, password),
-        api_key=read_secret(api_key, os.environ, "--api-key") if api_key else None,
         slippage_bps=slippage_bps,
         receiver=receiver,
         partner=partner,
@@ -147,7 +129,6 @@ def swap(
         router=router,
         allowing=allowing,
         is_sure=yes,
-        is_json=is_json,
         is_rehearsal=dry_run,
     )
     run(_swap, asked)
@@ -157,7 +138,7 @@ async def _swap(under_way: UnderWay, asked: _SwapOptions) -> int:
     console = new_console()
     async with (
         RpcChain.open(asked.chain_id, asked.node, known_errors()) as chain,
-        VenueClient.open(asked.venue, asked.api_key) as venue,
+        asked.venue.open() as venue,
     ):
         tell = partial(console.print, style="dim")
         listed, src, dest = await find_pair(chain, venue, asked.sell, asked.buy, tell)
@@ -206,7 +187,7 @@ def _report(asked: _SwapOptions, offer: Offer, outcome: SentOutcome | None) -> N
     """Print the result on standard output."""
     if outcome is None:
         outcome = SentOutcome(verdict=TradeVerdict.REHEARSED, step="price")
-    if asked.is_json:
+    if asked.venue.is_json:
         click.echo(encode(outcome_json(outcome, offer)).decode())
         return
     for line in outcome_lines(outcome, offer):

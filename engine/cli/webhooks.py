@@ -19,7 +19,7 @@ from ...config.error_text import one_line
 from ...config.limits import WEBHOOK_PAGE_MAX
 from ..client.client import VenueClient
 from ..client.order.order_listing import aligned, widths_of
-from .order.order_options import HELP, UnderWay, VenueOptions, run, venue_options
+from .trading import HELP, UnderWay, VenueOptions, run, venue_options
 
 NOT_ALL = 3
 _TOKEN = re.compile(r"[0-9a-f]{32}", re.ASCII)

@@ -63,7 +63,7 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/cli/db.py",
         "engine/cli/devnet.py",
         "engine/cli/maker.py",
-        "engine/cli/order/order_options.py",
+        "engine/cli/trading.py",
         "engine/cli/serve.py",
         "engine/conformance/probe.py",
         "engine/conformance/run.py",

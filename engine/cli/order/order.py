@@ -41,25 +41,23 @@ from ..parameters import (
     checked_node,
 )
 from ..sources import read_key
-from .order_limit import limit
-from .order_list import list_orders
-from .order_options import (
+from ..trading import (
     ENDED,
     EXIT,
     HELP,
     UNKNOWN,
     UnderWay,
     VenueOptions,
-    is_native,
     new_console,
     new_trader,
-    order_name,
     run,
-    signing_options,
     timed,
     timeout,
     venue_options,
 )
+from .order_limit import limit
+from .order_list import list_orders
+from .order_options import is_native, order_name, signing_options
 from .order_swap import swap
 from .order_twap import twap
 from .order_watch import watch

@@ -11,7 +11,7 @@ from ...client.order.order_terms import OrderWish
 from ...client.schedule import duration_text
 from ...client.terms import TradedToken
 from ..parameters import Duration
-from .order_options import HELP, run
+from ..trading import HELP, run
 from .order_place import Placing, follow, place_order, placing_options
 
 _PRICE, _AMOUNT = "--limit", "--limit-amount"

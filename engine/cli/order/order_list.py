@@ -23,7 +23,7 @@ from ...client.order.order_listing import (
     widths_of,
 )
 from ..parameters import AddressParam
-from .order_options import HELP, UnderWay, VenueOptions, run, venue_options
+from ..trading import HELP, UnderWay, VenueOptions, run, venue_options
 
 T = TypeVar("T")
 

@@ -32,24 +32,20 @@ from ...client.sending import StepFailedError
 from ...client.terms import TradedToken
 from ..parameters import AddressParam, check_partner, checked_node, raw_units
 from ..sources import agree, read_key
-from .order_options import (
+from ..trading import (
+    SLIPPAGE_BPS,
     UnderWay,
     VenueOptions,
     allowing_of,
-    ended,
+    approve_max_option,
     find_pair,
     new_console,
     new_trader,
-    report,
-    signing_options,
-    tell_why,
     timed,
     timeout,
     venue_options,
 )
-
-SLIPPAGE_BPS = 50
-"""Default slippage tolerance, basis points."""
+from .order_options import ended, report, signing_options, tell_why
 
 follow = click.option("--follow", "follows", is_flag=True, help="Follow it until it has ended.")
 
@@ -174,7 +170,7 @@ def placing_options(command: Callable[..., None]) -> Callable[..., None]:
             "--dry-run", is_flag=True, help="Show the price, have the order built and checked, and stop."
         ),
         click.option("--yes", is_flag=True, help="Do not ask."),
-        click.option("--approve-max", is_flag=True, help="Approve any amount, not just this one."),
+        approve_max_option,
         click.option("--partner", default="", help="The partner's key."),
         click.option(
             "--receiver", type=AddressParam(), help="Who gets what is bought; the key's account if absent."

@@ -3,25 +3,16 @@
 import click
 
 from ....codecs.messages.vocabulary import OrderType
-from ....config import limits
 from ....config.timeouts import TRADER_ORDER_S
 from ...client.order.order_terms import OrderWish
 from ...client.terms import TradedToken
 from ..parameters import Duration
-from .order_options import HELP, run
-from .order_place import SLIPPAGE_BPS, Placing, place_order, placing_options
+from ..trading import HELP, permit_option, run, slippage
+from .order_place import Placing, place_order, placing_options
 
 
 @click.command("swap", context_settings=HELP)
-@click.option(
-    "--slippage",
-    "slippage_bps",
-    metavar="BPS",
-    type=click.IntRange(limits.SLIPPAGE_BPS_MIN, limits.SLIPPAGE_BPS_MAX),
-    default=SLIPPAGE_BPS,
-    show_default=True,
-    help="How much worse than quoted it may become, in basis points.",
-)
+@slippage
 @click.option(
     "--deadline",
     "life_s",
@@ -29,7 +20,7 @@ from .order_place import SLIPPAGE_BPS, Placing, place_order, placing_options
     default=str(TRADER_ORDER_S),
     help=f"How long it may be settled.  [default: {TRADER_ORDER_S} seconds]",
 )
-@click.option("--permit", is_flag=True, help="Sign an EIP-2612 permit in place of an approval.")
+@permit_option
 @click.option("--no-wait", is_flag=True, help="Stop once it is submitted.")
 @placing_options
 def swap(placing: Placing, slippage_bps: int, life_s: int, *, no_wait: bool) -> None:

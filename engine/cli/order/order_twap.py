@@ -15,8 +15,8 @@ from ...client.order.order_terms import OrderWish
 from ...client.schedule import Schedule, duration_text
 from ...client.terms import TradedToken
 from ..parameters import Duration
-from .order_options import HELP, run
-from .order_place import SLIPPAGE_BPS, Placing, follow, place_order, placing_options
+from ..trading import HELP, SLIPPAGE_BPS, run
+from .order_place import Placing, follow, place_order, placing_options
 
 _SLICES_MAX = 2**32 - 1  # a uint32 in the order
 _LIFE_S_MAX = 2**32

@@ -30,21 +30,18 @@ from ...client.outcome import TradeVerdict
 from ...client.tokens import find_token
 from ...client.trusted_contract import DELTA, signing_contract
 from ..parameters import RPC_HELP, AddressParam, checked_node
-from .order_options import (
+from ..trading import (
     HELP,
     SecondsParam,
     UnderWay,
     VenueOptions,
-    ended,
     new_console,
-    order_name,
     refuse_mixed,
-    report,
     run,
-    tell_why,
     timed,
     venue_options,
 )
+from .order_options import ended, order_name, report, tell_why
 
 
 @click.command("watch", context_settings=HELP)

@@ -13,7 +13,7 @@ an order to be cancelled was filled, 4 the end is not known.
 
 import click
 
-from ..order.order_options import HELP
+from ..trading import HELP
 from .otc_cancel import cancel
 from .otc_fill import fill
 from .otc_list import list_otc

@@ -23,7 +23,9 @@ from ...client.otc.otc_terms import SignedOtc
 from ...client.outcome import failed_verdict
 from ...client.sending import StepFailedError
 from ...client.trusted_contract import RFQ, signing_contract
-from ..order.order_options import (
+from ..parameters import Duration, checked_node
+from ..sources import read_key
+from ..trading import (
     ENDED,
     EXIT,
     HELP,
@@ -34,8 +36,6 @@ from ..order.order_options import (
     run,
     venue_options_if_any,
 )
-from ..parameters import Duration, checked_node
-from ..sources import read_key
 from .otc_options import SOURCE, Named, find_order, named_order, open_venue, rfq_options
 
 

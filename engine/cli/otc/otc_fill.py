@@ -29,28 +29,20 @@ from ...client.outcome import SentOutcome
 from ...client.terms import TradedToken
 from ...client.tokens import find_token
 from ...client.trusted_contract import RFQ, signing_contract
-from ..order.order_options import (
+from ..parameters import checked_node, raw_units
+from ..sources import agree, read_key
+from ..trading import (
     EXIT,
     HELP,
     UnderWay,
     VenueOptions,
+    allowing_options,
     new_console,
     new_trader,
     run,
     venue_options_if_any,
 )
-from ..parameters import checked_node, raw_units
-from ..sources import agree, read_key
-from .otc_options import (
-    SOURCE,
-    STDIN,
-    Named,
-    allowing_options,
-    find_order,
-    named_order,
-    open_venue,
-    rfq_options,
-)
+from .otc_options import SOURCE, STDIN, Named, find_order, named_order, open_venue, rfq_options
 
 _AMOUNT, _RECEIVE = "--amount", "--receive"
 

@@ -6,9 +6,9 @@ from ....codecs.messages.vocabulary import OtcOrderBy, OtcType
 from ....config.limits import UINT256_MAX
 from ...client.otc.otc_listing import OTC_HEADERS, OtcWanted, otc_pages, otc_row
 from ..order.order_list import show_pages
-from ..order.order_options import HELP, UnderWay, VenueOptions, run, venue_options
 from ..parameters import AddressParam
 from ..sources import KEY_HELP, PASSWORD_HELP, read_key
+from ..trading import HELP, UnderWay, VenueOptions, run, venue_options
 
 
 @click.command("list", context_settings=HELP)

@@ -4,9 +4,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from functools import wraps
 from pathlib import Path
-from typing import Any
 
 import click
 from msgspec import UNSET, Struct, UnsetType
@@ -20,9 +18,9 @@ from ...client.client import VenueClient
 from ...client.otc.otc_safety import check_asked, check_handed_over
 from ...client.otc.otc_terms import OtcHandOver, SignedOtc, decode_hand_over
 from ...client.trusted_contract import SigningContract
-from ..order.order_options import HASH_BYTES, VenueOptions, allowing_of, chain_options
 from ..parameters import AddressParam
 from ..sources import read_bounded
+from ..trading import HASH_BYTES, VenueOptions, chain_options
 
 RFQ_HELP = "The one RFQ contract to use, whatever its code."
 SOURCE = "HASH|FILE"
@@ -53,22 +51,6 @@ _decode_told = decoder(_PostedJson, bytes_max=limits.JSON_BYTES_MAX)
 def rfq_options(command: Callable[..., None]) -> Callable[..., None]:
     """Decorator that adds the options of a command that signs for the RFQ contract."""
     return chain_options(click.option("--rfq", type=AddressParam(), help=RFQ_HELP)(command))
-
-
-def allowing_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that adds the options of an allowance for the RFQ contract, received as `allowing`."""
-
-    @wraps(command)
-    def with_allowing(*, permit: bool, approve_max: bool, **rest: Any) -> None:
-        command(allowing=allowing_of(permit=permit, approve_max=approve_max), **rest)
-
-    decorated: Callable[..., None] = with_allowing
-    for option in (
-        click.option("--approve-max", is_flag=True, help="Approve any amount, not just this one."),
-        click.option("--permit", is_flag=True, help="Sign an EIP-2612 permit in place of an approval."),
-    ):
-        decorated = option(decorated)
-    return decorated
 
 
 def hash_of(text: str, field: str) -> bytes:
@@ -149,11 +131,3 @@ def write_order(path: Path, handed_over: OtcHandOver) -> None:
             file.write(encode(handed_over) + b"\n")
     except OSError as error:
         raise ConfigError("--out", f"{path} cannot be written: {error.strerror}") from None
-
-
-def how_to_go_on(place: VenueOptions, order_hash: str) -> str:
-    """Return the commands that continue with an order that has not ended."""
-    return (
-        f"`cambist otc watch {order_hash} --venue {place.url}` follows it, "
-        f"`cambist otc cancel {order_hash} --venue {place.url} ...` cancels it"
-    )

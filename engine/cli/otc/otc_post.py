@@ -30,11 +30,14 @@ from ...client.schedule import duration_text
 from ...client.sending import StepFailedError
 from ...client.terms import TradedToken, amount_text
 from ...client.trusted_contract import SigningContract
-from ..order.order_options import (
+from ..parameters import AddressParam, Expires, checked_node, raw_units
+from ..sources import agree, read_key
+from ..trading import (
     EXIT,
     HELP,
     UnderWay,
     VenueOptions,
+    allowing_options,
     find_pair,
     new_console,
     new_trader,
@@ -43,9 +46,7 @@ from ..order.order_options import (
     timeout,
     venue_options,
 )
-from ..parameters import AddressParam, Expires, checked_node, raw_units
-from ..sources import agree, read_key
-from .otc_options import allowing_options, how_to_go_on, rfq_options, write_order
+from .otc_options import rfq_options, write_order
 
 _PRICE, _RECEIVE = "--price", "--receive"
 
@@ -204,7 +205,7 @@ def report(place: VenueOptions, outcome: OtcOutcome, chain_id: int | None = None
     if outcome.order_hash and (not is_over or outcome.verdict is TradeVerdict.UNKNOWN):
         order_hash = to_hex(outcome.order_hash)
         may_be = "the order may be live" if stored is None or is_over else "the order goes on"
-        click.echo(f"{may_be}: {how_to_go_on(place, order_hash)}", err=True)
+        click.echo(f"{may_be}: {place.hint(order_hash, 'otc')}", err=True)
     return EXIT[outcome.verdict]
 
 
@@ -261,7 +262,7 @@ async def _posted(under_way: UnderWay, asked: _PostOptions, poster: OtcPoster, o
         if asked.out is not None:
             write_order(asked.out, hand_over_of(signed, asked.chain_id))
         name = to_hex(signed.order_hash)
-        under_way.hint = f"the order {name} may be live: {how_to_go_on(asked.venue, name)}"
+        under_way.hint = f"the order {name} may be live: {asked.venue.hint(name, 'otc')}"
 
     if asked.allowing.approves(offer.missing):
         under_way.hint = "no order was posted; an approval that was sent may be mined all the same"
@@ -280,7 +281,7 @@ async def _posted(under_way: UnderWay, asked: _PostOptions, poster: OtcPoster, o
         ) from None
     signed, stored = posted.signed, posted.stored
     if stored is not None:
-        under_way.hint = f"the order goes on: {how_to_go_on(asked.venue, name)}"
+        under_way.hint = f"the order goes on: {asked.venue.hint(name, 'otc')}"
     verdict = TradeVerdict.UNKNOWN if stored is None else TradeVerdict.POSTED
     return OtcOutcome(
         verdict=verdict, order_hash=signed.order_hash, signed=signed, stored=stored, reason=posted.fault

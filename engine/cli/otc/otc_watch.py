@@ -21,7 +21,9 @@ from ...client.otc.otc_safety import check_asked
 from ...client.otc.otc_view import OtcOutcome, followed
 from ...client.outcome import TradeVerdict
 from ...client.trusted_contract import RFQ, signing_contract
-from ..order.order_options import (
+from ..order.order_watch import listen
+from ..parameters import RPC_HELP, AddressParam, checked_node
+from ..trading import (
     HELP,
     SecondsParam,
     UnderWay,
@@ -32,9 +34,7 @@ from ..order.order_options import (
     timed,
     venue_options,
 )
-from ..order.order_watch import listen
-from ..parameters import RPC_HELP, AddressParam, checked_node
-from .otc_options import RFQ_HELP, hash_of, how_to_go_on
+from .otc_options import RFQ_HELP, hash_of
 from .otc_post import report
 
 
@@ -105,7 +105,7 @@ async def _watch(
     raw = parse_hex(order_hash, "HASH")
     async with place.open() as venue:
         follower = OtcFollower(venue, order_hash, tell)
-        under_way.hint = f"the order goes on: {how_to_go_on(place, order_hash)}"
+        under_way.hint = f"the order goes on: {place.hint(order_hash, 'otc')}"
         await follower.follow(place.timeout_s)
         stored = follower.stored
         if stored is None:

@@ -1,6 +1,6 @@
 """The exit statuses of trading commands."""
 
-from cambist.engine.cli.order.order_options import EXIT
+from cambist.engine.cli.trading import EXIT
 from cambist.engine.client.outcome import TradeVerdict
 
 
