@@ -38,7 +38,6 @@ from .sources import KEY_HELP, PASSWORD_HELP
 if TYPE_CHECKING:
     from rich.console import Console
 
-
 ENDED, UNKNOWN = 3, 4
 EXIT = {
     TradeVerdict.SWAPPED: 0,

@@ -17,7 +17,7 @@ from ...crypto.secp256k1 import SigningKey
 from ..chain.holdings import HoldingQuestion, holdings
 from ..chain.port import Chain, EthCall
 from .permits import permit_basis, permit_questions, sign_permit
-from .sending import first_step
+from .sending import send_step
 from .terms import TradedToken
 
 _FALSE = bytes(32)
@@ -69,6 +69,18 @@ async def held(chain: Chain, token: TradedToken, owner: bytes, spender: bytes) -
     return holding.balance, holding.allowance
 
 
+def check_balance(owner: bytes, token: TradedToken, balance: int, needed: int) -> None:
+    """Pass if the owner's balance covers the needed raw units.
+
+    Raises:
+        ChainError: the balance is too low.
+    """
+    if balance < needed:
+        raise ChainError(
+            f"{to_checksum(owner)} has {balance} raw units of {token.symbol}, and {needed} are needed"
+        )
+
+
 async def approve_spender(
     chain: Chain,
     key: PolicedRelayKey,
@@ -93,9 +105,9 @@ async def approve_spender(
     except Reverted:
         if not missing.allowed:
             raise
-        await first_step(chain, key, "approval", approval(0), tell)
+        await send_step(chain, key, "approval", approval(0), tell)
         await _accepted(chain, wanted)
-    await first_step(chain, key, "approval", wanted, tell)
+    await send_step(chain, key, "approval", wanted, tell)
 
 
 async def signed_permit(chain: Chain, key: SigningKey, missing: MissingAllowance, deadline: int) -> bytes:

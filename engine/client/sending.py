@@ -103,7 +103,7 @@ async def send_and_follow(chain: Chain, transaction: SignedTransaction) -> Recei
     return None
 
 
-async def first_step(
+async def send_step(
     chain: Chain,
     key: PolicedRelayKey,
     step: str,

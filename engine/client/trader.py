@@ -16,7 +16,7 @@ from ...crypto.custody.transaction_policy import PolicedRelayKey, TransactionPol
 from ...crypto.secp256k1 import SigningKey
 from ..chain.port import Chain, EthCall, Receipt
 from .allowing import Allowing, MissingAllowance, approve_spender, signed_permit
-from .sending import first_step
+from .sending import send_step
 
 _RANDOM_BYTES = 32
 
@@ -97,7 +97,7 @@ class Trader(Struct, frozen=True, kw_only=True):
             PolicyError: the call is to another contract, or carries more than `value_max_wei`.
         """
         key = policed(self.key, self.chain.chain_id, contract, value_max_wei)
-        return await first_step(self.chain, key, step, call, self.tell, gas=gas)
+        return await send_step(self.chain, key, step, call, self.tell, gas=gas)
 
 
 def policed(key: SigningKey, chain_id: int, target: bytes, value_max_wei: int = 0) -> PolicedRelayKey:

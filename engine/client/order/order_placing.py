@@ -27,7 +27,7 @@ from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ....crypto.signatures import to_compact64
 from ...chain.port import EthCall, Receipt
-from ..allowing import MissingAllowance, held, missing_allowance
+from ..allowing import MissingAllowance, check_balance, held, missing_allowance
 from ..client import VenueClient
 from ..submitting import submitted
 from ..trader import Trader
@@ -136,11 +136,7 @@ class OrderPlacer:
         _check_bounds(terms)
         balance, allowance = await held(self._chain, wish.src, wish.owner, contract.address)
         needed = terms.src_amount_max if wish.src.is_native else terms.src_amount_first
-        if balance < needed:
-            raise ChainError(
-                f"{to_checksum(wish.owner)} has {balance} raw units of {wish.src.symbol}, "
-                f"and {needed} are needed"
-            )
+        check_balance(wish.owner, wish.src, balance, needed)
         return OrderOffer(terms=terms, quoted=quoted, contract=contract, balance=balance, allowance=allowance)
 
     async def rehearse(self, offer: OrderOffer) -> CheckedOrder:

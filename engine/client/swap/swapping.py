@@ -24,7 +24,7 @@ from ....config.errors import ChainError, InvalidInput, UnsafeTransaction, Venue
 from ....config.timeouts import TRADER_DEADLINE_S
 from ....crypto.addresses import to_checksum
 from ...chain.port import EthCall, Receipt
-from ..allowing import MissingAllowance, held, missing_allowance
+from ..allowing import MissingAllowance, check_balance, held, missing_allowance
 from ..client import ReceivedRoute, VenueClient
 from ..outcome import SentOutcome, TradeVerdict, failed_outcome, mined_outcome
 from ..safety import check_envelope, check_route, fee_bps_of
@@ -117,11 +117,7 @@ class Swapper:
             balance=balance,
             allowance=allowance,
         )
-        if balance < offer.src_amount_max:
-            raise ChainError(
-                f"{to_checksum(wish.user)} has {balance} raw units of {wish.src.symbol}, "
-                f"and {offer.src_amount_max} are needed"
-            )
+        check_balance(wish.user, wish.src, balance, offer.src_amount_max)
         return offer
 
     async def rehearse(self, offer: Offer) -> SentOutcome | None:
