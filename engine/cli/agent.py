@@ -15,6 +15,7 @@ from ..agent.app import AgentApp, opened_agent
 from ..process.clock import WallClock
 from ..process.logs import configure_logs
 from ..process.running import serve_app
+from .config_option import config_option
 
 _log = structlog.get_logger("cambist.agent")
 
@@ -49,14 +50,7 @@ def agent() -> None:
 
 
 @agent.command("serve")
-@click.option(
-    "--config",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="CAMBIST_CONFIG",
-    required=True,
-    help="The settings file (TOML).",
-)
+@config_option(required=True)
 def serve_command(path: Path) -> None:
     """Answer a venue's POST /solve with bids, over market makers' firm quotes, until SIGTERM or SIGINT.
 

@@ -28,17 +28,12 @@ from ..store.operator.upkeep import upkeep_of
 from ..store.operator.whole_file import whole_file
 from ..store.process.opening import open_store
 from ..store.process.place import SqlitePlace, StorePlace, place_of
+from .config_option import config_option
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-_CONFIG = click.option(
-    "--config",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="CAMBIST_CONFIG",
-    help="The settings file (TOML); the defaults alone if absent.",
-)
+_CONFIG = config_option("The settings file (TOML); the defaults alone if absent.")
 _FORCE = click.option("--force", is_flag=True, help="Replace a file of that name.")
 
 

@@ -21,6 +21,7 @@ from ..chain.deploy.address_book import DeployedChain
 from ..dev.devnet.furnish import ROLES
 from ..dev.devnet.serve import ANVIL, DevnetOptions, RunningChain, serve_devnet
 from ..process.logs import configure_logs
+from .config_option import config_option
 
 
 class _Account(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -70,13 +71,7 @@ class _Started(msgspec.Struct, rename="camel"):
     help="Seconds between two blocks, instead of a block for each transaction.",
 )
 @click.option("--anvil", is_flag=True, help="Run anvils in place of the embedded EVM.")
-@click.option(
-    "--config",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="CAMBIST_CONFIG",
-    help="The settings file (TOML): state_dir, and names of signing domains.",
-)
+@config_option("The settings file (TOML): state_dir, and names of signing domains.")
 @click.option("--json", "as_json", is_flag=True, help="Print addresses and accounts as one line of JSON.")
 def devnet(
     chain_ids: tuple[str, ...],

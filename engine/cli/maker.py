@@ -16,16 +16,10 @@ from ..process.logs import configure_logs
 from ..safety.halts import NOTHING_HALTED
 from ..safety.kill_switch import KillSwitch
 from ..safety.private_state import keep_private
+from .config_option import config_option
 from .maker_check import check
 
-_CONFIG = click.option(
-    "--config",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="CAMBIST_CONFIG",
-    required=True,
-    help="The settings file (TOML).",
-)
+_CONFIG = config_option(required=True)
 _SCOPE = click.argument("scope", nargs=-1)
 
 

@@ -12,15 +12,9 @@ from ...config.settings import Settings, read_settings
 from ..safety.maker_rules import MakerRules
 from ..safety.watched_file import WatchedFile
 from ..venue.maker_watch import rules_file
+from .config_option import config_option
 
-_CONFIG = click.option(
-    "--config",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="CAMBIST_CONFIG",
-    required=True,
-    help="The venue's settings file (TOML).",
-)
+_CONFIG = config_option("The venue's settings file (TOML).", required=True)
 _NAME = click.argument("name")
 _CHAIN = click.option("--chain", type=int, metavar="ID", help="On one chain alone; otherwise on all.")
 

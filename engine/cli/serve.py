@@ -17,6 +17,7 @@ from ..process.running import serve_app
 from ..safety.private_state import keep_private
 from ..store.process.place import SqlitePlace, place_of
 from ..venue.app import VenueApp, opened_venue
+from .config_option import config_option
 
 _log = structlog.get_logger("cambist.venue")
 
@@ -51,14 +52,7 @@ def _begin(app: VenueApp, url: str) -> None:
 
 
 @click.command("serve")
-@click.option(
-    "--config",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="CAMBIST_CONFIG",
-    required=True,
-    help="The settings file (TOML).",
-)
+@config_option(required=True)
 def serve(path: Path) -> None:
     """Quote and route swaps over market makers' books until SIGTERM or SIGINT.
 

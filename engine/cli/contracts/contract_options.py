@@ -1,7 +1,5 @@
 """Parses the options that the contract commands share: settings, chain, named key, caps."""
 
-from pathlib import Path
-
 import click
 
 from ....codecs.amounts import parse_units
@@ -15,16 +13,11 @@ from ....crypto.custody.keys import signing_key
 from ....crypto.secp256k1 import SigningKey
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import EthCall
+from ..config_option import config_option
 
 _DECIMALS = selector("decimals()")
 
-CONFIG = click.option(
-    "--config",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="CAMBISTCONFIG",
-    help="The settings file (TOML); the defaults alone if absent.",
-)
+CONFIG = config_option("The settings file (TOML); the defaults alone if absent.")
 CHAIN = click.option("--chain", "chain_id", type=click.IntRange(1), required=True, help="The chain id.")
 
 

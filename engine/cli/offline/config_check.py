@@ -12,6 +12,7 @@ from ....config.settings import Settings, read_settings
 from ....crypto.addresses import to_checksum
 from ...events.webhook_opening import hooks_of
 from ...process.credentials import check_addresses, policed_key, request_verifier
+from ..config_option import config_option
 
 
 @click.group()
@@ -20,13 +21,7 @@ def config() -> None:
 
 
 @config.command("check")
-@click.option(
-    "--config",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="CAMBIST_CONFIG",
-    help="The settings file (TOML); the defaults alone if absent.",
-)
+@config_option("The settings file (TOML); the defaults alone if absent.")
 def check_command(path: Path | None) -> None:
     """Read settings as a role would, prove keys and credentials, and show what is in force.
 

@@ -1,7 +1,9 @@
 """`cambist config check`: right settings are summed up, wrong ones are named, secrets are never shown."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -152,3 +154,35 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_is_wrong_usage(tmp_path: Path) -> None:
     assert CliRunner().invoke(cli, ["config", "check", "--config", str(tmp_path)]).exit_code == 2
+
+
+def commands(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for part in command.list_commands(context):
+            inner = command.get_command(context, part)
+            assert inner is not None
+            yield from commands(inner, f"{name} {part}".strip())
+
+
+def test_every_command_reads_the_settings_file_that_the_environment_names() -> None:
+    named = {
+        name: option.envvar
+        for name, command in commands(cli)
+        for option in command.params
+        if "--config" in option.opts
+    }
+    assert {"config check", "contracts addresses", "contracts deploy", "db status", "serve"} <= named.keys()
+    assert set(named.values()) == {"CAMBIST_CONFIG"}
+
+
+def test_contracts_are_those_of_the_settings_file_that_the_environment_names(tmp_path: Path) -> None:
+    arguments = ["contracts", "addresses", "--chain", "5", "--owner", ROUTER]
+    unset = CliRunner().invoke(cli, arguments, env={"CAMBIST_CONFIG": ""})
+    assert (unset.exit_code, unset.stdout) == (1, "")
+    path = tmp_path / "cambist.toml"
+    path.write_text(f'[chains.5]\nname = "five"\nwrapped_native = "{ROUTER}"\n')
+    named = CliRunner().invoke(cli, arguments, env={"CAMBIST_CONFIG": str(path)})
+    assert (named.exit_code, named.stderr) == (0, "")
+    assert "Router" in named.stdout

@@ -1,0 +1,23 @@
+"""The option that names the settings file, the same for every command that reads settings."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+def config_option(
+    help: str = "The settings file (TOML).",  # noqa: A002  click's word
+    *,
+    required: bool = False,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator that adds `--config`, or the file of CAMBIST_CONFIG, to a command, received as `path`."""
+    return click.option(
+        "--config",
+        "path",
+        type=click.Path(dir_okay=False, path_type=Path),
+        envvar="CAMBIST_CONFIG",
+        required=required,
+        help=help,
+    )
