@@ -340,7 +340,7 @@ async def _sent(chain: RpcChain, place: ActOptions, key: SigningKey, made: Seque
     """Send the calls, each after the previous transaction is mined; return the transactions' hashes."""
     if made and not place.is_sure:
         agree("Send these?")
-    policed = _policed(key, place.chain_id, made)
+    policed = _policed(key, place)
     hashes = []
     for act in made:
         receipt = await transact(chain, policed, act.to, act.data)
@@ -357,10 +357,10 @@ def _check_key(key: SigningKey, tried: Sequence[tuple[Act, tuple[bytes, ...]]]) 
             raise ChainError(f"{act.words} of {act.contract} is for its {act.by}, {named}, not {its}")
 
 
-def _policed(key: SigningKey, chain_id: int, made: Sequence[Act]) -> PolicedRelayKey:
-    """Restrict the key to the contracts of these calls."""
+def _policed(key: SigningKey, place: ActOptions) -> PolicedRelayKey:
+    """Restrict the key to the chain's contracts of the address book."""
     policy = TransactionPolicy(
-        contracts=frozenset((chain_id, act.to) for act in made),
+        contracts=frozenset((place.chain_id, address) for address in place.at.named().values()),
         fee_max_wei=limits.RELAY_FEE_CAP_WEI,
         gas_max=limits.RELAY_GAS_MAX,
     )
