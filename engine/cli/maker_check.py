@@ -14,10 +14,9 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ...config.errors import CambistError, ConfigError, InvalidInput
+from ...config.errors import CambistError, ConfigError
 from ...config.limits import RFQ_DOMAIN_NAME
 from ...config.secret import SecretEncoding, read_secret
-from ...crypto.addresses import checked_address
 from ...crypto.hexadecimal import to_hex
 from ...crypto.hmac_auth import decode_secret
 from ..conformance.check_table import CHECKS
@@ -27,23 +26,14 @@ from ..conformance.probe import Unreachable
 from ..conformance.report import list_table, print_report, to_json, to_junit
 from ..conformance.rules import Selection
 from ..conformance.run import RunOutcome, RunReport, check_maker
+from .parameters import AddressParam
 
 UNREACHABLE, STOPPED = 3, 130
 STATUS = {RunOutcome.CONFORMS: 0, RunOutcome.FAULTS: 1, RunOutcome.INCONCLUSIVE: 4}
 _HTTP, _SOCKET = ("http", "https"), ("ws", "wss")
 
 
-class _Address(click.ParamType[bytes]):
-    name = "address"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
-        try:
-            return checked_address(value, param.opts[0] if param else "address")
-        except InvalidInput as error:
-            self.fail(error.detail, param, ctx)
-
-
-_ADDRESS = _Address()
+_ADDRESS = AddressParam()
 _FILE = click.Path(dir_okay=False, allow_dash=True)
 
 
