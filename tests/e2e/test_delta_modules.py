@@ -2,7 +2,7 @@
 
 import pytest
 
-from cambist.codecs.contracts import delta_calldata, owner_calldata
+from cambist.codecs.contracts import calldata, delta_calldata, owner_calldata
 from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector
 from cambist.config.errors import Reverted
 from cambist.engine.chain.artifacts import artifact
@@ -109,3 +109,30 @@ async def test_an_agents_caller_is_created_by_delta(world: World, market: Market
     address = at.to_bytes(20, "big")
     await world.send(world.stranger, world.at.delta, delta_calldata.create_agent_caller(agent))
     assert await world.ask(address, selector("delta()")) == int.from_bytes(world.at.delta, "big")
+
+
+async def test_one_approval_of_delta_is_enough_for_every_kind_of_order(world: World, market: Market) -> None:
+    """The approval is of Delta, for the exact amount that all orders give: no settler needs its own."""
+    owner, tenth = world.user, ONE // 10
+    sale = await world.a_delta_order()
+    purchase = await market.a_purchase()
+    twap = await market.a_twap(num_slices=1, dest_amount_per_slice=2_400 * USDC)
+    twap_purchase = await market.a_twap_purchase(num_slices=1)
+    crossed = await world.a_delta_order(src_amount=tenth, dest_amount=240 * USDC, expected_amount=0)
+    counter = await market.a_counter_order(
+        src_amount=250 * USDC, dest_amount=9 * ONE // 100, expected_amount=0
+    )
+    await world.approve(owner, world.weth, world.at.delta, 4 * ONE + tenth)
+    nonce = await world.chain.nonce(owner.address)
+    held = await world.balance(world.weth, owner)
+
+    await market.settle(sale, *market.agent_steps(FAIR))
+    await market.settle(purchase, *market.agent_steps(FAIR), src_given=ONE)
+    await market.settle(twap, *market.agent_steps(FAIR))
+    await market.settle(twap_purchase, *market.agent_steps(FAIR), src_given=ONE)
+    await market.cross(market.crossing(crossed, 250 * USDC), market.crossing(counter, tenth))
+
+    assert await world.balance(world.weth, owner) == held - 4 * ONE - tenth
+    assert await world.chain.nonce(owner.address) == nonce
+    for spender in (world.at.delta, world.at.swap_settler, world.at.twap_settler):
+        assert await world.ask(world.weth, calldata.allowance(owner.address, spender)) == 0
