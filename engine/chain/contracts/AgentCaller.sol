@@ -5,8 +5,10 @@ pragma solidity 0.8.30;
 ///
 /// Delta creates one for each agent, at an address that follows from Delta's and the agent's id. A contract of the
 /// agent's that trusts this caller alone cannot be called by another agent, and can ask it which order is settled.
-/// Nobody owns it, and it is given nothing but what an agent has sent to it: what stays here, tokens or allowances, is
-/// within reach of the same agent's later calls, and of nobody else's.
+///
+/// Who is trusted with what: Delta, with naming the agent and the order, as its relayers say. Nobody owns this contract,
+/// no user allows it anything, and it is given nothing but what an agent has sent to it: what stays here, tokens or
+/// allowances, is within reach of the same agent's later calls, and of nobody else's.
 contract AgentCaller {
     error NotDelta();
     error TooMuchGas(uint256 gas);

@@ -5,8 +5,10 @@ import {NonReentrant} from "./lib/NonReentrant.sol";
 import {Owned} from "./lib/Owned.sol";
 import {Tokens} from "./lib/Tokens.sol";
 
-/// Keeps partner fees and shares of surplus for those they belong to, who claim them. The owner decides which
-/// contracts may credit; it cannot touch what is kept.
+/// Keeps partner fees and shares of surplus for those they belong to, who claim them.
+///
+/// Who is trusted with what: a collector says whose the tokens are that it sends here, and can credit no more than has
+/// arrived. The owner decides which contracts are collectors; it cannot touch what is kept.
 contract FeeVault is Owned, NonReentrant {
     error NotCollector();
     error NothingToClaim(address token);

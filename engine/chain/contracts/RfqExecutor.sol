@@ -9,9 +9,11 @@ import {Tokens} from "./lib/Tokens.sol";
 /// The taker of firm quotes, for the contracts that may call it (Delta and the Router) and nobody else.
 ///
 /// A caller sends it tokens, has it fill quotes with them, and collects what is left, all in one transaction: what
-/// stays here between transactions is nobody's. No user gives it an allowance, and it calls nothing but the RFQ
-/// contract and tokens. Its owner decides which contracts may call it, and nothing else. A firm quote that names this
-/// contract as its taker is only filled for the user that it was made for.
+/// stays here between transactions is nobody's.
+///
+/// Who is trusted with what: a caller, with the tokens that it sends here. The owner decides which contracts are callers,
+/// and nothing else. No user gives this contract an allowance, and it calls nothing but the RFQ contract and tokens. A
+/// firm quote that names this contract as its taker is only filled for the user that it was made for.
 contract RfqExecutor is Owned, NonReentrant {
     error NotCaller();
     error NotTheUsers(uint256 nonceAndMeta);

@@ -9,6 +9,10 @@ import {Signatures} from "./lib/Signatures.sol";
 import {Tokens} from "./lib/Tokens.sol";
 
 /// Settles swap and limit orders for Delta, which runs this code as its own.
+///
+/// Who is trusted with what: nobody, where this code is called itself: it is paused, has no owner and no relayer, and no
+/// user allows it anything. As Delta's code it checks the signed terms, and trusts relayers, agents and makers as Delta
+/// does.
 contract SwapSettler is Settling {
     using DeltaOrders for *;
     using Pools for Pools.Pool[];

@@ -6,6 +6,10 @@ import {Math} from "./lib/Math.sol";
 import {Settling} from "./lib/Settling.sol";
 
 /// Settles slices of scheduled orders for Delta, which runs this code as its own.
+///
+/// Who is trusted with what: nobody, where this code is called itself: it is paused, has no owner and no relayer, and no
+/// user allows it anything. As Delta's code it checks the signed terms, and trusts relayers, agents and makers as Delta
+/// does.
 contract TwapSettler is Settling {
     using DeltaOrders for *;
 
