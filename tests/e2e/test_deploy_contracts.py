@@ -7,6 +7,8 @@ from cambist.codecs.contracts import owner_calldata
 from cambist.codecs.transactions import contract_address, create2_address
 from cambist.config.errors import ChainError, RefusalKind, TransactionRefused
 from cambist.crypto.addresses import to_checksum
+from cambist.engine.chain.deploy.contract_acts import OwnedContracts
+from cambist.engine.chain.deploy.contract_roles import handover_of, roles_of
 from cambist.engine.chain.deploy.create2_factory import FACTORY
 from cambist.engine.chain.deploy.deploy import (
     DeployedContracts,
@@ -20,7 +22,7 @@ from cambist.engine.chain.deploy.deploy import (
 from cambist.engine.chain.transact import transact
 from support.chain.evm_programs import assembled
 from support.chain.put_code import put_code
-from support.chain.world import DELTA_NAME, DELTA_VERSION, MOST, ONE, RFQ_NAME, World, person
+from support.chain.world import DELTA_NAME, DELTA_VERSION, MOST, NOBODY, ONE, RFQ_NAME, World, person
 
 SALT32 = b"\x05" * 32
 FIRST_GAS = 6_000_000  # enough for the first contracts, not for all
@@ -179,3 +181,38 @@ async def test_nothing_is_open_before_it_is_bounded(world: World) -> None:
         own = [change for contract, change in asked if contract == railed]
         assert own[-1] == owner_calldata.SET_PAUSED
         assert own.count(owner_calldata.SET_CAP) == 2
+
+
+async def test_a_deployer_keeps_nothing_once_it_has_handed_over(world: World) -> None:
+    """By getters and by every account that logs name; the fees' receiver by default is the deployer too."""
+    deployer, new = world.owner, world.stranger
+    mine = deployer.address
+    plan = _plan(world, protocol=mine, pauser=mine, relayers=(mine, world.relayer.address))
+    made = await deploy(world.chain, deployer, plan)
+    at = OwnedContracts(made.delta, made.router, made.executor, made.fee_vault)
+    for contract, data in (
+        (at.executor, owner_calldata.set_caller(mine, allowed=True)),
+        (at.fee_vault, owner_calldata.set_collector(mine, allowed=True)),
+    ):
+        await world.send(deployer, contract, data)
+    found = await roles_of(world.chain, at, 0)
+    assert {(held.owner, held.pauser or mine, held.protocol or mine) for held in found.powers.values()} == {
+        (mine, mine, mine)
+    }
+    assert all(mine in accounts for accounts in (found.relayers, found.callers, found.collectors))
+
+    for act in await handover_of(world.chain, at, new.address):
+        await world.send(deployer, act.to, act.data)
+    assert await handover_of(world.chain, at, new.address) == []
+    for contract in at.named().values():
+        await world.send(new, contract, owner_calldata.ACCEPT_OWNER)
+
+    found = await roles_of(world.chain, at, 0)
+    for held in found.powers.values():
+        assert (held.owner, held.proposed) == (new.address, NOBODY)
+        assert held.pauser in (None, NOBODY)
+        assert held.protocol in (None, new.address)
+    assert (found.relayers, found.callers) == ([world.relayer.address], [at.delta, at.router])
+    assert found.collectors == [at.delta, at.router]
+    for contract in at.railed().values():
+        assert await world.refused(deployer, contract, owner_calldata.PAUSE) == "NotPauser()"

@@ -223,7 +223,7 @@ async def test_no_key_does_what_is_anothers(incident: Incident) -> None:
 
 
 async def test_ownership_goes_to_a_multisig(incident: Incident) -> None:
-    """Proposed by the deployment or later; until it is accepted, the deployer owns all."""
+    """Proposed by the deployment or later; until it is accepted, the deployer owns all, then nothing."""
     said = await incident.does("deploy", "--open", "--yes", "--owner", text(SAFE), key=OWNER)
     assert f"{text(OWNER)} owns the contracts until {text(SAFE)} accepts it" in said
     told = await incident.told("roles")
@@ -235,9 +235,46 @@ async def test_ownership_goes_to_a_multisig(incident: Incident) -> None:
     told = await incident.told("roles")
     assert {told[name]["owner"] for name in told} == {text(SAFE)}
     assert not any("proposed owner" in told[name] for name in told)
+    assert {told[name]["protocol"] for name in ("Delta", "Router")} == {text(SAFE)}
+    assert text(OWNER) not in json.dumps(told)
     assert f"not {text(OWNER)}" in await incident.does("unpause", key=OWNER, status=1)
     again = await incident.does("deploy", "--open", "--yes", "--owner", text(SAFE), key=OWNER)
     assert "owns the contracts" not in again
+
+
+async def test_a_deployer_that_held_every_role_keeps_none(incident: Incident) -> None:
+    """The handover revokes the owner's own roles first; a multisig receives the same calls by a dry run."""
+    own = "--relayer", text(OWNER), "--pauser", text(OWNER)
+    said = await incident.does("deploy", "--open", "--yes", *own, "--owner", text(SAFE), key=OWNER, status=2)
+    assert f"--relayer, --pauser: {text(OWNER)} deploys, and keeps no role after --owner accepts" in said
+    await incident.does("deploy", "--open", "--yes", *own, key=OWNER)
+    book = json.loads((incident.folder / "contracts.json").read_text())["chains"][str(CHAIN_ID)]
+    for name, data in (
+        ("executor", owner_calldata.set_caller(OWNER.address, allowed=True)),
+        ("feeClaimer", owner_calldata.set_collector(OWNER.address, allowed=True)),
+    ):
+        await transact(incident.chain, OWNER, bytes.fromhex(book[name][2:]), data)
+    told = await incident.told("roles")
+    assert json.dumps(told).count(text(OWNER)) == 4 + 2 * 2 + 3  # owner; pauser and protocol; accounts
+    calls = (await incident.told("handover", text(SAFE)))["calls"]
+    assert len(calls) == 2 * 2 + 3 + 4
+    for call in calls:
+        to, data = (bytes.fromhex(call[name][2:]) for name in ("to", "data"))
+        await transact(incident.chain, OWNER, to, data)
+    assert "nothing is to be done" in await incident.does("handover", text(SAFE), key=OWNER)
+    await incident.does("handover", text(SAFE), "--accept", "--yes", key=SAFE)
+    told = await incident.told("roles")
+    assert text(OWNER) not in json.dumps(told)
+    assert {told[name]["protocol"] for name in ("Delta", "Router")} == {text(SAFE)}
+    assert "pauser" not in told["Delta"]
+
+
+async def test_the_protocols_fees_of_a_revoked_account_go_to_the_owner(incident: Incident) -> None:
+    """The account received them on both contracts; afterwards no role names the account."""
+    await incident.does("revoke", text(SAFE), "--yes", key=OWNER)
+    told = await incident.told("roles")
+    assert text(SAFE) not in json.dumps(told)
+    assert {told[name]["protocol"] for name in ("Delta", "Router")} == {text(OWNER)}
 
 
 async def test_fees_are_claimed(incident: Incident) -> None:

@@ -196,7 +196,8 @@ def revoke_acts(at: OwnedContracts, roles: Roles, account: bytes) -> list[Act]:
     return list(_revoked(at, roles, account))
 
 
-def _revoked(at: OwnedContracts, roles: Roles, account: bytes) -> Iterator[Act]:
+def _revoked(at: OwnedContracts, roles: Roles, account: bytes, heir: bytes = b"") -> Iterator[Act]:
+    """Yield the acts that end an account's roles; `heir`, else the owner, receives the protocol's fees."""
     named = to_checksum(account)
     if account in roles.relayers:
         data = owner.set_relayer(account, allowed=False)
@@ -211,13 +212,22 @@ def _revoked(at: OwnedContracts, roles: Roles, account: bytes) -> Iterator[Act]:
         if roles.powers[name].pauser == account:
             nobody = bytes(20)
             yield Act(name, to, f"setPauser({to_checksum(nobody)})", owner.set_pauser(nobody))
+        if roles.powers[name].protocol == account:
+            receiver = heir or roles.powers[name].owner
+            yield Act(name, to, f"setProtocol({to_checksum(receiver)})", owner.set_protocol(receiver))
 
 
-def handover_acts(at: OwnedContracts, powers: Mapping[str, Powers], new: bytes) -> list[Act]:
-    """Build the acts that propose a new owner, for each contract that has neither that owner nor that
-    proposal.
+def handover_acts(
+    at: OwnedContracts, powers: Mapping[str, Powers], held: Mapping[bytes, Roles], new: bytes
+) -> list[Act]:
+    """Build the acts by which owners give up their other roles and propose a new owner.
+
+    Args:
+        held: each present owner's roles, by account. The new owner receives the protocol's fees in place of
+            such an account; no account follows as relayer, caller, collector or pauser.
     """
-    return [
+    given_up = [act for account, roles in held.items() for act in _revoked(at, roles, account, new)]
+    return given_up + [
         Act(name, to, f"proposeOwner({to_checksum(new)})", owner.propose_owner(new))
         for name, to in at.named().items()
         if powers[name].owner != new and powers[name].proposed != new

@@ -15,11 +15,13 @@ from .contract_acts import (
     CAP_CHANGED,
     COLLECTOR_CHANGED,
     RELAYER_CHANGED,
+    Act,
     Bound,
     OwnedContracts,
     Powers,
     Roles,
     credited_tokens,
+    handover_acts,
     named_in,
     owed_call,
     powers_calls,
@@ -87,6 +89,14 @@ async def held_by(chain: Chain, at: OwnedContracts, account: bytes) -> Roles:
     ]
     of = [[account] if decode_uint(answer) else [] for answer in await _answers(chain, calls)]
     return Roles(powers, of[0], of[1], of[2], {})
+
+
+async def handover_of(chain: Chain, at: OwnedContracts, new: bytes) -> list[Act]:
+    """Build the missing acts of the present owners, so that they keep no role once `new` accepts."""
+    powers = await powers_of(chain, at)
+    owners = dict.fromkeys(held.owner for held in powers.values() if held.owner != new)
+    held = {account: await held_by(chain, at, account) for account in owners}
+    return handover_acts(at, powers, held, new)
 
 
 async def owed_to(

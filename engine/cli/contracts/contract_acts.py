@@ -29,7 +29,7 @@ from ...chain.artifacts import known_errors
 from ...chain.deploy import contract_acts as acts
 from ...chain.deploy.address_book import FILE_NAME, read_book
 from ...chain.deploy.contract_acts import Act, OwnedContracts, Powers, Roles
-from ...chain.deploy.contract_roles import held_by, owed_to, powers_of, roles_of
+from ...chain.deploy.contract_roles import handover_of, held_by, owed_to, powers_of, roles_of
 from ...chain.nodes.rpc import RpcChain
 from ...chain.port import EthCall
 from ...chain.transact import transact
@@ -160,7 +160,10 @@ def roles(place: ActOptions, since: int) -> None:
 @click.argument("account", type=AddressParam())
 @_options
 def revoke(place: ActOptions, account: bytes) -> None:
-    """Take every role of ACCOUNT: relayer, caller, collector, pauser. By the owner."""
+    """Take every role of ACCOUNT: relayer, caller, collector, pauser, receiver of the protocol's fees.
+
+    By the owner, who receives the protocol's fees in place of ACCOUNT.
+    """
     _run(_revoke, place, account)
 
 
@@ -169,7 +172,10 @@ def revoke(place: ActOptions, account: bytes) -> None:
 @_options
 @click.option("--accept", "is_accepted", is_flag=True, help="The second step: NEW_OWNER accepts.")
 def handover(place: ActOptions, new_owner: bytes, *, is_accepted: bool) -> None:
-    """Propose NEW_OWNER for every contract. The owner stays until NEW_OWNER accepts.
+    """Propose NEW_OWNER for every contract. The owner stays until NEW_OWNER accepts, and keeps no role then.
+
+    The owner's own roles as relayer, caller, collector and pauser are revoked first, and NEW_OWNER receives
+    the protocol's fees in place of the owner.
 
     \b
     cambist contracts handover 0x5AFE... --chain 1 --key env:OWNER_KEY
@@ -226,9 +232,11 @@ async def _revoke(chain: RpcChain, place: ActOptions, account: bytes) -> None:
 
 
 async def _handover(chain: RpcChain, place: ActOptions, new: bytes, is_accepted: bool) -> None:  # noqa: FBT001
-    powers = await powers_of(chain, place.at)
-    made = acts.acceptance_acts if is_accepted else acts.handover_acts
-    await _carry_out(chain, place, made(place.at, powers, new))
+    if is_accepted:
+        made = acts.acceptance_acts(place.at, await powers_of(chain, place.at), new)
+    else:
+        made = await handover_of(chain, place.at, new)
+    await _carry_out(chain, place, made)
 
 
 async def _claim(

@@ -17,8 +17,8 @@ from ....crypto.addresses import checked_address, to_checksum
 from ....crypto.secp256k1 import SigningKey
 from ...chain.artifacts import known_errors
 from ...chain.deploy.address_book import chain_entry, write_entries
-from ...chain.deploy.contract_acts import OwnedContracts, handover_acts
-from ...chain.deploy.contract_roles import powers_of
+from ...chain.deploy.contract_acts import OwnedContracts
+from ...chain.deploy.contract_roles import handover_of, powers_of
 from ...chain.deploy.deploy import DeployedContracts, DeploymentPlan, create, deploy, factory_address
 from ...chain.deploy.rollout import Rollout, look, policed, predicted
 from ...chain.nodes.rpc import RpcChain
@@ -88,7 +88,7 @@ def addresses_command(
     "--owner",
     "new_owner",
     type=AddressParam(),
-    help="Is proposed as the owner once all is set up, such as a multisig.",
+    help="Is proposed as the owner once all is set up, such as a multisig; the deployer keeps no role.",
 )
 @_PROTOCOL
 @_PERMIT2
@@ -125,6 +125,18 @@ def deploy_command(
     is_named = not key_name.startswith(REFERENCES)
     settings = read_settings(path, os.environ, reveal=is_named)
     key = named_key(settings, key_name) if is_named else read_key(key_name, password)
+    own = [
+        option
+        for option, accounts in (
+            ("--relayer", relayers),
+            ("--pauser", (pauser,)),
+            ("--protocol", (protocol,)),
+        )
+        if key.address in accounts
+    ]
+    if new_owner not in (None, key.address) and own:
+        its = to_checksum(key.address)
+        raise click.UsageError(f"{', '.join(own)}: {its} deploys, and keeps no role after --owner accepts")
     chain = chain_settings(settings, chain_id)
     job = _Job(
         key=key,
@@ -178,14 +190,13 @@ async def _deploy(job: _Job, chain_id: int, node: NodeSettings) -> tuple[Deploye
 
 
 async def _propose(chain: RpcChain, job: _Job, at: DeployedContracts, plan: DeploymentPlan) -> None:
-    """Propose the named owner, and print which account keeps the owner's powers until the acceptance."""
+    """Hand over to the named owner, and print which account keeps the owner's powers until the acceptance."""
     standing = OwnedContracts(at.delta, at.router, at.executor, at.fee_vault)
-    powers = await powers_of(chain, standing)
     if job.new_owner:
         key = policed(job.key, chain.chain_id, plan)
-        for act in handover_acts(standing, powers, job.new_owner):
+        for act in await handover_of(chain, standing, job.new_owner):
             await transact(chain, key, act.to, act.data)
-        powers = await powers_of(chain, standing)
+    powers = await powers_of(chain, standing)
     if any(held.owner == job.key.address for held in powers.values()):
         proposed = next((held.proposed for held in powers.values() if any(held.proposed)), b"")
         until = f" until {to_checksum(proposed)} accepts it" if proposed else ""
