@@ -62,6 +62,23 @@ async def test_an_agent_that_cannot_deliver(world: World, market: Market) -> Non
     assert refused == "StepFailed(step 1, reason TransferFailed())"
 
 
+async def test_an_agent_keeps_what_it_does_not_need_for_its_bid(world: World, market: Market) -> None:
+    """The rest of the source stays with its caller: its next settlement moves it, another agent's cannot."""
+    kept, promised = ONE // 10, 2_450 * USDC
+    order = await world.a_delta_order(expected_amount=0)
+    settled = await market.settle(order, *market.agent_steps(promised, ONE - kept), promised=promised)
+    assert (settled.event.spent, settled.event.received) == (ONE, promised)
+    assert await world.balance(world.weth, market.caller) == kept
+    later = await world.a_delta_order()
+    steps = market.to_agent(kept), *market.agent_steps(FAIR)
+    refused = await market.refused_settlement(later, *steps, agent="another")
+    assert refused.startswith("StepFailed(step 1,")
+    before = await world.balance(world.weth, market.agent)
+    await market.settle(later, *steps)
+    assert await world.balance(world.weth, market.agent) == before + ONE + kept
+    assert await world.balance(world.weth, market.caller) == 0
+
+
 async def test_no_step_cancels_a_makers_order(world: World, market: Market) -> None:
     """What goes to the Rfq is read as a batch of fills, whatever it says."""
     order = await world.a_delta_order()

@@ -38,6 +38,23 @@ async def test_only_relayers_settle(world: World, market: Market) -> None:
             assert await market.refused_settlement(order, *steps, key=key) == "NotRelayer()"
 
 
+async def test_a_relayer_chooses_time_agent_promise_and_part_within_the_limits(
+    world: World, market: Market
+) -> None:
+    """A late part, by an agent at the owner's limit, though another agent delivers more for the rest."""
+    order = await world.a_delta_order()
+    half, limit = ONE // 2, 1_200 * USDC
+    late_s = order.deadline - 1
+    short = market.agent_steps(limit - 1, half)
+    assert (await market.refused_settlement(order, *short, amount=half)).startswith("BelowMinimum(")
+    poor = market.agent_steps(limit, half)
+    first = await market.settle(order, *poor, amount=half, promised=limit, agent="poor", at_s=late_s)
+    assert (first.event.received, first.event.is_closed) == (limit, False)
+    fair = market.agent_steps(1_250 * USDC, half)
+    rest = await market.settle(order, *fair, amount=half, agent="fair", at_s=order.deadline)
+    assert (rest.event.received, rest.event.is_closed) == (1_250 * USDC, True)
+
+
 async def test_the_owner_names_and_dismisses_relayers(world: World, market: Market) -> None:
     order = await world.a_delta_order()
     dismissed = set_relayer(world.relayer.address, allowed=False)
