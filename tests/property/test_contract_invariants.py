@@ -23,19 +23,22 @@ from support.oracles import ORACLES, require_oracle
 STEPS = 1_250
 """50,000 where the run is one that searches."""
 PLANTED_STEPS = 4_000
-SETTLING = "lib/Settling.sol"
+SETTLING, NON_REENTRANT = "lib/Settling.sol", "lib/NonReentrant.sol"
 PLANTED = {
     "a sale has no minimum": (
+        SETTLING,
         "if (net < part.destAmount) revert BelowMinimum(net, part.destAmount);",
         "if (arrived < part.destAmount) revert BelowMinimum(arrived, part.destAmount);",
     ),
     "a purchase has no minimum": (
+        SETTLING,
         "if (received < part.destAmount) revert BelowMinimum(received, part.destAmount);",
         "if (arrived < part.destAmount) revert BelowMinimum(arrived, part.destAmount);",
     ),
-    "agents share a caller": ("caller = callerOf(execution.agent)",),
+    "agents share a caller": (SETTLING, "caller = callerOf(execution.agent)"),
+    "a contract at work is open": (NON_REENTRANT, "if (entered) revert Reentered();"),
 }
-"""What is taken out of lib/Settling.sol: each check, or the agent by whose caller calls are made."""
+"""A file, and the text that a fault takes out of it: a check, or the agent by whose caller calls are made."""
 SHARED = 'caller = callerOf(keccak256("ann"))'
 
 
@@ -49,8 +52,8 @@ async def test_nobody_loses_what_was_not_given() -> None:
     fuzz, steps = await _a_fuzz(), examples(STEPS)
     for _ in range(steps):
         await fuzz.step()
-    for kind in ("settle", "cross", "swap", "fill"):
-        assert fuzz.did[f"{kind} done"] > steps // 100, fuzz.did
+    for done in ("settle done", "cross done", "swap done", "fill done", "turned away", "entered beside"):
+        assert fuzz.did[done] > steps // 100, fuzz.did
     assert len(fuzz.entries) > 50
     if steps >= STEPS:
         assert set(fuzz.entries) <= fuzz.entered
@@ -65,11 +68,12 @@ if IS_LONG:  # the compiler takes half a minute for each
     ) -> None:
         require_oracle(ORACLES / "node_modules" / ".ready")
         sources = Path(shutil.copytree(SOURCES, tmp_path / "contracts"))
-        text = (sources / SETTLING).read_text(encoding="utf-8")
-        for removed in PLANTED[fault]:
+        file, *texts = PLANTED[fault]
+        text = (sources / file).read_text(encoding="utf-8")
+        for removed in texts:
             assert text.count(removed) == 1, removed
             text = text.replace(removed, SHARED if removed.startswith("caller") else "")
-        (sources / SETTLING).write_text(text, encoding="utf-8")
+        (sources / file).write_text(text, encoding="utf-8")
         compiled(sources, tmp_path / "artifacts")
         monkeypatch.setattr(artifacts, "FOLDER", tmp_path / "artifacts")
         artifacts.artifact.cache_clear()

@@ -7,6 +7,10 @@
 Who has allowed the contracts everything loses nothing but what an own order, quote or call gives, on its
 terms; Delta and the Router lose nothing at all, the vault what is claimed, an agent's desk what its own agent
 trades. Of native tokens Delta has what is deposited, to the wei. What is given up is settled no more.
+
+Odd tokens are among those that move. One token returns nothing, one rounds by a unit. One takes a fee on
+transfers: Rfq and the Router refuse it. One calls back in each transfer, as ERC-777 tokens call holders, by a
+contract that has every token and is a relayer: a contract at work is closed to it.
 """
 
 import random
@@ -17,13 +21,14 @@ from typing import Any
 
 import msgspec
 
-from cambist.codecs.contracts import calldata, delta_calldata
+from cambist.codecs.contracts import calldata, delta_calldata, owner_calldata
 from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
 from cambist.codecs.contracts.contract_events import (
     Claimed,
     NonceInvalidated,
     OrderFilled,
     OrderSettled,
+    Transfer,
     decode_event,
 )
 from cambist.codecs.contracts.delta_calldata import CrossedOrder, SettlementStep, agent_id
@@ -34,6 +39,7 @@ from cambist.codecs.eip712_orders.delta import (
     TwapBuyOrder,
     TwapOrder,
 )
+from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.secp256k1 import SigningKey
@@ -42,21 +48,24 @@ from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.delta.bids.agent_caller import caller_of
 from cambist.engine.orders.order_units import order_id
-from support.chain.world import MOST, NATIVE, ONE, World
+from support.chain.evm_programs import TRIES_AND_TELLS, assembled, deploys
+from support.chain.world import MOST, NATIVE, NOBODY, ONE, World
 from support.contracts.agent_desks import Desk, a_desk
 from support.contracts.settling import STEP_GAS, AnyOrder, Market, claim
 
 AGENTS = ("ann", "bob")
 GAS = 8_000_000
 STOCK = 10**30
-ROUNDING = 2
-"""Raw units that the way to a contract and back costs of the last token, which brings one less each time."""
+FEE_BPS, ROUNDING = 100, 2
+"""What the taxed token takes of a transfer; raw units that Rfq and the Router do without."""
 NONCES = 500
 """So few that orders get in each other's way; the least of them rises by one with each order."""
 RECENT = 100
 """Orders that may come again: older ones are mostly settled, and a long run would try little else."""
 AGGREGATE = selector("aggregate3((address,bool,bytes)[])")
 DELIVER = selector("deliver(address,address,uint256)")
+SET_HOOK = selector("setHook(address,bytes)")
+REENTERED = selector("Reentered()")
 
 
 @dataclass
@@ -76,6 +85,10 @@ class Fuzz:
         entries: (contract, selector) of each function that may change something.
         did: steps by kind, and how many of them went through.
         entered: those of `entries` that a step has called.
+        taxed, calling: the token that takes a fee, and the one that calls back.
+        intruder: the contract by which it calls; `tried` is the contract that is called, None for none, and
+            `within` the agent of the settlement that it tries.
+        held: what everybody has since the last transaction; empty where that is to be read.
     """
 
     world: World
@@ -84,6 +97,9 @@ class Fuzz:
     tokens: tuple[bytes, ...]
     desk: Desk
     many: bytes
+    taxed: bytes
+    calling: bytes
+    intruder: bytes
     owners: tuple[SigningKey, ...]
     entries: tuple[tuple[bytes, bytes], ...]
     known: dict[bytes, Known] = field(default_factory=dict)
@@ -93,18 +109,23 @@ class Fuzz:
     entered: set[tuple[bytes, bytes]] = field(default_factory=set)
     twaps: dict[bytes, Known] = field(default_factory=dict)
     giving_up: tuple[bytes, int] | None = None
+    tried: bytes | None = None
+    within: str = ""
+    held: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
 
     async def step(self) -> None:
         """Do something, and hold the contracts to what they promise."""
-        kinds = "settle", "cross", "slice", "swap", "fill", "act", "misuse", "knock"
-        kind = self.rng.choices(kinds, (10, 4, 3, 4, 3, 3, 3, 3))[0]
+        kinds = "settle", "cross", "slice", "swap", "fill", "act", "misuse", "knock", "rig"
+        kind = self.rng.choices(kinds, (10, 4, 3, 4, 3, 3, 3, 3, 2))[0]
         sender, to, data, agent, value_wei = await getattr(self, f"_{kind}")()
         self.entered.add((to, data[:4]))
-        before = await self._balances()
+        before = self.held or await self._balances()
         receipt = await self.world.forced(sender, to, data, value_wei=value_wei, gas=GAS)
         self.did[kind] += 1
         self.did[f"{kind} done"] += receipt.succeeded
-        self._check(receipt, before, await self._balances(), sender, agent)
+        self.held = await self._balances()
+        self._check(receipt, before, self.held, sender, agent)
+        self._check_odd_tokens(receipt, to)
         if self.did.total() % 40 < 2:
             await self._check_allowances()
 
@@ -151,7 +172,12 @@ class Fuzz:
         return self.world.relayer, self.world.at.delta, delta_calldata.settle_crossed(crossings), agent, 0
 
     async def _swap(self) -> tuple[SigningKey, bytes, bytes, str, int]:
-        rng, user = self.rng, self.rng.choice(self.owners)
+        user = self.rng.choice(self.owners)
+        data, value_wei = await self._swap_of(user.address)
+        return user, self.world.at.router, data, "", value_wei
+
+    async def _swap_of(self, user: bytes) -> tuple[bytes, int]:
+        rng = self.rng
         src, dest = rng.sample(self.tokens, 2)
         quote = self._quote(user, src, dest)
         amount = self._near(quote.taker_amount)
@@ -176,30 +202,33 @@ class Fuzz:
             (hop,),
         )
         data = swap_exact_out(swap) if buys else swap_exact_in(swap)
-        return user, self.world.at.router, data, "", amount if is_native else 0
+        return data, amount if is_native else 0
 
     async def _fill(self) -> tuple[SigningKey, bytes, bytes, str, int]:
-        rng, taker = self.rng, self.rng.choice(self.owners)
+        taker = self.rng.choice(self.owners)
+        return taker, self.world.at.rfq, self._fill_of(taker.address), "", 0
+
+    def _fill_of(self, taker: bytes) -> bytes:
+        rng = self.rng
         src, dest = rng.sample(self.tokens, 2)
         quote = msgspec.structs.replace(
             self._quote(taker, src, dest),
-            taker=rng.choice((bytes(20), taker.address, self.world.at.executor)),
+            taker=rng.choice((NOBODY, taker, self.world.at.executor)),
         )
         part, signature = self._near(quote.taker_amount), self.world.signed(quote)
         info = self.world.info(quote)
-        data = rng.choice(
+        return rng.choice(
             (
                 calldata.fill_order(quote, signature),
-                calldata.fill_order_with_target(quote, signature, taker.address),
+                calldata.fill_order_with_target(quote, signature, taker),
                 calldata.partial_fill_order(quote, signature, part),
-                calldata.partial_fill_order_with_target(quote, signature, part, taker.address),
-                calldata.partial_fill_order_with_target_permit(info, taker.address),
-                calldata.batch_fill_order_with_target([info], taker.address),
-                calldata.try_batch_fill_taker_amount([info], part, taker.address),
-                calldata.try_batch_fill_maker_amount([info], self._near(quote.maker_amount), taker.address),
+                calldata.partial_fill_order_with_target(quote, signature, part, taker),
+                calldata.partial_fill_order_with_target_permit(info, taker),
+                calldata.batch_fill_order_with_target([info], taker),
+                calldata.try_batch_fill_taker_amount([info], part, taker),
+                calldata.try_batch_fill_maker_amount([info], self._near(quote.maker_amount), taker),
             )
         )
-        return taker, self.world.at.rfq, data, "", 0
 
     async def _slice(self) -> tuple[SigningKey, bytes, bytes, str, int]:
         """Of a schedule, a new one or one that is there; intervals are none, so that each is due."""
@@ -265,6 +294,7 @@ class Fuzz:
         if order.src_token == NATIVE and self.rng.random() < 0.8:
             owner = next(key for key in self.owners if key.address == order.owner)
             await self.market.deposit(order, self.rng.choice((1, ONE, 4 * ONE)), owner)
+            self.held = {}
 
     async def _misuse(self) -> tuple[SigningKey, bytes, bytes, str, int]:
         mallory = self.world.partner
@@ -275,7 +305,7 @@ class Fuzz:
         """A maker cancels or claims; or a stranger calls a function, first those that no step has called."""
         rng, world = self.rng, self.world
         if rng.random() < 0.3:
-            order_hash = world.rfq_hash(self._quote(world.user, *rng.sample(self.tokens, 2)))
+            order_hash = world.rfq_hash(self._quote(world.user.address, *rng.sample(self.tokens, 2)))
             to, data = rng.choice(
                 (
                     (world.at.rfq, calldata.cancel_order(order_hash)),
@@ -291,13 +321,30 @@ class Fuzz:
         words = (uint_word(0), uint_word(1), *map(address_word, accounts))
         return mallory, to, function + b"".join(rng.choices(words, k=8)), "", 0
 
+    async def _rig(self) -> tuple[SigningKey, bytes, bytes, str, int]:
+        """From now on the token that calls back enters a contract that may be at work, with a call that is
+        possible by itself.
+        """
+        at, intruder = self.world.at, self.intruder
+        _, to, data, agent, _ = await self.rng.choice((self._settle, self._cross, self._slice))()
+        self.tried, tried, self.within = self.rng.choice(
+            (
+                (to, data, agent),
+                (at.delta, delta_calldata.withdraw_native(0), ""),
+                (at.router, (await self._swap_of(intruder))[0], ""),
+                (at.rfq, self._fill_of(intruder), ""),
+            )
+        )
+        hook = encode(address_word(intruder), bytes_tail(address_word(self.tried) + tried))
+        return self.world.partner, self.calling, SET_HOOK + hook, "", 0
+
     async def _mischief(self, to: bytes) -> tuple[bytes, bytes]:
         """A call that would take what is not the caller's."""
         rng, at, token = self.rng, self.world.at, self.rng.choice(self.tokens)
         victim = rng.choice(self.owners).address
         words = address_word(token) + address_word(to)
         order = await self._an_order()
-        quote = self._quote(self.owners[0], *rng.sample(self.tokens, 2))
+        quote = self._quote(self.owners[0].address, *rng.sample(self.tokens, 2))
         info = [self.world.info(quote)]
         fill = delta_calldata.rfq_step(at.rfq, info, receiver=to).data
         execution = self._execution(order.order, "bob", 1, 1)
@@ -346,8 +393,7 @@ class Fuzz:
             0
         ]
         if rng.random() < 0.3:
-            user = next(key for key in self.owners if key.address == order.owner)
-            quote = self._quote(user, src, dest, taker_amount=given, maker_amount=_with_fee(wanted))
+            quote = self._quote(order.owner, src, dest, taker_amount=given, maker_amount=_with_fee(wanted))
             receiver = at.executor
             infos = [self.world.info(quote)]
             step = delta_calldata.rfq_step(at.rfq, infos, 0, 0, rng.choice((bytes(20), at.executor, caller)))
@@ -389,15 +435,17 @@ class Fuzz:
             PartnerAndFee(partner, min(bps, 200), rng.random() < 0.5, rng.random() < 0.5)
         )
 
-    def _quote(self, user: SigningKey, src: bytes, dest: bytes, **amounts: int) -> RfqOrder:
+    def _quote(self, user: bytes, src: bytes, dest: bytes, **amounts: int) -> RfqOrder:
         rng = self.rng
         terms: dict[str, Any] = {
+            "nonce_and_meta": pack_firm(user, rng.getrandbits(96)),
             "maker_asset": dest,
             "taker_asset": src,
             "taker_amount": rng.choice((1, 7, 1_000, ONE, 3 * ONE + 1)),
             "maker_amount": rng.choice((1, 5, 999, ONE, 2 * ONE)),
         }
-        return self.world.a_firm_quote(user, **terms | amounts)
+        terms |= amounts
+        return self.world.a_firm_quote(**terms)
 
     async def _an_order(self, **changed: Any) -> Known:
         """A new one, or one that is there."""
@@ -461,9 +509,14 @@ class Fuzz:
     ) -> None:
         allowed: Counter[tuple[bytes, bytes]] = Counter()
         people = {key.address for key in self.owners}
+        receiver = NOBODY
         for log in receipt.logs:
             event = decode_event(log.topics, log.data)
-            if isinstance(event, OrderSettled):
+            if isinstance(event, Transfer):
+                if event.receiver == NOBODY and receiver in people:
+                    allowed[receiver, log.address] += event.amount
+                receiver = event.receiver
+            elif isinstance(event, OrderSettled):
                 self._check_terms(event)
                 allowed[event.owner, event.src_token] += event.spent
             elif isinstance(event, NonceInvalidated):
@@ -479,10 +532,21 @@ class Fuzz:
         for (holder, token), had in before.items():
             lost = had - after[holder, token]
             free = holder in (sender.address, self.world.at.executor) or (
-                holder == self.desk.address and agent == "ann"
+                holder == self.desk.address and "ann" in (agent, self.within)
             )
-            slack = ROUNDING if token == self.tokens[-1] and holder in people else 0
-            assert free or lost <= allowed[holder, token] + slack, (holder.hex(), token.hex(), lost, agent)
+            assert free or lost <= allowed[holder, token], (holder.hex(), token.hex(), lost, agent)
+
+    def _check_odd_tokens(self, receipt: Receipt, entered: bytes) -> None:
+        """A contract at work is closed, and an RFQ order is filled without a fee or not at all."""
+        for log in receipt.logs:
+            if log.address == self.intruder:
+                kind = "turned away" if log.data == REENTERED else "entered beside"
+                assert kind == "turned away" or entered != self.tried, log.data
+                self.did[kind] += 1
+            event = decode_event(log.topics, log.data)
+            if isinstance(event, OrderFilled):
+                moved = {event.maker_asset: event.maker_amount, event.taker_asset: event.taker_amount}
+                assert moved.get(self.taxed, 0) * FEE_BPS // 10_000 <= ROUNDING
 
     def _check_terms(self, event: OrderSettled) -> None:
         known = self.known.get(event.order_hash) or self.twaps[event.order_hash]
@@ -545,7 +609,8 @@ async def a_fuzz(world: World, market: Market, seed: int) -> Fuzz:
     many = await create(world.chain, world.owner, "DevMulticall")
     odd = await world.new_token("DevTokenWithoutReturn", "NONE", 6)
     rounds = await world.new_token("DevToken", "ROUNDS")
-    tokens = (world.weth, world.usdc, odd, rounds)
+    taxed, calling = [await world.new_token("DevToken", name) for name in ("TAXED", "CALLS")]
+    tokens = (world.weth, world.usdc, odd, rounds, taxed, calling)
     owners = (world.user, world.taker, world.stranger)
     desk = await a_desk(world)
     for token in tokens:
@@ -563,8 +628,27 @@ async def a_fuzz(world: World, market: Market, seed: int) -> Fuzz:
             await world.mint(token, market.agent, STOCK)
             await world.mint(token, desk.address, STOCK)
     await world.send(world.owner, rounds, selector("setRounding(uint256)") + uint_word(1))
+    await world.send(world.owner, taxed, selector("setTransferFee(uint256)") + uint_word(FEE_BPS))
+    intruder = await _an_intruder(world, tokens)
     entries = tuple(_entries(world))
-    return Fuzz(world, market, random.Random(seed), tokens, desk, many, owners, entries)
+    rng = random.Random(seed)
+    return Fuzz(world, market, rng, tokens, desk, many, taxed, calling, intruder, owners, entries)
+
+
+async def _an_intruder(world: World, tokens: Sequence[bytes]) -> bytes:
+    """It calls what it is sent; as a user it has plenty, and Delta takes settlements of it."""
+    found = (await world.send(world.stranger, b"", deploys(assembled(TRIES_AND_TELLS)))).contract
+    assert found is not None
+    for token in tokens:
+        if token == world.weth:
+            await world.send(world.user, token, calldata.transfer(found, 10**6 * ONE))
+        else:
+            await world.mint(token, found, STOCK)
+        for spender in (world.at.router, world.at.rfq):
+            call = address_word(token) + calldata.approve(spender, MOST)
+            await world.send(world.stranger, found, call)
+    await world.send(world.owner, world.at.delta, owner_calldata.set_relayer(found, allowed=True))
+    return found
 
 
 def _entries(world: World) -> Iterator[tuple[bytes, bytes]]:
