@@ -15,7 +15,8 @@ from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.chain.world import a_world
 from support.contracts.contract_compiler import SOURCES, compiled
-from support.contracts.contract_fuzz import Fuzz, a_fuzz
+from support.contracts.contract_fuzz import Fuzz
+from support.contracts.fuzzed_world import a_fuzz
 from support.contracts.settling import a_market
 from support.examples import IS_LONG, examples
 from support.oracles import ORACLES, require_oracle

@@ -68,11 +68,14 @@ def failure_of(
     Args:
         error4: selector of the contract's error; None without one.
         owners: selectors of the errors of the same settlement without the agent's calls; None if unknown. An
-            error that only the agent's calls bring about excuses no agent.
+            error that only the agent's calls bring about excuses no agent. They explain a settlement that
+            another transaction of its block made fail: one that took the rest of a token's cap, or a pause.
     """
     by_error = BY_ERROR.get(error4 or b"")
     if by_error is not None:
         return by_error if owners is None or error4 in owners else _F.DOUBTFUL
+    if cause is _C.UNEXPLAINED and _F.NOT_THE_AGENTS in map(BY_ERROR.get, owners or ()):
+        return _F.NOT_THE_AGENTS
     return _F.AGENTS if cause is None else BY_CAUSE[cause]
 
 

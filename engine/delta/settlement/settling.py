@@ -45,7 +45,7 @@ from ...chain.port import Chain, EthCall
 from ...chain.relay.relayer import IntentOutcome, Relayer
 from ...orders.order_units import effect_key
 from ...store.queries import among, by
-from ...store.rows import DeltaFill, DeltaOrderRow, Effect, EffectState, IntentState, amount_of
+from ...store.rows import DeltaFill, DeltaOrderRow, Effect, EffectState, IntentCause, IntentState, amount_of
 from ...store.store import Store
 from ...store.tables import DELTA_FILL, EFFECT
 from ...store.units import row_of
@@ -315,9 +315,11 @@ class Settling:
         own and on its own; None if there is nothing to compare with, or no node can say.
 
         The relayer learns the contract's error by a call, which the agent's contracts can tell from a
-        transaction: an agent could have it fail there as if the owner's tokens lacked.
+        transaction: an agent could have it fail there as if the owner's tokens lacked. A settlement that the
+        block before would have taken may fail by another transaction of its block.
         """
-        if outcome.receipt is None or outcome.error4 is None or not settlement.owners_data:
+        is_comparable = outcome.error4 is not None or outcome.cause is IntentCause.UNEXPLAINED
+        if outcome.receipt is None or not is_comparable or not settlement.owners_data:
             return None
         call = EthCall(self._delta, settlement.owners_data, self._relayer.address, gas_max=settlement.gas)
         found = set()

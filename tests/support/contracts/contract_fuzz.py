@@ -15,13 +15,13 @@ contract that has every token and is a relayer: a contract at work is closed to 
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from cambist.codecs.contracts import calldata, delta_calldata, owner_calldata
+from cambist.codecs.contracts import calldata, delta_calldata
 from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
 from cambist.codecs.contracts.contract_events import (
     Claimed,
@@ -43,19 +43,15 @@ from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.artifacts import abi_of, artifact
-from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.delta.bids.agent_caller import caller_of
 from cambist.engine.orders.order_units import order_id
-from support.chain.evm_programs import TRIES_AND_TELLS, assembled, deploys
 from support.chain.world import MOST, NATIVE, NOBODY, ONE, World
-from support.contracts.agent_desks import Desk, a_desk
+from support.contracts.agent_desks import Desk
 from support.contracts.settling import STEP_GAS, AnyOrder, Market, claim
 
 AGENTS = ("ann", "bob")
 GAS = 8_000_000
-STOCK = 10**30
 FEE_BPS, ROUNDING = 100, 2
 """What the taxed token takes of a transfer; raw units that Rfq and the Router do without."""
 NONCES = 500
@@ -602,69 +598,3 @@ def _with_fee(amount: int) -> int:
 def _number(answer: bytes | Exception) -> int:
     assert isinstance(answer, bytes), answer
     return int.from_bytes(answer)
-
-
-async def a_fuzz(world: World, market: Market, seed: int) -> Fuzz:
-    """Owners, makers and agents have plenty of each token, and have allowed what they must."""
-    many = await create(world.chain, world.owner, "DevMulticall")
-    odd = await world.new_token("DevTokenWithoutReturn", "NONE", 6)
-    rounds = await world.new_token("DevToken", "ROUNDS")
-    taxed, calling = [await world.new_token("DevToken", name) for name in ("TAXED", "CALLS")]
-    tokens = (world.weth, world.usdc, odd, rounds, taxed, calling)
-    owners = (world.user, world.taker, world.stranger)
-    desk = await a_desk(world)
-    for token in tokens:
-        for key in (*owners, world.maker):
-            if token == world.weth:
-                await world.chain.set_balance(key.address, 10**9 * ONE)
-                await world.mint(token, key, 10**8 * ONE)
-            else:
-                await world.mint(token, key, STOCK)
-            for spender in (world.at.delta, world.at.router, world.at.rfq):
-                await world.approve(key, token, spender)
-        if token == world.weth:
-            await world.send(world.user, token, calldata.transfer(market.agent, 10**7 * ONE))
-        else:
-            await world.mint(token, market.agent, STOCK)
-            await world.mint(token, desk.address, STOCK)
-    await world.send(world.owner, rounds, selector("setRounding(uint256)") + uint_word(1))
-    await world.send(world.owner, taxed, selector("setTransferFee(uint256)") + uint_word(FEE_BPS))
-    intruder = await _an_intruder(world, tokens)
-    entries = tuple(_entries(world))
-    rng = random.Random(seed)
-    return Fuzz(world, market, rng, tokens, desk, many, taxed, calling, intruder, owners, entries)
-
-
-async def _an_intruder(world: World, tokens: Sequence[bytes]) -> bytes:
-    """It calls what it is sent; as a user it has plenty, and Delta takes settlements of it."""
-    found = (await world.send(world.stranger, b"", deploys(assembled(TRIES_AND_TELLS)))).contract
-    assert found is not None
-    for token in tokens:
-        if token == world.weth:
-            await world.send(world.user, token, calldata.transfer(found, 10**6 * ONE))
-        else:
-            await world.mint(token, found, STOCK)
-        for spender in (world.at.router, world.at.rfq):
-            call = address_word(token) + calldata.approve(spender, MOST)
-            await world.send(world.stranger, found, call)
-    await world.send(world.owner, world.at.delta, owner_calldata.set_relayer(found, allowed=True))
-    return found
-
-
-def _entries(world: World) -> Iterator[tuple[bytes, bytes]]:
-    at = world.at
-    places = {
-        "Delta": at.delta,
-        "Rfq": at.rfq,
-        "Router": at.router,
-        "RfqExecutor": at.executor,
-        "FeeVault": at.fee_vault,
-        "AgentCaller": caller_of(at.delta, "ann"),
-    }
-    for name, place in places.items():
-        selectors = {
-            signature.partition("(")[0]: found for signature, found in artifact(name).selectors().items()
-        }
-        for entry in abi_of(name):
-            if entry["type"] == "function" and entry["stateMutability"] not in ("view", "pure"):
-                yield place, selectors[entry["name"]]

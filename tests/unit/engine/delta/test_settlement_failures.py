@@ -65,6 +65,14 @@ def test_a_cause_without_a_known_error(cause: IntentCause, failure: SettlementFa
     assert failure_of(cause, None, set()) is failure
 
 
+def test_an_owners_error_explains_what_another_transaction_of_the_block_made_fail() -> None:
+    capped, lacks = selector("CapExceeded(address,uint256,uint256)"), selector("PullFailed(address)")
+    assert failure_of(_C.UNEXPLAINED, None, {capped}) is _F.NOT_THE_AGENTS
+    assert failure_of(_C.UNEXPLAINED, None, {lacks, b"else"}) is _F.DOUBTFUL
+    assert failure_of(_C.OUT_OF_GAS, None, {capped}) is _F.DOUBTFUL
+    assert failure_of(_C.REVERTED, b"none", {capped}) is _F.AGENTS
+
+
 def test_the_tables_hold_no_more_and_the_contracts_declare_each_error() -> None:
     assert {selector(signature) for signature, _ in ERRORS} == BY_ERROR.keys()
     assert BY_ERROR.keys() <= known_errors().keys()
