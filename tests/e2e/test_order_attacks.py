@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cambist.codecs.contracts.abi import selector, uint_word
+from cambist.codecs.contracts.calldata import transfer
 from cambist.codecs.contracts.contract_events import FeeAccrued, OrderSettled
 from cambist.codecs.contracts.delta_calldata import EXECUTOR, show_cancellation
 from cambist.codecs.contracts.owner_calldata import given_of, set_cap, set_relayer
@@ -149,6 +150,32 @@ async def test_a_settlement_that_a_leaked_key_robs_of_the_cap_is_no_fault_and_is
         await story.pass_time(HOUR_S)
         record = await story.becomes(record, "COMPLETED")
         assert record["output"]["executedAmount"] == str(FAIR)
+        (score,) = await story.web.get("/v2/delta/agents/scores/31337")
+        assert (score["faults"], score["strikes"], score["restsUntil"]) == ({}, 0, None)
+
+
+@pytest.mark.parametrize("act", ["cancels", "disallows", "leaves"])
+async def test_an_owner_that_comes_before_its_settlement_frames_nobody(
+    world: World, tmp_path: Path, act: str
+) -> None:
+    """The owner's transaction is before the settlement in one block: the block before would have taken it."""
+    async with a_delta_story(world, tmp_path, "ann") as story:
+        ann = story.agents["ann"]
+        ann.gives = lambda _: FAIR
+        order = await world.a_delta_order()
+        await story.hold()
+        record = await story.submitted(order)
+        await story.under_way(record)
+        if act == "cancels":
+            await story.gives_up_first(world.user, order.nonce)
+        elif act == "disallows":
+            await story.disallow(world.user, "WETH")
+        else:
+            has = await world.balance(world.weth, world.user)
+            await story.first_in_block(world.user, world.weth, transfer(world.stranger.address, has))
+        await story.mine()
+        await until(lambda: bool(ann.told("reverted")))
+        await story.becomes(record, "CANCELLED" if act == "cancels" else "SUSPENDED")
         (score,) = await story.web.get("/v2/delta/agents/scores/31337")
         assert (score["faults"], score["strikes"], score["restsUntil"]) == ({}, 0, None)
 

@@ -20,7 +20,7 @@ from ..bids.agent_rest import AgentFault
 
 
 class SettlementFailure(StrEnum):
-    """Kind of a failed settlement; see the module."""
+    """Kind of a failed settlement, the strongest excuse of its agent first; see the module."""
 
     ORDER_DONE = "orderDone"
     TOO_EARLY = "tooEarly"
@@ -68,14 +68,16 @@ def failure_of(
     Args:
         error4: selector of the contract's error; None without one.
         owners: selectors of the errors of the same settlement without the agent's calls; None if unknown. An
-            error that only the agent's calls bring about excuses no agent. They explain a settlement that
-            another transaction of its block made fail: one that took the rest of a token's cap, or a pause.
+            error that only the agent's calls bring about excuses no agent. Owners' errors explain a
+            settlement that another transaction of its block made fail, such as the owner's cancellation or
+            a settlement that took the rest of a token's cap.
     """
     by_error = BY_ERROR.get(error4 or b"")
     if by_error is not None:
         return by_error if owners is None or error4 in owners else _F.DOUBTFUL
-    if cause is _C.UNEXPLAINED and _F.NOT_THE_AGENTS in map(BY_ERROR.get, owners or ()):
-        return _F.NOT_THE_AGENTS
+    if cause is _C.UNEXPLAINED:
+        found = {BY_ERROR.get(error, _F.DOUBTFUL) for error in owners or ()}
+        return next((failure for failure in SettlementFailure if failure in found), _F.DOUBTFUL)
     return _F.AGENTS if cause is None else BY_CAUSE[cause]
 
 

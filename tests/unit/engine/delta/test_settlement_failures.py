@@ -67,8 +67,15 @@ def test_a_cause_without_a_known_error(cause: IntentCause, failure: SettlementFa
 
 def test_an_owners_error_explains_what_another_transaction_of_the_block_made_fail() -> None:
     capped, lacks = selector("CapExceeded(address,uint256,uint256)"), selector("PullFailed(address)")
-    assert failure_of(_C.UNEXPLAINED, None, {capped}) is _F.NOT_THE_AGENTS
-    assert failure_of(_C.UNEXPLAINED, None, {lacks, b"else"}) is _F.DOUBTFUL
+    done, bare = selector("NonceUsed(uint256)"), selector("BelowMinimum(uint256,uint256)")
+    for owners, failure in (
+        ({capped}, _F.NOT_THE_AGENTS),
+        ({lacks, bare}, _F.FUNDS),
+        ({bare, done}, _F.ORDER_DONE),
+        ({bare}, _F.DOUBTFUL),
+        (set[bytes](), _F.DOUBTFUL),
+    ):
+        assert failure_of(_C.UNEXPLAINED, None, owners) is failure
     assert failure_of(_C.OUT_OF_GAS, None, {capped}) is _F.DOUBTFUL
     assert failure_of(_C.REVERTED, b"none", {capped}) is _F.AGENTS
 
