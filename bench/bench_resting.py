@@ -44,7 +44,7 @@ CHANGING = 8  # makers, each with two books in turn
 
 
 class Nobody:
-    """In place of an auctioneer: takes what is offered, and has no round."""
+    """In place of an `AuctionQueue`: takes what is offered, and has no round."""
 
     def __init__(self) -> None:
         self.offers = 0

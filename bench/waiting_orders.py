@@ -25,7 +25,7 @@ import trio
 from msgspec.structs import replace
 from trio.testing import wait_all_tasks_blocked
 
-from bench.bench_resting import ENDS, NOW_MS, Market, Nobody
+from bench.bench_resting import ENDS, NOW_MS, Market
 from cambist.codecs.eip712_orders.delta import KIND_SELL, SAME_CHAIN, DeltaOrder
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.engine.chain.index.watch import Watch
@@ -74,8 +74,8 @@ class _Fences:
         return Fence(shard, 1)
 
 
-class _Auctions(Nobody):
-    """No order of these is ever with it."""
+class _Auctions:
+    """In place of an auctioneer: no order is in a round."""
 
     def withdraw(self, order_hash: bytes) -> None:
         """Nothing to take back."""
@@ -96,7 +96,7 @@ class Engine:
         self.orders = LiveOrders(nobody, leases)
         self.scheduler = Scheduler(lambda: NOW_MS)
         self.prices = Market([]).watch
-        auctions = self.prices._auctioneer = cast("Any", _Auctions())
+        auctions = cast("Any", _Auctions())
         self.funds = FundsWatch(
             nobody, self.orders, Watch(), delta=bytes(20), read_to=lambda: None, wall_ms=lambda: NOW_MS
         )

@@ -38,7 +38,7 @@ from ..store.store import Store
 from ..store.tables import EFFECT
 from ..store.units import row_of
 from .auction.auctioneer import Auctioneer, AuctioneerStatistics
-from .orders.life import CANCEL, CANCELLABLE, ENDED, OPEN, DeltaStep, cancel_done, expired, rested
+from .orders.life import CANCEL, CANCELLABLE, ENDED, DeltaStep, cancel_done, expired, rested
 from .orders.live_orders import LiveOrder, LiveOrders
 from .orders.terms import fits_until
 from .resting.price_watch import PriceWatch, RestingStatistics
@@ -178,7 +178,7 @@ class DeltaEngine:
             return
         if row.status in CANCELLABLE:
             self._expire_at(row, (_fits_until_s(live) + EXPIRY_GRACE_S) * 1_000)
-        if live.settling is None and row.status in OPEN:
+        if live.awaits_bids:
             chain.prices.tend(live)
         else:
             chain.prices.forget(row.order_hash)

@@ -31,6 +31,7 @@ from ..served.served_chain import ServedChain, ServedChains
 from ..store.leases import Leases
 from ..store.store import Store
 from .auction.agents import Agents, RoundBell
+from .auction.auction_queue import AuctionQueue
 from .auction.auctioneer import Auctioneer, AuctionIds
 from .auction.simulating import AuctionAt
 from .bids.agent_client import AgentClient
@@ -126,20 +127,10 @@ async def _chain(
     followed = opening.footing.chains.of(place.chain_id)
     relayer = _relayer(opening, place)
     bell = RoundBell()
-    agents = Agents(
-        await _agents(owned, opening, place),
-        chain_id=place.chain_id,
-        settings=delta,
-        bell=bell,
-        wall_ms=wall_ms,
-    )
+    clients = await _agents(owned, opening, place)
+    agents = Agents(clients, chain_id=place.chain_id, settings=delta, bell=bell, wall_ms=wall_ms)
     funds = FundsWatch(
-        place.chain,
-        orders,
-        followed.watch,
-        delta=place.delta,
-        read_to=followed.read_to,
-        wall_ms=wall_ms,
+        place.chain, orders, followed.watch, delta=place.delta, read_to=followed.read_to, wall_ms=wall_ms
     )
     settling = Settling(
         relayer,
@@ -154,24 +145,35 @@ async def _chain(
         read_to=lambda: followed.indexer.statistics().block_number,
         wall_ms=wall_ms,
     )
-    auctioneer = Auctioneer(
-        AuctionAt(place, relayer.address, opening.settings.relayers[place.chain_id].gas_max),
+    queue = AuctionQueue(
+        place.chain,
         agents,
         bell,
         orders,
-        store,
         scheduler,
-        settling=settling,
-        claims=funds.claims,
-        ids=ids,
+        head_time_s=lambda: place.pulse.head_time_s,
         settings=delta,
         wall_ms=wall_ms,
     )
     prices = PriceWatch(
         place.index,
         RestingPrices(place.pathfinder, place.usd, place.tokens, opening.venue.delta_gas),
-        auctioneer,
+        queue,
         gas_price_wei=lambda: place.gas.gas_price_wei,
+        wall_ms=wall_ms,
+    )
+    auctioneer = Auctioneer(
+        AuctionAt(place, relayer.address, opening.settings.relayers[place.chain_id].gas_max),
+        agents,
+        bell,
+        queue,
+        orders,
+        store,
+        settling=settling,
+        claims=funds.claims,
+        unsettled=prices.again,
+        ids=ids,
+        settings=delta,
         wall_ms=wall_ms,
     )
     projection = DeltaProjection(

@@ -122,6 +122,7 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/delta/bids/agent_client.py",
         "engine/delta/auction/agents.py",
         "engine/delta/auction/round_asking.py",
+        "engine/delta/auction/auction_queue.py",
         "engine/delta/auction/auctioneer.py",
         "engine/delta/engine.py",
         "engine/delta/settlement/funds_watch.py",

@@ -1,6 +1,6 @@
 """Rounds: due orders, all agents asked at once, bids simulated, the winner decided, the record kept.
 
 In: due orders. Out: a `settle` effect for each winner, and the record of the round.
-Read: `due_orders`, `slice_watch`, `agents`, `round_asking`, `simulating`, `auction`, `auction_record`,
-    `auctioneer`.
+Read: `due_orders`, `slice_watch`, `agents`, `auction_queue`, `round_asking`, `simulating`, `auction`,
+    `auction_record`, `auctioneer`.
 """

@@ -1,11 +1,9 @@
-"""The auctions of one chain: due orders, their rounds, and the settlements that result.
+"""The auctions of one chain: rounds of due orders, and the settlements that result.
 
-    an order is offered -> due at once, or after a pause that doubles with each round without a winner
-    a slice of a TWAP   -> due by the clock of its chain (`slice_watch`), then as any order
-    due orders, after gather_s, as their agents have room -> a round: all agents asked at once -> closed
+    due orders (`auction_queue`), after gather_s -> a round: all agents asked at once -> closed
         -> bids simulated at one block -> winners decided
         -> one unit an order: the record, and for a winner ACTIVE with the effect `settle`
-        -> only then: agents are notified, orders without a winner are offered again
+        -> only then: agents are notified, orders without a winner wait for another round
 
 An order is in one round at a time, until the round has found a settlement for it or none; the rest that a bid
 for a part leaves is due at once when that part is settled and read. Rounds may overlap, up to
@@ -20,7 +18,7 @@ A cancelled order drops out of its round with the settlement that won it, whose 
 on for the others.
 `auctionId` is the clock's milliseconds, or one more than the last of any chain: it rises over restarts too.
 Of successive rounds without a bid for an order, for the same reason, only the first is stored, since orders
-wait for weeks. Pauses of orders are spread by their hashes, so that orders that fail together return apart.
+wait for weeks.
 
 Source: ARCHITECTURE.md, "Auction"; choices.md#delta-orders.
 """
@@ -36,14 +34,13 @@ from msgspec import Struct
 
 from ....codecs.eip712_orders.delta import DeltaOrder
 from ....codecs.messages.agent_messages import Notice, NoticeEntry
-from ....config import limits
 from ....config.errors import ChainError, OrderNotFound, RequestError, StoreError
+from ....config.limits import VENUE_ROUNDS_OPEN_MAX
 from ....config.sections.venue import DeltaSettings
 from ....config.timeouts import AGENT_PROBE_S_FIRST, AUCTION_VOID_S
 from ....feeds.slices import Slices
 from ...chain.port import Upcoming
 from ...orders.order_units import effect_key
-from ...orders.scheduler import Scheduler
 from ...store.rows import DeltaOrderRow
 from ...store.store import Store
 from ...store.tables import AUCTION_ROUND
@@ -52,11 +49,10 @@ from ..bids.agent_client import AgentClientStatistics
 from ..bids.agent_pace import AgentQuestion
 from ..bids.agent_rest import AgentFault, AgentReport
 from ..bids.bid_merit import best_of, judged
-from ..bids.bids import Answer, Candidate, Rejection, RoundOrder, asked_of, read_answer, sorted_out
+from ..bids.bids import Answer, Candidate, Rejection, read_answer, sorted_out
 from ..bids.simulation import Proven
 from ..orders.life import OPEN, SETTLE, DeltaStep, won
 from ..orders.live_orders import LiveOrder, LiveOrders
-from ..orders.terms import slice_due
 from ..settlement.claims import Claims
 from ..settlement.settling import (
     Settlement,
@@ -66,11 +62,10 @@ from ..settlement.settling import (
 )
 from .agents import Agents, RoundBell
 from .auction import AuctionVerdict, Decision, deciding, left_out, let_go, notices
+from .auction_queue import AuctionQueue, DueRound
 from .auction_record import Rejections, RoundTimes, round_rows
-from .due_orders import Assignment, DueOrders
 from .round_asking import Round, RoundAsking
 from .simulating import AuctionAt, gas_cost, simulated
-from .slice_watch import SliceWatch
 
 _log = structlog.get_logger("cambist.venue")
 
@@ -132,17 +127,14 @@ class Auctioneer:
 
     Args:
         agents: agents of the chain.
-        bell: event that wakes `run`; the agents ring it too.
-        scheduler: the engine's scheduler of timers.
+        bell: event that wakes `run`; the agents and the queue ring it too.
+        queue: orders that wait for a round.
         settling: receives the runners-up of each settlement.
         claims: amounts of accounts' funds that open settlements use.
+        unsettled: called with an open order for which a round found no settlement.
         ids: source of round ids, shared by all chains.
         settings: pauses and time limits.
         wall_ms: returns the time, Unix milliseconds.
-
-    Attributes:
-        unsettled: called with an open order for which a round found no settlement; by default offers it
-            again.
     """
 
     def __init__(
@@ -150,30 +142,28 @@ class Auctioneer:
         at: AuctionAt,
         agents: Agents,
         bell: RoundBell,
+        queue: AuctionQueue,
         orders: LiveOrders,
         store: Store,
-        scheduler: Scheduler,
         *,
         settling: Settling,
         claims: Claims,
+        unsettled: Callable[[LiveOrder], None],
         ids: AuctionIds,
         settings: DeltaSettings,
         wall_ms: Callable[[], int],
     ) -> None:
         self._at = at
         self._place = at.place
+        self._queue = queue
         self._orders = orders
         self._store = store
-        self._scheduler = scheduler
         self._settling = settling
         self._claims = claims
+        self._unsettled = unsettled
         self._ids = ids
         self._settings = settings
         self._wall_ms = wall_ms
-        self._tries: dict[bytes, int] = {}
-        self._waiting: dict[bytes, int] = {}  # order hash -> time of its last fill, Unix seconds
-        self._ready = DueOrders(settings.round_s)
-        self._in_round: set[bytes] = set()
         self._closed_ms: dict[bytes, int] = {}
         self._silent: dict[bytes, _Silence] = {}  # order hash -> reason why its last round had no bid
         self._bell = bell
@@ -181,8 +171,6 @@ class Auctioneer:
         self._void_in_row = 0
         self._opens_at = -math.inf  # earliest time of the next round, in trio's time
         self._slices = Slices()
-        self._sliced = SliceWatch(at.place.chain, lambda: at.place.pulse.head_time_s, self._offer_again)
-        self.unsettled: Callable[[LiveOrder], None] = self.offer
         self._agents = agents
         self._asking = RoundAsking(
             agents, at.place, round_s=settings.round_s, slices=self._slices, wall_ms=wall_ms
@@ -191,8 +179,8 @@ class Auctioneer:
     def statistics(self) -> AuctioneerStatistics:
         """Counters since the start, and present sizes."""
         return AuctioneerStatistics(
-            len(self._waiting) + len(self._sliced),
-            len(self._ready),
+            self._queue.waiting,
+            self._queue.due,
             self._open,
             self._rounds,
             self._won,
@@ -200,64 +188,16 @@ class Auctioneer:
             self._agents.statistics(),
         )
 
-    # --- Due orders -------------------------------------------------------------------------------------
-
-    def offer(self, live: LiveOrder, *, is_due: bool = False) -> None:
-        """Auction an order when it is due; no effect if the order waits or is in a round already.
-
-        Args:
-            is_due: the order is due now, regardless of `due_ms`.
-        """
-        order_hash = live.order_hash
-        if order_hash in self._ready or order_hash in self._in_round:
-            return
-        if order_hash in self._waiting:
-            if not is_due and self._waiting[order_hash] == live.last_fill_s:
-                return
-            del self._waiting[order_hash]
-            self._scheduler.cancel(_due(order_hash))
-        due_s = slice_due(live.order, live.last_fill_s)
-        if due_s > self._sliced.time_s:
-            self._sliced.wait(order_hash, due_s)
-            return
-        self._sliced.forget(order_hash)
-        at_ms = self.due_ms(live)
-        if is_due or at_ms <= self._wall_ms():
-            self._make_ready(order_hash)
-            return
-        self._waiting[order_hash] = live.last_fill_s
-        self._scheduler.at(at_ms, _due(order_hash), lambda: self._make_ready(order_hash))
-
-    def _offer_again(self, order_hash: bytes) -> None:
-        live = self._orders.get(order_hash)
-        if live is not None:
-            self.offer(live)
-
-    def is_joinable(self, order_hash: bytes) -> bool:
-        """Whether an order offered now can share the next round with this order."""
-        is_full = len(self._ready) >= self._agents.orders_max()
-        return order_hash not in self._in_round and not (order_hash in self._ready and is_full)
-
-    def begin_anew(self, order_hash: bytes) -> None:
-        """Reset an order's growing pause between rounds, since its market has moved away meanwhile."""
-        self._tries.pop(order_hash, None)
-
     def withdraw(self, order_hash: bytes) -> None:
         """Stop auctioning an order. A round in progress goes on without the order."""
-        self._tries.pop(order_hash, None)
+        self._queue.withdraw(order_hash)
         self._closed_ms.pop(order_hash, None)
         self._silent.pop(order_hash, None)
-        self._ready.remove(order_hash)
-        self._sliced.forget(order_hash)
-        if self._waiting.pop(order_hash, None) is not None:
-            self._scheduler.cancel(_due(order_hash))
 
     def leave(self, held: Container[int]) -> None:
         """Forget the orders of shards that this engine no longer holds."""
-        known = {
-            *self._tries, *self._waiting, *self._sliced, *self._ready, *self._closed_ms, *self._silent
-        }  # fmt: skip
-        for order_hash in known:
+        self._queue.leave(held)
+        for order_hash in {*self._closed_ms, *self._silent}:
             if order_hash[0] not in held:
                 self.withdraw(order_hash)
         self._claims.leave(held)
@@ -270,36 +210,17 @@ class Auctioneer:
         """Return the closing time of the last round with an order, Unix milliseconds; 0 if unknown."""
         return self._closed_ms.get(order_hash, 0)
 
-    def due_ms(self, live: LiveOrder) -> int:
-        """Return the earliest opening of an order's next round, Unix milliseconds: now, or after a pause that
-        grows with unsuccessful rounds.
-        """
-        tries = self._tries.get(live.order_hash, 0) + live.in_vain
-        again_s = min(self._settings.again_s * 2.0 ** min(tries - 1, 30), self._settings.again_s_max)
-        spread = 1 - live.order_hash[tries % len(live.order_hash)] / 1_024  # three quarters at least
-        return self._wall_ms() + (round(again_s * spread * 1_000) if tries else 0)
-
     @property
     def chain_s(self) -> int:
         """Last known time of the chain, which decides whether slices are due, Unix seconds; 0 if unknown."""
-        return self._sliced.time_s
-
-    def _make_ready(self, order_hash: bytes, *, is_new: bool | None = None) -> None:
-        self._waiting.pop(order_hash, None)
-        live = self._orders.get(order_hash)
-        if live is None:
-            return
-        is_new = order_hash not in self._tries if is_new is None else is_new
-        agents = self._agents.admitted(live.document)
-        self._ready.add(order_hash, agents, trio.current_time(), is_new=is_new)
-        self._bell.ring()
+        return self._queue.slices.time_s
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Open rounds for due orders, until cancelled."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             self._agents.start(nursery)
-            await nursery.start(self._sliced.run)
+            await nursery.start(self._queue.slices.run)
             task_status.started()
             while True:
                 wakes_at = self._open_rounds()
@@ -315,43 +236,24 @@ class Auctioneer:
             Time of the next call if the bell does not ring before, in trio's time.
         """
         now = trio.current_time()
-        if not len(self._ready) or self._open >= limits.VENUE_ROUNDS_OPEN_MAX:
+        if not self._queue.due or self._open >= VENUE_ROUNDS_OPEN_MAX:
             return math.inf
         if now < self._opens_at:
             return self._opens_at
         standing = self._agents.standing(now)
-        room = limits.AGENT_ORDERS_MAX - len(self._in_round)
-        for assignment in self._ready.rounds(standing, now, room):
-            asked = self._still_open(assignment)
-            if asked:
-                questions = self._agents.reserve([assignment[key] for key in asked], now)
-                self._in_round |= asked.keys()
-                self._open += 1
-                self._nursery.start_soon(self._run_round, asked, assignment, questions)
-        if not len(self._ready):
-            return math.inf
-        return min(self._ready.next_at(standing, now), self._agents.wakes_at(now))
-
-    def _still_open(self, order_hashes: Iterable[bytes]) -> dict[bytes, RoundOrder]:
-        """Return those orders that still wait for a round, in the form of a round's orders."""
-        asked: dict[bytes, RoundOrder] = {}
-        for order_hash in order_hashes:
-            live = self._orders.get(order_hash)
-            if live is None or live.row.status not in OPEN or live.settling is not None:
-                continue
-            found = asked_of(live)
-            if found is not None:
-                asked[order_hash] = found
-        return asked
+        for due in self._queue.take(standing, now):
+            questions = self._agents.reserve([due.agents[key] for key in due.orders], now)
+            self._open += 1
+            self._nursery.start_soon(self._run_round, due, questions)
+        return self._queue.next_at(standing, now)
 
     # --- A round ----------------------------------------------------------------------------------------
 
-    async def _run_round(
-        self, asked: Mapping[bytes, RoundOrder], agents: Assignment, questions: dict[str, AgentQuestion]
-    ) -> None:
+    async def _run_round(self, due: DueRound, questions: dict[str, AgentQuestion]) -> None:
         self._rounds += 1
         opened_ms = self._wall_ms()
-        this = Round(self._ids.next(opened_ms), opened_ms, asked, agents, questions, set(asked), set())
+        auction_id = self._ids.next(opened_ms)
+        this = Round(auction_id, opened_ms, due.orders, due.agents, questions, set(due.orders), set())
         is_void = True
         try:
             await self._round(this)
@@ -364,7 +266,7 @@ class Auctioneer:
             self._open -= 1
             self._agents.release(questions)
             self._note_void(is_void=is_void)
-            for order_hash in asked:
+            for order_hash in due.orders:
                 if order_hash in this.unsettled:
                     self._over(order_hash, is_counted=order_hash in this.considered and not is_void)
             self._bell.ring()
@@ -384,24 +286,14 @@ class Auctioneer:
         Args:
             is_counted: an agent has considered the order.
         """
-        if not is_counted:
-            self._in_round.discard(order_hash)
-            if self._is_waiting_for_bids(order_hash):
-                self._make_ready(order_hash, is_new=False)
-            else:
-                self.withdraw(order_hash)
-            return
-        self._in_round.discard(order_hash)
-        live = self._orders.get(order_hash)
-        if live is not None and self._is_waiting_for_bids(order_hash):
-            self._tries[order_hash] = self._tries.get(order_hash, 0) + 1
-            self.unsettled(live)
-        else:
+        live = self._queue.unsettled(order_hash)
+        if live is None:
             self.withdraw(order_hash)
-
-    def _is_waiting_for_bids(self, order_hash: bytes) -> bool:
-        live = self._orders.get(order_hash)
-        return live is not None and live.row.status in OPEN and live.settling is None
+        elif is_counted:
+            self._queue.count_round(order_hash)
+            self._unsettled(live)
+        else:
+            self._queue.put_back(order_hash)
 
     async def _round(self, this: Round) -> None:
         answers, rejections = await self._asking.answers(this)
@@ -445,7 +337,7 @@ class Auctioneer:
             if head is None:
                 raise ChainError("the chain has no latest block")
             return Upcoming(head, None)
-        return await self._sliced.look()
+        return await self._queue.slices.look()
 
     def _remember(self, auction_id: int, answers: Sequence[Answer], rejections: Sequence[Rejection]) -> None:
         """Record good answers and faults of the agents. A bid that reverts in simulation is no fault: the
@@ -487,7 +379,7 @@ class Auctioneer:
             if end is _End.KEPT:
                 self._won += len(hashes)
                 this.unsettled.difference_update(hashes)  # their rests may be in the next round
-                self._in_round.difference_update(hashes)
+                self._queue.settled(hashes)
             else:
                 stands = (let_go if end is _End.LET_GO else left_out)(stands, winner)
 
@@ -579,7 +471,3 @@ def _by_agent(
         told.setdefault(agent, []).append(entry)
         yield
     return told
-
-
-def _due(order_hash: bytes) -> tuple[str, bytes]:
-    return "auction", order_hash

@@ -25,7 +25,7 @@ from ...store.tables import DELTA_DOCUMENT, DELTA_FILL, EFFECT
 from ...store.units import Change, Done, Duplicate, row_of
 from .document import DeltaDocument, decode_document, encode_document, order_of, without_struct
 from .funds import MissingFund
-from .life import SETTLE
+from .life import OPEN, SETTLE
 from .terms import OrderTerms, SettledOrder, terms_of
 
 
@@ -61,6 +61,11 @@ class LiveOrder(Struct, eq=False, gc=False):
     def order_hash(self) -> bytes:
         """The order's hash, 32 bytes."""
         return self.row.order_hash
+
+    @property
+    def awaits_bids(self) -> bool:
+        """Whether a round may find a settlement for the order: it is open, and none is under way."""
+        return self.settling is None and self.row.status in OPEN
 
 
 class _DeltaParts(Struct, frozen=True):

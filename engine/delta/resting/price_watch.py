@@ -46,7 +46,7 @@ from ....crypto.hexadecimal import to_hex
 from ....feeds.books.pair_index import PairIndex
 from ....feeds.slices import Slices
 from ...chain.proceeds import BPS
-from ..auction.auctioneer import Auctioneer
+from ..auction.auction_queue import AuctionQueue
 from ..orders.live_orders import LiveOrder
 from .resting import NEVER, Resting, RestingOrders, State, rate_number
 from .resting_price import Ends, RestingFacts, RestingPrices, rate_of, rests
@@ -88,7 +88,7 @@ class PriceWatch:
     """Watches a chain's books and auctions each limit order once it is fillable. `run` is its task.
 
     Args:
-        auctioneer: the chain's auctioneer, which passes orders without a settlement to `again`.
+        queue: the chain's orders that wait for a round.
         gas_price_wei: returns the price of a unit of gas, wei; raises ServiceUnavailable if unknown.
         wall_ms: returns the time, Unix milliseconds.
     """
@@ -97,14 +97,14 @@ class PriceWatch:
         self,
         index: PairIndex,
         prices: RestingPrices,
-        auctioneer: Auctioneer,
+        queue: AuctionQueue,
         *,
         gas_price_wei: Callable[[], int],
         wall_ms: Callable[[], int],
     ) -> None:
         self._index = index
         self._prices = prices
-        self._auctioneer = auctioneer
+        self._queue = queue
         self._gas_price_wei = gas_price_wei
         self._wall_ms = wall_ms
         self._orders = RestingOrders()
@@ -118,7 +118,6 @@ class PriceWatch:
         self._woken = trio.Event()
         self._slices = Slices()
         self._looks = self._touched = self._offered = self._exhausted = 0
-        auctioneer.unsettled = self.again
 
     def statistics(self) -> RestingStatistics:
         """Counters and present sizes."""
@@ -147,12 +146,12 @@ class PriceWatch:
             return
         if known is None and isinstance(live.order, DeltaOrder):
             other = self._orders.add(live, self._prices.ends(live), rate_of(live), is_other=True)
-            due_ms = self._auctioneer.due_ms(live)
+            due_ms = self._queue.due_ms(live)
             if due_ms > self._wall_ms():  # a settlement of it has failed
                 other.until_ms, other.best = due_ms, NEVER
             if self._orders.met:
                 self._woken.set()
-        self._auctioneer.offer(live)
+        self._queue.offer(live)
 
     def forget(self, order_hash: bytes) -> None:
         """Stop watching an order that is no longer open."""
@@ -183,7 +182,7 @@ class PriceWatch:
         best = order.offered_at
         if best >= order.need:
             best += best * RESTING_BETTER_BPS // BPS
-        self._orders.tried(order, best, self._auctioneer.due_ms(live))
+        self._orders.tried(order, best, self._queue.due_ms(live))
         self._schedule(order.ends)
 
     def facts(self, order_hash: bytes) -> RestingFacts | None:
@@ -198,7 +197,7 @@ class PriceWatch:
 
     def _rest(self, live: LiveOrder) -> None:
         order = self._orders.add(live, self._prices.ends(live), rate_of(live))
-        due_ms = self._auctioneer.due_ms(live)
+        due_ms = self._queue.due_ms(live)
         if due_ms > self._wall_ms():  # a settlement of it has failed
             self._orders.met.pop(live.order_hash, None)
             self._orders.tried(order, NEVER, due_ms)
@@ -377,7 +376,7 @@ class PriceWatch:
 
     def _free_ms(self, order: Resting, other: Resting, now_ms: int) -> int:
         """Return the time from which two opposite orders may be auctioned together, Unix milliseconds."""
-        is_joinable = self._auctioneer.is_joinable
+        is_joinable = self._queue.is_joinable
         if not (is_joinable(order.live.order_hash) and is_joinable(other.live.order_hash)):
             return now_ms + _RETRY_MS
         if other.state in (State.WAITING, State.AWAY):
@@ -398,12 +397,12 @@ class PriceWatch:
             now_ms = self._wall_ms()
             if order.unfilled_ms and now_ms - order.unfilled_ms >= _AWAY_MS:
                 order.offered_at = -1
-                self._auctioneer.begin_anew(order.live.order_hash)
+                self._queue.begin_anew(order.live.order_hash)
             self._orders.offered(order)
             best = rate_number(self._prices.pathfinder.best_rate(*order.ends))
             order.offered_at = max(order.offered_at, best)
             order.pause_ms = order.unfilled_ms = 0
-        self._auctioneer.offer(order.live, is_due=True)
+        self._queue.offer(order.live, is_due=True)
 
     def _schedule(self, ends: Ends) -> None:
         """Schedule the next check of a token pair for the time at which its next order is due."""

@@ -30,6 +30,7 @@ from cambist.config.settings import parse_settings
 from cambist.engine.chain.holdings import Holding
 from cambist.engine.chain.port import EthCall, Header, Upcoming
 from cambist.engine.delta.auction.agents import Agents, RoundBell
+from cambist.engine.delta.auction.auction_queue import AuctionQueue
 from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
 from cambist.engine.delta.auction.simulating import AuctionAt
 from cambist.engine.delta.bids.agent_client import AgentClientStatistics
@@ -174,11 +175,13 @@ class PlayedAuction:
 
     Attributes:
         orders: whose changes are not followed; `submitted` offers.
+        queue: where orders wait for a round.
     """
 
-    def __init__(self, store: Store, orders: LiveOrders, auctioneer: Auctioneer) -> None:
+    def __init__(self, store: Store, orders: LiveOrders, queue: AuctionQueue, auctioneer: Auctioneer) -> None:
         self.store = store
         self.orders = orders
+        self.queue = queue
         self.auctioneer = auctioneer
 
     async def submitted(self, *asked: RoundOrder) -> None:
@@ -188,7 +191,7 @@ class PlayedAuction:
             row = msgspec.structs.replace(row, nonce=one.order_hash)
             await self.orders.submit(row, one.document, one.order, one.terms)
         for one in asked:
-            self.auctioneer.offer(self.live(one))
+            self.queue.offer(self.live(one))
 
     def live(self, asked: RoundOrder) -> LiveOrder:
         """An order as it is in memory."""
@@ -208,15 +211,14 @@ def an_auctioneer(
     claims: Claims | None = None,
     wall_ms: Callable[[], int] = now_ms,
     round_s: float = ROUND_S,
-) -> Auctioneer:
-    """That of one chain."""
+) -> tuple[AuctionQueue, Auctioneer]:
+    """Those of one chain."""
     place = SimpleNamespace(
         chain_id=chain_id,
         chain=_Chain(),
         gas=SimpleNamespace(gas_price_wei=1),
         tokens=SimpleNamespace(by_address={}, wrapped_native=b"\x0e" * 20),
         usd=None,
-        pulse=SimpleNamespace(head_time_s=0),
         delta=b"\x0d" * 20,
         executor=b"\x0c" * 20,
         rfq=b"\x0b" * 20,
@@ -225,19 +227,32 @@ def an_auctioneer(
     bell = RoundBell()
     asked = Agents(cast("Any", agents), chain_id=chain_id, settings=settings, bell=bell, wall_ms=wall_ms)
     idle: Any = SimpleNamespace(line_up=lambda *_: None)
-    return Auctioneer(
-        AuctionAt(cast("Any", place), b"\x4e" * 20, 5_000_000),
+    chain = cast("Any", place.chain)
+    queue = AuctionQueue(
+        chain,
         asked,
         bell,
         orders,
-        store,
         Scheduler(wall_ms),
+        head_time_s=lambda: 0,
+        settings=settings,
+        wall_ms=wall_ms,
+    )
+    auctioneer = Auctioneer(
+        AuctionAt(cast("Any", place), b"\x4e" * 20, 5_000_000),
+        asked,
+        bell,
+        queue,
+        orders,
+        store,
         settling=idle if settles is None else settles(store, orders, asked.tell),
         claims=Claims(lambda *_: Holding(PLENTY, PLENTY)) if claims is None else claims,
+        unsettled=queue.offer,
         ids=AuctionIds() if ids is None else ids,
         settings=settings,
         wall_ms=wall_ms,
     )
+    return queue, auctioneer
 
 
 @asynccontextmanager
@@ -251,10 +266,10 @@ async def an_auction(
         orders = LiveOrders(store, leases)
         async with trio.open_nursery() as nursery:
             await nursery.start(leases.run)
-            auctioneer = an_auctioneer(store, orders, agents, settles=settles, claims=claims)
+            queue, auctioneer = an_auctioneer(store, orders, agents, settles=settles, claims=claims)
             await nursery.start(auctioneer.run)
             with trio.fail_after(PATIENCE_S):
-                yield PlayedAuction(store, orders, auctioneer)
+                yield PlayedAuction(store, orders, queue, auctioneer)
             nursery.cancel_scope.cancel()
 
 

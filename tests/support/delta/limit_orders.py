@@ -1,4 +1,4 @@
-"""Limit orders in memory in a sentence, and a watch of prices beside an auctioneer that writes down.
+"""Limit orders in memory in a sentence, and a watch of prices beside a queue that writes down.
 
 order = a_limit_order(WETH, USDC, ONE[WETH], 2_500 * ONE[USDC])
 watch = a_watch(an_index(a_book("alpha", WETH, USDC, bids="2500 10")))
@@ -62,7 +62,7 @@ def a_limit_order(
 
 
 class Auctions:
-    """What was offered, in place of auctions.
+    """What was offered, in place of an `AuctionQueue`.
 
     Attributes:
         offers: the orders, as they came.
@@ -77,22 +77,21 @@ class Auctions:
         self.in_round: set[bytes] = set()
         self.anew: list[bytes] = []
         self.now_ms = NOW_MS
-        self.unsettled: Any = None
 
     def offer(self, live: LiveOrder, *, is_due: bool = False) -> None:
-        """As an auctioneer."""
+        """As `AuctionQueue`."""
         self.offers.append(live)
 
     def is_joinable(self, order_hash: bytes) -> bool:
-        """As an auctioneer."""
+        """As `AuctionQueue`."""
         return order_hash not in self.in_round
 
     def begin_anew(self, order_hash: bytes) -> None:
-        """As an auctioneer."""
+        """As `AuctionQueue`."""
         self.anew.append(order_hash)
 
     def due_ms(self, live: LiveOrder) -> int:
-        """As an auctioneer."""
+        """As `AuctionQueue`."""
         return self.now_ms + self.due_in_ms
 
 

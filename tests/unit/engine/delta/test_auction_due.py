@@ -10,7 +10,7 @@ import trio
 from cambist.config.sections.venue import DeltaSettings
 from cambist.engine.chain.port import Header, Upcoming
 from cambist.engine.delta.auction.agents import Agents, RoundBell
-from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
+from cambist.engine.delta.auction.auction_queue import AuctionQueue
 from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.delta.settlement.settling import Settling
 from cambist.engine.orders.scheduler import Scheduler
@@ -30,25 +30,19 @@ class Clock:
         self.now_ms = NOW_MS
         self.scheduler = Scheduler(lambda: self.now_ms)
         self.chain_s, self.looks = NOW_S, 0
-        pulse = SimpleNamespace(head_time_s=0)
-        place: Any = SimpleNamespace(place=SimpleNamespace(chain_id=1, chain=self, pulse=pulse))
-        nothing: Any = None
         self.lives: dict[bytes, LiveOrder] = {}
         bell, settings = RoundBell(), DeltaSettings()
 
         def wall_ms() -> int:
             return self.now_ms
 
-        self.auctioneer = Auctioneer(
-            place,
+        self.queue = AuctionQueue(
+            cast("Any", self),
             Agents({}, chain_id=1, settings=settings, bell=bell, wall_ms=wall_ms),
             bell,
             cast("Any", self.lives),
-            nothing,
             self.scheduler,
-            settling=nothing,
-            claims=nothing,
-            ids=AuctionIds(),
+            head_time_s=lambda: 0,
             settings=settings,
             wall_ms=wall_ms,
         )
@@ -62,12 +56,11 @@ class Clock:
     def offer(self, live: LiveOrder) -> None:
         """As whoever is told of a change."""
         self.lives[live.order_hash] = live
-        self.auctioneer.offer(live)
+        self.queue.offer(live)
 
     def counts(self) -> tuple[int, int]:
         """(waiting, ready)."""
-        told = self.auctioneer.statistics()
-        return told.waiting, told.ready
+        return self.queue.waiting, self.queue.due
 
 
 def a_live(order: Any, *, last_fill_s: int = 0, in_vain: int = 0) -> LiveOrder:
@@ -84,7 +77,7 @@ async def test_only_a_slice_waits_for_the_time_of_the_last_fill() -> None:
         (a_live(TWAP.order, last_fill_s=NOW_S - 3_600), False),
     ):
         clock = Clock()
-        assert clock.auctioneer.due_ms(live) == NOW_MS
+        assert clock.queue.due_ms(live) == NOW_MS
         clock.offer(live)
         assert clock.counts() == ((0, 1) if is_ready else (1, 0))
 
@@ -107,7 +100,7 @@ async def test_a_slice_whose_last_fill_is_another_now_waits_for_that_one() -> No
     clock.offer(live)
     async with trio.open_nursery() as tasks:
         clock.chain_s = NOW_S + 60
-        await tasks.start(clock.auctioneer._sliced.run)
+        await tasks.start(clock.queue.slices.run)
         await until(lambda: clock.looks)
         assert clock.counts() == (1, 0)
         clock.chain_s += 30
@@ -118,17 +111,17 @@ async def test_a_slice_whose_last_fill_is_another_now_waits_for_that_one() -> No
 async def test_a_slice_that_is_due_and_failed_before_pauses_as_any_order_does() -> None:
     clock = Clock()
     live = a_live(TWAP.order, last_fill_s=NOW_S, in_vain=1)
-    clock.auctioneer._sliced.time_s = NOW_S + 60
+    clock.queue.slices.time_s = NOW_S + 60
     clock.offer(live)
-    assert clock.auctioneer.due_ms(live) > NOW_MS
-    assert (clock.counts(), len(clock.auctioneer._sliced)) == ((1, 0), 0)
+    assert clock.queue.due_ms(live) > NOW_MS
+    assert (clock.counts(), len(clock.queue.slices)) == ((1, 0), 0)
 
 
 async def test_offering_what_waits_does_not_put_it_off() -> None:
     clock = Clock()
     live = a_live(a_delta_order(), in_vain=1)
     clock.offer(live)
-    due_ms = clock.auctioneer.due_ms(live)
+    due_ms = clock.queue.due_ms(live)
     clock.now_ms = due_ms - 100
     clock.offer(live)
     clock.now_ms = due_ms
@@ -147,11 +140,11 @@ async def test_nothing_is_remembered_of_orders_of_shards_that_others_hold(tmp_pa
         here.leave(range(256))
         assert here.last_round_ms(SALE.order_hash)
         assert here.statistics().waiting == 1
-        due_ms = here.due_ms(auction.live(SALE))
+        due_ms = auction.queue.due_ms(auction.live(SALE))
         here.leave({})
         assert not here.last_round_ms(SALE.order_hash)
         assert here.statistics().waiting == 0
-        assert here.due_ms(auction.live(SALE)) < due_ms  # its rounds do not count any more
+        assert auction.queue.due_ms(auction.live(SALE)) < due_ms  # its rounds do not count any more
 
 
 def test_the_runners_up_of_shards_that_others_hold_are_forgotten() -> None:
@@ -181,11 +174,11 @@ async def test_a_slice_is_in_no_round_before_the_chain_would_settle_it(tmp_path:
         live.last_fill_s = NOW_S - 3_600
         chain: Any = found_chain(auction)
         chain.time_s, chain.asked = live.last_fill_s + 59, trio.Event()
-        auction.auctioneer._sliced.time_s = 0
+        auction.queue.slices.time_s = 0
         asked = len(agent.asked)
-        auction.auctioneer.offer(live)
+        auction.queue.offer(live)
         await chain.asked.wait()
-        auction.auctioneer.offer(live)  # as whoever is told of a change
+        auction.queue.offer(live)  # as whoever is told of a change
         assert (auction.auctioneer.statistics().waiting, auction.auctioneer.statistics().ready) == (1, 0)
         assert len(agent.asked) == asked
         chain.time_s += 1
@@ -214,11 +207,11 @@ async def test_a_chain_that_goes_back_is_believed_after_one_round_in_vain(tmp_pa
         await until(lambda: auction.auctioneer.statistics().waiting == 1)
         auction.auctioneer.withdraw(TWAP.order_hash)
         live = auction.live(TWAP)
-        auction.auctioneer._sliced.time_s = live.last_fill_s = NOW_S + 3_600
+        auction.queue.slices.time_s = live.last_fill_s = NOW_S + 3_600
         live.last_fill_s -= 60
         asked = len(agent.asked)
         agent.bids = on_each
-        auction.auctioneer.offer(live)
+        auction.queue.offer(live)
         await until(lambda: len(agent.asked) == asked + 1)
         await until(lambda: auction.auctioneer.chain_s == NOW_S)
 

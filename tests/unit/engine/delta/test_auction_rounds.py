@@ -107,7 +107,7 @@ async def test_rounds_of_two_chains_in_the_same_millisecond_are_two(tmp_path: Pa
     ann, bob = PlayedAgent(on_each), PlayedAgent(on_each)
     async with an_auction(tmp_path) as auction, trio.open_nursery() as nursery:
         ids = AuctionIds()
-        here, there = (
+        (here, mine), (there, other) = (
             an_auctioneer(
                 auction.store,
                 auction.orders,
@@ -121,9 +121,9 @@ async def test_rounds_of_two_chains_in_the_same_millisecond_are_two(tmp_path: Pa
         await auction.submitted(SALE, OTHER)  # where nobody can be asked
         here.offer(auction.live(SALE))
         there.offer(auction.live(OTHER))
-        await nursery.start(here.run)
-        await nursery.start(there.run)
-        await until(lambda: here.statistics().won + there.statistics().won == 2)
+        await nursery.start(mine.run)
+        await nursery.start(other.run)
+        await until(lambda: mine.statistics().won + other.statistics().won == 2)
         nursery.cancel_scope.cancel()
     found = [decode_solve_request(body).auction_id for body in (*ann.asked, *bob.asked)]
     assert sorted(found) == [NOW_MS, NOW_MS + 1]
@@ -180,7 +180,7 @@ async def test_an_order_that_is_offered_as_its_round_opens_is_in_that_one_alone(
     class OffersAgain(trio.abc.Instrument):
         def task_spawned(self, task: trio.lowlevel.Task) -> None:
             if "_run_round" in task.name:
-                auction.auctioneer.offer(auction.live(SALE))
+                auction.queue.offer(auction.live(SALE))
 
     async with an_auction(tmp_path, ann=ann) as auction:
         offers = OffersAgain()
@@ -227,7 +227,7 @@ async def test_no_round_counts_in_which_nobody_has_answered(tmp_path: Path, faul
     async with an_auction(tmp_path, ann=ann) as auction:
         await auction.submitted(SALE)
         await until(lambda: auction.auctioneer.statistics().waiting == 1)
-        pause_ms = auction.auctioneer.due_ms(auction.live(SALE)) - now_ms()
+        pause_ms = auction.queue.due_ms(auction.live(SALE)) - now_ms()
     assert len(ann.asked) == 3
     assert pause_ms <= 1_000, "as after the first round in vain"
 
@@ -315,7 +315,7 @@ async def test_a_new_order_is_not_behind_a_thousand_that_fail(tmp_path: Path) ->
         await until(lambda: auction.auctioneer.statistics().waiting == len(old))
         asked = len(ann.asked)
         for one in old:
-            auction.auctioneer.offer(auction.live(one), is_due=True)
+            auction.queue.offer(auction.live(one), is_due=True)
         await auction.submitted(SALE)
         await until(lambda: auction.auctioneer.statistics().won == 1)
     sizes = [len(decode_solve_request(body).orders) for body in ann.asked[asked:]]

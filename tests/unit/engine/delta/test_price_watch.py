@@ -189,14 +189,14 @@ def test_after_a_round_without_a_settlement_it_waits_for_the_auctioneer_or_a_bet
     market.rest(order)
     assert market.look() == [order]
     market.auctions.due_in_ms = 30_000
-    market.auctions.unsettled(order)
+    market.watch.again(order)
     bids(market, "2590")
     bids(market, "2602.59")
     market.pass_ms(29_999)
     assert market.look() == []
     market.pass_ms(1)
     assert market.look() == [order]
-    market.auctions.unsettled(order)
+    market.watch.again(order)
     bids(market, "2605.19")
     assert market.look() == []
     bids(market, "2605.20")
@@ -209,11 +209,11 @@ def test_a_better_rate_is_one_that_is_better_than_at_all_its_rounds() -> None:
     market.rest(order)
     assert market.look() == [order]
     market.auctions.due_in_ms = 30_000
-    market.auctions.unsettled(order)
+    market.watch.again(order)
     bids(market, "2560")
     market.pass_ms(30_000)
     assert market.look() == [order]
-    market.auctions.unsettled(order)
+    market.watch.again(order)
     bids(market, "2600")
     assert market.look() == []
 
@@ -226,7 +226,7 @@ def test_rounds_in_vain_are_forgotten_once_it_was_not_fillable_for_a_while(
     order = a_sale(2_550)
     market.rest(order)
     assert market.look() == [order]
-    market.auctions.unsettled(order)
+    market.watch.again(order)
     bids(market, "2500")
     assert market.look() == []
     market.pass_ms(away_ms)
@@ -234,7 +234,7 @@ def test_rounds_in_vain_are_forgotten_once_it_was_not_fillable_for_a_while(
     assert market.look() == [order]
     assert market.auctions.anew == ([order.order_hash] if is_forgotten else [])
     market.auctions.due_in_ms = 30_000
-    market.auctions.unsettled(order)
+    market.watch.again(order)
     bids(market, "2580")
     assert market.look() == ([order] if is_forgotten else [])
 

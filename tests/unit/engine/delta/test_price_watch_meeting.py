@@ -44,13 +44,13 @@ def test_two_that_meet_and_are_not_settled_wait_for_their_time_or_for_a_book_in_
     market.rest(sale, counter)
     assert len(market.look()) == 2
     market.auctions.due_in_ms = 30_000
-    market.auctions.unsettled(sale)
-    market.auctions.unsettled(counter)
+    market.watch.again(sale)
+    market.watch.again(counter)
     bids(market, "2450", "2700")
     assert market.look() == []
     market.pass_ms(30_000)
     assert len(market.look()) == 2
-    market.auctions.unsettled(sale)
+    market.watch.again(sale)
     market.watch.forget(counter.order_hash)
     bids(market, "2500", "2700")
     assert market.look() == [sale]
@@ -73,8 +73,8 @@ def test_a_limit_order_is_offered_beside_a_market_order_that_meets_it() -> None:
     assert market.look() == [sale, swap]
     assert market.watch.statistics().orders == 1
     market.auctions.due_in_ms = 30_000
-    market.auctions.unsettled(sale)
-    market.auctions.unsettled(swap)
+    market.watch.again(sale)
+    market.watch.again(swap)
     market.auctions.offers.clear()
     market.pass_ms(29_999)
     assert market.look() == []
@@ -115,9 +115,9 @@ def test_an_order_waits_for_the_pause_of_the_one_that_it_faces() -> None:
     market.rest(sale, counter)
     assert len(market.look()) == 2
     market.auctions.due_in_ms = 30_000
-    market.auctions.unsettled(sale)
+    market.watch.again(sale)
     market.auctions.due_in_ms = 1_000
-    market.auctions.unsettled(counter)
+    market.watch.again(counter)
     market.pass_ms(1_000)
     assert market.look() == []
     market.pass_ms(29_000)

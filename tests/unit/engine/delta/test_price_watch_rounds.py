@@ -11,6 +11,7 @@ import trio.testing
 from cambist.config.limits import AGENT_ORDERS_AT_FIRST
 from cambist.config.sections.venue import DeltaSettings
 from cambist.engine.delta.auction.agents import Agents, RoundBell
+from cambist.engine.delta.auction.auction_queue import AuctionQueue
 from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
 from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.delta.resting.price_watch import PriceWatch
@@ -40,16 +41,24 @@ class InVain(Auctioneer):
     Attributes:
         seen: when each round began, and the orders in it.
         round_s: how long one lasts.
+        queue, watch: made with it.
     """
 
-    def __init__(self, orders: Any, scheduler: Scheduler, wall_ms: Any) -> None:
+    def __init__(self, market: Watched, orders: Any, scheduler: Scheduler, wall_ms: Any) -> None:
         at = cast("Any", SimpleNamespace(place=SimpleNamespace(chain_id=1, chain=None)))
         clients, nothing = {"ann": cast("Any", Bidless())}, cast("Any", None)
         bell, settings = RoundBell(), DeltaSettings()
         agents = Agents(clients, chain_id=1, settings=settings, bell=bell, wall_ms=wall_ms)
+        self.queue = AuctionQueue(
+            nothing, agents, bell, orders, scheduler,
+            head_time_s=lambda: 0, settings=settings, wall_ms=wall_ms,
+        )  # fmt: skip
+        self.watch = PriceWatch(
+            market.index, market.prices, self.queue, gas_price_wei=lambda: 0, wall_ms=wall_ms
+        )
         super().__init__(
-            at, agents, bell, orders, nothing, scheduler, settling=nothing, claims=nothing, ids=AuctionIds(),
-            settings=settings, wall_ms=wall_ms,
+            at, agents, bell, self.queue, orders, nothing, settling=nothing, claims=nothing,
+            unsettled=self.watch.again, ids=AuctionIds(), settings=settings, wall_ms=wall_ms,
         )  # fmt: skip
         self.seen: list[tuple[float, set[bytes]]] = []
         self.round_s = 1.0
@@ -69,10 +78,8 @@ class Venue:
         self.books("2000")
         self.lives: dict[bytes, LiveOrder] = {}
         self.scheduler = Scheduler(_now_ms)
-        self.auctions = InVain(self.lives, self.scheduler, _now_ms)
-        self.watch = PriceWatch(
-            self.market.index, self.market.prices, self.auctions, gas_price_wei=lambda: 0, wall_ms=_now_ms
-        )
+        self.auctions = InVain(self.market, self.lives, self.scheduler, _now_ms)
+        self.watch = self.auctions.watch
 
     async def run(self, nursery: trio.Nursery) -> None:
         for task in (self.scheduler.run, self.auctions.run, self.watch.run):
@@ -150,11 +157,11 @@ async def test_nobody_joins_an_order_whose_round_is_full() -> None:
     orders = [a_sale(2_500) for _ in range(AGENT_ORDERS_AT_FIRST)]
     venue.lives |= {live.order_hash: live for live in orders}
     for live in orders[:-1]:
-        auctions.offer(live, is_due=True)
-    assert auctions.is_joinable(orders[0].order_hash)
-    auctions.offer(orders[-1], is_due=True)
-    assert not auctions.is_joinable(orders[0].order_hash)
-    assert auctions.is_joinable(a_counter().order_hash), "it is in no round yet"
+        auctions.queue.offer(live, is_due=True)
+    assert auctions.queue.is_joinable(orders[0].order_hash)
+    auctions.queue.offer(orders[-1], is_due=True)
+    assert not auctions.queue.is_joinable(orders[0].order_hash)
+    assert auctions.queue.is_joinable(a_counter().order_hash), "it is in no round yet"
 
 
 async def test_small_moves_of_a_book_do_not_end_the_pause_of_rounds_in_vain(

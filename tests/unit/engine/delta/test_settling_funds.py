@@ -139,7 +139,7 @@ async def settled_by(
 
 
 def waits_ms(auction: PlayedAuction, asked: RoundOrder) -> int:
-    return auction.auctioneer.due_ms(auction.live(asked)) - now_ms()
+    return auction.queue.due_ms(auction.live(asked)) - now_ms()
 
 
 async def test_a_settlement_without_funds_is_not_sent_and_its_order_waits_longer_each_time(
