@@ -112,7 +112,7 @@ async def _opened(makers: int) -> AsyncIterator[Ground]:
             funds = OtcFundsWatch(
                 given, store, orders, watch, rfq=RFQ, read_to=lambda: TOP, wall_ms=lambda: NOW_MS
             )
-            orders.changed = funds.tend
+            orders.watch(funds.tend)
             async with trio.open_nursery() as nursery:
                 await nursery.start(leases.run)
                 for at in range(0, makers * EACH, 250):

@@ -86,7 +86,7 @@ class DeltaEngine:
 
     Args:
         scheduler: the venue's scheduler of timers.
-        orders: live orders; `tend` is called with each changed order.
+        orders: live orders, whose changes the engine watches.
         chains: components by chain id.
         wall_ms: returns the time, Unix milliseconds.
     """
@@ -109,7 +109,7 @@ class DeltaEngine:
         self._acts = OrderActs(self._tend_again)
         self.orders = orders
         self.chains = chains
-        orders.changed = self.tend
+        orders.watch(self.tend)
 
     def statistics(self) -> DeltaStatistics:
         """Counters and present sizes."""

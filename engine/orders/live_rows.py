@@ -81,16 +81,13 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     Args:
         surface: tables and life cycle of the kind of orders.
         leases: leases of this engine's shards, which fence the writes of `step`.
-
-    Attributes:
-        changed: callback for each order that was added or has changed.
     """
 
     def __init__(self, surface: OrderKind[OrderRow], store: Store, leases: Leases) -> None:
         self._surface: OrderKind[OrderRow] = surface
         self._store = store
         self._leases = leases
-        self.changed: Callable[[Live], None] = _nobody
+        self._watchers: list[Callable[[Live], None]] = []
         self._orders: dict[bytes, Live] = {}
         self._ended: dict[bytes, Live] = {}
         self._ends = surface.lifecycle.terminal()
@@ -125,6 +122,10 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     def statistics(self) -> LiveRowsStatistics:
         """Counters and present sizes."""
         return LiveRowsStatistics(dict(+self._by_status), self._steps, self._conflicts)
+
+    def watch(self, watcher: Callable[[Live], None]) -> None:
+        """Call a function from now on with each order that was added or has changed."""
+        self._watchers.append(watcher)
 
     # --- Hooks of a kind of orders ----------------------------------------------------------------------
 
@@ -250,7 +251,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         self._by_status[row.status] += 1
         live.row = row
         self._sort(live)
-        self.changed(live)
+        self._tell(live)
 
     def _put(self, live: Live) -> None:
         row: OrderRow = live.row
@@ -261,7 +262,11 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         self._by_owner[self._surface.owner(row)] += 1
         self._added(live)
         self._sort(live)
-        self.changed(live)
+        self._tell(live)
+
+    def _tell(self, live: Live) -> None:
+        for watcher in self._watchers:
+            watcher(live)
 
     def _sort(self, live: Live) -> None:
         """Update the set of ended orders after a change; drop an order whose end is final."""
@@ -395,7 +400,3 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             self._put(live)
         else:
             self._refresh(row)
-
-
-def _nobody(_: object) -> None:
-    """Ignore a changed order; default of the `changed` callback."""

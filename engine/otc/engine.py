@@ -82,7 +82,7 @@ class OtcEngine:
     Args:
         leases: leases of this engine's shards.
         scheduler: the venue's scheduler of timers.
-        orders: orders in memory; `tend` is called with each changed order.
+        orders: orders in memory, whose changes the engine watches.
         chains: components by chain id.
         wall_ms: returns the time, Unix milliseconds.
     """
@@ -105,7 +105,7 @@ class OtcEngine:
         self._acts = OrderActs(self._tend_again)
         self.orders = orders
         self.chains = chains
-        orders.changed = self.tend
+        orders.watch(self.tend)
 
     def statistics(self) -> OtcStatistics:
         """Counters and present sizes."""

@@ -206,7 +206,7 @@ async def opened(store: Store, nursery: trio.Nursery, height: Sequence[int | Non
     funds = FundsWatch(
         cast("Any", chain), orders, watch, delta=CONTRACT, read_to=read_to, wall_ms=lambda: NOW_MS
     )
-    orders.changed = funds.tend
+    orders.watch(funds.tend)
     await nursery.start(funds.run)
     return Followed(store, chain, orders, watch, funds)
 

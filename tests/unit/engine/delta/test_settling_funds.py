@@ -133,7 +133,7 @@ async def settled_by(
             if live.settling is not None or live.row.status is _S.SUSPENDED:
                 auction.auctioneer.withdraw(live.order_hash)
 
-        auction.orders.changed = tend
+        auction.orders.watch(tend)
         yield auction
         tasks.cancel_scope.cancel()
 

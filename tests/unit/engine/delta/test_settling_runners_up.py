@@ -76,7 +76,7 @@ async def handed_in(
     async with an_auction(folder, settles, ann=agent) as auction, trio.open_nursery() as tasks:
         settling = auction.auctioneer._settling
         settling.start(tasks)
-        auction.orders.changed = settling.tend
+        auction.orders.watch(settling.tend)
         await auction.submitted(SALE)
         await until(lambda: bool(relayer.handed))
         yield auction.live(SALE)

@@ -114,7 +114,7 @@ async def test_what_others_have_written_is_heard(tmp_path: Path) -> None:
     row = an_otc_order(1)
     async with orders_of(tmp_path, row) as (store, orders):
         told: list[tuple[bytes, int]] = []
-        orders.changed = lambda live: told.append((live.order_hash, live.row.version))
+        orders.watch(lambda live: told.append((live.order_hash, live.row.version)))
         after = await moved(store, row, status=OtcState.SUSPENDED)
         fresh = await kept(store, an_otc_order(2))
         await orders.hear(await all_events(store))
