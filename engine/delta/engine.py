@@ -38,6 +38,7 @@ from ..store.store import Store
 from ..store.tables import EFFECT
 from ..store.units import row_of
 from .auction.auctioneer import Auctioneer, AuctioneerStatistics
+from .orders.funds import MissingFund
 from .orders.life import CANCEL, CANCELLABLE, ENDED, DeltaStep, cancel_done, expired, rested
 from .orders.live_orders import LiveOrder, LiveOrders
 from .orders.terms import fits_until
@@ -160,6 +161,11 @@ class DeltaEngine:
         """Return a waiting limit order's price against its limit; None for any other order."""
         chain = self.chains.get(chain_id)
         return None if chain is None else chain.prices.facts(order_hash)
+
+    def lacks(self, chain_id: int, order_hash: bytes) -> tuple[MissingFund, ...]:
+        """Return the funds of an order that lacked when they were read last."""
+        chain = self.chains.get(chain_id)
+        return () if chain is None else chain.funds.lacks(order_hash)
 
     # --- Components that orders wait for ----------------------------------------------------------------
 

@@ -35,7 +35,7 @@ from ...crypto.hexadecimal import to_hex
 from ..orders.order_units import order_id
 from ..store.rows import DeltaOrderRow
 from .bids.agent_rest import AgentReport
-from .orders.funds import told_of
+from .orders.funds import MissingFund, told_of
 from .orders.life import OPEN
 from .orders.terms import slice_due
 from .resting.resting_price import RestingFacts
@@ -74,6 +74,7 @@ class OrderFacts(Struct, frozen=True):
         agents: reports of the chain's agents, by name.
         resting: price of the books against a waiting limit order's limit; None for other orders.
         chain_s: time of the chain that decides whether TWAP slices are due, Unix seconds.
+        lacks: the owner's funds that lacked when they were read last.
     """
 
     row: DeltaOrderRow
@@ -84,6 +85,7 @@ class OrderFacts(Struct, frozen=True):
     now_ms: int
     resting: RestingFacts | None = None
     chain_s: int = 0
+    lacks: Sequence[MissingFund] = ()
 
 
 def explained(facts: OrderFacts) -> Explanation:
@@ -122,7 +124,7 @@ def _funds(facts: OrderFacts) -> list[tuple[str, str]]:
     live = facts.live
     if live is None or live.row.status not in (_S.SUSPENDED, _S.AWAITING_SIGNATURE):
         return []
-    return told_of(live.lacks, live.terms.src_token)
+    return told_of(facts.lacks, live.terms.src_token)
 
 
 def _resting(facts: OrderFacts) -> list[tuple[str, str]]:

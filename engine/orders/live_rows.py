@@ -115,9 +115,23 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         """Count the orders in memory that have any of the statuses."""
         return sum(self._by_status[status] for status in statuses)
 
-    def ended(self, chain_id: int) -> list[Live]:
-        """List a chain's ended orders that a chain reorganization may still reopen."""
-        return [live for live in self._ended.values() if live.row.chain_id == chain_id]
+    def settled(self, chain_id: int, height: int, settled_below: int) -> list[bytes]:
+        """List a chain's ended orders whose ends no reorganization can undo, by hash: at most
+        VENUE_LOAD_ORDERS, the others with the next block.
+
+        Args:
+            height: block up to which the chain is read; noted as the end of orders that ended off the chain.
+            settled_below: height up to which blocks are final.
+        """
+        found: list[bytes] = []
+        for live in self._ended.values():
+            if live.row.chain_id != chain_id:
+                continue
+            if live.ended_at is None:
+                live.ended_at = height
+            if live.ended_at <= settled_below and len(found) < VENUE_LOAD_ORDERS:
+                found.append(live.order_hash)
+        return found
 
     def statistics(self) -> LiveRowsStatistics:
         """Counters and present sizes."""

@@ -16,7 +16,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...config.limits import VENUE_LOAD_ORDERS
 from ..chain.index.indexer import Advance
 from ..orders.order_units import OTC
 from ..store.queries import among, live_otc, unfinished_otc
@@ -99,14 +98,7 @@ class OtcProjection:
             for _, row in (*advance.rows, *advance.undone)
             if isinstance(row, OtcFill | OtcCancel)
         }
-        ripe = 0
-        for live in self._orders.ended(advance.chain_id):
-            if live.ended_at is None:
-                live.ended_at = advance.top.number
-            if live.ended_at <= settled_below and ripe < VENUE_LOAD_ORDERS:  # the rest with the next block
-                ripe += 1
-                hashes.add(live.order_hash)
-        return hashes
+        return hashes.union(self._orders.settled(advance.chain_id, advance.top.number, settled_below))
 
     async def _cancelled(self, told: _StepLogs) -> set[bytes]:
         """Read the hashes of orders that new or undone cancellations up to an expiry cover."""

@@ -276,7 +276,7 @@ class VenueApp:
             ).endpoints(),
             *OrderReads(self.places, store, sees_all=self.admission.sees_orders).endpoints(),
             *order_event_endpoints(self._events),
-            *Auctions(self.places, store, delta.orders.get, auctions, delta.resting).endpoints(),
+            *Auctions(self.places, store, delta.orders.get, auctions, delta.resting, delta.lacks).endpoints(),
         )
 
     async def run(

@@ -6,7 +6,7 @@ reports when all agents of an order rest (`agentsRest`, or `agentsLate` if one o
 Source: ARCHITECTURE.md, "Auction"; interop.md 3, GET /v2/delta/agents/list/{chainId}.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -32,6 +32,7 @@ from ..bids.agent_caller import caller_of
 from ..bids.agent_rest import AgentReport
 from ..explain import OrderFacts, explained
 from ..intake.stored_orders import StoredOrders
+from ..orders.funds import MissingFund
 from ..orders.live_orders import LiveOrder
 from ..resting.resting_price import RestingFacts
 from ..settlement.auction_settled import with_settlements
@@ -61,6 +62,7 @@ class Auctions:
         live: returns the order of a hash that this process runs, or None.
         auctions: auctions by chain id.
         resting: returns, by chain id and order hash, a waiting limit order's price and limit; else None.
+        lacks: returns, by chain id and order hash, the funds that lacked when they were read last.
     """
 
     def __init__(
@@ -70,12 +72,14 @@ class Auctions:
         live: Callable[[bytes], LiveOrder | None],
         auctions: Mapping[int, ChainAuctions],
         resting: Callable[[int, bytes], RestingFacts | None] = lambda *_: None,
+        lacks: Callable[[int, bytes], Sequence[MissingFund]] = lambda *_: (),
     ) -> None:
         self._places = places
         self._store = store
         self._live = live
         self._auctions = auctions
         self._resting = resting
+        self._lacks = lacks
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Return the rows of these endpoints for the HTTP route table."""
@@ -164,6 +168,7 @@ class Auctions:
                 now_ms,
                 self._resting(row.chain_id, row.order_hash),
                 0 if of_chain is None else of_chain.chain_s,
+                self._lacks(row.chain_id, row.order_hash),
             )
         )
 

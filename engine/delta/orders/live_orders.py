@@ -24,7 +24,6 @@ from ...store.store import Store
 from ...store.tables import DELTA_DOCUMENT, DELTA_FILL, EFFECT
 from ...store.units import Change, Done, Duplicate, row_of
 from .document import DeltaDocument, decode_document, encode_document, order_of, without_struct
-from .funds import MissingFund
 from .life import OPEN, SETTLE
 from .terms import OrderTerms, SettledOrder, terms_of
 
@@ -41,7 +40,6 @@ class LiveOrder(Struct, eq=False, gc=False):
         settling: key of the effect whose settlement has not ended for good.
         ended_at: height of the settlement that closed the order, or the height read when the order was first
             seen to have ended otherwise.
-        lacks: the owner's funds that lacked when they were read last.
         in_vain: failed settlements since the last fill, for any reason: they lengthen the pause before the
             next round.
     """
@@ -54,7 +52,6 @@ class LiveOrder(Struct, eq=False, gc=False):
     last_fill_s: int = 0
     settling: str | None = None
     ended_at: int | None = None
-    lacks: tuple[MissingFund, ...] = ()
     in_vain: int = 0
 
     @property

@@ -47,7 +47,7 @@ from ...chain.index.watch import Watch, WatchedAccount
 from ...chain.port import Chain, EthCall
 from ...orders.accounts_watch import OF_ALL, YIELD_ORDERS, AccountsWatch, Followed
 from ...store.rows import DeltaOrderRow
-from ..orders.funds import Needs, lacks_of, needs_of
+from ..orders.funds import MissingFund, Needs, lacks_of, needs_of
 from ..orders.life import CANCELLABLE, OPEN, DeltaStep, restored, suspended
 from ..orders.live_orders import LiveOrder, LiveOrders
 from ..orders.terms import whole_of
@@ -69,11 +69,13 @@ class _FollowedDelta(Followed[DeltaAccount]):
     Attributes:
         filled: the fill that `needs` is for.
         may_change: the order's status follows its funds now.
+        lacks: funds that lacked when they were read last.
     """
 
     filled: int
     needs: Needs
     may_change: bool
+    lacks: tuple[MissingFund, ...] = ()
 
 
 class _FundsAtBlock(Struct, frozen=True):
@@ -138,6 +140,16 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             self._mark(known.account)
         known.may_change = may_change
 
+    def lacks(self, order_hash: bytes) -> tuple[MissingFund, ...]:
+        """Return the funds of an order that lacked when they were read last; none if it is not followed."""
+        known = self._followed.get(order_hash)
+        return () if known is None else known.lacks
+
+    def _note_lacks(self, order_hash: bytes, lacks: tuple[MissingFund, ...]) -> None:
+        known = self._followed.get(order_hash)
+        if known is not None:
+            known.lacks = lacks
+
     def _forget(self, order_hash: bytes) -> None:
         known = self._followed.get(order_hash)
         super()._forget(order_hash)
@@ -181,8 +193,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             self._forget(order_hash)
         if live is None or known is None:
             return False
-        live.lacks = lacks_of(known.needs, read.found[known.account])
-        return _is_due(live)
+        known.lacks = lacks_of(known.needs, read.found[known.account])
+        return _is_due(live, is_lacking=bool(known.lacks))
 
     async def _settle_doubts(self, doubtful: Sequence[LiveOrder], read: _FundsAtBlock) -> None:
         """Change the orders whose funds lack or are back, by their fills at the block of the funds."""
@@ -190,15 +202,15 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         problems: list[StoreUnavailable] = []
         async with trio.open_nursery() as nursery:
             for live, settled in zip(doubtful, fills, strict=True):
-                live.lacks = lacks_of(needs_of(live.order, settled), read.found[_account_of(live)])
-                if _is_due(live):
-                    nursery.start_soon(self._step, live, problems)
+                lacks = lacks_of(needs_of(live.order, settled), read.found[_account_of(live)])
+                self._note_lacks(live.order_hash, lacks)
+                if _is_due(live, is_lacking=bool(lacks)):
+                    nursery.start_soon(self._step, live, bool(lacks), problems)
         if problems:
             raise problems[0]
 
-    async def _step(self, live: LiveOrder, problems: list[StoreUnavailable]) -> None:
-        order_hash, is_lacking = live.order_hash, bool(live.lacks)
-        before = live.row.version
+    async def _step(self, live: LiveOrder, is_lacking: bool, problems: list[StoreUnavailable]) -> None:  # noqa: FBT001
+        order_hash, before = live.order_hash, live.row.version
 
         def decide(row: DeltaOrderRow) -> DeltaStep | None:
             now = self._orders.get(order_hash)
@@ -235,8 +247,9 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         except ChainError:
             return False
         (settled,) = await self._fills([live], read.block_hash)
-        live.lacks = lacks_of(needs_of(live.order, settled), read.found[account])
-        return bool(live.lacks)
+        lacks = lacks_of(needs_of(live.order, settled), read.found[account])
+        self._note_lacks(live.order_hash, lacks)
+        return bool(lacks)
 
     async def _read(self, accounts: Sequence[DeltaAccount], height: int) -> _FundsAtBlock:
         """Read the funds of accounts, all at the latest block.
@@ -293,9 +306,9 @@ def _filled(live: LiveOrder, answer: bytes) -> int:
     return whole_of(live.order) if state.is_used or state.is_others else state.done
 
 
-def _is_due(live: LiveOrder) -> bool:
+def _is_due(live: LiveOrder, *, is_lacking: bool) -> bool:
     """Whether an order has to be suspended or restored by the funds read last."""
     if live.settling is not None:
         return False
     status = live.row.status
-    return status in OPEN if live.lacks else status is OrderStatus.SUSPENDED
+    return status in OPEN if is_lacking else status is OrderStatus.SUSPENDED

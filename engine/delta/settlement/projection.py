@@ -16,7 +16,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from ....config.limits import VENUE_LOAD_ORDERS
 from ...chain.index.indexer import Advance
 from ...orders.order_units import DELTA
 from ...store.queries import among, by
@@ -97,14 +96,7 @@ class DeltaProjection:
                 hashes.add(row.order_hash)
             elif isinstance(row, UsedNonce):
                 hashes |= self._orders.of_nonce(advance.chain_id, row.owner, row.nonce)
-        ripe = 0
-        for live in self._orders.ended(advance.chain_id):
-            if live.ended_at is None:
-                live.ended_at = advance.top.number
-            if live.ended_at <= settled_below and ripe < VENUE_LOAD_ORDERS:  # the rest with the next block
-                ripe += 1
-                hashes.add(live.order_hash)
-        return hashes
+        return hashes.union(self._orders.settled(advance.chain_id, advance.top.number, settled_below))
 
     async def _read(self, hashes: Sequence[bytes], advance: Advance) -> list["_Found"]:
         """Stored state of orders, with the step's own rows and without the rows that it undoes."""

@@ -279,11 +279,11 @@ def test_an_order_without_its_funds_is_explained_by_what_lacks() -> None:
     lacks = (MissingFund(Fund.BALANCE, 7, 5), MissingFund(Fund.ALLOWANCE, 9, 0))
     for status, first in (("SUSPENDED", "suspended"), ("AWAITING_SIGNATURE", "awaitingSignature")):
         row: dict[str, Any] = {"status": OrderStatus(status)}
-        told = codes(row=row, live=live(row=a_row(**row), lacks=lacks))
+        told = codes(row=row, live=live(row=a_row(**row)), lacks=lacks)
         assert list(told) == [first, "balanceLacks", "allowanceLacks"]
         assert told["balanceLacks"].startswith("the owner has 5 of ")
     assert list(codes(row={"status": OrderStatus.SUSPENDED}, live=None)) == ["suspended"]
-    assert "balanceLacks" not in codes(live=live(lacks=lacks)), "it is open: it was read before that was so"
+    assert "balanceLacks" not in codes(lacks=lacks), "it is open: it was read before that was so"
 
 
 def test_an_order_that_another_process_runs_is_explained_by_its_rounds() -> None:

@@ -151,6 +151,10 @@ class Followed:
         kept = a_row(number, owner=order.owner, status=status, **row)
         return await self.orders.submit(kept, DeltaDocument("Order", b"", SIGNATURE), order, terms_of(order))
 
+    def lacks(self, row: DeltaOrderRow) -> tuple[MissingFund, ...]:
+        """As it was read last."""
+        return self.funds.lacks(row.order_hash)
+
     def live(self, row: DeltaOrderRow) -> LiveOrder:
         """It as it is now."""
         found = self.orders.get(row.order_hash)
@@ -262,8 +266,8 @@ async def test_an_order_is_held_against_what_is_settled_of_it_at_that_block(tmp_
         assert one.live(row).row == row
         one.chain.balances[WETH, ALICE] -= 1
         one.tell((WETH, ALICE))
-        live = await one.becomes(row, _S.SUSPENDED)
-        assert live.lacks == (MissingFund(Fund.BALANCE, ONE // 2, ONE // 2 - 1),)
+        await one.becomes(row, _S.SUSPENDED)
+        assert one.lacks(row) == (MissingFund(Fund.BALANCE, ONE // 2, ONE // 2 - 1),)
 
 
 async def test_a_twap_goes_by_the_slices_that_are_settled(tmp_path: Path) -> None:
@@ -274,7 +278,7 @@ async def test_a_twap_goes_by_the_slices_that_are_settled(tmp_path: Path) -> Non
         one.chain.allowances[WETH, ALICE] = 9
         one.tell()
         live = await one.becomes(row, _S.SUSPENDED)
-        assert live.lacks == (MissingFund(Fund.ALLOWANCE, 10, 9),)
+        assert one.lacks(row) == (MissingFund(Fund.ALLOWANCE, 10, 9),)
         one.chain.fills[row.order_hash] = 1
         live.filled = 1
         one.funds.tend(live)
@@ -282,7 +286,7 @@ async def test_a_twap_goes_by_the_slices_that_are_settled(tmp_path: Path) -> Non
         live.filled = one.chain.fills[row.order_hash] = 2
         one.funds.tend(live)
         await one.becomes(row, _S.SUSPENDED)
-        assert live.lacks == (MissingFund(Fund.BALANCE, 4, 3),)
+        assert one.lacks(row) == (MissingFund(Fund.BALANCE, 4, 3),)
 
 
 async def test_nobody_is_suspended_for_a_node_that_is_away_or_behind(tmp_path: Path) -> None:
@@ -320,7 +324,7 @@ async def test_a_settlement_under_way_keeps_an_order_as_it_is_and_its_end_has_it
         one.tell((WETH, ALICE))
         await one.is_read()
         live = one.live(row)
-        assert (live.row.status, bool(live.lacks)) == (_S.ACTIVE, True)
+        assert (live.row.status, bool(one.lacks(row))) == (_S.ACTIVE, True)
         live.settling = None
         one.funds.tend(live)
         await one.becomes(row, _S.SUSPENDED)
@@ -346,8 +350,8 @@ async def test_each_deposit_is_of_one_order(tmp_path: Path) -> None:
             await one.submit(number, a_delta_order(src_token=NATIVE_TOKEN, nonce=number)) for number in (1, 2)
         ]
         for row in rows:
-            live = await one.becomes(row, _S.SUSPENDED)
-            assert live.lacks == (MissingFund(Fund.DEPOSIT, ONE, 0),)
+            await one.becomes(row, _S.SUSPENDED)
+            assert one.lacks(row) == (MissingFund(Fund.DEPOSIT, ONE, 0),)
         assert one.watch.fresh() == {(CONTRACT, ALICE)}
         one.chain.deposits[ALICE] = ONE
         one.tell((CONTRACT, ALICE), (CONTRACT, b"\xee" * 20))
@@ -361,8 +365,8 @@ async def test_a_token_that_does_not_tell_has_nothing(tmp_path: Path, fault: str
         getattr(one.chain, fault).add(WETH)
         row = await one.submit(1)
         one.tell()
-        live = await one.becomes(row, _S.SUSPENDED)
-        assert live.lacks == (MissingFund(Fund.BALANCE, ONE, None),)
+        await one.becomes(row, _S.SUSPENDED)
+        assert one.lacks(row) == (MissingFund(Fund.BALANCE, ONE, None),)
 
 
 async def test_an_order_that_waits_for_its_signature_is_read_and_keeps_its_status(tmp_path: Path) -> None:
@@ -370,7 +374,7 @@ async def test_an_order_that_waits_for_its_signature_is_read_and_keeps_its_statu
         row = await one.submit(1, status=_S.AWAITING_SIGNATURE)
         one.chain.balances[WETH, ALICE] = 0
         one.tell()
-        await until(lambda: bool(one.live(row).lacks))
+        await until(lambda: bool(one.lacks(row)))
         assert one.live(row).row == row
         await one.orders.step(row.order_hash, lambda row: OrderStep(step(row, NOW_MS, status=_S.PENDING)))
         await one.becomes(row, _S.SUSPENDED)

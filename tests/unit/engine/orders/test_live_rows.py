@@ -103,11 +103,12 @@ async def test_what_has_ended_by_its_life_cycle_is_kept_until_that_is_final(tmp_
                 return OrderStep(step(row, NOW_MS, status=status))
 
             await orders.step(row.order_hash, decide)
-            ended = [live.order_hash for live in orders.ended(1)]
-            assert ended == ([] if status is OtcState.PENDING else [row.order_hash])
-            assert orders.ended(2) == []
+            ended = [] if status is OtcState.PENDING else [row.order_hash]
+            assert orders.settled(1, 20, 19) == []
+            assert orders.settled(1, 30, 20) == ended, "it was seen to have ended at 20"
+            assert orders.settled(2, 30, 20) == []
         await orders.step(row.order_hash, lambda row: OrderStep(step(row, NOW_MS, is_final=True)))
-        assert (len(orders), orders.count_of(ALICE), orders.ended(1)) == (0, 0, [])
+        assert (len(orders), orders.count_of(ALICE), orders.settled(1, 30, 20)) == (0, 0, [])
 
 
 async def test_what_others_have_written_is_heard(tmp_path: Path) -> None:
