@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from cambist.engine.chain.artifacts import FOLDER, artifact, known_errors
-from support.contracts.contract_compiler import SCRIPT, SOURCES, compiled
+from support.contracts.contract_compiler import SCRIPT, SOURCES, NotCompiled, compiled, compiled_again
 from support.examples import IS_LONG
 from support.oracles import ORACLES, require_oracle
 
@@ -75,6 +75,29 @@ def test_what_is_kept_is_not_taken_for_other_sources(tmp_path: Path, change: str
     else:
         source.unlink()
     assert what_goes_in(sources) != before
+
+
+def test_a_mutant_replaces_the_artifacts_of_contracts_that_import_it(tmp_path: Path) -> None:
+    require_oracle(ORACLES / "node_modules" / ".ready")
+    head, into = "// SPDX-License-Identifier: MIT\npragma solidity ^0.8.0;\n", tmp_path / "artifacts"
+    for folder, name, text in (
+        ("lib", "Deep", "library Deep { uint256 internal constant ONE = 1; }"),
+        ("lib", "Near", 'import {Deep} from "./Deep.sol"; contract Near { uint256 public a = Deep.ONE; }'),
+        (".", "User", 'import {Near} from "./lib/Near.sol"; contract User is Near {}'),
+        ("dev", "DevUser", 'import {Near} from "../lib/Near.sol"; contract DevUser is Near {}'),
+        (".", "Other", "contract Other { uint256 public a = 1; }"),
+    ):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / f"{name}.sol").write_text(head + text, encoding="utf-8")
+    into.mkdir()
+    (into / "Other.json").write_text("as it was", encoding="utf-8")
+    deep = tmp_path / "lib" / "Deep.sol"
+    compiled_again(tmp_path, str(deep.relative_to(tmp_path)), into)
+    assert {path.name for path in into.iterdir()} == {"Other.json", "User.json"}
+    assert (into / "Other.json").read_text(encoding="utf-8") == "as it was"
+    deep.write_text(f"{head}library Deep {{}}", encoding="utf-8")
+    with pytest.raises(NotCompiled, match="ONE"):
+        compiled_again(tmp_path, str(deep.relative_to(tmp_path)), into)
 
 
 def test_every_contract_has_its_functions_and_no_two_errors_share_a_selector() -> None:

@@ -1,11 +1,21 @@
-// Compiles the contracts and writes their artifacts: node compile_contracts.mjs SOURCES ARTIFACTS
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+// Compiles the contracts and writes their artifacts: node compile_contracts.mjs SOURCES ARTIFACTS [MUTANT]
+//
+// MUTANT is a source with a planted fault: contracts that import it, dev contracts aside, replace their artifacts, and
+// warnings are not reported.
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import solc from "solc";
 import { contractSources } from "./contract_sources.mjs";
 
-const [sources, artifacts] = process.argv.slice(2);
+const [sources, artifacts, mutant] = process.argv.slice(2);
 const content = contractSources(sources);
+const imported = (file) =>
+  [...content[file].content.matchAll(/^import .* from "([^"]+)"/gm)].map(([, path]) => normalize(join(dirname(file), path)));
+const reaches = (file) => file === mutant || imported(file).some(reaches);
+const compiled = Object.keys(content).filter((file) =>
+  mutant === undefined ? !file.startsWith("lib/") : !/^(lib|dev)\//.test(file) && reaches(file),
+);
+const OUTPUTS = ["abi", "evm.bytecode.object", "evm.deployedBytecode.object", "storageLayout", "transientStorageLayout"];
 const output = JSON.parse(
   solc.compile(
     JSON.stringify({
@@ -16,17 +26,17 @@ const output = JSON.parse(
         viaIR: true,
         optimizer: { enabled: true, runs: 2000 },
         metadata: { bytecodeHash: "none", appendCBOR: false },
-        outputSelection: {
-          "*": { "*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object", "storageLayout", "transientStorageLayout"] },
-        },
+        outputSelection: Object.fromEntries(compiled.map((file) => [file, { "*": OUTPUTS }])),
       },
     }),
   ),
 );
 // Delta names the arguments that it hands on as they came, for readers of its interface.
 const UNUSED_PARAMETER = "5667";
-const messages = (output.errors ?? []).filter(
-  ({ errorCode, sourceLocation }) => !(errorCode === UNUSED_PARAMETER && sourceLocation?.file === "Delta.sol"),
+const messages = (output.errors ?? []).filter(({ errorCode, severity, sourceLocation }) =>
+  mutant === undefined
+    ? !(errorCode === UNUSED_PARAMETER && sourceLocation?.file === "Delta.sol")
+    : severity === "error",
 );
 for (const { formattedMessage } of messages) console.error(formattedMessage);
 if (messages.length > 0) process.exit(1); // a warning is an error
@@ -38,18 +48,19 @@ const layout = (file) => {
     storage.map(({ label, slot, offset, type }) => `${slot}.${offset} ${label} ${type.replace(/\d+_storage/g, "")}`),
   );
 };
-const [kept, transient] = layout("Delta");
-for (const settler of Object.keys(content).filter((name) => /^\w+Settler.sol$/.test(name))) {
-  const [its, passing] = layout(settler.slice(0, -4));
-  if (its.some((slot, i) => slot !== kept[i]) || String(passing) !== String(transient)) {
-    throw new Error(`${settler} and Delta.sol have different storage:\n${its.join("\n")}\n${kept.join("\n")}`);
+if (mutant === undefined) {
+  const [kept, transient] = layout("Delta");
+  for (const settler of compiled.filter((name) => /^\w+Settler.sol$/.test(name))) {
+    const [its, passing] = layout(settler.slice(0, -4));
+    if (its.some((slot, i) => slot !== kept[i]) || String(passing) !== String(transient)) {
+      throw new Error(`${settler} and Delta.sol have different storage:\n${its.join("\n")}\n${kept.join("\n")}`);
+    }
   }
+  rmSync(artifacts, { recursive: true, force: true });
 }
 
 mkdirSync(artifacts, { recursive: true });
-for (const name of readdirSync(artifacts)) rmSync(join(artifacts, name));
 for (const [file, contracts] of Object.entries(output.contracts)) {
-  if (dirname(normalize(file)) === "lib") continue;
   for (const [name, { abi, evm }] of Object.entries(contracts)) {
     if (evm.bytecode.object === "") continue; // an interface
     const size = evm.deployedBytecode.object.length / 2;

