@@ -1,9 +1,9 @@
 """Deliveries to a webhook, and their states after each try. Pure.
 
     event that a hook wants -> Delivery WAITING, due at once
-        taken                      dropped
-        not taken                  WAITING, due after a pause that doubles
-        not taken, too old         DEAD: listed, and replayed when its receiver asks for it
+        POST answered with 2xx     row deleted
+        POST failed                WAITING, due after a pause that doubles
+        POST failed, event too old DEAD: listed, and replayed when its receiver asks for it
 
 Source: ARCHITECTURE.md, "Push"; Standard Webhooks 1.0.0, "Payload structure", "Operational considerations".
 Choice: `webhook-id` is the token of the event's place in the log, the same in every try and replay, so that
@@ -25,7 +25,7 @@ from ..store.rows import Delivery, OrderEvent
 _DOUBLINGS_MAX = 16
 _JITTER = 0.5
 PAUSE_MS_MAX = round(WEBHOOK_AGAIN_S_MAX * (1 + _JITTER) * 1_000)
-"""Longest time, in ms, from a failed try to the next; no delivery is due later than that."""
+"""Longest pause, in ms, between a failed try and the next; no delivery is due further ahead than that."""
 
 
 class Hook(Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class Hook(Struct, frozen=True, kw_only=True):
         chains, statuses: chain ids and statuses of the wanted events; empty for all.
         manager: name of the API key that manages the webhook; empty if no key does.
         posts_max: most POSTs at the same time.
-        shard: shard whose holder, an engine, delivers to this webhook.
+        shard: the engine that holds the lease of this shard delivers to this webhook.
     """
 
     name: str
@@ -68,7 +68,8 @@ def new_delivery(hook: Hook, token: str, event: OrderEvent, body: bytes, now_ms:
     """Make a delivery of an event, due at once.
 
     Args:
-        body: body of the POST.
+        token: token of the event's place in the log.
+        body: the event's message as JSON, body of the POST.
     """
     return Delivery(
         hook.name,
@@ -106,24 +107,24 @@ def not_taken(delivery: Delivery, reason: str, give_up_ms: int, now_ms: int, ran
 
 
 def given_up(delivery: Delivery, reason: str, now_ms: int) -> Delivery:
-    """Update a delivery that is too old to be tried again: DEAD.
+    """Mark a delivery as DEAD, because it is too old to be tried again.
 
     Args:
-        reason: failure of another delivery to the receiver, used if this delivery has no failure of its own.
+        reason: the receiver's last failure, stored if this delivery has no failure of its own.
     """
     return replace(delivery, state=DeliveryState.DEAD, reason=delivery.reason or reason, updated_ms=now_ms)
 
 
 def reason_of(error: Exception) -> str:
-    """Describe a failed POST in few and printable characters, since the error may contain bytes of the
-    answer.
+    """Describe a failed POST as short text: each unprintable character, as from bytes of the receiver's
+    response, becomes `?`.
     """
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return "".join(char if char.isprintable() else "?" for char in text[:WEBHOOK_REASON_CHARS_MAX])
 
 
 def replayed(delivery: Delivery, now_ms: int) -> Delivery:
-    """Reset a DEAD delivery to WAITING, due at once, with the full time before it is given up."""
+    """Reset a DEAD delivery to WAITING, due at once; the time until it is given up starts anew."""
     return replace(
         delivery,
         state=DeliveryState.WAITING,
@@ -136,5 +137,5 @@ def replayed(delivery: Delivery, now_ms: int) -> Delivery:
 
 
 def rest_s(failures: int) -> float:
-    """Seconds without a try for a receiver, after a count of failures in a row; doubles up to 60."""
+    """Cool-down of a receiver, in seconds, after a count of failures in a row: 0, 1, 2, 4 ... up to 60."""
     return 0.0 if not failures else min(2.0 ** min(failures - 1, _DOUBLINGS_MAX), 60.0)

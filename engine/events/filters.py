@@ -28,7 +28,7 @@ class EventFilter(Struct, frozen=True):
         surface: `delta` or `otc`.
         owner: owner of the orders; the maker of OTC orders.
         taker: taker of OTC orders. An event whose body was not kept matches no taker.
-        orders: ids of orders; the id of an OTC order follows from its hash too.
+        orders: ids of Delta or OTC orders; both kinds of id are derived from the order hash.
         partner: partner, spelt exactly as in the orders.
     """
 

@@ -40,7 +40,7 @@ class HubStatistics(Struct, frozen=True):
         woken: count of wake-ups of idle subscriptions.
         pages: pages read from the store for lagging subscriptions.
         ring: number of events in memory.
-        token: token of the newest place.
+        token: token of the last event added; of the log's end at the hub's start, if no event was added.
     """
 
     subscriptions: int
@@ -59,7 +59,7 @@ class EventHub:
 
     Attributes:
         ring: the last events.
-        told: the place up to which all subscriptions have noted the ring's events that concern them.
+        told: place in the log up to which every event is noted in all subscriptions that it concerns.
     """
 
     def __init__(self, store: Store, *, ring_max: int = FOLLOW_RING_MAX) -> None:
@@ -76,7 +76,7 @@ class EventHub:
         self._woken = self._pages = 0
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Follow the log from its present end, until cancelled."""
+        """Follow the log from its current end, until cancelled."""
         start = await self._now()
         self.ring = EventRing(place_of(start), self._ring_max)
         self.told = self.ring.newest
@@ -85,7 +85,7 @@ class EventHub:
             await self.publish(token, event)
 
     async def publish(self, token: str, event: OrderEvent) -> None:
-        """Add an event whose place in the log is after all events published before."""
+        """Add an event, later in the log than all events before, and wake the subscriptions it concerns."""
         await self._add(RingEntry(place_of(token), event))
         if self._to_wake or not self.ring.end % _AT_ONCE:
             await self._wake()
@@ -96,12 +96,13 @@ class EventHub:
         """Create a subscription that starts at a place in the log.
 
         Args:
-            after: a token; the subscription starts with the event after it. None: with the next event.
-            field: name of the field that held the token, for the error.
+            after: token of the place; the subscription starts with the event after it. None: it starts
+                with the next new event.
+            field: name of the request's field that held the token, for the error.
 
         Raises:
             InvalidInput: `after` is no token of this log.
-            StoreUnavailable: the token cannot be checked now.
+            StoreUnavailable: the token cannot be checked, because the store is unavailable.
         """
         place = self.ring.newest if after is None else place_of(after, field)
         if place > self.ring.newest:
@@ -126,10 +127,12 @@ class EventHub:
                 self._of_key.pop(key, None)
 
     async def read(self, query: Query) -> list[tuple[Any, ...]]:
-        """Read a page of events for a lagging subscription; such reads take at most half of the time.
+        """Read a page of events for a lagging subscription.
+
+        After a read, the next waits for as long as the read took: such reads fill at most half of the time.
 
         Raises:
-            StoreUnavailable: the store is away.
+            StoreUnavailable: the database cannot be read now.
         """
         async with self._replays:
             while (rest_s := self._rested_at - trio.current_time()) > 0:  # noqa: ASYNC110  it is a time

@@ -21,7 +21,7 @@ def event_message(token: str, event: OrderEvent) -> OrderEventMessage:
     """Convert an event of the log to the message that clients receive.
 
     Args:
-        token: of its place in the log.
+        token: token of the event's place in the log.
     """
     more: dict[str, Any] = {}
     if event.surface == DELTA.name:
@@ -45,14 +45,15 @@ def event_message(token: str, event: OrderEvent) -> OrderEventMessage:
 
 
 def id_text(order_hash: bytes) -> str:
-    """Return the id of a Delta order as text: `str(order_id(order_hash))`, in a third of the time."""
+    """Return the id of a Delta order as text: equal to `str(order_id(order_hash))`, three times as fast."""
     digits = order_hash[:16].hex()
     variant = "89ab"[order_hash[8] >> 4 & 3]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 def takers_of(event: OrderEvent) -> tuple[bytes, ...]:
-    """Addresses of the takers whom an OTC order's event may concern, each once; zero stands for any taker.
+    """Addresses of the takers whom an OTC order's event may concern, each once; the zero address stands for
+    any taker.
 
     The tuple is empty for a Delta order, and for an event without a body.
     """
@@ -67,6 +68,6 @@ def encode_event(token: str, event: OrderEvent) -> bytes:
     """Encode an event as JSON, for streams and for webhooks, which sign it.
 
     Args:
-        token: of its place in the log.
+        token: token of the event's place in the log.
     """
     return encode(event_message(token, event))

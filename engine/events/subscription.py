@@ -1,8 +1,8 @@
 """A subscription: the events that match its filter, from a place in the log on, each once and in order.
 
-    behind the ring   pages of the store, until the ring has all that is left
-    in the ring       entry after entry
-    idle              no event is left; the hub wakes the subscription at the next
+    behind the ring   reads pages of the store, until the ring holds all remaining events
+    in the ring       reads entry after entry
+    idle              has read every event; the hub wakes the subscription at the next
 
 A subscription has a place and no queue: a slow subscription reads from the store the events that the ring
 has dropped by then.
@@ -143,7 +143,7 @@ class Subscription:
         return found
 
     async def _read(self) -> None:
-        """Read a page of events from the store; wait while the store is away."""
+        """Read a page of events from the store; wait while the store is unavailable."""
         self._number = None
         in_store = self._hub.ring.newest
         try:

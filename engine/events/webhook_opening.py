@@ -68,8 +68,8 @@ def _origin(url: str) -> tuple[str, int]:
 
 
 def _dial_to(inward: frozenset[tuple[str, int]]) -> Dial:
-    """Make the webhooks' dial function: it reaches the (host, port) of `inward` at any address, others only
-    at public addresses.
+    """Make the webhooks' dial function: each (host, port) of `inward` may have a private address, all others
+    must have public ones.
     """
 
     async def dial_hook(

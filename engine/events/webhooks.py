@@ -1,11 +1,11 @@
 """Post order events to webhooks: the engine that holds a webhook's shard stores and posts its deliveries.
 
     log of events --_take_in--> delivery rows and the webhook's place, one unit --_deliver--> POST, signed
-                                                             taken: the row goes    not taken: again later
+                                                        2xx: the row is deleted    failure: tried again later
 
 Each event is delivered at least once, even across restarts: the delivery's row is written before the place
-moves on, and deleted after the receiver took it. A receiver that does not answer is tried with one delivery
-at a time, at most once a minute, until it answers. While the store is away, no delivery is posted.
+moves on, and deleted after the receiver answers 2xx. A failing receiver gets one delivery at a time, with a
+cool-down that grows to a minute, until a delivery succeeds. While the store is unavailable, nothing is sent.
 
 Source: ARCHITECTURE.md, "Push"; Standard Webhooks 1.0.0.
 Choice: Any 2xx takes a delivery; redirects are not followed.
@@ -65,9 +65,10 @@ class HookStatistics(Struct, frozen=True):
     Attributes:
         is_held: whether this process delivers to the webhook.
         taken_in: events for which a delivery was stored.
-        posted: tries; taken, failed: tries by outcome; dead: deliveries given up.
-        under_way: tries at this moment.
-        failures: failures in a row; reason: the last failure, empty after a success.
+        posted: POSTs sent; taken, failed: POSTs that the receiver answered with 2xx, and all other POSTs.
+        dead: deliveries given up.
+        under_way: POSTs at this moment.
+        failures: failures in a row; reason: text of the last failure, empty after a success.
     """
 
     is_held: bool
@@ -112,14 +113,14 @@ class _WebhookState:
 
 
 def _ended(name: str, outcome: UnitOutcome) -> FencedOff:
-    """Build the error for a write that the store refused: the work under this fence ends."""
+    """Build the error for a write that the store refused; it ends the webhook's work under this fence."""
     if not isinstance(outcome, Fenced):
         _log.error("a webhook is taken up anew", webhook=name, outcome=repr(outcome)[:_SAID_CHARS_MAX])
     return FencedOff()
 
 
 def shard_of(name: str) -> int:
-    """Shard whose holder, an engine, delivers to the webhook."""
+    """Shard of a webhook: the engine that holds the shard's lease delivers to the webhook."""
     return hashlib.sha256(b"webhook " + name.encode()).digest()[0] % SHARDS
 
 
@@ -157,19 +158,19 @@ class Webhooks:
         return {name: told.statistics() for name, told in self._told.items()}
 
     def rouse(self, name: str) -> None:
-        """Look for due deliveries of a webhook at once, after a replay."""
+        """End the cool-down of a webhook's receiver and look for due deliveries at once, after a replay."""
         self._told[name].rests_until = -inf
         self._told[name].rouse()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Deliver to the webhooks whose shards are held, until cancelled."""
+        """Deliver to the webhooks whose shards this engine holds, until cancelled."""
         async with trio.open_nursery() as nursery:
             for hook in self.hooks.values():
                 nursery.start_soon(self._serve, hook, self._told[hook.name])
             task_status.started()
 
     async def _serve(self, hook: Hook, told: _WebhookState) -> None:
-        """Deliver to one webhook, while its shard is held."""
+        """Deliver to one webhook, while this engine holds its shard."""
         while True:
             changed = self._leases.changed()
             fence = self._leases.fence(hook.shard)
@@ -189,7 +190,7 @@ class Webhooks:
                 told.is_held = False
 
     async def _watch(self, hook: Hook, fence: Fence, scope: trio.CancelScope) -> None:
-        """Cancel the webhook's tasks once the shard is no longer held under this fence."""
+        """Cancel the webhook's tasks once this engine no longer holds the shard under this fence."""
         while self._leases.fence(hook.shard) == fence:
             changed = self._leases.changed()
             with trio.move_on_after(WEBHOOK_LOOK_S):
@@ -199,7 +200,7 @@ class Webhooks:
     # --- Events in --------------------------------------------------------------------------------------
 
     async def _take_in(self, hook: Hook, told: _WebhookState, fence: Fence) -> None:
-        """Store a delivery for each wanted event; after the store was away, go on from the stored place."""
+        """Store a delivery for each wanted event; after a store failure, continue at the stored place."""
         while True:
             try:
                 await self._follow(hook, told, fence)
@@ -225,7 +226,7 @@ class Webhooks:
                     told.rouse()
 
     async def _place(self, hook: Hook, fence: Fence) -> Webhook:
-        """Read the webhook's stored place in the log; a new webhook gets the log's present end."""
+        """Read the webhook's stored place in the log; a new webhook gets the log's current end."""
         now_ms = self._now_ms()
         fresh = Webhook(hook.name, now_ms, 1, await latest(self._store), now_ms)
         (rows,) = await self._store.read(by(WEBHOOK, hook.name))
@@ -315,7 +316,7 @@ class Webhooks:
             told.rouse()
 
     async def _tried(self, hook: Hook, delivery: Delivery) -> str:
-        """Post a delivery once; returns the failure as text, empty if the receiver took it."""
+        """Post a delivery once; returns the failure as text, empty if the receiver answered 2xx."""
         now_s = self._now_ms() // _S_MS
         headers = {
             "content-type": "application/json",
