@@ -101,7 +101,7 @@ class MakerApp:
         environ: source of `env:` references in URLs.
         folder: base of relative paths in the settings.
         clock: the wall clock.
-        place: this process's number and the number of all; they divide funds and bounds equally.
+        place: this process's index and the number of processes, which divide funds and bounds equally.
         access_log: log that the server writes.
         random: source of jitter.
 
@@ -165,7 +165,7 @@ class MakerApp:
         """Context manager around `run`: restore the last run's live quotes first, and save the live quotes at
         the end if `run` drained.
 
-        This is not part of `run`, whose nursery would wrap the error.
+        This is not part of `run`, whose nursery would wrap a ConfigError in an exception group.
 
         Raises:
             ConfigError: the state directory cannot be used, or another process uses it.
@@ -422,8 +422,8 @@ class MakerApp:
         )
 
     def _begin(self, memories: Iterable[QuoteMemory]) -> None:
-        """Restore the last run's live quotes; sign nothing for a while if that run ended without
-        saving them.
+        """Restore the last run's live quotes; if that run ended without saving them, sign nothing until they
+        have expired.
         """
         now_s = self._wall_ms() // 1_000
         for memory, role in zip(memories, self.chains.values(), strict=True):
@@ -435,8 +435,8 @@ class MakerApp:
                 )
 
     async def _watch_clock(self) -> None:
-        """Stop signing while the system's clock has moved from the process's clock: expiries would be
-        wrong.
+        """Stop signing while the system's clock and the process's own clock differ by more than
+        CLOCK_STEP_S_MAX: quotes would get wrong expiries.
         """
         while True:
             await trio.sleep(CLOCK_LOOK_S)

@@ -1,18 +1,18 @@
 """Prices that walk at random, reproducibly for a seed: for devnets, demos and load.
 
-    seed          start of every pair's walk, together with the pair's id
+    seed          seeds the random generator of every pair's walk, together with the pair's id
     interval_ms   time between two steps, each of which updates all pairs
     pairs         by pair id:
       start           mid price, a decimal string; the walk stays between a quarter and four times of it
       decimals        digits after the point in prices
-      spread_bps      between best bid and best ask
-      levels          on each side
-      level_bps       between two levels of a side
+      spread_bps      distance between best bid and best ask
+      levels          number of levels on each side
+      level_bps       distance between two levels of a side
       size            base amount of the best level, a decimal string
       growth_percent  growth of the amount from each level to the next
       volatility_bps  the largest step of the mid, up or down
       skew_bps        shift of the mid up once `skew_scale` base tokens were sold (down: bought)
-      skew_scale      exposure of the full shift; beyond it the shift grows no more
+      skew_scale      net base tokens sold (or bought) that cause the full shift; beyond, it grows no more
 
 All arithmetic is on integers. Bids are rounded down and asks up; levels of a side are at least one tick
 apart, and so are best bid and ask: no book ever crosses.
@@ -88,7 +88,8 @@ class Walk:
         field: dotted name of the options in errors.
 
     Raises:
-        ConfigError: a text is no decimal, or `start` has too few ticks to walk on.
+        ConfigError: a text is no decimal, `start` is less than 1,000 ticks, or `skew_scale`, `size` or
+            `growth_percent` is out of range.
     """
 
     def __init__(self, options: PairOptions, base_decimals: int, random: Random, field: str) -> None:
@@ -112,7 +113,7 @@ class Walk:
         self._mid = min(max(moved, self._least), self._most)
 
     def grid(self, exposure: Decimal) -> PriceGrid:
-        """Build the book around the mid; `exposure` is base tokens sold, net."""
+        """Build the book around the mid; `exposure` is base tokens sold less base tokens bought."""
         options = self._options
         mid = self._mid + self._mid * self._lean(exposure) // (BPS_ONE * _STEPS_PER_BPS)
         bids: list[Level] = []
@@ -182,7 +183,7 @@ def _amounts(options: PairOptions, base_decimals: int, field: str) -> list[str]:
 
 
 def _text(units: int, decimals: int) -> str:
-    """Format a number with all of its decimals, since columns of one width are read fastest."""
+    """Format `units` of 10^-`decimals` as a decimal that keeps its trailing zeros, so that columns align."""
     whole, fraction = divmod(units, POWERS_OF_TEN[decimals])
     return f"{whole}.{fraction:0{decimals}}" if decimals else str(whole)
 

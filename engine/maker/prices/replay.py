@@ -7,17 +7,17 @@ A recording is NDJSON: one line per update, as `encode_record` writes it,
 with the time of the update in Unix milliseconds and the grids that changed or were confirmed in it, in the
 shape of GET /prices. The first line plays at once, each other line at its recorded distance from the first.
 
-    path    of the recording; relative to the settings file
-    speed   2 plays it twice as fast
-    loop    start again at its end
+    path    file of the recording; relative to the settings file
+    speed   factor of the speed: 2 plays the recording twice as fast
+    loop    whether the replay starts again at the recording's end
 
-The file, no pipe, is read in pieces of 64 KiB while it plays, and a line is at most 1 MiB. A longer line, or
-a line that is no such record, is reported with its number and skipped; after 100 of them the reports stop.
+The file, which may not be a pipe, is read in pieces of 64 KiB while it plays, and a line is at most 1 MiB. A
+longer line, or one that is no such record, is reported with its number and skipped, up to 100 reports.
 The replay has a checkpoint after each line and after each grid.
 
-Without `loop` a replay ends with its recording: the last prices leave after `price_life_ms`. A line recorded
-earlier than the line before plays at once. A replay confirms nothing between two lines: a gap longer than
-`price_life_ms` is visible.
+Without `loop` a replay ends with its recording: the last prices are withdrawn after `price_life_ms`. A line
+recorded earlier than the line before plays at once. A replay confirms no price between two lines: in a gap
+longer than `price_life_ms`, prices are withdrawn.
 """
 
 from collections.abc import AsyncGenerator, Iterator, Mapping
@@ -114,8 +114,8 @@ class Replay:
             raise ConfigError(str(self._path), f"cannot be read: {error.strerror}") from None
 
     def _records(self, file: IO[bytes]) -> Iterator[tuple[int, dict[str, PriceGrid]] | None]:
-        """Yield (time, grids) of each record; None between them: after each grid, and for a bad or empty
-        line.
+        """Yield (Unix milliseconds, grids) of each record, and None after each grid and each line, where the
+        caller has a checkpoint.
         """
         for number, line in lines(file):
             if line is None:

@@ -11,9 +11,9 @@ A maker's own source is a class of two methods:
 
 and `price_source = "my_prices:MyPrices"` names it: module and class, from the settings file's folder or from
 the installed modules. An update gives grids by pair: an absent pair is unchanged, `{}` disables a pair. Each
-update confirms the prices in it: a price without a confirmation within the chain's `price_life_ms` is taken
-down, so a source repeats prices that still hold. A source that raises is made anew and started again, with
-back-off.
+update confirms the prices in it: a price without a confirmation within the chain's `price_life_ms` is
+withdrawn, so a source repeats prices that are still valid. A source that raises is created anew and started
+again, with back-off.
 
 The constructor reads its options and does no I/O: it is also called to test them when the maker starts. Waits
 go through trio alone, so that tests control the time.
@@ -63,14 +63,14 @@ class SourcePair(Struct, frozen=True):
 
 
 class SourceContext(Struct, frozen=True, kw_only=True):
-    """The maker's data and functions that a price source may use, beside its options.
+    """The maker's data and functions that a price source may use, besides its options.
 
     Attributes:
         chain_id: chain of the prices.
         pairs: the chain's pairs by pair id.
         now_ms: returns the wall clock, Unix milliseconds.
         folder: base of relative file names: the folder of the settings file.
-        secret: reads the secret of an option: (env:NAME or file:PATH, dotted name of the option).
+        secret: (`env:NAME` or `file:PATH`, dotted name of the option) -> the secret read from there.
         exposure: pair id -> base tokens that the maker has sold by its fills and its open quotes, less bought
             ones; input of an inventory skew.
         report: writes one line to the operator's log.
@@ -122,7 +122,7 @@ def load_source(
 
 
 def read_options(kind: type[Options], options: Mapping[str, Any], context: SourceContext) -> Options:
-    """Decode a source's options into its struct; numbers may stand in quotes, as in the environment.
+    """Decode a source's options into its struct; numbers may also be strings, as in the environment.
 
     Args:
         kind: a msgspec Struct, best with `forbid_unknown_fields=True`.

@@ -1,9 +1,10 @@
 """Price source that reads a file again whenever it changes.
 
     path        JSON or TOML by its ending, the shape of GET /prices; relative to the settings file
-    poll_ms     between two looks at the file
-    refresh_ms  between two confirmations of unchanged prices
-    age_max_ms  an older file is not confirmed; 0, the default, for a file that a person edits
+    poll_ms     time between two checks of the file for a change
+    refresh_ms  time between two confirmations of unchanged prices
+    age_max_ms  age above which a file's prices are not confirmed; 0, the default, sets no bound, for a file
+                that a person edits
 
 A change shows in time, size or inode, so that both ways of writing work: renaming another file onto it (the
 safe way) and writing in place. Each version is read once more at the next poll, in case a write fell into the
@@ -14,7 +15,8 @@ Grids are read and their books checked one by one with a checkpoint after each.
 
 A static file with any mistake, as one crossed pair, is reported and not used at all. A pair that a new static
 file lacks is disabled: the file is complete, as GET /prices is. Removing the static file is an off switch:
-prices that a missing, unreadable, refused or old file no longer confirms leave after `price_life_ms`.
+prices that a missing, unreadable, refused or old file no longer confirms are withdrawn after
+`price_life_ms`.
 """
 
 import stat

@@ -1,6 +1,6 @@
 """Users who get no firm quote: permanently from the settings, or for a time. Pure; time is passed in.
 
-A full blacklist takes in no further user; the user receives the refusal nonetheless.
+A full blacklist adds no further user; a user who would be added still gets no quote for this request.
 
 Source: spec 3.7.6 (no duplicates), 3.9.11 (a success without `order`).
 """

@@ -1,8 +1,8 @@
 """The published tokens, pairs and price grids of one chain, kept in encoded form. No I/O.
 
-A grid is checked and built aside, then shown in one step; a bad grid costs only its pair, which is shown
-disabled until a good grid comes: neither the old price nor the bad one may be signed. The shown state is kept
-encoded, per pair, so that /prices and the first socket message are one join.
+A grid is checked and its book built before either is shown; a bad grid disables only its own pair, until a
+good grid comes: neither the old price nor the bad one may be signed. The shown grids are kept encoded, per
+pair, so that the body of /prices and the first WebSocket message are one join.
 
     absent side of a source's grid   shown as `[]`: strict consumers skip a pair that lacks a side
     disabled, retired, halted, stale, withheld     shown as `{}`

@@ -2,9 +2,9 @@
 
 All reads of a round are pinned to one block, and expired quotes are released by that block's time: a fill
 then shows in the balance and in the quote's remainder at once, and no quote is released that an unread block
-could still fill. A round older than the last one is not believed: it comes from a lagging node behind the
-same name, or from an unfinished reorganisation. Only after twice `stale_s` of such rounds, long after quoting
-has stopped, does the maker conclude that the chain was rolled back.
+could still fill. A round at a lower block than the last one is discarded: it comes from a lagging node
+behind the same URL, or from an unfinished reorganisation. Only after twice `stale_s` of such rounds, long
+after quoting has stopped, does the maker conclude that the chain was rolled back.
 
 With node_head_max_s = 0, for devnets that mine on demand, quotes are released by the process's clock.
 
@@ -97,7 +97,7 @@ class MakerFunds:
         """Read one round at the latest block: funds of all tokens, and the state of some live quotes in turn.
 
         Raises:
-            ChainError: the round changed nothing.
+            ChainError: the round failed; funds and quotes stay as they were.
         """
         settings, node, ledger = self._settings, self._node, self._desk.ledger
         head = await node.head()
@@ -154,7 +154,7 @@ def _word(answer: bytes) -> int:
     """Decode a uint256 that a call returned.
 
     Raises:
-        ChainError: the data is no word; most likely the address has no contract.
+        ChainError: the data is not 32 bytes; most likely the address has no contract.
     """
     if len(answer) != 32:
         raise ChainError(f"expected one word from a contract, got {len(answer)} bytes")
@@ -165,7 +165,7 @@ def _words(answer: bytes, count: int) -> list[int]:
     """Decode a uint256[] of `count` elements that a call returned.
 
     Raises:
-        ChainError: the data is no such array.
+        ChainError: the data is no array of that length.
     """
     head = (32).to_bytes(32, "big") + count.to_bytes(32, "big")
     if len(answer) != 64 + 32 * count or not answer.startswith(head):

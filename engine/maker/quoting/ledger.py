@@ -51,8 +51,8 @@ class Share:
         self._largest: deque[tuple[int, int]] = deque()  # (until, share): shares fall from left to right
 
     def of(self, funds: int, now_s: int) -> int:
-        """Compute the raw units that this process may promise, given the largest possible promises of the
-        others.
+        """Compute the raw units that this process may promise, if each other process has promised its largest
+        share.
         """
         share = funds // self._count
         largest = self._largest
@@ -92,8 +92,8 @@ class Exposure:
     """Totals of the live quotes and fills of one pair.
 
     Attributes:
-        notional: of live promises, in raw units of the quote token.
-        base_sold: net, in raw units of the base token: live promises and fills, less bought amounts.
+        notional: notional of live promises, in raw units of the quote token.
+        base_sold: base that live promises and fills sell, less base that they buy, in raw units of the token.
         one_max, open_max: upper bounds on one quote's notional and on `notional`, raw units; None for no
             bound.
     """
@@ -136,7 +136,7 @@ class QuoteLedger:
 
     Args:
         live_max: most live promises.
-        unused_max: unused quotes of one user within the window; 0 sets no bound.
+        unused_max: number of remembered unused quotes at which a user gets no further quote; 0 sets no bound.
         unused_window_s: seconds after its expiry for which an unused quote is remembered.
     """
 
@@ -219,8 +219,8 @@ class QuoteLedger:
         """Release quotes that cannot be filled any more, and forget old unused quotes.
 
         Args:
-            now_s: the time; with a node, that of the block whose balances are known.
-            count_max: most releases, and most forgotten quotes.
+            now_s: Unix seconds; with a node, the timestamp of the block whose balances are known.
+            count_max: bound on the released quotes, and on the forgotten ones.
 
         Returns:
             Whether more quotes may be due to be released or forgotten.

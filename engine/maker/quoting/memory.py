@@ -1,10 +1,10 @@
 """Keeps live quotes across restarts, in a file per chain and process in the state directory.
 
-    start --file says `running`--> the last run ended badly: hold until its quotes expired
-          --file has quotes------> the last run ended well: they are promised again
+    start --file says `running`--> the last run crashed: sign nothing until its quotes have expired
+          --file has quotes------> the last run ended in order: its live quotes are reserved again
           --no file--------------> no promises exist
-    running: the file says so, with the life of its quotes; a good end replaces it by the live quotes, and by
-             the hold if it is not over: no process knows the quotes of an earlier crash
+    running: the file says `running`, and how long the run's quotes live; an orderly end replaces this by the
+             live quotes, and by the end of a wait that still lasts, as its quotes are not known
 
 The file is not written while quotes are signed: the hot path costs nothing, the price is the wait after a
 crash. The start's write is on the disk before the first quote is signed. A file belongs to one process at a
@@ -71,7 +71,8 @@ class QuoteMemory:
     Args:
         path: the file, in the state directory.
         inherited: files of former processes, which this process takes over.
-        holdings: token -> holding; exposures: pair id -> exposure: totals that restored quotes count towards.
+        holdings: token -> holding, to which restored quotes are added.
+        exposures: pair id -> exposure, to which restored quotes are added.
         expiry_s: life of this run's quotes, seconds.
     """
 

@@ -44,7 +44,7 @@ class PairDirection(msgspec.Struct, frozen=True):
         state: the pair and its price.
         holding: the maker's funds in the token that it gives.
         takes: the token that the maker gets, 20 bytes.
-        addresses128: taker -> the address words of an order, 128 bytes as they are signed.
+        addresses128: cache: taker -> the four address words of an order as they are signed, 128 bytes.
         gives_base: whether the maker sells base, so that its asks are filled; otherwise its bids are.
     """
 
@@ -80,7 +80,7 @@ class Desk:
         takers: contracts that may fill a quote: lower-case text -> 20 bytes.
         chain_time_s: timestamp of the block whose balances are known; None without a node.
         withheld: reason for which no quote is signed now, though trading is not stopped; empty for none.
-        signed, refused, blacklisted: counts of the kinds of answers.
+        signed, refused, blacklisted: counts of quotes, of refusals, and of answers without `order`.
         policy_refusal: reason of the key policy's last refusal; empty without one.
     """
 
@@ -294,7 +294,7 @@ class Desk:
 
 
 def _amounts(request: FirmRequest, book: Book, *, gives_base: bool) -> tuple[int, int]:
-    """Compute (maker amount, taker amount): one is given, the other follows from the book."""
+    """Compute (maker amount, taker amount): the request names one of them, the book gives the other."""
     text = request.taker_amount
     if text is not None and request.maker_amount is None:
         given = parse_amount(text, "takerAmount")

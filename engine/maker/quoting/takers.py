@@ -1,8 +1,8 @@
 """Contracts that may fill a quote: addresses from the settings, and from the service's
 /adapters/contract-takers.
 
-While the service's list of takers cannot be read, its last answer holds; before the first answer, the
-settings' list.
+While the service's list of takers cannot be read, the last list that was read stays in use; before the first,
+only the settings' list.
 
 Source: spec 3.9.7 and 3.9.8; interop.md 3.
 """
