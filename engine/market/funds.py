@@ -32,8 +32,8 @@ class SwapFunds(Struct, frozen=True):
 
         Raises:
             InsufficientBalance, InsufficientAllowance: the user's funds do not suffice.
-            InvalidInput: a permit names other parties.
-            ServiceUnavailable: the token or Permit2 does not answer.
+            InvalidInput: the permit names another owner or spender, or a value in it is out of range.
+            ServiceUnavailable: the token's contract or Permit2 does not answer.
             ChainError: no node answers.
         """
         if ticket.src_token == NATIVE_TOKEN:

@@ -51,12 +51,12 @@ class MarketDesk:
 
     Args:
         places: served chains by chain id.
-        seal: seal of issued routes.
+        seal: signs issued routes and checks those that clients send back.
         partners, tiers: configured partners and fee tiers.
-        user_places: most swaps of a user on a chain that are signed and not filled at a time.
+        user_places: most swaps of one user on a chain that makers have signed and that are not filled yet.
 
     Attributes:
-        unfilled: signed and unfilled swaps by chain id.
+        unfilled: swaps that makers have signed and that are not filled yet, by chain id.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class MarketDesk:
         """Answer GET /prices.
 
         Args:
-            partner: default for a request without a partner.
+            partner: name of the default partner, for a request that names none.
         """
         query = with_partner(decode_prices_query(raw_query), partner)
         place = self._place(query.chain, "network")
@@ -98,7 +98,7 @@ class MarketDesk:
         """Answer GET /swap.
 
         Args:
-            partner: default for a request without a partner.
+            partner: name of the default partner, for a request that names none.
         """
         query = with_partner(decode_swap_query(raw_query), partner)
         place = self._place(query.chain, "network")
@@ -134,7 +134,7 @@ class MarketDesk:
 
         Args:
             signatures: budget for verifying the signatures of the request's orders.
-            partner: default for a request with orders and without a partner.
+            partner: name of the default partner, for a request that has orders and names no partner.
         """
         place = self._place(chain_id, "chainId")
         query = decode_transaction_query(raw_query)
@@ -181,4 +181,4 @@ def _body_of(query: SwapQuery, route: PriceRoute) -> TransactionBody:
 
 
 _OF_THE_ROUTE = frozenset({"partner", "partner_fee_bps"})
-"""Query members not copied into the body: the route holds the partner, and a body writes the fee as text."""
+"""Query members that are not copied: the partner is in the route, and the body writes the fee as text."""

@@ -1,10 +1,10 @@
-"""The reason why a swap has no route, in words for the client. Pure.
+"""Describes to the client why a swap has no route. Pure.
 
     left out     makers that includeDEXS, excludeDEXS, `route` or a blacklist exclude could fill the swap
     books        no live books lead from one token to the other
-    side         such books exist, without a price level on this side
+    side         such books exist, but have no price level on the side that the swap needs
     depth        the amount is more than the live books hold
-    amount       the amount buys less than a unit
+    amount       the amount buys less than one raw unit
 
 With `books` and `depth` the text names the makers whose books are paused, stale or out of use.
 

@@ -7,8 +7,9 @@
 
     sale        each order takes the amount left, at most takerTokenFillAmount and the order's open part, and
                 gives floor(takerFill * makerAmount / takerAmount)
-    purchase    each order gives the amount still missing, at most floor of takerTokenFillAmount's part and
-                its open part, for ceil(makerFill * takerAmount / makerAmount)
+    purchase    each order gives the amount still missing, at most its open part and
+                floor(takerTokenFillAmount * makerAmount / takerAmount), and takes
+                ceil(makerFill * takerAmount / makerAmount)
 
 An order that would fail is skipped, as in the contract, and later orders replace it; together the orders
 must fill the whole amount, or the request is refused.
@@ -96,7 +97,11 @@ class FillableOrder(Struct, frozen=True):
         return OrderInfo(signed.order, signed.signature.kept, signed.taker_most, permit_maker_asset=permit)
 
     def fill(self, side: Side, left: int) -> Exchanged:
-        """Compute the order's fill when `left` of the fixed amount is missing; zeros if it would fail."""
+        """Compute the order's fill; zeros if it would fail.
+
+        Args:
+            left: raw units of the swap's fixed amount that are not filled yet.
+        """
         order, most = self.signed.order, self.signed.taker_most
         if side is Side.SELL:
             return sold_to(order, min(most, left, self.taker_left))
@@ -130,7 +135,7 @@ class Filled(Struct, frozen=True):
 
     Attributes:
         hop: the orders as the Router's `Hop` struct.
-        expiry_s: earliest expiry of the orders, Unix seconds; the largest time if no order expires.
+        expiry_s: earliest expiry of the orders, Unix seconds; 2^256 - 1 if no order expires.
     """
 
     basis: Basis
@@ -159,7 +164,7 @@ def open_orders(orders: Sequence[SignedOrder], answers: FillAnswers, now_s: int)
     """Sort orders into fillable and refused ones by the chain's answers.
 
     Args:
-        answers: answers to `order_calls`, at the block of time `now_s`.
+        answers: answers to `order_calls`, at the block whose timestamp is `now_s`.
 
     Raises:
         InvalidSignature: an order without a fill carries a signature that is not its maker's.
@@ -202,8 +207,8 @@ def filled(swap: OrderSwap, looked: Looked) -> Filled:
     """Compute the swap's fill by trying the orders one after another.
 
     Raises:
-        RequestError: the orders together are too small; the error of the first refused order, or InvalidInput
-            if no order was refused.
+        RequestError: the fillable orders together are too small. The error is that of the first refused
+            order, or InvalidInput if no order was refused.
     """
     left, taken, given = swap.amount, 0, 0
     there, unfilled = dict(looked.funds), list(looked.faults)

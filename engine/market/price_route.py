@@ -1,14 +1,14 @@
 """Encodes a route plan as a sealed `priceRoute`, and decodes a returned `priceRoute` to its plan. Pure.
 
 A sealed route holds all inputs of its transaction, so that the venue keeps no state between the two requests:
-`bestRoute` holds amounts and makers, `hmac` carries the terms of the quote's request. A client that keeps the
-documented members only sends back enough.
+`bestRoute` holds amounts and makers, `hmac` carries the terms of the quote's request. The documented members
+are all that a client must send back.
 
     sale       destAmount = output of the paths, less the fee
     purchase   srcAmount = cost of the paths, plus the fee
 
-Hops name the traded tokens: the wrapped form of the native token. `others` decides nothing: a route may
-return without it or with it as issued.
+Hops name the traded tokens: the wrapped form of the native token. `others`, the best route of each maker
+alone, does not change the transaction: a client sends it back as issued, or leaves it out.
 
 Source: spec 1.8, 1.25.50, 1.25.52; interop.md 3, `bestRoute`; choices.md#quotes-and-routes,
     choices.md#fees-and-partners.
@@ -49,7 +49,7 @@ from ..routing.search.plan import HopPlan, MakerShare, PathPlan, RoutePlan, Swap
 from ..routing.tokens import NATIVE_DECIMALS, ListedToken
 
 METHODS = {Side.SELL: "swapExactIn", Side.BUY: "swapExactOut"}
-"""The Router's functions; each takes a fee."""
+"""The Router's function for each side; both pay the partner's fee."""
 
 _PERCENT = Decimal(100)
 _PRICE_DECIMALS = 18
@@ -322,5 +322,5 @@ def _percents(side: Side, parts: Sequence[PathPlan] | Sequence[MakerShare]) -> l
 
 
 def _part(value: Decimal | None, amount: int, whole: int) -> Decimal | None:
-    """Compute the value of `amount` if `whole` is worth `value`; None if `value` is."""
+    """Compute the value of `amount` if `whole` is worth `value`; None if `value` is None."""
     return value if value is None or amount == whole else value * amount / whole

@@ -91,12 +91,12 @@ class FeeRules(Struct, frozen=True):
 
 
 class ImpactBounds(Struct, frozen=True):
-    """Bounds on a price impact.
+    """Bounds above which a route says `maxImpactReached`.
 
     Attributes:
-        percent_max: percent of the source amount's value.
-        usd_max: loss between source and destination, US dollars; None for no such bound.
-        ignores_unpriced: an unknown impact counts as within the bounds.
+        percent_max: largest impact, percent of the source amount's value.
+        usd_max: largest loss between source and destination, US dollars; None for no such bound.
+        ignores_unpriced: whether an impact that is unknown, without dollar prices, is within the bounds.
     """
 
     percent_max: Decimal
@@ -108,7 +108,7 @@ class MarketAsk(Struct, frozen=True):
     """A parsed request for a Market quote.
 
     Attributes:
-        barred: makers that do not serve this user; the seal does not cover them.
+        barred: makers that have blacklisted the user or that the operator excludes; not covered by the seal.
         has_others: the request also asks for the best route of each maker alone.
     """
 
@@ -148,7 +148,8 @@ def ask_of_prices(
         tx_origin: `txOrigin`, which only GET /swap takes.
 
     Raises:
-        InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: see spec 1.25.
+        InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: the query is refused, as
+            spec 1.25 says.
     """
     src, dest = ends_of(
         place.tokens, query.src_token, query.dest_token, (query.src_decimals, query.dest_decimals)
@@ -187,7 +188,8 @@ def ask_of_quote(place: "ServedChain", query: QuoteParameters, fees: FeeRules, n
     """Parse a GET /v2/quote query for its Market route, version 6.2 (choices.md#quotes-and-routes).
 
     Raises:
-        InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: rows of spec 1.25.
+        InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: the query is refused, as
+            spec 1.25 says.
     """
     src, dest = ends_of(
         place.tokens, query.src_token, query.dest_token, (query.src_decimals, query.dest_decimals)
@@ -266,7 +268,7 @@ def ends_of(
 
     Raises:
         InvalidToken, TokenNotSupported: a token is invalid or not listed.
-        NoRoute: the request's decimals are wrong, or both are the same token.
+        NoRoute: the request's decimals are wrong, or source and destination are the same token.
     """
     src_token = tokens.find(src, "srcToken", decimals[0])
     dest_token = tokens.find(dest, "destToken", decimals[1])

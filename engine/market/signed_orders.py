@@ -2,12 +2,12 @@
 
     read_order_swap    body -> OrderSwap: the fixed amount, the fee, and each order in the Router's form
 
-The Router's executor fills the orders and is their taker on the chain. The executor may take an order that is
-open to all, or an order made out to the executor for this user: the user's address in the lower 160 bits of
-`nonceAndMeta`, as in a firm quote. An order made out to another account is refused.
+The Router's executor fills the orders and is their taker on the chain. An order may name no taker (zero), or
+the executor as its taker and this user in the lower 160 bits of `nonceAndMeta`, as in a firm quote. An order
+for another taker or user is refused.
 
-Each order stands in the list once; takerTokenFillAmount bounds its part. An order whose amounts the RFQ
-contract cannot multiply is refused.
+The list may hold an order only once; takerTokenFillAmount bounds how much of it is filled. An order is
+refused if the RFQ contract's products of its amounts would exceed 256 bits.
 
 Source: choices.md#market-swaps; spec 2.3; interop.md 1; contracts/Router.sol, contracts/RfqExecutor.sol.
 Choice: A swap of signed orders without `side` is a purchase if destAmount alone is sent, else a sale.
@@ -84,7 +84,7 @@ class OrderSwap(Struct, frozen=True):
 
 
 def read_order_swap(place: "ServedChain", body: TransactionBody, fees: FeeRules, now_ms: int) -> OrderSwap:
-    """Check and parse a request with orders; the signatures last, because they cost most time.
+    """Check and parse a request with orders; signatures are verified last, because they cost most time.
 
     Raises:
         UnsupportedChain: the venue does not fill RFQ orders on the chain.
@@ -191,7 +191,7 @@ def _taker_most(sent: SwapOrder, order: RfqOrder, field: str) -> int:
 
 
 def _permit(sent: SwapOrder, order: RfqOrder, rfq: bytes, field: str) -> bytes:
-    """Parse the maker's permit, empty without one; refuse a form that the RFQ contract does not apply."""
+    """Parse the maker's permit, empty without one; refuse a form that the RFQ contract does not support."""
     field = f"{field}.permitMakerAsset"
     raw = b"" if sent.permit_maker_asset is None else parse_hex(sent.permit_maker_asset, field)
     if not raw:

@@ -65,9 +65,9 @@ class Parties(Struct, frozen=True, kw_only=True):
     """User, receiver, permit and deadline of a swap.
 
     Attributes:
-        receiver: 20 bytes; the zero address for the user.
+        receiver: 20 bytes; the zero address if the user is the receiver.
         permit: the user's permit for the Router; empty without a permit.
-        deadline: Unix seconds; 0 for the earliest expiry of the fills.
+        deadline: Unix seconds; 0 if the request has none: the swap then ends with the first of its fills.
     """
 
     user: bytes
@@ -103,9 +103,10 @@ class SwapTicket(Parties, frozen=True, kw_only=True):
         src_token, dest_token: 20 bytes; the placeholder address for the native token.
         src_amount: amount sold, or the most to spend on a purchase.
         dest_amount: the least to receive from a sale, or the amount bought.
-        expected: amount of the free side after fees, as the Router counts it: for a sale before the
-            destination token's own tax, which is withheld when the Router sends.
-        limit: bound on the free side of the signed fills, before the fee and the tokens' taxes.
+        expected: expected amount after the fee, of the side that is not fixed: for a purchase the source; for
+            a sale the destination, before that token's tax on the Router's transfer to the receiver.
+        limit: for a sale, the least that the signed fills must give, before taxes and the fee are deducted;
+            for a purchase, the most that they may take, after taxes and the fee are deducted.
     """
 
     side: Side
@@ -119,7 +120,7 @@ class SwapTicket(Parties, frozen=True, kw_only=True):
 
     @property
     def value_wei(self) -> int:
-        """Native tokens that the transaction sends, wei."""
+        """Native tokens that the transaction sends, wei; 0 for an ERC-20 source."""
         return self.src_amount if self.src_token == NATIVE_TOKEN else 0
 
 
@@ -132,8 +133,8 @@ def read_ticket(
         InvalidInput: a field contradicts the route; the error names it.
         OrderExpired: the request's deadline has passed.
         InvalidToken, TokenNotSupported, NoRoute: a token, or its decimals, are wrong.
-        MissingSlippage: the request has neither a slippage nor the amount of the free side.
-        PartnerNotAllowed: its tier forbids the fee or the surplus flags.
+        MissingSlippage: the request has neither a slippage nor the amount that the side leaves open.
+        PartnerNotAllowed: the partner's tier forbids the fee or the surplus flags.
     """
     route, plan = opened.route, opened.plan
     if body.side is not None and body.side is not plan.side:
@@ -274,7 +275,7 @@ def fee_asked(
         quoted_bps: fee in basis points if the request has no `partnerFeeBps`.
 
     Raises:
-        InvalidInput: the fee or the address is invalid.
+        InvalidInput: `partnerFeeBps` or `partnerAddress` is invalid.
         PartnerNotAllowed: the partner's tier forbids the fee or the surplus flags.
     """
     requested = quoted_bps if body.partner_fee_bps is None else _fee_bps(body.partner_fee_bps)
@@ -346,10 +347,12 @@ def fixed_amount(body: TransactionBody, side: Side) -> int:
 
 
 def _check_bound(body: TransactionBody, side: Side) -> None:
-    """Refuse a route's request without a bound on the free amount. Signed orders need no such bound.
+    """Refuse a route's request without a bound on the amount that the side leaves open.
+
+    Signed orders need no such bound.
 
     Raises:
-        MissingSlippage: the request has neither a slippage nor the free amount.
+        MissingSlippage: the request has neither a slippage nor that amount.
     """
     other = body.dest_amount if side is Side.SELL else body.src_amount
     if other is None and body.slippage is None:

@@ -200,7 +200,7 @@ async def _looked_at(chain: Chain, rfq: bytes, orders: Sequence[SignedOrder]) ->
 
 
 def _gas_price(place: "ServedChain", query: TransactionQuery) -> dict[str, str]:
-    """Make the envelope's gas price members, in wei."""
+    """Make the gas price members of the transaction envelope, in wei."""
     given = None if query.gas_price is None else parse_positive_amount(query.gas_price, "gasPrice")
     if not query.eip1559:
         return {"gas_price": str(place.gas.gas_price_wei if given is None else given)}
@@ -225,7 +225,10 @@ async def _begun(place: "ServedChain", leave: Leave, user: bytes, now_s: int) ->
 
 
 def _is_filled(quote: HeldQuote, answer: bytes | Exception) -> bool:
-    """Whether at most a tenth of the order is open, since a swap may leave the surplus that it requested."""
+    """Whether the quote counts as filled: at most a tenth of its order is open.
+
+    A filled swap may leave that much, as quotes are requested for more than the swap needs.
+    """
     left = 0 if isinstance(answer, Exception) else int.from_bytes(answer, "big")
     return 0 < left <= quote.amount // _LEFT_PART + 1
 

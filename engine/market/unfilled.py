@@ -61,7 +61,7 @@ class UnfilledSwap(Struct, eq=False):
 
     @property
     def over_s(self) -> int:
-        """Unix seconds after which no quote of the swap can be filled."""
+        """Unix seconds after which no quote of the swap can be filled; 0 without a quote."""
         return max((quote.expiry_s for quote in self.quotes), default=0)
 
 
