@@ -2,7 +2,7 @@
 
     parent: listen --> start N children with the socket --> wait
       SIGTERM, SIGINT     passed on; ends when all children have drained, or kills them after a time-out
-      a child ends        started anew, after a pause that grows; a child that keeps ending takes all down
+      a child ends        started anew, after a pause that grows; too many crashes in a row end all children
       a failed start      treated as an ended child
 
 After a signal to end the parent closes its copy of the socket: the last child to drain empties the queue

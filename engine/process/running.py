@@ -1,4 +1,4 @@
-"""Common parts of every serving role's process: a listener, signals, and a garbage collector at rest."""
+"""Common parts of every serving role's process: listener, signals, and set-up of the garbage collector."""
 
 import gc
 import signal
@@ -124,7 +124,7 @@ async def drain_on_signal(
 
 
 async def freeze_collector() -> None:
-    """Exempt all objects that exist after the start from garbage collection."""
+    """Exempt all objects that exist GC_FREEZE_AFTER_S after the call from garbage collection."""
     await trio.sleep(GC_FREEZE_AFTER_S)
     gc.collect()
     gc.freeze()
