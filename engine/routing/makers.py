@@ -80,7 +80,7 @@ class OpenMakers(Struct, frozen=True):
     feeds: Mapping[str, MakerFeed]
 
     def start(self, nursery: trio.Nursery) -> None:
-        """Keep books and gas prices current, and probe resting makers, until the nursery is cancelled."""
+        """Keep books and gas prices current and probe makers in a cool-down, until `nursery` is cancelled."""
         nursery.start_soon(self.gas.run)
         nursery.start_soon(self.desk.scores.run)
         for feed in self.feeds.values():

@@ -47,7 +47,7 @@ class ConfiguredChain(Struct, frozen=True):
         settings: with checksummed addresses; unset addresses are filled from contracts.json.
         addresses: setting's name -> contract address, 20 bytes; empty if unknown.
         listed: the operator's tokens.
-        stables: addresses of the tokens that count as a dollar.
+        stables: addresses of the tokens that are valued at one US dollar.
         makers: by name.
     """
 

@@ -72,8 +72,9 @@ class TokenTable:
             decimals: the token's decimals as the request states them; None if it does not.
 
         Raises:
-            InvalidToken: no address, zero, or the placeholder in another spelling.
-            TokenNotSupported: not listed.
+            InvalidToken: the text is no listed symbol and no address, is the zero address, or spells the
+                native token's placeholder address differently.
+            TokenNotSupported: the token is not listed.
             NoRoute: the request's decimals differ from the listed (choices.md#quotes-and-routes).
         """
         found = self._by_symbol.get(text)
@@ -91,8 +92,8 @@ class TokenTable:
         """Return the token that a resource's path names: by symbol, or by address or placeholder in any case.
 
         Raises:
-            InvalidInput: neither a listed symbol nor an address.
-            TokenNotSupported: not listed.
+            InvalidInput: the text is neither a listed symbol nor an address.
+            TokenNotSupported: the token is not listed.
         """
         found = self._by_symbol.get(text) or self.by_address.get(parse_address(text, field))
         if found is None:

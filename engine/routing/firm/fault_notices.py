@@ -3,8 +3,8 @@ one.
 
     fault -> bounded queue, drops the oldest -> one signed request with all queued faults
 
-A notice is sent once; a notice that the maker does not take is lost, and still stands in GET /makers/scores.
-A slow maker delays no other maker and no swap.
+A notice is sent once; if the maker does not answer 2xx, the notice is lost, but GET /makers/scores still
+lists its faults. A slow maker delays no other maker and no swap.
 
 Only the status of the answer is read.
 
@@ -30,10 +30,11 @@ class FaultNotices:
 
     Args:
         network: chain id.
-        client: open while `run` runs.
+        client: must stay open while `run` runs.
 
     Attributes:
-        taken, lost: counts of faults that the maker has taken, and that were dropped or refused.
+        taken: count of faults in requests that the maker answered with 2xx.
+        lost: count of faults in requests that failed, and of faults that the full queue dropped.
     """
 
     def __init__(self, maker: str, network: int, client: SignedClient) -> None:

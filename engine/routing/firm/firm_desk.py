@@ -5,11 +5,12 @@
                  |                                    a hop buys too   the worst quote   no funds, or
                  |                                    little: asked    is given up       no signature
                  |                                    for anew              |             |
-                 |-- a maker failed: its share is asked of another  <-------'-------------'
-                 |-- a third of soft_s is over: of two more beside it
-                 '-- two thirds are over: of all makers that are left; all on the same pair. If no maker is
-                         left, or two thirds are over, the whole swap is planned anew, beside, without
-                         failed and slow makers
+                 |-- a maker failed: another maker is asked for its share  <-'-------------'
+                 |-- a third of soft_s is over: two more makers are asked as well
+                 '-- two thirds are over: all other makers of the pair are asked as well
+
+If the pair has no other maker, or two thirds of soft_s are over, a further plan of the whole swap, without
+failed and slow makers, starts beside the first. A maker asked in place of another is a stand-in.
 
 Other makers may be asked until soft_s; answers are awaited until hard_s; the checks on the chain follow, with
 a time-out of their own. Hanging makers, however many, do not keep a willing maker from being asked in time. A
@@ -83,11 +84,11 @@ class FirmDeskStatistics(Struct, frozen=True):
     """Counters of a desk.
 
     Attributes:
-        under_way: swaps now.
+        under_way: swaps for which quotes are collected now.
         filled, unfilled: swaps so far that ended with and without a route.
         asked: requests to makers so far, without probes.
         stand_ins: requests so far that stand in for a failed or slow maker; `asked` includes them.
-        probes: requests so far to makers at rest.
+        probes: requests so far that test a maker in its cool-down.
     """
 
     under_way: int
@@ -102,12 +103,12 @@ class FirmDesk:
     """Obtains firm quotes from the makers of one chain and turns them into an executable route.
 
     Args:
-        makers: by name; the index names no other maker.
-        chain: where funds and contracts' signatures are checked.
+        makers: makers by name; includes every maker in `index`.
+        chain: chain on which makers' funds and contract signatures are checked.
         rfq: the RFQ contract, 20 bytes.
         executor: the contract that fills the orders, as their taker; 20 bytes.
-        separator: of the RFQ contract's signing domain, 32 bytes.
-        wall_ms: Unix milliseconds.
+        separator: EIP-712 domain separator of the RFQ contract, 32 bytes.
+        wall_ms: wall clock, Unix milliseconds.
     """
 
     def __init__(
@@ -155,13 +156,13 @@ class FirmDesk:
         """Obtain signed quotes for a plan, from its makers or from replacements, and return the route.
 
         Args:
-            plan: of `wanted`, by the books.
+            plan: indicative plan for `wanted`, priced by the makers' books.
             user: address for which the quotes are asked, inside `nonceAndMeta`; 20 bytes.
             limit: raw units before fees: the least of the destination (SELL) or the most of the source (BUY).
             held: list to which the desk adds every signed quote, used or not, and every unanswered request.
 
         Returns:
-            A route whose amounts are to the unit those of its execution.
+            A route whose amounts equal those of its execution, to the unit.
 
         Raises:
             NoRoute: no quotes within the limit and the time; the message gives each maker's reason.
@@ -517,8 +518,9 @@ class _Filling:
 
 
 def _base_amount(live: LiveBook | None, share: MakerShare, asked: FirmAsked) -> int:
-    """Return the requested amount in raw units of the base token; from the plan if the request fixes the
-    other token.
+    """Return the requested amount in raw units of the base token; 0 without a book.
+
+    If the request fixes the amount of the quote token, the base amount is the plan's.
     """
     if live is None:
         return 0

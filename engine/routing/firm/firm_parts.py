@@ -44,8 +44,8 @@ class Ask(Struct, eq=False):
         asked_at: time of the request, trio seconds.
         lag_s: the event loop's stalls for this swap until `asked_at`, seconds.
         base_amount: raw units of the pair's base token in the request; 0 if the maker had no live book.
-        quote: the answer, until a check fails.
-        is_drifted: the quote is much worse than the book.
+        quote: the maker's signed quote; None before the answer, and after a check of the quote has failed.
+        is_drifted: whether the quote is worse than the maker's book by more than `drift_bps`.
         failure: reason why the request has no usable quote; None while it may have one.
     """
 
@@ -94,7 +94,8 @@ class HeldQuote(Struct, frozen=True):
 
     Attributes:
         expiry_s: Unix seconds; at most VENUE_UNFILLED_S_MAX from the signature.
-        maker: account, 20 bytes; digest32: of the order. Both are empty if the maker's answer did not arrive.
+        maker: the maker's account, 20 bytes; empty if the maker's answer did not arrive.
+        digest32: EIP-712 hash of the quote's order; empty if the maker's answer did not arrive.
         amount: raw units that the maker gives.
     """
 
@@ -139,7 +140,7 @@ class FirmPart(Struct, eq=False):
         return sum(all(ask.failure is None for ask in asks) for asks in self.tries)
 
     def lacking(self, now: float) -> int:
-        """Number of further tries to start now."""
+        """Number of further tries to start now; unbounded (`sys.maxsize`) from `everybody_at` on."""
         if self.filled():
             return 0
         if now >= self.everybody_at:
@@ -216,7 +217,8 @@ def able_alone(
     """List the makers whose books alone hold the whole requested amount, the best rate first.
 
     Args:
-        only, without: names of makers; None for any.
+        only: names of the makers that may be asked; None for all.
+        without: names of makers that are left out.
     """
     shares: dict[str, MakerShare] = {}
     for live in books:
@@ -247,7 +249,7 @@ def has_room(plan: RoutePlan, limit: int) -> bool:
     """Whether a plan keeps the user's limit even if asking for more makes its hops dearer.
 
     The check uses the books: each hop that is asked for more than needed gets dearer by OVER_ASK_COST_BPS,
-    and each fill of the hops with the free amount by a unit.
+    and each fill of the hops whose amounts the limit bounds by one raw unit.
     """
     hops = max(len(path.hops) for path in plan.paths) - 1
     ends = [path.hops[-1 if plan.side is Side.SELL else 0] for path in plan.paths]

@@ -1,6 +1,6 @@
 """Signed fills that together make a swap; the Router's call data is built from them. Pure.
 
-Hops stand in their order of execution: path after path, each from the source to the destination.
+Hops are in their order of execution: path after path, each from the source to the destination.
 """
 
 from msgspec import Struct
@@ -21,7 +21,7 @@ class FilledHop(Struct, frozen=True):
     """A hop of a path: a pair of tokens and its signed fills, tried in turn.
 
     Attributes:
-        taker_amount: raw units of the source that the hop sells; 0 sells the whole balance, or the hop buys.
+        taker_amount: raw units of the source that the hop sells; 0 if it sells the whole balance, or buys.
         maker_amount: raw units of the destination that the hop buys; 0 if the hop sells.
     """
 

@@ -1,11 +1,11 @@
-"""Scores of makers after each swap, and their effects: rests, size bounds, probes and log lines.
+"""Scores of makers after each swap, and their effects: cool-downs (`rest`), size bounds, probes, log lines.
 
-    a fault      counts; after too many, the pair or the maker rests (feeds.firm.maker_health)
-    blacklisted  the maker rests once it has blacklisted most of the last users
+    a fault      counts; too many start a cool-down of the pair or the maker (feeds.firm.maker_health)
+    blacklisted  a maker's cool-down starts once the maker has blacklisted most of the last users
     a refusal    bounds the size of requests in that direction (feeds.size_bounds)
-    clean        widens that bound again
-    at rest      after a quarter of the rest, the failed request is sent again for a tenth of its amount;
-                 again after a half and three quarters. A good answer ends the rest
+    clean quote  widens that bound again
+    cool-down    after a quarter of it, a probe sends the failed request again for a tenth of its amount;
+                 again after a half and three quarters. A valid quote ends the cool-down
 
 A probe names the user of the failed request, so that a maker cannot tell it from a real request. Its quote is
 not used, and does not count for or against the maker.
@@ -48,12 +48,12 @@ class FirmMaker(Struct, frozen=True):
 
 
 class _Rest(Struct):
-    """Rest of one maker on one pair, with the times of its probes.
+    """Cool-down of one maker on one pair, with the times of its probes.
 
     Attributes:
         asked: the failed request.
         every_ms: time between two probes.
-        next_ms, until_ms: Unix milliseconds of the next probe, and of the end.
+        next_ms, until_ms: Unix milliseconds of the next probe, and of the cool-down's end.
     """
 
     asked: FirmAsked
@@ -67,9 +67,9 @@ class FirmScores:
 
     Args:
         makers: by name.
-        digest_of: order -> digest32, as for `check_firm`.
+        digest_of: order -> its EIP-712 hash, 32 bytes.
         hard_s: seconds that a probe waits for its answer.
-        wall_ms: Unix milliseconds.
+        wall_ms: wall clock, Unix milliseconds.
 
     Attributes:
         probes: probes sent so far.
@@ -123,7 +123,7 @@ class FirmScores:
                 maker.cache.bound(src, dest, bound.amount, bound.until_ms)
 
     def release(self, name: str) -> None:
-        """Clear a maker's scores, rests and size bounds."""
+        """Clear a maker's scores, cool-downs and size bounds."""
         maker = self._makers[name]
         maker.health.release()
         maker.cache.free(self._wall_ms())
@@ -131,7 +131,7 @@ class FirmScores:
             del self._rests[key]
 
     async def run(self) -> None:
-        """Probe resting pairs and send fault notices, until cancelled."""
+        """Probe pairs in their cool-down and send fault notices, until cancelled."""
         async with trio.open_nursery() as nursery:
             for maker in self._makers.values():
                 if maker.notices is not None:
@@ -143,9 +143,9 @@ class FirmScores:
                     nursery.start_soon(self._probe, key[0], rest.asked)
 
     def _due(self) -> list[tuple[tuple[str, bytes, bytes], _Rest]]:
-        """Return the rests that are due for a probe, at most MAKER_PROBES_MAX.
+        """Return the cool-downs that are due for a probe, at most MAKER_PROBES_MAX.
 
-        Rests that are over, and rests of makers that the operator excludes, are forgotten.
+        Cool-downs that are over, and those of makers that the operator excludes, are removed.
         """
         now_ms = self._wall_ms()
         for key, rest in tuple(self._rests.items()):

@@ -10,7 +10,8 @@ A sale is followed from its source: each hop sells the output of the hop before.
 it, the hop sells as much as it can, and the rest goes to the caller. A purchase is followed from its
 destination: each hop buys the input of the hop after; if a hop cannot, the route is short.
 
-Fills of a hop stand best price first, so that the unneeded part of the orders is left on the worst price.
+Fills of a hop are sorted by price, best first, so that the part of the orders that is not needed is at the
+worst price.
 
 Guarantees: amounts equal the chain's to the unit if no order is filled by others before and every maker has
 the tokens. Not guaranteed: the same for amounts whose product is above 256 bits, which `firm_check` refuses.
@@ -40,7 +41,8 @@ class FirmLeg(Struct, frozen=True):
     """A hop with its signed orders.
 
     Attributes:
-        amount: raw units sold by the first leg of a sale, or bought by the last of a purchase; else not read.
+        amount: raw units sold by the first leg of a sale, or bought by the last leg of a purchase; not used
+            in other legs.
     """
 
     src_token: bytes

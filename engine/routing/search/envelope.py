@@ -1,13 +1,14 @@
 """Selects, for an amount, the makers whose fills are worth their gas. Pure.
 
-A fill costs the same at any size. The first part of a maker is the top of its book whose average rate, the
-fill included, is best: below it the fill weighs too much, and each level beyond it counts by itself. First
-parts and further levels of all makers, sorted by rate, are an upper bound: no choice of makers gives more,
-because the bound pays a fill in proportion to its part.
+A fill costs the same gas at any size. A maker's first part is the top of its book down to the level at which
+the average rate after that gas is best: less of the book would pay too much gas per unit, and each level
+beyond it counts by itself. First parts and further levels of all makers, sorted by rate, are an upper bound:
+no choice of makers gives more, because the bound charges a partly used first part only its share of the gas.
 
-For an amount, each maker whose first part lies wholly before it in that order earns its fill. If the last
-unit belongs to such a maker, these makers are the best choice; else the last unit falls into another maker's
-first part, and the choice with that maker is off by less than a fill and the error of `weighed`.
+In that order, each maker whose first part lies wholly within the amount is worth its gas. If the amount's
+last unit belongs to such a maker, these makers are the best choice; else the last unit falls into another
+maker's first part, and the choice with that maker is off by less than a fill's gas and the error of
+`weighed`.
 
 Source: the fixed-charge problem's Lagrangian relaxation.
 """
@@ -47,8 +48,8 @@ class Envelope:
         self._reached = [0] * len(ladders)  # per maker, the level up to which its parts are sorted
 
     def up_to(self, wanted: int) -> tuple[dict[int, int], int]:
-        """Return the makers that an amount uses: (maker -> number of its levels before the last unit's part,
-        maker of the last unit).
+        """Return the makers that fill an amount: (maker -> number of its levels before the part that holds
+        the amount's last unit, maker of that part).
 
         Args:
             wanted: the amount, above zero and within the depth, in units of the fixed token.

@@ -2,7 +2,7 @@
 
     the transaction with its fee, and one path     TRANSACTION
     each fill                                      FILL
-    each hop of a path after its first             HOP, for the token between
+    each hop of a path after its first             HOP, for the intermediate token
     a purchase (BUY)                               PURCHASE
     native tokens in, or out                       NATIVE_IN, NATIVE_OUT
 

@@ -195,9 +195,9 @@ class MergedLadder:
     def split_after_gas(self, amount: int, fill_cost: int) -> list[LadderShare] | None:
         """The best split of an amount when each fill costs gas, or None beyond the depth.
 
-        The split is the best over all subsets of makers, or worse by less than a fill and rounding. Compared
-        are the splits with and without the last unit's maker, and, if at most one maker lies before, the
-        best single maker.
+        The split is the best over all subsets of makers, or worse by less than a fill's gas and rounding. The
+        candidates are the splits with and without the maker of the amount's last unit, and, if at most one
+        maker comes before the last unit, the best single maker.
 
         Args:
             fill_cost: gas cost of a fill, raw units of the other token.
@@ -316,7 +316,7 @@ class MergedLadder:
         return dict(zip(islice(self.order.owners, segment), self.order.levels, strict=False))
 
     def _share(self, taken: tuple[int, int]) -> LadderShare:
-        """Return the share of a maker when its levels up to a given level are used."""
+        """Return the share of a maker whose first levels are used; `taken` is (maker, number of levels)."""
         share = self._filled.get(taken)
         if share is None:
             maker, level = taken

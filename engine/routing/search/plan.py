@@ -36,9 +36,9 @@ class SwapRequest(Struct, frozen=True):
     """A swap to be priced.
 
     Attributes:
-        amount: of the source for SELL, of the destination for BUY.
-        only: names of makers; None for any.
-        without: makers that are left out.
+        amount: raw units of the source for SELL, of the destination for BUY.
+        only: names of the makers that may take part; None for all.
+        without: names of makers that are left out.
         route: tokens of the only path allowed, ends included; empty for any path.
         gas_price_wei: price of a unit of gas; 0 leaves gas out of the choice.
     """
