@@ -41,7 +41,7 @@ class Halts(msgspec.Struct, frozen=True):
         return self.everything or chain_id in self.chains
 
     def with_scope(self, scope: str) -> "Halts":
-        """Return a copy with one more stopped scope, given as a line of the file.
+        """Return a copy with one more stopped scope; `scope` is a line as in the file.
 
         Raises:
             ValueError: no such scope.
@@ -49,8 +49,8 @@ class Halts(msgspec.Struct, frozen=True):
         return self._changed(scope, stop=True)
 
     def without_scope(self, scope: str) -> "Halts":
-        """Return a copy with one scope resumed. `all` resumes everything; a chain does not resume its single
-        pairs.
+        """Return a copy with one scope resumed. `all` resumes everything; resuming a chain leaves pairs of it
+        stopped that were stopped by name.
 
         Raises:
             ValueError: no such scope.

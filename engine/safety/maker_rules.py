@@ -19,15 +19,15 @@ from msgspec.structs import replace
 
 
 class Exclusion(Struct, frozen=True, forbid_unknown_fields=True):
-    """Exclusion of a maker from one chain; from all chains if no chain is given."""
+    """Exclusion of a maker from one chain; from all chains if `chain` is None."""
 
     maker: str
     chain: int | None = None
 
 
 class MakerRelease(Struct, frozen=True, forbid_unknown_fields=True):
-    """Release of a maker, which clears its faults, rests and size bounds; its time is in Unix
-    milliseconds.
+    """Release of a maker at a time (Unix milliseconds), which clears its faults, cool-downs and size
+    bounds.
     """
 
     maker: str

@@ -92,7 +92,7 @@ class WatchedFile(Generic[S]):
         self.look()
 
     def set(self, state: S) -> None:
-        """Set the state that applies, without reading the file."""
+        """Replace the state without reading the file, and call `on_change` if the state differs."""
         if state == self.state:
             return
         self.state = state
