@@ -76,7 +76,7 @@ class AccessLog:
 
     @property
     def dropped(self) -> int:
-        """Count of lost entries: the ring was full, or the sink did not take the line."""
+        """Count of lost entries: the ring was full, or the line could not be written to the sink."""
         return self._refused + self._lost
 
     def add(self, entry: LogEntry) -> None:

@@ -1,7 +1,7 @@
 """Serve one connection in a task of its own, with all of HTTP/1.1 that the server offers.
 
     read --events--> answer in order --joined--> write --all written--> read
-      last request, fault, end of input, time-out, drain --> say so, read on for a while, close
+      last request, fault, end of input, time-out, drain --> send any last answer, read on a while, close
 
 The task does not read while an answer is unsent, so that a connection holds at most one read, one request and
 the answers to one read. Every wait has a bound: by phase for reads, `write_s` for writes, `route_s` for a
@@ -145,7 +145,7 @@ class Connection:
         await self._guarded(self._serve)
 
     async def close(self) -> None:
-        """Send the initial `output`, a refusal, then close the stream."""
+        """Send the initial `output`, which holds a refusal, then close the stream."""
         self._refused = True
         await self._guarded(trio.lowlevel.checkpoint)
 

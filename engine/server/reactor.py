@@ -71,11 +71,11 @@ class _Peer:
 
     Attributes:
         deadline: time at which the present wait ends; `awaited` names the wait.
-        left_over: the connection waits for its next turn and may hold unanswered requests.
+        left_over: whether the connection waits for its next turn and may hold unanswered requests.
         output: answers of this turn.
         event: event of the framing in this turn that is not answered.
-        served: the connection had its turn, and `output` and `event` are still to be handled.
-        gone: the connection is closed or promoted.
+        served: whether the connection had its turn, and `output` and `event` are still to be handled.
+        gone: whether the connection is closed or promoted.
     """
 
     __slots__ = (

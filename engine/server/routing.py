@@ -382,7 +382,7 @@ class Router:
             return route.surface.refusing_route(error), ()
 
     def body_bytes_min(self, most: int) -> int:
-        """Smallest body limit of all surfaces, at most `most`."""
+        """Smallest of `most` and the body limits of all surfaces, bytes."""
         return min([most, *self._bounds])
 
     def surface(self, request: Request) -> RouteGroup:
