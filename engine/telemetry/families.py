@@ -55,7 +55,7 @@ def histogram(
 
 
 def families_of(part: str, rows: Sequence[MetricRow], statistics: object) -> Iterator[Metric]:
-    """Yield a family for each row; `part` is the second word of their names."""
+    """Yield a family for each row, named `cambist_<part>_<field>`; a nested field counts by its last name."""
     for row in rows:
         make = counter if row.kind == "counter" else gauge
         name = f"{part}_{row.field.rpartition('.')[2]}"

@@ -1,6 +1,6 @@
 """Metrics of Delta and OTC orders, auctions, agents, settlements, relayers, shards and indexers. Pure.
 
-Metrics that Delta and OTC orders share keep the names from the time when only Delta orders had them.
+Metrics of shards and indexers, which Delta and OTC orders share, have names that start with `cambist_delta_`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
