@@ -21,9 +21,9 @@ class Lease(Struct, frozen=True, array_like=True):
 class Backend(Protocol):
     """Port: an opened and migrated database.
 
-    Every method raises StoreUnavailable while the database cannot be used (away, disk full, read-only). Then
-    no part of the call is durable, except that the outcome is unknown if the connection was lost in the
-    middle of COMMIT. The backend reconnects by itself.
+    Every method raises StoreUnavailable while the database is unreachable or read-only, or its disk is full.
+    Then no part of the call is durable, except that the outcome is unknown if the connection was lost in
+    the middle of COMMIT. The backend reconnects by itself.
     """
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
@@ -51,7 +51,11 @@ class Backend(Protocol):
         ...
 
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """Renew the leases of `holder` and claim free or overdue shards, up to `count` shards in total.
+        """Renew the leases of `holder` and claim shards that are free or whose lease has expired.
+
+        Args:
+            count: most shards that `holder` has after claiming.
+            life_ms: time until the leases expire.
 
         Returns:
             Every shard that `holder` has now. A claimed shard has a higher epoch than in any earlier lease.

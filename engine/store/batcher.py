@@ -53,7 +53,7 @@ class BatcherStatistics(Struct, frozen=True):
         units, batches: units and batches settled so far.
         full: units refused because the queue was full.
         unavailable: units that ended without an outcome.
-        sizes: number of batches by size: up to each bound of SIZES, and last above them all.
+        sizes: histogram: number of batches by bound of SIZES; the last counts larger batches.
     """
 
     queued: int
@@ -74,7 +74,7 @@ class Batcher:
 
     Attributes:
         number: number of the batch in flight, or of the last batch.
-        away: error for which no unit is accepted now; None while the store is available.
+        away: error with which new units are refused now; None while the store is available.
     """
 
     def __init__(self, queue_max: int, batch_max: int) -> None:
@@ -93,7 +93,7 @@ class Batcher:
 
         Raises:
             StoreFull: too many units wait.
-            StoreUnavailable: the store is away. No unit was queued in either case.
+            StoreUnavailable: the store is unavailable (`away`). No unit was queued in either case.
         """
         if self.away is not None:
             self._unavailable += 1
@@ -146,7 +146,7 @@ class Batcher:
             ticket.end(None, error)
 
     def lose(self, error: StoreUnavailable) -> None:
-        """Fail all queued units because the store is away, and accept none until `recover`."""
+        """Fail all queued units because the store is unavailable, and accept none until `recover`."""
         self.away = error
         waiting, self._queue = self._queue, deque()
         self._unavailable += len(waiting)

@@ -3,8 +3,8 @@
     token -> page of events after it -> ... -> no new event: wait for a write by this engine, or until the
              next look for events written by other engines
 
-A token stands for a place in the log: 32 hexadecimal digits, opaque to clients. Places have a settled order:
-an event never appears before an event that was handed out, however many engines write at the same time. The
+A token stands for a place in the log: 32 hexadecimal digits, opaque to clients. No event appears at a place
+before that of an event which was already handed out, however many engines write at the same time. The
 follower passes over events that retention has deleted.
 
 Source: ARCHITECTURE.md, "Push".
@@ -55,7 +55,7 @@ def place_of(token: str, field: str = "after") -> tuple[int, int]:
 
 
 async def latest(store: Store) -> str:
-    """Return the token of the log's present end; only later events follow it."""
+    """Return the token of the log's current end; only later events follow it."""
     (rows,) = await store.read(last_event())
     return token_of(*rows[0]) if rows else START
 
@@ -76,7 +76,7 @@ class FollowerStatistics(Struct, frozen=True):
 
 
 class EventFollower:
-    """Endless iterator of (token, event), oldest first; it waits while the store is away.
+    """Endless iterator of (token, event), oldest first; it waits while the store is unavailable.
 
     Args:
         after: a token, START or `await latest(store)`.

@@ -1,11 +1,11 @@
 """Hold a fair share of the shards: claim shards, renew their leases, and give them up in time.
 
     claimed --renewed every STORE_LEASE_EVERY_S--> held --renewals fail for a whole life--> given up
-       \\                                            \\--another holder has come--> given back, beyond a share
-        \\--another claims what is overdue: its epoch is higher, a write with this one is fenced
+       \\                                            \\--another holder joins--> shards beyond share released
+        \\--another holder claims an expired lease: the epoch rises, writes with the old epoch are refused
 
 All live holders share the shards evenly. A holder that has less than its share claims every
-STORE_LEASE_SOON_S, so that a shard that is given back soon has a holder again.
+STORE_LEASE_SOON_S, so that a released shard soon has a holder again.
 
 A lease's life is counted on the trio clock, from before the request was sent, so that this holder drops the
 fence before another holder can claim the shard. If this process stood still, or clocks differ, the epoch
@@ -98,7 +98,10 @@ class Leases:
         return self._fences if trio.current_time() < self._ends_at else {}
 
     def changed(self) -> trio.Event:
-        """Event set at the next change of the held shards or their epochs. Take it before reading `held`."""
+        """Event set at the next change of the held shards or their epochs.
+
+        Take it before reading `held`, so that no change is missed.
+        """
         return self._changed
 
     def statistics(self) -> LeasesStatistics:
@@ -153,7 +156,7 @@ class Leases:
         """Renew the held leases, claim free shards up to the fair share, and release shards beyond it.
 
         Raises:
-            StoreUnavailable: the store is away.
+            StoreUnavailable: the database cannot be used now.
         """
         life_ms = round(self._life_s * 1_000)
         holders = await self._store.attend(self._holder, self._now_ms(), life_ms)

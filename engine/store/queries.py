@@ -51,7 +51,8 @@ class Query(Struct, frozen=True, array_like=True):
     Attributes:
         sql: with `?` for each value, and names in braces for what each dialect writes its own way (`render`).
         values: values of the marks: bytes, integers, texts.
-        as_of: opaque text of the same store that names an earlier state; empty for the present.
+        as_of: opaque text that `as_of_now` returned earlier: orders added since then are left out; empty if
+            no order is left out.
         after: (transaction, number) of the last event already read; used by `events_after`.
     """
 
@@ -75,10 +76,11 @@ class OtcFilter(Struct, frozen=True):
     """Filters of the OTC listings.
 
     Attributes:
-        maker, taker: the account; `taker` matches the order's taker and the taker in nonceAndMeta.
-        swappable_min: None shows all orders; else (`hideSmallBalances`) the listing leaves out orders that
-            cannot be filled now and, for these tokens, orders that can fill less than the amount32 given.
-        order_by: the column, latest first; orders without an expiry come last. The hash breaks ties.
+        maker, taker: account whose orders are listed, exactly one of the two; `taker` matches the order's
+            taker and the taker in nonceAndMeta.
+        swappable_min: None lists all orders. Else (`hideSmallBalances`) pairs (maker asset, amount32): orders
+            that cannot be filled now, or can fill less than the amount for their asset, are left out.
+        order_by: column to sort by, latest first; orders without an expiry come last. The hash breaks ties.
     """
 
     chain_id: int
@@ -94,7 +96,11 @@ class OtcFilter(Struct, frozen=True):
 
 
 def by(table: Table, *values: Any, unique: int = 0) -> Query:
-    """Select the row with the given values of a Unique; if several rows once held them, the last."""
+    """Select the row with the given values in the columns of one of the table's `unique`: at most one row.
+
+    Args:
+        unique: index of the Unique; only rows that meet its `where` are found.
+    """
     columns = table.unique[unique]
     found = " AND ".join(f"{name} = ?" for name in columns.columns)
     return Query(f"{_select(table)} WHERE {found}{f' AND {columns.where}' * bool(columns.where)}", values)
@@ -111,7 +117,7 @@ def among(table: Table, column: str, values: Sequence[Any]) -> Query:
 
 
 def between(table: Table, least: bytes, greatest: bytes) -> Query:
-    """Select the orders whose hash is between two hashes, both included; at most a handful."""
+    """Select the orders whose hash is between two hashes, both included; at most IDS_MAX orders."""
     return Query(
         f"{_select(table)} WHERE order_hash >= ? AND order_hash <= ? LIMIT {IDS_MAX}", (least, greatest)
     )
@@ -167,7 +173,7 @@ def live_otc(chain_id: int, maker: bytes, maker_asset: bytes | None = None) -> Q
 
 
 def unfinished_otc(chain_id: int, maker: bytes) -> Query:
-    """Select a maker's orders that may still change, including those that have ended."""
+    """Select a maker's orders that may still change, including ended orders that are not final yet."""
     return Query(
         f"{_select(OTC_ORDER)} WHERE is_final = FALSE AND chain_id = ? AND maker = ? ORDER BY order_hash",
         (chain_id, maker),
@@ -208,7 +214,7 @@ def open_transactions(chain_id: int, sender: bytes) -> Query:
 
 
 def settled_transactions(chain_id: int, sender: bytes, nonce_min: int, limit: int) -> Query:
-    """Select transactions that were mined for good, from a nonce on, sorted by nonce."""
+    """Select mined transactions that are final, successful or failed, from a nonce on, sorted by nonce."""
     return Query(
         f"{_select(CHAIN_TX)} WHERE chain_id = ? AND sender = ? AND nonce >= ? "
         "AND status IN ('FINAL', 'FAILED') ORDER BY nonce LIMIT ?",
@@ -352,9 +358,10 @@ def render(query: Query, words: Mapping[str, str]) -> str:
     """Fill a query's placeholders in braces with the SQL of one dialect.
 
     Args:
-        words: `tx`, `settled`, `after`, `by_place`, `newest`, `as_of` and `now_` with a table's name -> SQL;
-            `part`, `part_asc` or `part_desc`, a number and `part_end` around a part of a sorted UNION ALL cut
-            it to so many rows, where the database would not read it in order else.
+        words: placeholder -> SQL: for `tx`, `settled`, `after`, `by_place`, `newest`, `as_of`, and `now_`
+            with a table's name; and for `part`, `part_asc` or `part_desc`, and `part_end`. The last enclose a
+            part of a sorted UNION ALL, with a number before `part_end`, and cut the part to that number of
+            rows where the database would otherwise not read it in order.
     """
     return _WORD.sub(lambda found: words[found[1]], query.sql)
 

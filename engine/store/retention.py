@@ -24,7 +24,7 @@ class RetentionStatistics(Struct, frozen=True):
 
     Attributes:
         rows, steps: deleted rows, and the transactions that deleted them.
-        failed: rounds that ended early because the store was away.
+        failed: rounds that ended early because the store was unavailable.
     """
 
     rows: int

@@ -44,8 +44,8 @@ class DeltaOrderRow(Row, frozen=True, array_like=True, gc=False):
     Attributes:
         order_hash: 32 bytes; its first byte is `shard`, and it makes the order's id (`order_id`).
         nonce: 32 bytes.
-        spent, received: amounts over all fills.
-        is_final: the order's end is deep enough in the chain not to be undone.
+        spent, received: source and destination amounts of all fills together.
+        is_final: whether the order's end is deep enough in the chain not to be undone.
         failures: number of the order's failed settlements.
     """
 
@@ -116,8 +116,9 @@ class DeltaFill(Row, frozen=True, array_like=True, gc=False):
     Attributes:
         destination_tx: hash of a crosschain fill's transaction on the destination chain, once known.
         spent, received: amounts of this fill.
-        filled: amount of the order's fixed side so far, this fill included; of a TWAP, slices.
-        is_closed: no further part of the order can be settled.
+        filled: amount of the order's fixed side filled so far, this fill included; for a TWAP order, the
+            number of slices.
+        is_closed: whether no further part of the order can be settled.
     """
 
     chain_id: int
@@ -164,7 +165,7 @@ class AuctionRound(Row, frozen=True, array_like=True, gc=False):
 
 
 class OrderEvent(Row, frozen=True, array_like=True, gc=False):
-    """A change of an order, as the log and the outbox have it.
+    """A change of an order: an entry of the event log, from which streams and webhooks are served.
 
     Attributes:
         surface: `delta` or `otc`.
@@ -216,7 +217,7 @@ class Effect(Row, frozen=True, array_like=True, gc=False):
 
 
 class TxStatus(StrEnum):
-    """State of a signed transaction (`RELAY_TRANSACTION_LIFECYCLE`)."""
+    """State of a signed transaction; its steps are in `RELAY_TRANSACTION_LIFECYCLE`."""
 
     SIGNED = "SIGNED"
     MINED = "MINED"
@@ -226,7 +227,7 @@ class TxStatus(StrEnum):
 
 
 class IntentState(StrEnum):
-    """State of an intent (`RELAY_INTENT_LIFECYCLE`)."""
+    """State of an intent; its steps are in `RELAY_INTENT_LIFECYCLE`."""
 
     WAITING = "WAITING"
     PENDING = "PENDING"
@@ -238,17 +239,17 @@ class IntentState(StrEnum):
 
 
 class IntentCause(StrEnum):
-    """Why an intent failed, was reverted or cancelled, or is given up.
+    """Cause of an intent's failure, revert, cancellation or giving up.
 
     Attributes:
-        DEADLINE: its deadline passed before it was mined.
-        GIVEN_UP: something else has its nonce, and no other cause is known.
-        REFUSED: nodes do not take its transaction.
-        FORBIDDEN: the key's policy does not allow it.
+        DEADLINE: the intent's deadline passed before it was mined.
+        GIVEN_UP: another transaction used the intent's nonce, and no other cause is known.
+        REFUSED: nodes do not accept the intent's transaction.
+        FORBIDDEN: the policy of the relayer's key does not allow the transaction.
         REVERTED: the contract refused the call; `error4` says with which error.
         OUT_OF_GAS: the call used all its gas.
-        UNEXPLAINED: the call was reverted, though the block before it would have taken it.
-        UNKNOWN: the call was reverted, and no node could say why.
+        UNEXPLAINED: the mined call reverted, though it succeeds at the state of the block before.
+        UNKNOWN: the call reverted, and no node could say why.
     """
 
     DEADLINE = "DEADLINE"
@@ -269,7 +270,7 @@ class ChainTx(Row, frozen=True, array_like=True, gc=False):
         fee_max_wei: maximum fee per unit of gas, as an amount in wei.
         effect_key: key of the intent that the transaction carries out; empty if it only fills its nonce.
         replaces: hash of the transaction with the same nonce that it replaces.
-        block_number, block_hash: the block that includes the transaction.
+        block_number, block_hash: the block that includes the transaction; None while no block does.
     """
 
     tx_hash: bytes
@@ -294,9 +295,9 @@ class ChainIntent(Row, frozen=True, array_like=True, gc=False):
     Attributes:
         sender: the relayer's address.
         target: the contract.
-        value_wei: amount.
-        deadline_s: Unix seconds after which an unmined intent is no longer wanted, or NEVER_S.
-        reason: `cause` in words, for people; else empty.
+        value_wei: native tokens that the call sends, wei, as an amount of 32 bytes.
+        deadline_s: Unix seconds after which an unmined intent is no longer wanted; NEVER_S for no deadline.
+        reason: text that explains `cause` to people; empty without a cause.
         mined_hash, block_number, block_hash: the mined transaction, and its block.
         cause: cause of a failure, a revert, a cancellation or of giving up; else None.
         error4: selector of the error that the contract returned, 4 bytes; None without one.
@@ -387,10 +388,10 @@ class OtcCancel(Row, frozen=True, array_like=True, gc=False):
 
 
 class OtcCancelUntil(Row, frozen=True, array_like=True, gc=False):
-    """A maker's cancellation on chain of orders that expire by `until_s`, and of orders without expiry.
+    """A maker's cancellation on chain of its orders that expire at `until_s` or before, or never expire.
 
     Attributes:
-        until_s: Unix seconds; NEVER_S for that or later.
+        until_s: Unix seconds, at most NEVER_S: a later time in the contract's log is stored as NEVER_S.
     """
 
     chain_id: int
@@ -426,7 +427,7 @@ class IssuedRoute(Row, frozen=True, array_like=True, gc=False):
 
 
 class Webhook(Row, frozen=True, array_like=True, gc=False):
-    """A webhook's progress: `token` is the place in the log up to which it has taken in events."""
+    """A webhook's progress: `token` is the place in the log up to which its deliveries are stored."""
 
     name: str
     created_ms: int
@@ -440,7 +441,7 @@ class Delivery(Row, frozen=True, array_like=True, gc=False):
 
     Attributes:
         token: token of the event's place in the log.
-        body: body of the POST.
+        body: the event's message as JSON, body of the POST.
         created_ms: time of the event or of its replay; the delivery's age counts from it.
         due_ms: earliest time of the next try.
         reason: failure of the last try; empty before the first.

@@ -10,8 +10,8 @@
 disk is full, the database server is gone), a batch is not answered, or the queue is full. `run_probes`
 writes an empty unit every READY_LOOK_S, so that `away` is up to date even without other writes.
 
-A store that refused a batch counts as away until it has refused none for READY_STEADY_S: on a nearly full
-disk small writes still succeed between failures.
+A store that refused a batch counts as unavailable until it has refused none for READY_STEADY_S: on a nearly
+full disk small writes still succeed between failures.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from .queries import Query
 from .units import Unit, UnitOutcome
 
 COMMIT_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-"""Upper bounds of the histogram of commit times."""
+"""Upper bounds of the histogram of commit times, seconds."""
 
 _PROBE = Unit(())
 
@@ -120,8 +120,9 @@ class Store:
 
         Raises:
             StoreFull: too many writes wait; the unit was not queued.
-            StoreUnavailable: the store is away, its disk full or read-only. The unit was not written or, if
-                the store was lost meanwhile, its outcome is unknown: submitting it again is safe.
+            StoreUnavailable: the database is unreachable or read-only, or its disk is full. The unit was not
+                written or, if the store was lost meanwhile, its outcome is unknown: submitting it again is
+                safe.
         """
         ticket = self._batcher.add(self._link.prepare(unit))
         self._work.unpark()
@@ -171,8 +172,8 @@ class Store:
             await self._idle.park()
 
     def lose(self, error: StoreUnavailable) -> None:
-        """Fail all queued writes, and refuse new ones until `recover`; called by the link when the store is
-        away.
+        """Fail all queued writes and refuse new ones until `recover`; called by the link when it has lost the
+        store.
         """
         self._batcher.lose(error)
 
@@ -227,7 +228,7 @@ class Store:
             self._idle.unpark_all()
 
     async def run_probes(self) -> NoReturn:
-        """Write an empty unit every READY_LOOK_S, or sooner while the store is away, until cancelled."""
+        """Write an empty unit every READY_LOOK_S, sooner while the store is unavailable, until cancelled."""
         while True:
             with suppress(StoreError), trio.move_on_after(READY_ANSWER_S):
                 await self.write(_PROBE)

@@ -47,9 +47,9 @@ class Table(Struct, frozen=True):
     Attributes:
         row: its fields are the columns, in this order, without the columns that the database fills in (`seq`,
             `n`, `tx`).
-        unique: the key first; empty for a log.
+        unique: sets of columns whose values are unique, the key first; empty for a log.
         mutable: the columns that a Cas rewrites, in this order, without `version`.
-        repeatable: the key identifies a row, so that a second Put of the same row changes nothing.
+        repeatable: whether a second Put of a row with the same key changes nothing.
     """
 
     name: str

@@ -3,8 +3,8 @@
     Unit = changes that are all made, or none; its New and Cas decide
         Done                     made, and durable
         Duplicate(unique, row)   a New found that row under the Unique of that index
-        Conflict(row)            a Cas found another version, or None: no such row
-        Fenced                   the shard is another's by now
+        Conflict(row)            a Cas found another version in the row; None: the row does not exist
+        Fenced                   another holder has claimed the shard
         Refused(detail)          a statement failed: our bug; the other units of its batch are not affected
 
 Source: ARCHITECTURE.md, "Store process", "Transitions".
@@ -44,7 +44,7 @@ class Put(Struct, frozen=True, array_like=True, tag=2, gc=False):
 
 
 class Drop(Struct, frozen=True, array_like=True, tag=3, gc=False):
-    """Delete a row that a re-organisation undoes."""
+    """Delete a row by its key, for example one that a re-organisation undoes; a missing row is no error."""
 
     table: str
     key: tuple[Any, ...]

@@ -2,10 +2,10 @@
 
     {"cambist_export": 1, "schema": 2, "dialect": "sqlite"}            the first line
     {"table": "delta_order", "row": {"order_hash": "0x...", ...}}      a line for each row
-    {"rows": 1234}                                                      the last line: all of it is there
+    {"rows": 1234}                                                      the last line of a complete export
 
-Amounts are decimal text, other bytes hexadecimal with 0x. Orders and events stand in the order of their
-arrival, everything else by its key: orders that are equal have equal lines on either dialect.
+Amounts are decimal text, other bytes hexadecimal with 0x. Orders and events are sorted by arrival, all other
+rows by key: equal orders have equal lines on either dialect.
 """
 
 from collections.abc import Callable, Generator, Iterator

@@ -18,7 +18,7 @@ def whole_file(path: Path, *, force: bool) -> Iterator[Path]:
         force: replace an existing file.
 
     Raises:
-        ConfigError: a file has the name and `force` is not given, or the folder cannot be written to.
+        ConfigError: the file exists and `force` is False, or the folder cannot be written to.
             An existing file is untouched.
     """
     try:

@@ -23,10 +23,10 @@ def locked(database: Path, patience_s: float) -> Iterator[None]:
 
     Args:
         database: the SQLite file.
-        patience_s: how long the holder before may take to let go; it blocks meanwhile.
+        patience_s: longest wait, in seconds, until an earlier holder releases the lock; the wait blocks.
 
     Raises:
-        ConfigError: another process holds it, or the lock file cannot be made.
+        ConfigError: another process still holds the lock, or the lock file cannot be made.
     """
     real = database.resolve()
     path = real.with_name(f"{real.name}.lock")

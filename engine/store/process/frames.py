@@ -5,7 +5,7 @@
     process -> engine   an answer to each, in order: Opened, Applied, Attended, LeasesClaimed, Released,
                         Pruned, Rows, Failed; on the second socket also Announce, unasked
 
-    frame = 4 bytes length, big-endian | msgpack: an array that says in its first element what it is
+    frame = 4 bytes length, big-endian | msgpack: an array whose first element is the type of the message
 
 Units are encoded when they are queued and go into the frame of a batch as they are. A large batch goes in
 parts: More, More, Apply.
@@ -137,8 +137,8 @@ class Rows(Struct, frozen=True, array_like=True, tag=5):
 
 
 class Failed(Struct, frozen=True, array_like=True, tag=6):
-    """An error as the answer, with its ConfigError key or its retry time in seconds; kind `value` is a
-    ValueError.
+    """An error as the answer; `kind` names its class: `config`, a ConfigError about the setting `key`;
+    `unavailable`, a StoreUnavailable; `error`, a StoreError; `value`, a ValueError.
     """
 
     kind: Literal["config", "unavailable", "error", "value"]

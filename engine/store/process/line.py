@@ -1,7 +1,7 @@
 """The engine's side of a socket to a store process: sends requests, and receives their answers in order.
 
-A question counts as sent once it is asked: if the asking task is cancelled, the line drops the answer. Once
-the socket is full, only the line's own task sends, so that no cancellation leaves half a question.
+Cancelling a task that waits for its answer does not recall the request: the line drops the answer. Once the
+socket is full, only the line's own task sends, so that no cancellation leaves half a request.
 """
 
 import socket
@@ -29,7 +29,7 @@ class LineLost(Exception):
 
 
 class _PendingAnswer:
-    """A task that waits for an answer; the answer None means that none will come."""
+    """A task that waits for an answer; an answer of None means that the process ended without answering."""
 
     __slots__ = ("answered", "said")
 

@@ -1,6 +1,6 @@
 """The store process: `python -m cambist.engine.store.process.process DESCRIPTOR [DESCRIPTOR]`.
 
-The process owns the database and answers its engine over inherited sockets (`frames`), blocking, one question
+The process owns the database and answers its engine over inherited sockets (`frames`), blocking, one request
 after the other: the engine's loop, however busy, never waits for the disk, nor the disk for the loop.
 
     first socket     Open, then batches and all other requests that write
@@ -9,7 +9,7 @@ after the other: the engine's loop, however busy, never waits for the disk, nor 
 
 The process ends when the engine closes the first socket: batches received whole by then are still written.
 The process ignores SIGINT, SIGTERM and SIGHUP, so that a signal to all processes at once lets the engine
-drain first. No secret stands in its arguments or environment: the URL comes over the socket.
+drain first. Its arguments and environment hold no secret: the URL comes over the socket.
 
 Source: ARCHITECTURE.md, "Store process".
 """
@@ -72,7 +72,7 @@ def open_backend(place: StorePlace, now_ms: Callable[[], int], lock_s: float) ->
 
     Raises:
         ConfigError: the database cannot be used; the error says why.
-        StoreUnavailable: the database is away.
+        StoreUnavailable: the database cannot be reached now.
     """
     if isinstance(place, PostgresPlace):
         with closing(PostgresBackend(place.url, now_ms)) as backend:

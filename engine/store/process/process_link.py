@@ -253,8 +253,8 @@ class ProcessLink:
 
 
 def pause_s(failures: int, jitter: float) -> float:
-    """Seconds before the store process is restarted: doubles with each failure, then 50 % to 100 % of it by
-    jitter.
+    """Back-off before a restart of the store process, in seconds: it doubles with each failure, up to
+    STORE_PAUSE_S_MAX; the jitter takes 50 % to 100 % of it.
 
     Args:
         failures: failed processes in a row, at least 1.

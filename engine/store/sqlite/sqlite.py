@@ -4,7 +4,7 @@ Write-ahead log with `synchronous=FULL`: a batch that is acknowledged is on the 
 of their own and see whole batches.
 
 The process that opens the file holds its lock, so every engine that held shards before has ended, and its
-leases are overdue.
+leases count as expired.
 
 Each table's statements, with `?` for the values, are built once.
 
