@@ -50,7 +50,7 @@ def parse_amount(text: object, field: str = "amount") -> int:
         field: named in the error.
 
     Raises:
-        InvalidInput: any text but 1 to 78 digits of at most 2^256 - 1; a JSON number too.
+        InvalidInput: not a string of 1 to 78 digits (a JSON number, for example), or above 2^256 - 1.
     """
     if type(text) is str and len(text) <= limits.AMOUNT_DIGITS_MAX and text.isdigit() and text.isascii():
         amount = int(text)

@@ -16,7 +16,7 @@ _OTHER_UNITS = (
     ("milliseconds", range(10**12, 4 * 10**12)),
     ("microseconds", range(10**15, 4 * 10**15)),
 )
-"""Units that clients send by mistake, with their numbers from 2001 to 2096."""
+"""(unit that clients send by mistake, numbers that mean a time from 2001 to 2096 in that unit) pairs."""
 
 
 def iso_ms(time_ms: int) -> str:
@@ -29,10 +29,10 @@ def check_unix_seconds(field: str, value: int, instead: str = "") -> None:
     """Refuse a time after the year 9999; the error guesses the mistaken unit, such as milliseconds.
 
     Args:
-        instead: another valid value of the field, as in "0 for never, or ".
+        instead: another valid value of the field, for the error: "0 for never, or ".
 
     Raises:
-        InvalidInput: the time is later.
+        InvalidInput: the time is after the year 9999.
     """
     if value <= UNIX_SECONDS_MAX:
         return

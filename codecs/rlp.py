@@ -78,7 +78,7 @@ def as_uint(item: Item, field: str, bits: int = 256) -> int:
 
 
 def as_bytes(item: Item, field: str, lengths: Sequence[int] = ()) -> bytes:
-    """Return a decoded item if it is bytes, and of one of `lengths` where they are given.
+    """Return a decoded item that is bytes, of one of `lengths` unless that is empty.
 
     Raises:
         InvalidInput: a list, or another length.
@@ -90,7 +90,7 @@ def as_bytes(item: Item, field: str, lengths: Sequence[int] = ()) -> bytes:
 
 
 def as_list(item: Item, field: str, length: int | None = None) -> list[Item]:
-    """Return a decoded item if it is a list, and of `length` items where that is given.
+    """Return a decoded item that is a list, of `length` items unless that is None.
 
     Raises:
         InvalidInput: bytes, or another length.

@@ -35,7 +35,7 @@ _BITS = {
 }
 
 AccessList = tuple[tuple[bytes, tuple[bytes, ...]], ...]
-"""(address, storage slots of 32 bytes) for each contract that is declared."""
+"""(contract address, storage slots of 32 bytes each) for each contract whose storage is declared."""
 
 
 class Transaction(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ class Transaction(msgspec.Struct, frozen=True):
 
     Attributes:
         nonce: number of the sender's earlier transactions.
-        tip_wei: most wei per unit of gas for the block's maker, on top of the base fee.
+        tip_wei: most wei per unit of gas for the block producer, on top of the base fee.
         fee_max_wei: most wei per unit of gas, tip included. Kinds 0 and 1 have one price, used for both.
         gas: most units of gas that the transaction may use.
         to: 20 bytes, or empty to create a contract whose init code is `data`.

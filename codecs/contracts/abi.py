@@ -86,7 +86,7 @@ def decode_address(returned: bytes, at_word: int = 0) -> bytes:
     """Decode the 20-byte address in word number `at_word` of return data.
 
     Raises:
-        InvalidInput: the data ends before the word, or its upper 12 bytes are not zero.
+        InvalidInput: the data ends before the word, or the word's upper 12 bytes are not zero.
     """
     word = _word(returned, at_word)
     if any(word[:12]):
@@ -95,7 +95,7 @@ def decode_address(returned: bytes, at_word: int = 0) -> bytes:
 
 
 def decode_bytes(returned: bytes, at_word: int = 0) -> bytes:
-    """Decode the `bytes` or `string` value whose offset stands in word number `at_word` of return data.
+    """Decode the `bytes` or `string` value whose offset is in word number `at_word` of return data.
 
     Raises:
         InvalidInput: offset or length point outside the data.

@@ -1,4 +1,4 @@
-"""Terms that an agent's desk contract (contracts/examples/AgentDesk.sol) signs: its trade within one order.
+"""Signed terms on which an agent's desk contract trades while an order is settled: digest and calldata.
 
 Source: contracts/examples/AgentDesk.sol; EIP-712.
 """
@@ -21,12 +21,12 @@ class DeskTerms(msgspec.Struct, frozen=True):
     """Terms of one trade between a desk and the caller contract of its agent.
 
     Attributes:
-        order_hash: of the order that the same transaction settles, 32 bytes.
-        takes, taken: token (20 bytes) that the desk gets from the agent's caller, and its raw units.
-        gives, given: token (20 bytes) that the desk sends, and its raw units.
-        receiver: receiver of the given token, 20 bytes: Delta.
+        order_hash: hash of the order that the same transaction settles, 32 bytes.
+        takes, taken: token (20 bytes) that the desk gets from the agent's caller contract, and its raw units.
+        gives, given: token (20 bytes) that the desk sends to `receiver`, and its raw units.
+        receiver: account that the desk sends its token to, 20 bytes: the Delta contract.
         deadline: Unix seconds.
-        nonce: distinguishes otherwise equal terms; the desk trades on each terms once.
+        nonce: makes otherwise equal terms distinct; the desk executes the same terms only once.
     """
 
     order_hash: bytes
@@ -55,7 +55,7 @@ def terms_digest(terms: DeskTerms, chain_id: int, desk: bytes) -> bytes:
 
 
 def trade(terms: DeskTerms, signature: bytes) -> bytes:
-    """Encode the call `trade` of a desk; the caller must have approved the taken amount to the desk."""
+    """Encode a call of a desk's `trade`; the caller contract must have approved `taken` to the desk."""
     words = (
         terms.order_hash,
         address_word(terms.takes),

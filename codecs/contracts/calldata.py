@@ -45,7 +45,7 @@ TOTAL_SUPPLY = selector("totalSupply()")
 
 
 class OrderInfo(msgspec.Struct, frozen=True):
-    """Order of a batch fill, with the arguments of its fill; an empty permit means no permit."""
+    """An RFQ order with the arguments of its fill: signature, amount, and permits (empty for none)."""
 
     order: RfqOrder
     signature: bytes
@@ -83,7 +83,7 @@ def fill_order_with_target(order: RfqOrder, signature: bytes, target: bytes) -> 
 
 
 def partial_fill_order(order: RfqOrder, signature: bytes, taker_fill_amount: int) -> bytes:
-    """Encode a fill of a part, measured in the taker's token; the calling account receives."""
+    """Encode a fill of `taker_fill_amount` of an order; the calling account receives the maker's tokens."""
     return PARTIAL_FILL_ORDER + encode(
         rfq_order_words(order), bytes_tail(signature), uint_word(taker_fill_amount)
     )
@@ -92,14 +92,14 @@ def partial_fill_order(order: RfqOrder, signature: bytes, taker_fill_amount: int
 def partial_fill_order_with_target(
     order: RfqOrder, signature: bytes, taker_fill_amount: int, target: bytes
 ) -> bytes:
-    """Encode a fill of a part; `target` receives the maker's tokens."""
+    """Encode a fill of `taker_fill_amount` of an order; `target` receives the maker's tokens."""
     return PARTIAL_FILL_ORDER_WITH_TARGET + encode(
         rfq_order_words(order), bytes_tail(signature), uint_word(taker_fill_amount), address_word(target)
     )
 
 
 def partial_fill_order_with_target_permit(info: OrderInfo, target: bytes) -> bytes:
-    """Encode a fill of a part with permits of both sides; `target` receives."""
+    """Encode a fill of a part with a permit for each token; `target` receives the maker's tokens."""
     return PARTIAL_FILL_ORDER_WITH_TARGET_PERMIT + encode(
         rfq_order_words(info.order),
         bytes_tail(info.signature),
@@ -156,12 +156,16 @@ def cancel_orders(order_hashes: Sequence[bytes]) -> bytes:
 
 
 def cancel_orders_until(expiry: int) -> bytes:
-    """Encode the cancellation of all the caller's orders that expire by a Unix time (seconds) or never."""
+    """Encode the cancellation of all the caller's orders with an expiry up to `expiry`, or with none (0).
+
+    Args:
+        expiry: Unix seconds.
+    """
     return CANCEL_ORDERS_UNTIL + uint_word(expiry)
 
 
 def cancelled_until(maker: bytes) -> bytes:
-    """Encode a read of the Unix time, in seconds, up to which a maker's orders are cancelled; 0 for none."""
+    """Encode a read of the expiry (Unix seconds) up to which a maker's orders are cancelled; 0 for none."""
     return CANCELLED_UNTIL + address_word(maker)
 
 

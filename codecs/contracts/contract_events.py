@@ -39,7 +39,7 @@ class OrderCancelled(msgspec.Struct, frozen=True, gc=False):
 
 
 class OrdersCancelledUntil(msgspec.Struct, frozen=True, gc=False):
-    """Event of Rfq: the maker cancelled its orders that expire by a Unix time, in seconds, or never."""
+    """Event of Rfq: the maker cancelled its orders with an expiry up to `expiry` (Unix s), or with none."""
 
     maker: bytes
     expiry: int
@@ -202,15 +202,15 @@ def decode_event(topics: Sequence[bytes], data: bytes) -> ContractEvent | None:
     """Decode a log to the event that it records.
 
     Args:
-        topics: all of them, 32 bytes each, the event's own first.
+        topics: all topics of the log, 32 bytes each; the hash of the event's signature is the first.
         data: the words of the members that are not indexed.
 
     Returns:
         The event; None for an event that is not in `DECODERS`.
 
     Raises:
-        InvalidInput: the log of a known event has another form: another number of topics, another size, an
-            address or a bool with other bits set. (An NFT's Transfer is such a log.)
+        InvalidInput: the log of a known event is malformed: a wrong number of topics, a wrong size, or an
+            address or a bool with bits set beyond its width. (An NFT's Transfer is such a log.)
     """
     known = DECODERS.get(topics[0]) if topics else None
     if known is None:

@@ -55,9 +55,9 @@ CREATE_AGENT_CALLER = selector("createAgentCaller(bytes32)")
 AGENT_CALLER = selector("agentCaller(bytes32)")
 
 EXECUTOR = bytes(20)
-"""Receiver of an order's source tokens: the executor, which fills firm quotes with them."""
+"""Zero address as the receiver of source tokens: the executor, which fills firm quotes with them."""
 DELTA = bytes(20)
-"""Receiver of a fill's proceeds: Delta itself."""
+"""Zero address as the receiver of a fill's proceeds: Delta itself."""
 NO_AGENT = bytes(32)
 """The id of a settlement without calls."""
 
@@ -84,13 +84,13 @@ class Execution(msgspec.Struct, frozen=True):
 
     Attributes:
         promised: least proceeds of a sale, or greatest cost of a purchase, in raw units after fees.
-        src_given: raw units of the source that `receiver` gets of a purchase; a sale gives the whole source.
+        src_given: for a purchase, raw units of the source token that `receiver` gets; a sale sends it all.
         steps: run in order; a failing step reverts the settlement.
         leftovers: tokens whose balance at the executor goes to the owner, before the steps and after them.
             Name each token that a step spends in full: a unit that a stranger left there would make the step
             fail.
         agent: id (`agent_id`) of the agent whose caller contract makes the calls, 32 bytes.
-        receiver: receiver of the given source tokens, 20 bytes.
+        receiver: account that gets the source tokens before the steps, 20 bytes.
     """
 
     promised: int
@@ -106,12 +106,13 @@ class CrossedOrder(msgspec.Struct, frozen=True):
 
     Attributes:
         amount: settled amount, as `settle` takes it.
-        execution: its steps have the order's owner as their user, and draw on the source tokens of all orders
-            together; a purchase gives, and costs, `src_given`, fees apart. The executor's balance of each of
-            the `leftovers` goes to the pool of a token that an order gives or wants, else to this owner.
-        paid: raw units of its destination token, before fees: the proceeds of a sale; of a purchase at least
-            the bought amount.
-        traded: raw units of its source, out of all orders' source tokens, that the execution's receiver gets
+        execution: steps of this order, with its owner as their user. The orders' source tokens are pooled per
+            token, and the steps spend from the pools. A purchase adds `src_given` to its pool, and costs that
+            amount plus fees. The executor's balance of each of the `leftovers` goes to the token's pool if an
+            order gives or wants the token, else to this order's owner.
+        paid: raw units of the destination token paid to this order, before fees: the proceeds of a sale, or
+            at least the bought amount of a purchase.
+        traded: raw units of this order's source token that the execution's receiver gets from the pool
             before the steps.
     """
 
@@ -183,7 +184,7 @@ def settle_twap_buy(order: TwapBuyOrder, signature: bytes, execution: Execution)
 
 
 def create_agent_caller(agent: bytes) -> bytes:
-    """Encode the creation of an agent's caller contract; else the agent's first settlement creates it."""
+    """Encode the creation of an agent's caller contract, which its first settlement creates otherwise."""
     return CREATE_AGENT_CALLER + agent
 
 
@@ -211,7 +212,7 @@ def show_cancellation(
     """Encode an owner's signed cancellation: once it is mined, no relayer can settle these orders.
 
     Args:
-        order_ids: in the signed order and spelling.
+        order_ids: the cancelled ids, in the sequence and spelling that the owner signed.
         orders: some of the orders with these ids.
     """
     ids = tuples_tail([bytes_tail(order_id.encode()).tail for order_id in order_ids])

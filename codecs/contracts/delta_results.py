@@ -60,7 +60,7 @@ def decode_order_state(returned: bytes, order_hash: bytes, *, is_scheduled: bool
     """Decode the return data of `orderState`.
 
     Args:
-        is_scheduled: the state counts slices, and also holds the time of the last slice.
+        is_scheduled: True for a TWAP, whose state counts slices and also holds the time of the last slice.
 
     Raises:
         InvalidInput: the data is not exactly three words.

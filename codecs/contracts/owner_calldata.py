@@ -34,15 +34,15 @@ PROTOCOL = selector("protocol()")
 
 
 def set_paused(*, paused: bool) -> bytes:
-    """Encode a pause of all settlements or swaps of a contract, or its end."""
+    """Encode the start or the end of a pause of all settlements or swaps of a contract."""
     return SET_PAUSED + uint_word(paused)
 
 
 def set_cap(token: bytes, cap: int) -> bytes:
-    """Encode the cap of a token: most raw units that one Router call, or an hour of Delta calls, may give.
+    """Encode the cap of a token: the most that one Router call, or all Delta calls of an hour, may spend.
 
     Args:
-        cap: below 2^112 - 1, or 2^256 - 1 for no bound.
+        cap: raw units, below 2^112 - 1; or 2^256 - 1 for no cap.
     """
     return SET_CAP + address_word(token) + uint_word(cap)
 
@@ -78,7 +78,10 @@ def set_protocol(protocol: bytes) -> bytes:
 
 
 def given_of(token: bytes) -> bytes:
-    """Encode a read of the raw units of a token that Delta has given since the last full hour."""
+    """Encode a read of the raw units of a token that Delta has spent since the last full hour.
+
+    Tokens without a cap are not counted.
+    """
     return GIVEN_OF + address_word(token)
 
 

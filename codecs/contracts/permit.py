@@ -69,10 +69,10 @@ def permit_spender(raw: bytes) -> bytes | None:
 
 
 def rfq_permit_amount(raw: bytes, owner: bytes, spender: bytes) -> int:
-    """Compute the amount that a permit of an RFQ order would let `spender` take, by the permit's own words.
+    """Compute the amount that a permit of an RFQ order lets `spender` take, as its ABI words state it.
 
     Returns:
-        Raw units; 0 if the contract ignores the permit, or if it names another owner or spender.
+        Raw units; 0 if the contract ignores the permit, or if the permit names another owner or spender.
 
     Not guaranteed: that the token accepts the permit.
     """

@@ -26,11 +26,11 @@ OWED = selector("owed(address,address)")
 class Hop(msgspec.Struct, frozen=True, kw_only=True):
     """A hop of a Router swap: RFQ orders of one pair, tried in turn.
 
-    At most one of the two amounts is above 0; with both 0 the hop sells the whole balance.
+    At most one of the two amounts is above 0; with both 0 the hop sells all of its source token.
 
     Attributes:
-        taker_amount: raw units to sell of the given token.
-        maker_amount: raw units to buy.
+        taker_amount: raw units of the hop's source token to sell.
+        maker_amount: raw units of the hop's destination token to buy.
     """
 
     taker_amount: int = 0

@@ -24,7 +24,7 @@ KIND_BUY = 1
 
 
 class DeltaBridge(msgspec.Struct, frozen=True, gc=False):
-    """`bridge` of a signed order: destination of the bought token; the value below names no bridge."""
+    """Member `bridge` of a signed order: the bridging of the bought token; SAME_CHAIN means no bridge."""
 
     protocol_selector: bytes
     destination_chain_id: int

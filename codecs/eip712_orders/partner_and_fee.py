@@ -22,9 +22,10 @@ class PartnerAndFee(msgspec.Struct, frozen=True):
 
     Attributes:
         partner: 20 bytes; zero for none.
-        fee_bps: 0 to 200 basis points of the destination (SELL) or source (BUY).
-        partner_takes_surplus: the partner shares in the amount above the expected amount.
-        cap_surplus: the share counts at most 1 % of the expected amount.
+        fee_bps: 0 to 200 basis points of the destination amount (SELL) or the source amount (BUY).
+        partner_takes_surplus: partner and protocol get half each of the surplus, the improvement on the
+            expected amount; otherwise the user keeps the surplus.
+        cap_surplus: the shared surplus is at most 1 % of the expected amount; the user keeps the remainder.
     """
 
     partner: bytes
@@ -49,7 +50,7 @@ def unpack_partner_and_fee(packed: int, field: str = "partnerAndFee") -> Partner
     """Unpack a uint256 that came from outside.
 
     Raises:
-        InvalidInput: a meaningless bit is set, or the fee is above 200 basis points.
+        InvalidInput: a bit without a meaning is set, or the fee is above 200 basis points.
     """
     fee_bps = packed & _FEE_MASK
     if packed & _UNUSED or fee_bps > limits.PARTNER_FEE_BPS_MAX or packed >> 256:

@@ -19,7 +19,7 @@ class RfqOrder(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         nonce_and_meta: uint256; see nonce_and_meta.py.
-        expiry: Unix seconds; 0 is never, on chain and for OTC.
+        expiry: Unix seconds; 0 means no expiry, on chain and for OTC orders.
         maker_asset, taker_asset, maker, taker: 20 bytes each; taker zero lets anyone fill.
         maker_amount, taker_amount: raw units.
     """
@@ -63,7 +63,7 @@ def address_words(maker_asset: bytes, taker_asset: bytes, maker: bytes, taker: b
 
 
 def digest_of_words_for(domain_separator32: bytes) -> Callable[[bytes, bytes, bytes, int, int], bytes]:
-    """Make a digest function for signers of many similar orders, whose members are mostly words already.
+    """Make a digest function for signers of many similar orders, most of whose members are encoded already.
 
     Returns:
         (nonce_and_meta32, expiry32, addresses128, maker_amount, taker_amount) -> digest32: as

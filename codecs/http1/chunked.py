@@ -71,7 +71,7 @@ class ChunkedBody:
     def read(self, buffer: bytes, position: int) -> int:
         """Decode the bytes of `buffer` from `position` on that belong to the body.
 
-        The caller passes bytes that were not taken again, together with later ones.
+        The caller passes unconsumed bytes again, together with later ones.
 
         A call reads 128 chunks at most; `is_due` then says that more may be at hand.
 
@@ -80,7 +80,7 @@ class ChunkedBody:
             position: at first the offset of the CRLF that ends the header section.
 
         Returns:
-            The offset of the first byte that was not taken.
+            The offset of the first unconsumed byte.
 
         Raises:
             HttpFault, BodyTooLarge, HeadersTooLarge: the coding is broken or beyond the limits.

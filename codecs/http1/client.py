@@ -267,6 +267,6 @@ class ClientConnection:
 
 
 def _reason(fault: HttpFault) -> str:
-    """Word the fault of an answer, without the phrases that are about requests."""
+    """Format the error text of a faulty answer, without the catalogue's message, which is about requests."""
     row = "malformed" if type(fault) is HttpFault else fault.error_type
     return f"answer refused, {row}{fault.detail.removeprefix(fault.message)}"

@@ -45,7 +45,7 @@ class Bodies:
         one_bytes_min: least value that `one_bytes_max` ever returns: smaller bodies are not checked with it.
 
     Attributes:
-        bytes: bytes held now.
+        bytes: number of bytes counted now.
     """
 
     __slots__ = ("bytes", "bytes_max", "one_bytes_max", "one_bytes_min")

@@ -53,7 +53,7 @@ def encode_response(
         body: empty with 204 and 304.
         content_type: not written with 204 and 304.
         extra_headers: names and values, written in this order.
-        keep_alive: that of the request. The header is always written, since HTTP/1.0 clients need it.
+        keep_alive: `keep_alive` of the request. The Connection header is always written: HTTP/1.0 needs it.
         head: the request was HEAD: the length of the body is announced, the body left out.
         date: an IMF-fixdate; None for a server without a clock.
         lines: headers that the caller has rendered, each with its CRLF; they alone are not checked.

@@ -10,7 +10,7 @@ read a part at a time (`is_due`). Events depend on the bytes alone, never on the
 Two parsers must agree: `request_head` and the bounds find a message's start and end; llhttp parses each head,
 in one piece. A body is sliced here; llhttp gets a body with a length only to stay in step. llhttp cannot
 follow a chunked body (see `chunked`), and after an upgrade offer it assumes no body: the next request then
-gets a fresh parser, so that an ignored offer (h2c) cannot shift the framing.
+gets a new parser, so that an ignored offer (h2c) cannot shift the framing.
 
 Source: RFC 9112; RFC 9110 7.8 (Upgrade), 10.1.1 (Expect).
 """
@@ -47,8 +47,8 @@ class ServerConnection:
 
     Args:
         limits: bounds on the input of this connection.
-        bodies: counter of the server's bodies, which includes this connection's; `release` gives back its
-            share.
+        bodies: counter of body bytes over all connections of the server; `release` subtracts the bytes of
+            this connection.
     """
 
     __slots__ = (

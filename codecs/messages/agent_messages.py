@@ -55,7 +55,7 @@ class AuctionOrder(Struct, frozen=True, rename="camel", omit_defaults=True):
             their wrapped form.
         src_amount: raw units: the amount to give (SELL), or the most that may be given (BUY).
         dest_amount: raw units: the least that the user has to get (SELL), or the wanted amount (BUY).
-        expected_amount: of the side that is not fixed; surplus is counted from it; "0" for none.
+        expected_amount: estimate of the unfixed amount, from which surplus is measured; "0" for none.
         partner_and_fee: as signed (interop.md 2): fee and surplus rules, which `proceeds` applies.
         deadline: Unix seconds.
         part_min: raw units of the fixed side: least amount that a bid may settle, and least remainder unless
@@ -83,11 +83,11 @@ class SolveRequest(Struct, frozen=True, rename="camel", omit_defaults=True):
 
     Attributes:
         auction_id: rises with every round of the venue.
-        closes_at_ms: Unix milliseconds of the venue: a later bid is late.
+        closes_at_ms: close of the round, Unix milliseconds by the venue's clock: a bid after it is late.
         delta, executor, rfq, wrapped_native: the chain's contracts.
         gas_price_wei: expected price in wei of a unit of gas; bids are ranked net of gas.
-        sent_at_ms: Unix milliseconds of sending by the venue's clock, as closes_at_ms: the difference is the
-            remaining time, whatever the agent's clock.
+        sent_at_ms: sending time of the request by the same clock: closes_at_ms - sent_at_ms is the remaining
+            time, whatever the agent's own clock shows.
         caller: the contract that makes this agent's calls, and no other agent's.
     """
 
@@ -117,12 +117,13 @@ class BidPart(Struct, frozen=True, rename="camel"):
 
     Attributes:
         promised_amount: raw units that the user gets (SELL) or spends (BUY), net of fee and surplus shares.
-        given: raw units of the source that the receiver gets of a purchase; a sale gives all.
-        paid: of a crossed order: raw units of its destination that it is paid, before its fee; else "0".
+        given: for a purchase, raw units of the source token that `receiver` gets; a sale sends it all.
+        paid: for a crossed order, raw units of its destination token paid to it, before its fee; else "0".
         leftovers: tokens whose balance at the executor goes to the owner, before and after the steps.
         amount: raw units of the fixed side to settle; empty for the whole requested amount.
-        receiver: the address that gets the given tokens, before the steps; empty for the executor.
-        traded: of a crossed order: raw units of its source, of all orders' given tokens, for the receiver.
+        receiver: address that gets the source tokens before the steps; empty for the executor.
+        traded: for a crossed order, raw units of its source token that `receiver` gets from the pooled source
+            tokens of all crossed orders.
     """
 
     order_hash: str
@@ -162,7 +163,7 @@ class UnreadResponse(Struct, frozen=True, rename="camel"):
 
 
 class Notice(StrEnum):
-    """Kinds of news for an agent: outcomes of its bids, and a ban of the agent itself."""
+    """Kinds of notices to an agent: outcomes of its bids, and a ban of the agent itself."""
 
     WON = "won"
     LOST = "lost"
@@ -182,7 +183,7 @@ class NoticeEntry(Struct, frozen=True, rename="camel"):
 
     Attributes:
         order_hash: hash of the order; empty for a notice about the agent itself.
-        detail: the reason, in words; empty if the notice needs none.
+        detail: text of the reason; empty if the notice needs none.
         simulated_amount: raw units that the user would get or spend, by the venue's simulation.
         best_amount: promised amount of the winning bid.
         settled_amount: raw units that the user got or spent in the mined settlement.

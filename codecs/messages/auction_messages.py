@@ -21,7 +21,7 @@ class AuctionBid(Struct, frozen=True, rename="camel", kw_only=True):
         promised_amount: raw units that the user gets at least (SELL) or spends at most (BUY).
         simulated_amount: the same amount in the venue's simulation.
         net_amount: the promised amount less gas (SELL) or plus gas (BUY); below zero if gas costs more.
-        surplus_amount: rank of the bid: the improvement of net_amount over the limit, pro rata for a part.
+        surplus_amount: improvement of net_amount over the order's limit, pro rata for a part; ranks the bids.
         part_amount: raw units of the fixed side that a bid for a part settles.
         gas: units of gas that this order bears.
         arrival_ms: milliseconds from the opening of the round to the arrival of the bid.
@@ -107,10 +107,10 @@ class AgentScore(Struct, frozen=True, rename="camel"):
     Attributes:
         caller: the contract that makes the agent's calls.
         answers: number of timely and well-formed answers.
-        delivered: settlements that brought their simulated amounts.
+        delivered: number of settlements that delivered their simulated amounts.
         faults: kind of fault -> number of faults.
-        strikes: count that sets the length of the agent's next suspension.
-        rests_until: Unix milliseconds until which the agent is not asked; None if it is asked.
+        strikes: count that sets the length of the agent's next cool-down.
+        rests_until: end of the agent's cool-down, Unix milliseconds; None without a cool-down.
         orders_max: most orders of one request to the agent.
     """
 
@@ -125,7 +125,7 @@ class AgentScore(Struct, frozen=True, rename="camel"):
 
 
 AgentScores = tuple[AgentScore, ...]
-"""GET /v2/delta/agents/scores/{chainId}."""
+"""Answer of GET /v2/delta/agents/scores/{chainId}."""
 
 
 class OrderRound(Struct, frozen=True, rename="camel"):
@@ -138,7 +138,7 @@ class OrderRound(Struct, frozen=True, rename="camel"):
 
 
 class ExplainedReason(Struct, frozen=True):
-    """A reason why an order is not filled: a word for programs, and a sentence."""
+    """A reason why an order is not filled: a code for programs, and a sentence for people."""
 
     code: str
     text: str

@@ -231,8 +231,8 @@ class BuildResponse(Struct, frozen=True, rename="camel"):
 class SubmitBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
     """Body of POST /v2/delta/orders: a signed order (spec 1.17).
 
-    `order` is kept as re-encoded JSON. `partner`: choices.md#fees-and-partners; `onChainOrderType`:
-    choices.md#delta-orders.
+    `order` is kept as re-encoded JSON. choices.md#fees-and-partners explains `partner`,
+    choices.md#delta-orders explains `onChainOrderType`.
     """
 
     chain_id: ChainId
@@ -288,7 +288,8 @@ class CancellationBuildResponse(Struct, frozen=True, rename="camel"):
 class OrderInput(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
     """Source side of an order record, `input`: spec 1.10.9 and 1.10.10.
 
-    SELL: `amount`. BUY: `expectedAmount`, `executedAmount` (null until known) and `maxAmount` (interop.md 2).
+    A SELL has `amount`. A BUY has `expectedAmount`, `executedAmount` (null until known) and `maxAmount`
+    (interop.md 2).
     """
 
     chain_id: ChainId
@@ -302,7 +303,8 @@ class OrderInput(Struct, frozen=True, rename="camel", kw_only=True, omit_default
 class OrderOutput(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
     """Destination side of an order record, `output`: spec 1.10.11 and 1.10.12.
 
-    SELL: `expectedAmount`, `executedAmount` (null until known) and `minAmount` (interop.md 2). BUY: `amount`.
+    A SELL has `expectedAmount`, `executedAmount` (null until known) and `minAmount` (interop.md 2). A BUY has
+    `amount`.
     """
 
     chain_id: ChainId
@@ -368,9 +370,9 @@ class OrderPage(Struct, frozen=True, rename="camel"):
 
 
 class OrdersQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """Query of GET /v2/delta/orders (spec 1.19, interop.md 3). chainId and status take comma lists.
+    """Query of GET /v2/delta/orders (spec 1.19, interop.md 3).
 
-    `ids` selects up to 100 orders by their ids.
+    `chainId` and `status` are comma-separated lists. `ids` selects up to 100 orders by their ids.
     """
 
     ids: tuple[Name, ...] | None = None

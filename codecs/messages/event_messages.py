@@ -4,7 +4,7 @@
     open    a stream has begun         {"event": "open", "token": ...}
     beat    no event has come lately   {"event": "beat", "token": ...}
 
-A token marks a position in the log of events: a client that sends it again receives the later events.
+A token is a cursor in the log of events: a client that sends it back receives the later events.
 
 An event leaves out members that its kind of order lacks or that an older version did not keep.
 
@@ -72,7 +72,7 @@ class OrderEventMessage(
         id: order id of a Delta order; absent for an OTC order.
         owner: the order's owner or maker.
         partner: name of the order's partner; empty for none, as for every OTC order.
-        version: of the order after the change.
+        version: version of the order after the change.
         at: time of the change, ISO 8601.
         type: OrderType of a Delta order, OtcType of an OTC order.
         on_chain_order_type, side, spent_amount, received_amount: see EventBody.

@@ -7,7 +7,7 @@ more than REFUSED_ENTRIES_MAX bad entries, is refused. A large body can be decod
 from the start, so that the driver can let other tasks run.
 
 Our own maker sends the same structs: no key beside the documented ones, `message` only when set, and `[]` for
-an empty side that is given: strict consumers accept such bodies.
+a side without levels: strict consumers accept such bodies.
 
 Source: spec 3.2 to 3.5, 3.7, 3.11.
 Choice: A null `message` of a maker counts as absent. Any other null is refused, `order` included: only a
@@ -121,9 +121,9 @@ class StreamMessage(Struct, frozen=True, omit_defaults=True):
 
 
 class FirmRequest(Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """Body of POST /firm (spec 3.9): one of the two amounts is given, the other is None.
+    """Body of POST /firm (spec 3.9): one of the two amounts is set, the other is None.
 
-    Not guaranteed: that exactly one amount is given; the route that answers the request checks this.
+    Not guaranteed: that exactly one amount is set; the route that answers the request checks this.
     """
 
     maker_asset: str

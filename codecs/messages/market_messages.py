@@ -93,7 +93,7 @@ class RoutePart(Struct, frozen=True):
 
 
 class OtherRoute(Struct, frozen=True, rename="camel"):
-    """A maker's best route alone, value of `others` (see the module)."""
+    """Best route that uses a single maker, value of `others` (see the module)."""
 
     src_amount: str
     dest_amount: str
@@ -250,10 +250,10 @@ class TransactionQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class SwapOrder(OtcOrderBody, frozen=True, rename="camel", omit_defaults=True):
-    """A posted OTC order to fill, and the most of it to fill, `orders[]`: choices.md#market-swaps.
+    """A posted OTC order that a Market swap fills, item of `orders` (choices.md#market-swaps).
 
     Attributes:
-        taker_token_fill_amount: most to fill, in raw units of the taker's asset; absent for the whole order.
+        taker_token_fill_amount: most raw units of the taker's asset to fill; absent for the whole order.
     """
 
     taker_token_fill_amount: str | None = None
@@ -266,7 +266,7 @@ class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_de
     """Body of POST /transactions/{chainId}: spec 1.14.10 to 1.14.34; `orders` may replace `priceRoute`.
 
     `priceRoute` is kept byte for byte. `partnerFeeBps` is a string of digits or a number (spec 1.14.26).
-    `side` is that of the route; orders have no side, so with `orders` the body may give it.
+    With `priceRoute`, `side` is the route's; orders have no side, so with `orders` the body may set it.
     """
 
     price_route: Raw | UnsetType = UNSET
@@ -323,7 +323,7 @@ class TransactionEnvelope(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class ContractParams(Struct, frozen=True):
-    """Answer of POST /transactions with `onlyParams=true`: choices.md#market-swaps."""
+    """Contract call in parts, answer of a POST /transactions with `onlyParams`: choices.md#market-swaps."""
 
     method: str
     params: tuple[Any, ...]

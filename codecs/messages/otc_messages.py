@@ -22,7 +22,7 @@ from .wire import decoder
 class OtcOrderBody(Struct, frozen=True, rename="camel"):
     """A posted order: the signed fields with permit and signature (spec 2.3).
 
-    `expiry` 0 means never (choices.md#otc-orders).
+    `expiry` 0 means that the order never expires (choices.md#otc-orders).
     """
 
     nonce_and_meta: str
@@ -61,7 +61,10 @@ class PostedOrder(StoredOrder, frozen=True, rename="camel", kw_only=True):
 
 
 class OtcListing(Struct, frozen=True, rename="camel"):
-    """Answer of the maker's and the taker's listing of orders: spec 2.8.6 and 2.9.2; `asOf`: docs/otc.md."""
+    """Answer of the maker's and the taker's listing of orders: spec 2.8.6 and 2.9.2.
+
+    docs/otc.md explains `asOf`.
+    """
 
     orders: tuple[StoredOrder, ...]
     limit: ListingLimit

@@ -130,7 +130,7 @@ ContractTakers = tuple[str, ...]  # GET /adapters/contract-takers
 
 
 class PairScore(Struct, frozen=True, rename="camel"):
-    """Quote record of one pair that has a fault among its last quotes, or is suspended. See MakerScore."""
+    """Record of the last quotes of a pair with a fault or a cool-down; members as in MakerScore."""
 
     tokens: tuple[str, str]
     score: int
@@ -143,8 +143,8 @@ class MakerBound(Struct, frozen=True, rename="camel"):
     """Largest amount for which a maker is still asked, after it refused a larger one.
 
     Attributes:
-        amount: raw units of the pair's base token in one quote.
-        until: Unix milliseconds.
+        amount: most raw units of the pair's base token in one quote.
+        until: end of the bound, Unix milliseconds.
     """
 
     src_token: str
@@ -159,7 +159,7 @@ class MakerFault(Struct, frozen=True, rename="camel"):
     Attributes:
         at: time of the fault, Unix milliseconds.
         src_token, dest_token: tokens that the user gives and gets.
-        detail: the expected and the received value, in words.
+        detail: text with the expected and the received value.
     """
 
     at: int
@@ -185,8 +185,8 @@ class MakerScore(Struct, frozen=True, rename="camel", kw_only=True):
         score: share of clean quotes, percent.
         quotes: number of quotes, refusals left out.
         reasons: kind of fault, or `refused` -> number of quotes.
-        block_until: Unix milliseconds until which the maker is not asked; null if it is asked.
-        block_reason: reason for the block; empty if it is asked.
+        block_until: end of the maker's cool-down, Unix milliseconds; null without a cool-down.
+        block_reason: reason for the cool-down; empty without a cool-down.
         bounds: largest amounts for which the maker is asked, by direction.
         last_faults: latest faults first; only the maker itself and callers on the venue's machine see them,
             others get null.

@@ -21,9 +21,9 @@ class WebhookEntry(Struct, frozen=True, rename="camel"):
         partner: partner whose orders' events are posted; empty for all orders.
         chains, statuses: chain ids and order statuses whose events are posted; empty for all.
         place: token of the event up to which deliveries were made; empty before the first.
-        waiting, dead: numbers of deliveries still to be tried, and given up.
+        waiting, dead: number of deliveries still to be tried; number of deliveries given up.
         failures: failed tries in a row; reason: cause of the last failure, empty while deliveries succeed.
-            Of several engines only the delivering one knows both.
+            With several engines, only the engine that delivers knows both.
         surfaces: kinds of orders whose events are posted, `delta` and `otc`.
     """
 
@@ -87,7 +87,7 @@ class DeliveryPage(Struct, frozen=True, rename="camel"):
 class ReplayBody(Struct, frozen=True, forbid_unknown_fields=True):
     """Body of POST /v2/webhooks/{name}/replay: the dead deliveries to replay; no names mean the oldest ones.
 
-    Unknown members are refused: a mistyped word would replay everything.
+    Unknown members are refused: a mistyped member name would replay everything.
     """
 
     tokens: Annotated[tuple[Name, ...], Meta(max_length=WEBHOOK_PAGE_MAX)] = ()

@@ -9,7 +9,7 @@ other error. Rules of msgspec itself and rules added here (measured on msgspec 0
         nesting beyond the interpreter's own limit, at about a thousand levels, in skipped values too
     refused here: a body above its size, invalid UTF-8 wherever it stands (msgspec does not look inside
         skipped values and `Raw`); with `unique_keys` an object that has a key twice, wherever it stands
-    not refused without it: the last of a key's repetitions counts, as in every browser. A body that is
+    accepted without `unique_keys`: a repeated key; its last value counts, as in every browser. A body that is
         compared or sealed goes through `canonical_json`, which refuses repetitions.
 
 Exactness: a JSON number with a fraction becomes a `Decimal`, never a float, in untyped places too, and a
@@ -165,7 +165,7 @@ def check_number(field: str, value: Decimal) -> None:
     """Check that a number of a message is finite and of bounded length; for `__post_init__` of structs.
 
     Raises:
-        ValueError: in the words that `decoder` understands, so that it becomes an InvalidInput with its path.
+        ValueError: its text has msgspec's form, so that `decoder` makes it an InvalidInput with its path.
     """
     whole, fraction = DECIMAL_WHOLE_DIGITS_MAX, DECIMAL_FRACTION_DIGITS_MAX
     exponent = value.as_tuple().exponent if value.adjusted() < whole else "too long"
