@@ -1,4 +1,4 @@
-"""Settings and fixed facts: chains, tokens, partners, limits, time-outs, and the error tree.
+"""Settings and constants: chains, tokens, partners, limits, time-outs, and the error tree.
 
 In: a TOML file, environment variables, secret files. Out: one frozen `Settings` tree, and the classes of
     all errors.

@@ -26,8 +26,8 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             is on by default.
         router, delta_contract, rfq_contract, executor, fee_vault: contract addresses; empty until deployed.
         rfq_domain_name: name of the RFQ contract's signing domain (interop.md section 1).
-        delta_domain_name, delta_domain_version: of the Delta contract's signing domain (interop.md section
-            2).
+        delta_domain_name, delta_domain_version: name and version of the Delta contract's signing domain
+            (interop.md section 2).
         node: settings of the chain's nodes.
     """
 
@@ -81,4 +81,4 @@ _ROWS = (
     (43114, "Avalanche C-Chain", "AVAX", "0xB31f66AA3C1e785363F0875A1B74E27b85FD66c7", 1),
 )
 SHIPPED_CHAINS: dict[int, ChainSettings] = {row[0]: _chain(*row) for row in _ROWS}
-"""chain id -> chain, before the operator's settings."""
+"""chain id -> the chain's shipped settings, which the operator's settings override."""

@@ -9,7 +9,7 @@ class CambistError(Exception):
     """Base class of every error of cambist.
 
     Attributes:
-        detail: the whole text, one line, safe to show to the other side, names that it sent included.
+        detail: the whole error text, one line. The other side may see it; names that it sent may be repeated.
         headers: HTTP headers that the error adds to the response.
     """
 

@@ -1,4 +1,4 @@
-"""Word an error: one line, values shortened, nothing unprintable."""
+"""Format the text of an error: one line, values shortened, nothing unprintable."""
 
 from enum import Enum
 

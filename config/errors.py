@@ -7,7 +7,7 @@
     │   └── HttpFault         the bytes form no acceptable request: framing, size, method, path
     ├── AuthError             a request is not authenticated: header and reason; never the secret
     ├── MakerError            a remote market maker's fault
-    │   └── AnswerOverLimit   its answer is larger than we take
+    │   └── AnswerOverLimit   its answer is larger than we accept
     ├── VenueError            a remote venue's fault, or its refusal: status, errorType, details, requestId
     │   └── UnsafeTransaction  a payload to sign differs from the request: the member at fault
     ├── ChainError            a node or a transaction failed
@@ -74,7 +74,7 @@ class MakerError(CambistError):
 
 
 class AnswerOverLimit(MakerError):
-    """The body of an answer is larger than the client takes."""
+    """The body of an answer is larger than the client accepts."""
 
 
 class VenueError(CambistError):
@@ -131,7 +131,7 @@ class Reverted(ChainError):
     """A contract refused a call.
 
     Attributes:
-        reason: the words of `Error(string)`, `Panic(17)`, a custom error with its arguments, or empty.
+        reason: text of `Error(string)`, `Panic(17)`, a custom error with its arguments, or empty.
         data: raw bytes that the contract returned.
     """
 
@@ -158,7 +158,7 @@ class TransactionRefused(ChainError):
 
     Attributes:
         kind: the kind of reason.
-        said: the reason in words; may be empty.
+        said: text of the reason; may be empty.
     """
 
     def __init__(self, kind: RefusalKind, detail: str = "") -> None:
@@ -168,7 +168,7 @@ class TransactionRefused(ChainError):
 
 
 class NodeUnavailable(ChainError):
-    """No node answers in time: each is unreachable, late, failing (HTTP 5xx), over its rate or at rest."""
+    """No node answers in time: each is unreachable, late, failing (5xx), rate-limited or cooling down."""
 
 
 class BlockGone(ChainError):

@@ -15,7 +15,7 @@ class InvalidInput(RequestError):
 
 
 class MissingSlippage(RequestError):
-    """A swap or transaction request bounds the free amount by nothing: spec 1.25.1 and 1.25.2."""
+    """A swap or transaction request sets no limit for the unfixed amount: spec 1.25.1 and 1.25.2."""
 
     messages = ("missing slippage",)
     endpoint = "POST /transactions/{chainId}, GET /swap"
@@ -271,7 +271,7 @@ class StalePriceRoute(RequestError):
 
 
 class SimulationFailed(RequestError):
-    """The transaction would revert: spec 1.14.5 (the check), 1.26.1 and 1.26.2 (the revert words)."""
+    """The transaction would revert: spec 1.14.5 (the check), 1.26.1 and 1.26.2 (the revert reasons)."""
 
     messages = ("Simulation failed",)
     endpoint = "POST /transactions/{chainId}"
@@ -280,7 +280,7 @@ class SimulationFailed(RequestError):
 
 
 class PartnerNotAllowed(RequestError):
-    """The tier forbids the fee or surplus: spec 1.25.54 and 1.25.55; choices.md#fees-and-partners."""
+    """The partner's tier forbids a fee or surplus: spec 1.25.54, 1.25.55; choices.md#fees-and-partners."""
 
     status = 422
     messages = ("Partner not allowed",)
@@ -380,7 +380,7 @@ class WebhookNotFound(RequestError):
 
 
 class FirmRefused(RequestError):
-    """The maker refuses a firm quote: spec 3.9.14. Each reason is a row."""
+    """The maker refuses a firm quote: spec 3.9.14. Each reason is a row of the catalogue."""
 
     messages = (
         "Amount out of range",
@@ -410,7 +410,7 @@ class TradingStopped(RequestError):
 
 
 class ServiceUnavailable(RequestError):
-    """A queue is full or a dependency of the answer is away; the request has no effect."""
+    """A queue is full or a dependency is unavailable; the request has no effect."""
 
     status = 503
     messages = ("Service unavailable",)

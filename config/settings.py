@@ -53,7 +53,8 @@ class PolicySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     Attributes:
         contracts: `chainId:address` of each contract that may verify its signatures.
-        amounts_max: `chainId:token address` -> most raw units of one signature; absent sets no bound.
+        amounts_max: `chainId:token address` -> most raw units of one signature; other tokens are
+            refused. None sets no bound.
         expiry_min_s, expiry_max_s: least and greatest time from the signature to the expiry.
     """
 
@@ -90,7 +91,7 @@ class AuthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
     Attributes:
         domains: the traffic sources whose requests are accepted.
-        strip_prefix: taken off the path before verifying (choices.md#makers-at-the-venue).
+        strip_prefix: prefix removed from the path before verification (choices.md#makers-at-the-venue).
         replay_window: refuse a repeated signature on POST (choices.md#makers-at-the-venue).
     """
 
@@ -110,7 +111,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         strict_partner: refuse an order without `partner` (choices.md#fees-and-partners).
         keys: signing keys by name.
         auth: credentials of callers that sign their requests.
-        route_seal_keys: the first seals routes, all are checked.
+        route_seal_keys: secrets of route seals; the first seals routes, every key is tried in a check.
         server: a role's listening socket.
         store: database of orders and events.
         relayers: chain id -> sender of the chain's transactions.
@@ -221,7 +222,7 @@ def _override(tree: dict[str, Any], name: str, text: str) -> None:
 
 
 def _key_of(table: dict[str, Any], key: str, name: str) -> str:
-    """Key of `table` that a part of a variable's name means, or the name of a new entry."""
+    """Find the key of `table` that a part of a variable's name denotes, or name a new entry."""
     made = key.lower() if key.isupper() else key
     alike = [known for known in table if known.lower() == key.lower()]
     exact = next((known for known in (key, made) if known in alike), None)
@@ -275,7 +276,7 @@ def _dotted(path: list[str]) -> str:
 
 
 def _culprit(tree: dict[str, Any], path: list[str], convert: Any, refused: str) -> str:
-    """Find the key of the table at `path` that is refused in the same words when it stands alone."""
+    """Find the key of the table at `path` that gives the same error text when the table has no other key."""
     table: Any = tree
     for key in path:
         table = table[key] if isinstance(table, dict) else {}

@@ -29,8 +29,8 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         name: the agent's name in its log; the venue names it independently.
         auth: whether requests must be signed by one of `[auth.domains]`.
         strategies: `crossing`, `firm_quotes`, or `module:factory`; all of them run, their bids are joined.
-        options: strategy, as it stands in `strategies` -> its own settings.
-        makers: by name.
+        options: strategy, as written in `strategies` -> its own settings.
+        makers: settings of each maker by name.
         firm: bounds of firm quote requests.
         blacklist_s: seconds for which an address that a maker blacklisted is not sent to that maker.
         margin_bps: deducted from the makers' quotes before a bid promises an amount.

@@ -15,14 +15,14 @@ from .. import limits
 EXPIRY_MIN_S = limits.FIRM_EXPIRY_MIN_S + 5  # the receiver of the quote counts 2 minutes (spec 3.5.6)
 
 AuthMode = Literal["required", "optional", "off"]
-"""Whether requests must carry the HMAC headers. `optional` verifies signed ones and takes the rest."""
+"""Whether requests must carry the HMAC headers. `optional` accepts unsigned requests and verifies others."""
 
 
 class MakerToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A maker's entry of /tokens, with the balance and the most per quote of that token.
+    """A maker's entry of /tokens, with the balance and the largest quoted amount of that token.
 
     Attributes:
-        address, decimals: of the contract.
+        address, decimals: address and decimals of the token's contract.
         symbol: the token's id if empty.
         name, description: informational; strict consumers refuse an empty description.
         balance: amount that quotes may promise without a node; with a node, an upper bound if set.
@@ -49,8 +49,9 @@ class MakerPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         base, quote: token ids.
         liquidity_usd: the estimate that route search uses.
         retired: still listed, with an empty object as its price; the step before removal.
-        notional_max: of one firm quote, in quote tokens; empty sets no bound.
-        open_notional_max: of all live firm quotes together, in quote tokens; empty sets no bound.
+        notional_max: largest notional of one firm quote, in quote tokens; empty sets no bound.
+        open_notional_max: largest notional of all live firm quotes together, in quote tokens; empty sets no
+            bound.
     """
 
     base: str
@@ -75,8 +76,9 @@ class MakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         price_life_ms: a price older than this is neither shown nor signed.
         refresh_ms: milliseconds after which an unchanged price is sent again over the socket.
         expiry_s: seconds from the signature to the expiry of a firm quote.
-        takers: addresses that may fill.
-        takers_url: the service's /adapters/contract-takers, read every `takers_every_s`.
+        takers: addresses that may be the taker of a firm quote.
+        takers_url: the service's /adapters/contract-takers, which lists more such addresses; read every
+            `takers_every_s`.
         node_url: JSON-RPC node for balances, allowances and fills; may be `env:NAME` or `file:PATH`.
         node_every_ms: milliseconds between two reads of the node.
         node_stale_s: seconds without a node's answer after which no firm quote is signed.
@@ -86,9 +88,9 @@ class MakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         unused_quotes_max: firm quotes that a user may leave unused within `unused_window_s`; one more and
             the user is blacklisted for `blacklist_s`. 0 sets no bound. Fills are seen through the node:
             without one, every quote counts as unused.
-        live_quotes_max: firm quotes that are neither expired nor filled.
+        live_quotes_max: most firm quotes at a time that are neither expired nor filled.
         message: put into every successful answer, for the service's log; strict consumers refuse it.
-        tokens, pairs: by id.
+        tokens, pairs: entries of /tokens and /pairs by id.
     """
 
     prefix: str | None = None

@@ -22,7 +22,8 @@ class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
             also polled every `poll_s`, with or without WebSockets.
         call_s: time-out of one request, in seconds.
         poll_s: seconds between two polls for a new head.
-        lag_blocks_max: a head more blocks below the last accepted one is not believed for NODE_BACK_S.
+        lag_blocks_max: a head that is more blocks below the last accepted head counts only once no head has
+            been accepted for NODE_BACK_S.
     """
 
     urls: tuple[str, ...] = ()

@@ -2,7 +2,8 @@
 
 A request names a partner and may bring `partnerFeeBps`. The fee is the partner's registered fee plus
 `partnerFeeBps`; an unregistered partner pays the fee of a request without a partner, 1 bps to the venue, and
-keeps its name wherever it is shown. A tier bounds its partners' requests; more is `Partner not allowed`.
+keeps its name wherever it is shown. A tier bounds its partners' requests; a request beyond the tier is
+`Partner not allowed`.
 
 Source: spec 1.12.15 to 1.12.17, 1.25.54, 1.27.3.
 Choice: A fee above 200 bps, or above the tier's bound, is `Partner not allowed`. A registered fee and
@@ -65,7 +66,7 @@ class ResolvedFee(msgspec.Struct, frozen=True):
 
     Attributes:
         partner: partner name that the request sends, registered or not; `anon` if it sends none.
-        address: account of the partner that is paid; empty if the venue itself is paid.
+        address: the partner's account, which receives the fee; empty if the venue itself is paid.
         fee_bps: registered and requested fee together.
     """
 
@@ -87,15 +88,15 @@ def resolve_fee(
     """Determine the fee of a request and the account that receives it.
 
     Args:
-        partner: its `partner`; None and empty mean anon; an unregistered partner pays as anon does.
-        requested_bps: its `partnerFeeBps`; None for none.
+        partner: the request's `partner`; None and empty mean anon; an unregistered partner pays as anon does.
+        requested_bps: the request's `partnerFeeBps`; None for none.
         partners, tiers: as configured; a tier named `default` replaces the built-in one.
-        partner_address: its `partnerAddress`, paid where the partner has none of its own; empty for none.
-        takes_surplus, caps_surplus: its surplus flags.
+        partner_address: the request's `partnerAddress`, paid for an unregistered partner; empty for none.
+        takes_surplus, caps_surplus: the request's surplus flags.
 
     Raises:
         InvalidInput: requested_bps outside 0 to 200; a name that cannot be shown; a partner_address that is
-            not the registered partner's, or that is a registered partner's beside another name.
+            not the named registered partner's, or that belongs to another registered partner.
         PartnerNotAllowed: the sum is above 200 or the tier's bound, or the tier forbids the surplus flags.
 
     Choice: An anon request pays 1 bps to the venue unless it asks for a fee of its own, since an order has
@@ -167,7 +168,7 @@ def partner_of_order(
 
     Args:
         named: `partner` of the submission.
-        default: of its API key; empty for none.
+        default: default partner of the submission's API key; empty for none.
         address, fee_bps: recipient and fee that the order signs.
 
     Raises:

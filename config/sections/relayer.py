@@ -9,7 +9,7 @@ class RelayerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """A chain's relayer; the chain's `confirmations` set the required depth of a transaction.
 
     Attributes:
-        key: name of the key; no other part may send transactions with it.
+        key: name of the key; nothing but the relayer may send transactions with it.
         fee_cap_wei: most wei for a unit of gas; above it a transaction waits.
         tip_min_wei, tip_max_wei: bounds of a transaction's first tip, in wei per unit of gas.
         bump_bps: raise of both fees in a replacement, in basis points; nodes ask for 1000.

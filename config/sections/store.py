@@ -19,7 +19,7 @@ class StoreSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         queue_max: most writes that may wait; requests for more are answered 503.
         batch_max: most writes in one transaction.
         retention_days: days for which ended rows are kept; 0 keeps them for ever.
-        lease_s: seconds that a holder keeps a shard without a renewal.
+        lease_s: seconds for which an engine owns a shard without renewing its lease.
     """
 
     url: str = ""

@@ -90,12 +90,12 @@ class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     Attributes:
         soft_s: seconds after which no further maker is asked; hard_s: after which no answer is awaited.
         connections_max: most open connections to one maker.
-        over_ask_bps: extra amount that a hop after the first requests above its expected need (SELL).
-        over_ask_buy_bps: extra amount that a hop before the last requests (BUY).
-        drift_bps: a quote that is worse than its maker's own book by more is the maker's fault.
-        rest_s: seconds for which a pair or a maker rests after the first fault beyond the tolerated
-            ones; doubles with each further fault, up to rest_s_max (`feeds.firm.maker_health`). A refusal
-            bounds the size of requests for the same time.
+        over_ask_bps: basis points that a hop after the first requests above its expected need (SELL).
+        over_ask_buy_bps: the same for a hop before the last (BUY).
+        drift_bps: a firm quote that is worse than its maker's own book by more counts as the maker's fault.
+        rest_s: cool-down in seconds of a pair or a maker after the first fault beyond the tolerated ones;
+            doubles with each further fault, up to rest_s_max (`feeds.firm.maker_health`). A refusal bounds
+            the size of requests for the same time.
         unfilled_max: most signed and unfilled swaps at a time on one chain for an address without an API key.
         unfilled_user_max: the same limit for one user; unfilled_keyed_max: for one API key.
     """
@@ -132,7 +132,7 @@ class VenueAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     Attributes:
         url: base URL of the agent's endpoints /solve and /notify, http or https, prefix included.
-        chains: ids of the chains it bids on; empty names every Delta chain.
+        chains: ids of the chains that the agent bids on; empty names every Delta chain.
         credentials: None sends unsigned requests.
     """
 
@@ -155,7 +155,7 @@ class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         again_s: seconds before an order without a valid bid is auctioned again; doubles up to again_s_max.
         settlement_s: seconds in which a settlement must be mined before it is given up.
         failures_max: failed settlements after which an order fails (choices.md#delta-orders).
-        rest_s: seconds for which an agent rests after a first strike; doubles with each further strike, up to
+        rest_s: cool-down in seconds of an agent after a first strike; doubles with each further strike, up to
             rest_s_max (`engine.delta.bids.agent_rest`).
     """
 
@@ -236,19 +236,20 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """Settings of the venue role.
 
     Attributes:
-        makers: by name; the name is the `exchange` of quotes.
-        firm: firm quotes.
-        agents: by name; the name is that of includeAgents and excludeAgents.
+        makers: settings of each maker by name; the name is the `exchange` of quotes.
+        firm: limits of firm quote requests.
+        agents: settings of each agent by name; includeAgents and excludeAgents use this name.
         delta: auctions and settlements of Delta orders.
         blacklist_s: seconds for which an address that a maker blacklisted is not sent to that maker.
         rate_tiers: `public` is for callers without a key, per address; `keyed` for callers with a key. A file
             that names one tier, or a member of one, keeps the others.
-        api_keys: by name.
-        unknown_api_keys: whether a request with an unknown key is answered as one without a key, or 401.
+        api_keys: API keys by name.
+        unknown_api_keys: `anonymous` serves a request with an unknown key as one without a key; `refuse`
+            answers 401.
         webhooks: receivers of order events, by name.
         trusted_proxies: addresses whose X-Forwarded-For is believed.
         metrics_open: /metrics is served to every address, not to loopback alone.
-        quote_streams_max, event_streams_max: quote streams, and streams of order events, at a time.
+        quote_streams_max, event_streams_max: most quote streams, and most streams of order events, at a time.
         delta_gas: gas that a Delta settlement is expected to need beside its fills.
         route_life_s: least time for which an order may be built from a Delta route (choices.md#delta-orders).
         otc_small_usd: fillable value, in US dollars, below which an OTC order is a small balance

@@ -37,7 +37,7 @@ class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         posts_max: most posts under way at a time.
         post_s: time-out of one post, in seconds.
         give_up_s: seconds of retries after the event before a delivery is dead.
-        private_addresses: its host may lead to this machine, or into a private network.
+        private_addresses: whether the host may resolve to this machine or into a private network.
     """
 
     url: str
