@@ -13,7 +13,7 @@ def parse_hex(text: object, field: str, expected: str = HEX_EXPECTED) -> bytes:
     """Parse `0x` text of any even length to bytes.
 
     Args:
-        text: `0x` and hexadecimal digits in any case; `0x` alone is no bytes.
+        text: `0x` and hexadecimal digits in any case; `0x` alone gives empty bytes.
         field: named in the error.
         expected: description of the expected form, for the error.
 

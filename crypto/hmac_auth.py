@@ -41,7 +41,7 @@ _OUTER_PAD = bytes(byte ^ 0x5C for byte in range(256))
 _TIMESTAMP_DIGITS_MAX = 16
 _TOLERANCE_MS = limits.AUTH_TOLERANCE_MS
 _OTHER_UNITS = {"seconds": Fraction(1_000), "microseconds": Fraction(1, 1_000)}
-"""Unit that a client may have sent instead -> milliseconds in one."""
+"""Unit in which a client may send the timestamp by mistake -> milliseconds per unit."""
 _UNIT_GUESS_MS = 86_400_000  # a timestamp of another unit is recognised within a day of the clock
 _HEADER_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?\Z")
 

@@ -115,7 +115,10 @@ def reused_state() -> Callable[[bytes], bytes] | None:
 
 
 def proven(*forms: Callable[[bytes], bytes] | None) -> Callable[[bytes], bytes]:
-    """Select the first function that gives the known answers and agrees with the public one, else that."""
+    """Select the first function that gives the known answers and agrees with the public function.
+
+    The public function is the fallback.
+    """
     return next((form for form in forms if form is not None and _agrees(form)), keccak256_public)
 
 

@@ -1,4 +1,4 @@
-"""Seal a Market route with its `hmac`, and check that a returned route is unchanged and fresh.
+"""Seal a Market route with its `hmac`, and check that a returned route is unchanged and recent.
 
     seal = 16 hex digits of the time of issue (ms)
         || 64 hex digits of HMAC-SHA256(key, time || canonical || carried)
@@ -7,7 +7,7 @@
 The seal covers the canonical bytes of a JSON object (codecs.canonical_json gives them), and bytes that the
 seal carries itself: clients keep the members that they know, and they know `hmac` as a string. The object
 ends at the last brace of the message, so that no byte moves between the object and the carried digits.
-Several venue processes share the key; a previous key may stay valid while routes under it live.
+Several venue processes share the key; a previous key may stay valid while routes sealed with it are in use.
 
 Source: spec 1.8.21 and 1.8.22, 1.25.50, 1.25.52.
 Choice: A Market route's `hmac` covers the canonical route (key order free, types and digits exact) and
@@ -31,7 +31,7 @@ class RouteSeal:
     """Seals routes and checks seals.
 
     Args:
-        keys: secret bytes; the first seals, all are checked.
+        keys: secret bytes; the first key seals, every key is tried in a check.
     """
 
     def __init__(self, keys: Sequence[bytes]) -> None:
@@ -55,8 +55,8 @@ class RouteSeal:
             Time at which the seal was made, in ms since the Unix epoch.
 
         Raises:
-            InvalidPriceRoute: the seal was not made with our keys, or for another route.
-            StalePriceRoute: issued more than ROUTE_FRESH_MS ago.
+            InvalidPriceRoute: the seal is malformed, or was made with another key or for another route.
+            StalePriceRoute: the seal was made more than ROUTE_FRESH_MS ago.
         """
         if not isinstance(seal, str) or len(seal) < _SEAL_CHARS or not _HEX_DIGITS.issuperset(seal):
             raise InvalidPriceRoute(field="hmac", expected="the value issued with the route")

@@ -63,8 +63,10 @@ class SigningKey:
     __slots__ = ("_secret", "address")
 
     def __init__(self, secret32: bytes) -> None:
-        """Take a key of 32 bytes, big-endian, 1 to the curve order - 1; ValueError, without digits, for
-        others.
+        """Create a key from 32 bytes, big-endian, 1 to the curve order - 1.
+
+        Raises:
+            ValueError: other bytes; the error does not show them.
         """
         if len(secret32) != KEY_BYTES or not 0 < int.from_bytes(secret32, "big") < CURVE_ORDER:
             raise ValueError("a private key is 32 bytes, above zero and below the curve order")
@@ -79,10 +81,10 @@ class SigningKey:
 
         Returns:
             (rs64, recovery_id): r and s of 32 bytes each, s in the lower half; recovery id 0 or 1
-            (2 and 3 need an r above the field's order: of probability 2^-128, refused).
+            (2 and 3 need an r that overflows the curve order, of probability 2^-128, and are refused).
 
         Raises:
-            ValueError: the digest is not 32 bytes long.
+            ValueError: the digest is not 32 bytes long, or its signature needs recovery id 2 or 3.
         """
         if len(digest32) != DIGEST_BYTES:
             raise ValueError(f"a digest is 32 bytes, not {len(digest32)}")

@@ -30,7 +30,7 @@ def hash_typed_data(document: object) -> TypedDataHashes:
     """Hash a typed-data document.
 
     Args:
-        document: parsed JSON. `value`, as in our `toSign`, may stand for `message`.
+        document: parsed JSON. `message` may be named `value`, as in our `toSign`.
 
     Raises:
         InvalidInput: names the path at fault, the expected and the received value.

@@ -64,8 +64,8 @@ def encrypt_key(
     Args:
         key: the private key to store.
         password: password of the keystore, not empty.
-        salt32, iv16: fresh random bytes; the same pair never serves twice.
-        file_id: a fresh UUID.
+        salt32, iv16: new random bytes for each file; never use a pair twice.
+        file_id: a new UUID.
         scrypt_n: cost; a power of two.
 
     Raises:

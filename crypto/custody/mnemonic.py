@@ -46,7 +46,7 @@ def account_keys(mnemonic: str, count: int, field: str = "mnemonic") -> list[Sig
 
 
 def derive(seed: bytes, path: Sequence[int]) -> tuple[bytes, bytes]:
-    """Derive (private key, chain code), 32 bytes each, at a path below a seed; 2^31 and above is hardened."""
+    """Derive (private key, chain code), 32 bytes each, from a seed along a path; indexes from 2^31 harden."""
     node = _master(seed)
     for number in path:
         node = _child(*node, number)

@@ -18,7 +18,8 @@ class SigningPolicy(msgspec.Struct, frozen=True):
 
     Attributes:
         contracts: (chain id, address) pairs that may be the verifying contract; other chains are refused too.
-        amounts_max: (chain id, token) -> most raw units one signature may give away; None sets no bound.
+        amounts_max: (chain id, token) -> most raw units that one signature may give away; other tokens are
+            refused. None sets no bound.
         expiry_min_s, expiry_max_s: least and greatest seconds from the signature to the expiry.
     """
 
@@ -37,7 +38,7 @@ class SigningPolicy(msgspec.Struct, frozen=True):
             contract: 20 bytes, the domain's verifying contract.
             token: 20 bytes, the token that the signer gives.
             amount: raw units of the token.
-            expiry_s: expiry in Unix seconds; 0 means never and violates every policy.
+            expiry_s: expiry in Unix seconds; 0 means no expiry and violates every policy.
             now_s: wall clock, Unix seconds.
         """
         self.check_contract(chain_id, contract)
