@@ -48,7 +48,8 @@ class MakerBlacklist:
         """Replace the polled addresses by a complete new list; added addresses stay.
 
         Args:
-            addresses: 20 bytes each, at most MAKER_BLACKLIST_MAX of them. Kept, not copied: leave it alone.
+            addresses: 20 bytes each, at most MAKER_BLACKLIST_MAX of them. The set is kept, not copied: the
+                caller must not change it afterwards.
         """
         self._polled = addresses
         self._polled_until_ms = now_ms + self._life_ms

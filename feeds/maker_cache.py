@@ -4,18 +4,19 @@
     /pairs   ->  pair id  -> base, quote           of pairs of such tokens
     /prices  ->  pair id  -> grid, time confirmed  of such pairs
 
-A book is in the index exactly while its pair stands in all three, its grid makes a book with a level on some
-side, it was confirmed within `stale_ms`, it does not rest, and no reason withholds the maker. The three may
-come in any order: an entry that is not usable yet is remembered. A side with a bound on its size shows its
-first levels, up to the bound.
+A book is in the index exactly while its pair is in all three answers, its grid makes a book with a level on
+some side, it was confirmed within `stale_ms`, it is not in a cool-down (a rest), and no reason withholds the
+maker. The answers may come in any order: an entry that is not usable yet is remembered. A side with a bound
+on its size shows its first levels, up to the bound.
 
 The `apply_` methods are generators that yield after every entry, so that their driver can let other tasks
 run. Between two steps the cache is whole, and an abandoned generator leaves its remaining entries as they
 were. Only one generator may run at a time. Each book is built aside and put into the index in one step.
 
 A refused pair or grid takes the pair's former book out of use. A socket message that arrives after a poll was
-sent is newer than the poll's answer: an update for its own entries, a first message as a whole. A grid
-without a pair is forgotten after `stale_ms`. A bad or repeated blacklisted address costs only itself.
+sent is newer than the poll's answer: an update prevails over the answer's entries of the same ids, a first
+message over the whole answer. A grid without a pair is forgotten after `stale_ms`. A malformed address of a
+blacklist is left out, a repeated address counts once.
 
 Source: spec 3.8, 3.11, 3.6; ARCHITECTURE.md, "Feeds".
 Choice: A token without the type ERC20, or not listed with the same decimals, is left out with its pairs.
@@ -58,13 +59,18 @@ from .standing import CacheStatistics, PairStanding
 E = TypeVar("E")
 
 EXCLUDED = "excluded"
-"""The operator withholds the maker."""
+"""Reason for withholding a maker: the operator excludes it."""
 _REST = "rest"
 _NO_TOKENS = (b"", b"")
 
 
 class _KnownToken(Struct, frozen=True):
-    """A maker's token. `fault`: why it is unusable; `heard_ms`: time of a WebSocket's report, else 0."""
+    """A maker's token.
+
+    Attributes:
+        heard_ms: time of the WebSocket message that reported the token, Unix milliseconds; 0 after a poll.
+        fault: reason why the token is unusable; empty for a usable token.
+    """
 
     heard_ms: int
     address: bytes = b""
@@ -85,7 +91,7 @@ class _PairEntry:
     """State of a pair id: its reported pair and grid, and whether its book is usable.
 
     Attributes:
-        pair_fault, grid_fault: why the report is refused; the pair or grid is then None.
+        pair_fault, grid_fault: reason why the pair or grid is refused; the pair or grid is then None.
         heard_ms, priced_ms: time of the socket's last report of the pair, and of its grid; 0 after a poll.
         ends: addresses of its two tokens, the lower first; two empty ones while they are not known.
         usable_at: token addresses under which the entry is listed as usable; two empty ones if it is not.
@@ -192,7 +198,7 @@ class MakerCache:
             yield from self._take_prices(prices, now_ms, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_blacklist(self, told: Decoded[BlacklistBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply an answer of /blacklist; it replaces the addresses of the one before."""
+        """Apply an answer of /blacklist; it replaces the polled addresses of the previous answer."""
         self._updated_ms = now_ms
         if asked_ms >= self._first_ms:
             yield from self._take_addresses(told.body.blacklist, told.refused, now_ms, is_complete=True)
@@ -241,13 +247,13 @@ class MakerCache:
         return reason in self._withheld
 
     def rest_pair(self, base: bytes, quote: bytes, until_ms: int) -> None:
-        """Rest the book of two tokens, in either order, until `until_ms` (replaces an earlier end)."""
+        """Start the cool-down of the book of two tokens, in either order, or change its end to `until_ms`."""
         ends = _ends(base, quote)
         self._rests[ends] = until_ms
         self._show(ends)
 
     def rest_maker(self, until_ms: int) -> None:
-        """Rest all books until `until_ms`, which replaces an earlier end."""
+        """Start the cool-down of all books, or change its end to `until_ms`."""
         self._rests_until_ms = until_ms
         self.withhold(_REST)
 
@@ -259,14 +265,14 @@ class MakerCache:
         self._show(_ends(src, dest))
 
     def free(self, now_ms: int) -> None:
-        """End all rests and size bounds."""
+        """End all cool-downs and size bounds."""
         self._rests_until_ms = now_ms
         self._rests = dict.fromkeys(self._rests, now_ms)
         self._bounds = {sides: (amount, now_ms) for sides, (amount, _) in self._bounds.items()}
         self.expire(now_ms)
 
     def expire(self, now_ms: int) -> None:
-        """Remove stale books from the index and return books whose rest is over; call it regularly."""
+        """Remove stale books from the index, return books after their cool-down; call it regularly."""
         while self._ages:
             pair_id = next(iter(self._ages))
             entry = self._entries[pair_id]
@@ -298,7 +304,7 @@ class MakerCache:
         return entry.base, entry.quote, entry.built.grid
 
     def standing(self, pair_id: str) -> tuple[PairStanding, str]:
-        """Standing of a pair, and the reason in words if it is not live. KeyError for an unknown pair."""
+        """Standing of a pair, and text of the reason if it is not live. KeyError for an unknown pair."""
         entry = self._entries[pair_id]
         if entry.standing is not PairStanding.LIVE:
             return entry.standing, entry.reason
@@ -313,7 +319,7 @@ class MakerCache:
         return PairStanding.LIVE, ""
 
     def hidden(self, *tokens: bytes) -> frozenset[PairStanding]:
-        """Temporary reasons why books of these tokens are not routed: RESTING, STALE, WITHHELD, or none."""
+        """Temporary reasons why books of the tokens are not routed: RESTING (cool-down), STALE, WITHHELD."""
         found = set()
         if self._withheld:
             if any(base in tokens or quote in tokens for base, quote in self._usable):

@@ -18,7 +18,7 @@ class Remarks:
         now_ms: clock in milliseconds.
 
     Attributes:
-        dropped: number of messages that came too soon after the last one.
+        dropped: number of messages that came too soon after the last logged message.
     """
 
     __slots__ = ("_last", "_next_ms", "_now_ms", "_write", "dropped")

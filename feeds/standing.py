@@ -30,7 +30,7 @@ class CacheStatistics(Struct, frozen=True):
 
     Attributes:
         pairs: standing -> number of pairs.
-        reasons: pair id -> why it is not live, in words.
+        reasons: pair id -> text of the reason why the pair is not live.
         withheld: reasons that withhold the whole maker; empty for none.
         refused: `tokens`, `pairs`, `prices`, `blacklist` -> number of entries refused since the start.
         blacklisted: number of blacklisted addresses.

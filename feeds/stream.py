@@ -4,7 +4,7 @@
         \\--refused, late----------\\--late, incomplete, garbage--> down --jittered, doubling--> connecting
 
 While the socket is up, the age of each book decides whether it is used. A socket that is down for longer than
-SOCKET_GRACE_S withholds the maker (`heed_grace` looks), until the next complete first message is applied.
+SOCKET_GRACE_S withholds the maker (see `heed_grace`), until the next complete first message is applied.
 
 A socket that was up for FEED_PAUSE_S_MAX reconnects at once, any other after a pause.
 
@@ -47,7 +47,8 @@ class StreamStatistics(Struct, frozen=True):
         is_up: whether the complete first message is applied and the connection is open.
         connections: number of connections whose first message was applied.
         messages: number of applied messages.
-        failures: number of refused or ended connections; in_a_row: since the last connection that lasted.
+        failures: number of refused or ended connections; in_a_row: the same, since the last connection that
+            lasted for FEED_PAUSE_S_MAX.
         said: text of the last failure; empty before the first.
     """
 

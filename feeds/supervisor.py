@@ -4,15 +4,15 @@
     tokens, pairs, blacklist their last answers hold                always
     prices                   the maker is withheld ("prices")       always; the next answer releases it
     stream                   the maker is withheld ("socket")       always; the next first message releases it
-    watchdog                 the maker is withheld ("watchdog")     always; its next look releases it
+    watchdog                 the maker is withheld ("watchdog")     always; its next check releases it
 
 The tasks handle a maker's faults by themselves. Any other error is logged with its traceback, and the task is
 started again after a doubling, jittered pause. A task's failure takes down no other task and no other maker:
 a feed ends only when it is cancelled.
 
-The watchdog looks at the age of books: stale ones leave routing even while the socket is up. A maker need not
+The watchdog checks the age of books: stale books leave routing even while the socket is up. A maker need not
 repeat unchanged books over its socket: beside a socket, /prices is polled three times in `stale_s`, which
-confirms quiet books.
+confirms unchanged books.
 
 Source: ARCHITECTURE.md, "Feeds".
 Choice: A disconnect of over 1 s takes the maker's books out of use until a complete first message arrives;
@@ -58,7 +58,7 @@ class FeedStatistics(Struct, frozen=True):
         polls: resource -> counters of its poll.
         stream: counters of the WebSocket; None if none is configured.
         restarts: task -> number of unexpected failures.
-        remarks_dropped: `message` strings that came too fast for the log.
+        remarks_dropped: number of `message` strings that came too fast for the log.
     """
 
     cache: CacheStatistics

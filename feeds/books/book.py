@@ -11,13 +11,13 @@ with prefix sums of base and of quote before each level, so that a fill is a bis
 price scale is the largest of the side's, or larger where the quote token is finer than the base token, so
 that every quantity is an integer.
 
-A `Book` is two ladders that do not cross. A book is built aside and never changed: an owner swaps it for the
-next book in one assignment, and an unchanged side is taken over. `build_book` of one pair is the unit of work
-between two checkpoints of a driver that applies a large snapshot.
+A `Book` is two ladders that do not cross. A book is immutable: its owner replaces it by the next book in one
+assignment, and an unchanged side is reused. `build_book` of one pair is the unit of work between two
+checkpoints of a driver that applies a large snapshot.
 
 The columns of a side, its prices and its amounts, are read separately, and a column equal to the previous one
-is taken over too: if prices move under the same sizes, or a fill changes sizes under the same prices, half of
-the side is not read again. No other values are cached: a look-up of a new column costs as much as reading it.
+is reused too: if prices move under the same sizes, or a fill changes sizes under the same prices, half of the
+side is not read again. No other values are cached: a look-up of a new column costs as much as reading it.
 
 Source: spec 3.4, 3.8; ARCHITECTURE.md, "Book".
 Choice: A book level of zero, as written or floored, is accepted and never filled; as its side's best price it
@@ -73,8 +73,8 @@ def build_book(
     Args:
         base_decimals, quote_decimals: of the two tokens, 0 to 36.
         field: names the pair in errors, e.g. `prices.WETH/USDC`.
-        previous: the grid before and its book, of the same decimals: a side or column equal to that grid's
-            is taken over, not read again.
+        previous: the previous grid and its book, with the same decimals; a side or column that equals that
+            grid's is reused, not read again.
 
     Raises:
         InvalidInput: names the side and level. A string is no decimal, a price is zero, a level is better
@@ -112,7 +112,7 @@ def build_ladder(
         base_decimals, quote_decimals: of the two tokens, 0 to 36.
         rising: True for asks, whose prices worsen upwards; False for bids.
         field: named in errors, e.g. `prices.WETH/USDC.bids`.
-        previous: the same side before and its ladder, of the same decimals; see `build_book`.
+        previous: the previous levels of this side and their ladder, with the same decimals; see `build_book`.
 
     Raises:
         InvalidInput: a string is no decimal, a price is zero, or a level is better than the level before.
@@ -144,7 +144,7 @@ def build_ladder(
 
 
 def cut_ladder(ladder: Ladder, base_most: int) -> Ladder:
-    """Cut a side to at most so many raw base units; the level that exceeds them is shortened."""
+    """Cut a side to at most `base_most` raw base units; the level that exceeds the limit is shortened."""
     sums, quotes = ladder.base_before, ladder.quote_before
     if base_most >= sums[-1]:
         return ladder

@@ -1,8 +1,8 @@
 """Index of the books of one chain that may be routed, by pair and by token. Pure.
 
-The index holds a book exactly while it may be used: the maker's cache puts a fresh book in, and takes it out
-when it is stale, disabled, resting or gone. Readers see whole books only, and may cache derived values for
-as long as the version of the pair stays the same.
+The index holds a book exactly while it may be used: the maker's cache adds a newly confirmed book, and
+removes it when it is stale, disabled, cooling down or gone. Readers see whole books only, and may cache
+derived values for as long as the version of the pair stays the same.
 
 Source: ARCHITECTURE.md, "Routing".
 """

@@ -43,6 +43,6 @@ class UsdPrices:
         return Decimal(units).scaleb(-USD_DECIMALS, _EXACT)
 
     def least_worth(self, token: bytes, usd: Decimal) -> int | None:
-        """Least raw units of a token worth so many US dollars, or None if no live books price it."""
+        """Least raw units of a token worth at least `usd` dollars, or None if no live books price it."""
         worth = self._prices.worth(token)
         return ceil(Fraction(usd) / worth) if worth else None

@@ -144,11 +144,7 @@ def check_firm(
 
 
 def book_amount(live: LiveBook, asked: FirmAsked) -> int | None:
-    """Raw units that the maker's book gives (SELL) or takes (BUY) for the request, or None beyond its depth.
-
-    Returns:
-        None if the book is not that deep.
-    """
+    """Raw units that the maker's book gives (SELL) or takes (BUY) for the request; None beyond its depth."""
     book, amount = live.book, asked.amount
     if asked.side is Side.SELL:
         if asked.src_token == live.base:
@@ -163,7 +159,7 @@ def is_drifted(order: RfqOrder, side: Side, shown: int | None, drift_bps: int) -
     """Whether a quote is worse than the maker's book was, by more than `drift_bps` and a raw unit.
 
     Args:
-        shown: result of `book_amount` at the time of the request.
+        shown: result of `book_amount` at the time of the request; None counts as no drift.
     """
     if shown is None:
         return False

@@ -1,6 +1,6 @@
-"""Record the faults of a maker's firm quotes, and let the maker or a pair rest after too many. Pure.
+"""Record the faults of a maker's firm quotes, and start a cool-down after too many. Pure.
 
-A pair or maker that rests is not asked for firm quotes until its rest ends.
+During its cool-down (a rest) a pair or a maker is not asked for firm quotes.
 
     clean or a fault of the maker's --> the pair's last quotes --> too many faults --> the pair rests
                                     \\-> the maker's last quotes --> too many faults, of several pairs
@@ -14,12 +14,13 @@ consequence:
     faults tolerated = max(least, quotes * percent / 100)                         see PAIR and MAKER
     rest             = rest_s * 2^(faults above that - 1), at most rest_s_max
 
-The rest doubles with each further fault, and clean quotes and time take it back. Of one pair no more than
-MAKER_FAULTS_A_PAIR faults count against the whole maker: one pair's faults do not rest another pair. A fault
-of an earlier request that arrives during a rest is counted and does not lengthen the rest. A probe that a
-maker answers well ends its rest; its faults stay counted, so that the next rest is longer.
+The rest doubles with each further fault; clean quotes and time shorten the next rest. At most
+MAKER_FAULTS_A_PAIR faults of one pair count against the whole maker, so that one pair's faults do not rest
+another pair. A fault of an earlier request that arrives during a rest is counted and does not lengthen the
+rest. A probe that a maker answers well ends its rest; its faults stay counted, so that the next rest is
+longer.
 
-Outcomes that are the user's or our own doing never count: a limit too strict, a user whom the maker has
+Outcomes that the user or the venue causes never count: a limit too strict, a user whom the maker has
 blacklisted, a swap that was cancelled, a deadline that other makers had used up or that our own event loop
 overslept (`firm_check.AGAINST_MAKER`).
 
@@ -64,8 +65,8 @@ class QuoteHealth(Struct, frozen=True):
         quotes: number of quotes, refusals left out.
         score: share of clean quotes, percent; 100 without quotes.
         reasons: kind of fault, or `refused` -> number of quotes.
-        block_until_ms: Unix milliseconds at which the rest ends; 0 without a rest.
-        block_reason: reason for the rest; empty without a rest.
+        block_until_ms: end of the cool-down, Unix milliseconds; 0 without a cool-down.
+        block_reason: reason for the cool-down; empty without a cool-down.
     """
 
     quotes: int
@@ -88,7 +89,7 @@ class FaultTold(Struct, frozen=True):
 
     Attributes:
         src, dest: tokens that the user gives and gets; 20 bytes.
-        detail: the expected and the received value, in words.
+        detail: text with the expected and the received value.
     """
 
     at_ms: int
@@ -102,7 +103,7 @@ class HealthReport(Struct, frozen=True):
     """Report to a maker about its firm quotes on one chain.
 
     Attributes:
-        pairs: pairs with a fault or a rest, the worst first.
+        pairs: pairs with a fault, a refusal or a cool-down, the lowest score first.
         last_faults: last faults and refusals, the latest first.
         bounds: largest amounts for which the maker is asked, by direction.
     """
@@ -114,7 +115,7 @@ class HealthReport(Struct, frozen=True):
 
 
 class Rests(Struct, frozen=True):
-    """Ends of the rests that one quote caused, of its pair and of its maker: Unix ms, 0 for none."""
+    """Ends of the cool-downs that one quote starts, of its pair and its maker: Unix ms, 0 for none."""
 
     pair_until_ms: int = 0
     maker_until_ms: int = 0
@@ -130,7 +131,7 @@ class _Quote(Struct, frozen=True):
 
 
 class _Record:
-    """Last quotes of a pair or of a maker, and its rest."""
+    """Last quotes of a pair or of a maker, and the end of its cool-down."""
 
     __slots__ = ("_tolerance", "quotes", "reason", "refusals", "until_ms")
 
@@ -142,10 +143,11 @@ class _Record:
         self.reason = ""
 
     def add(self, quote: _Quote, counted: int, rest_ms: int, rest_ms_max: int) -> int:
-        """Add a quote; returns the end of the rest that it starts, in Unix ms, or 0.
+        """Add a quote; returns the end of the cool-down that it starts, in Unix ms, or 0.
 
         Args:
             counted: most faults of one pair that count against this record.
+            rest_ms, rest_ms_max: milliseconds of the first and of the longest cool-down.
         """
         now_ms = quote.at_ms
         self.quotes.append(quote)
@@ -187,11 +189,11 @@ class _Record:
 
 
 class MakerHealth:
-    """Record of a maker's firm quotes on one chain, and the rests that follow.
+    """Record of a maker's firm quotes on one chain, and the resulting cool-downs.
 
     Args:
-        rest_ms: milliseconds of the first rest and of the first bound on the requested size.
-        rest_ms_max: milliseconds of the longest rest.
+        rest_ms: milliseconds of the first cool-down and of the first bound on the requested size.
+        rest_ms_max: milliseconds of the longest cool-down and of the longest bound.
 
     Attributes:
         outcomes: `clean` or the kind of fault -> number of quotes since the start.
@@ -212,10 +214,10 @@ class MakerHealth:
         """Record the outcome of a quote of two tokens, in either order.
 
         Args:
-            fault: None for a clean quote; a fault outside AGAINST_MAKER causes no rest.
+            fault: None for a clean quote; a fault outside AGAINST_MAKER starts no cool-down.
 
         Returns:
-            The rests that this quote starts.
+            The ends of the cool-downs that this quote starts.
         """
         self.outcomes["clean" if fault is None else fault.value] += 1
         if fault is FirmFault.REFUSED:
@@ -234,7 +236,7 @@ class MakerHealth:
         """Record whether the maker served a user or has blacklisted it.
 
         Returns:
-            Unix ms until which the maker rests because it blacklists most users that ask; else 0.
+            End of the maker's cool-down, in Unix ms, if it blacklists most users that ask; else 0.
         """
         self._askers[user] = is_served
         self._askers.move_to_end(user)
@@ -248,17 +250,17 @@ class MakerHealth:
         return self._maker.until_ms
 
     def remember(self, told: FaultTold) -> None:
-        """Add a fault to the report; the oldest makes room."""
+        """Add a fault to the report; a full report drops its oldest fault."""
         self._last.appendleft(told)
 
     def end_rest(self, one: bytes, other: bytes, now_ms: int) -> None:
-        """End the rests of a pair and of its maker, after the pair has answered well."""
+        """End the cool-downs of a pair and of its maker, after the maker answered well for the pair."""
         for record in (self._maker, self._pairs.get(_pair(one, other))):
             if record is not None:
                 record.until_ms = min(record.until_ms, now_ms)
 
     def release(self) -> None:
-        """Forget the maker's record and end all its rests."""
+        """Forget the maker's record, and end all its cool-downs and size bounds."""
         self._maker = _Record(MAKER)
         self._pairs.clear()
         self._askers.clear()

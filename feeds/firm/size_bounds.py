@@ -2,10 +2,10 @@
 
     a refusal of an amount     the bound of that direction is half of it, for rest_ms * 2^(refusals before)
     a quote near the bound     the bound doubles, and one refusal is forgotten
-    its time is over           no bound; a refusal within rest_ms_max counts on
+    the bound's end            no bound; a refusal within rest_ms_max after it still counts the earlier ones
 
-Levels that a maker shows and does not sign shrink in this way, and the rest of its pair is routed as before.
-Levels that it signs again come back in steps, and all of them when the bound's time is over.
+Levels that a maker shows but does not sign are hidden in this way; the other levels of its pair are routed as
+before. Levels that it signs again return step by step, and all levels return when the bound ends.
 
 Source: ARCHITECTURE.md, "Firm quotes".
 Choice: A refusal of /firm tells no reason that a program could rely on, so it bounds the requested size and
@@ -19,7 +19,7 @@ from msgspec import Struct
 from ...config import limits
 
 Direction = tuple[bytes, bytes]
-"""The tokens that a user gives and gets."""
+"""(token that a user gives, token that the user gets), 20 bytes each."""
 
 
 class SizeBound(Struct, frozen=True):
@@ -28,7 +28,7 @@ class SizeBound(Struct, frozen=True):
     Attributes:
         amount: most raw units of the pair's base token in one quote.
         until_ms: Unix milliseconds at which the bound ends.
-        refusals: count that sets the length of the bound.
+        refusals: count of refusals, which sets the length of the next bound.
     """
 
     amount: int
@@ -49,7 +49,7 @@ class SizeBounds:
         self._bounds: OrderedDict[Direction, SizeBound] = OrderedDict()
 
     def refused(self, src: bytes, dest: bytes, amount: int, now_ms: int) -> SizeBound:
-        """Record that the maker refused so many raw units of the base token; returns the new bound."""
+        """Record that the maker refused `amount` raw units of the base token; returns the new bound."""
         before = self._bounds.pop((src, dest), None)
         refusals = 0
         if before is not None and now_ms < before.until_ms + self._rest_ms_max:
@@ -64,7 +64,11 @@ class SizeBounds:
         return bound
 
     def signed(self, src: bytes, dest: bytes, amount: int, now_ms: int) -> SizeBound | None:
-        """Record that the maker signed so many raw units; returns the new bound, or None if unchanged."""
+        """Record that the maker signed `amount` raw units of the base token; returns the new bound.
+
+        Returns:
+            None if the bound is unchanged, or if no bound is in force.
+        """
         before = self._bounds.get((src, dest))
         if before is None or now_ms >= before.until_ms or 2 * amount < before.amount:
             return None

@@ -1,4 +1,4 @@
-"""Say in words why a connection failed."""
+"""Describe why a connection failed."""
 
 import os
 

@@ -24,7 +24,7 @@ def has_input(stream: trio.abc.Stream) -> bool:
 
 
 class LeanStream(trio.abc.Stream):
-    """Stream over a connected socket, or over that of a trio.SocketStream, then unusable by itself."""
+    """Stream over a connected socket, or over a trio.SocketStream's socket, which that stream then loses."""
 
     def __init__(self, connected: socket.socket | trio.SocketStream) -> None:
         if isinstance(connected, trio.SocketStream):

@@ -88,7 +88,7 @@ def listen(host: str, port: int, *, backlog: int = BACKLOG) -> socket.socket:
         backlog: connections that wait to be accepted.
 
     Raises:
-        OSError: the address is unknown, not ours or taken.
+        OSError: the address is unknown, not of this machine, or in use.
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, kind, protocol, _, address = found[0]

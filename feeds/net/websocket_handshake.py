@@ -1,7 +1,7 @@
 """Opening handshake of a WebSocket, for both sides: all bytes before the first frame.
 
 The core of the `websockets` library checks it. The core's own error responses are not used, so that a server
-can answer in its own words.
+can answer with an error body of its own.
 
 A WebSocket handshake of another version is a 400 that names the header, not a 426.
 
@@ -143,7 +143,7 @@ async def _read_answer(stream: trio.abc.Stream, core: ClientProtocol, answer: by
 
 
 def _begun(answer: bytearray) -> str:
-    """Describe the received part of an answer in words, for an error."""
+    """Describe the received part of an answer, for an error text."""
     if not answer:
         return "no answer to the handshake"
     first_line = bytes(answer.partition(b"\r")[0])

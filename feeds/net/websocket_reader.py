@@ -68,7 +68,7 @@ class MessageReader:
         return self._at < len(self._data)
 
     def feed(self, data: bytes) -> None:
-        """Take the bytes of a read; call it only while `is_due` is False."""
+        """Accept the bytes of a read; call it only while `is_due` is False."""
         self._data = self._head + data if self._head else data
         self._head = b""
         self._at = 0
@@ -117,7 +117,7 @@ class MessageReader:
         return self._text_bytes_max if core.current_size is None and core.state is OPEN else -1
 
     def _show(self, stop: int) -> None:
-        """Feed the core the available part of a frame that ends at `stop`, and take the core's frames."""
+        """Feed the core the available part of a frame that ends at `stop`, and handle its parsed frames."""
         core, data = self._core, self._data
         piece = data[self._at : stop]
         self._at += len(piece)
