@@ -6,7 +6,7 @@
 
 A second bucket of each caller bounds the number of wrong signatures that are checked (`signatures`).
 
-Every answer of an admitted route, a refusal too, shows the rest of the bucket.
+The `RateLimit-*` headers of every answer, refusals included, show the tokens left in the bucket.
 
 Source: spec 1.25.56 and 1.25.57; draft-ietf-httpapi-ratelimit-headers-06 (three fields of their own; later
 drafts join them in one): RateLimit-Limit, -Remaining and -Reset; RFC 9110 10.2.3 (Retry-After).
@@ -48,8 +48,8 @@ class AdmissionStatistics(Struct, frozen=True):
     """Counters of admission since the start.
 
     Attributes:
-        admitted, refused: requests by tier.
-        unknown_keys: requests with an unknown key, refused or not.
+        admitted, refused: number of requests, by tier.
+        unknown_keys: number of requests with an unknown key, refused or not.
         callers: number of callers with a token bucket now, by tier.
         wrong_signatures: wrong signatures that were checked, by tier.
         signatures_refused: requests whose signatures were not checked because of earlier wrong ones, by tier.
@@ -76,8 +76,10 @@ class _Tier:
         self.refused = 0
 
     def take(self, caller: str, cost: int, now_ms: int) -> ResponseHeaders:
-        """Take the cost from a caller's bucket and return the answer's headers; RateLimited if too few tokens
-        are left.
+        """Take the cost from a caller's bucket and return the `RateLimit-*` headers of the answer.
+
+        Raises:
+            RateLimited: too few tokens are left; the error says when to retry.
         """
         taken = self.buckets.take(caller, cost, now_ms)
         headers = (
@@ -100,10 +102,10 @@ class Admission:
 
     Args:
         settings: rate tiers, API keys and trusted proxies.
-        secret32: random bytes of this process, for the key ring.
+        secret32: random bytes of this process, the secret of the key ring's hashes.
 
     Raises:
-        ConfigError: a key is unusable.
+        ConfigError: an API key that no header can carry, or that two entries share.
     """
 
     def __init__(self, settings: VenueSettings, secret32: bytes) -> None:
@@ -121,12 +123,12 @@ class Admission:
             cost: tokens, above 0.
 
         Returns:
-            Headers for its answer.
+            Headers to add to the request's answer.
 
         Raises:
             RateLimited: too few tokens are left, and none was taken; the error says when to retry.
             UnknownApiKey: the key is unknown and the settings refuse such keys; the cost was taken from the
-                address.
+                bucket of the caller's address.
         """
         presented = call.request.fields.get(_API_KEY)
         if presented is None:
@@ -190,12 +192,12 @@ class Admission:
         return client
 
     def caller(self, call: HttpCall) -> str:
-        """Return the caller that an admitted request counts towards: a key, or an address."""
+        """Return the caller whose limits an admitted request uses: `key NAME` or `address ADDRESS`."""
         holder = self._holder(call)
         return f"address {address_share(self.client(call))}" if holder is None else f"key {holder.name}"
 
     def partner(self, call: HttpCall) -> str:
-        """Return the default partner of an admitted request; empty for none."""
+        """Return the default partner of an admitted request's key; empty without a partner or a known key."""
         holder = self._holder(call)
         return "" if holder is None else holder.partner
 

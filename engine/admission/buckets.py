@@ -66,7 +66,7 @@ class Buckets:
         return len(self._full_at)
 
     def take(self, caller: str, cost: int, now_ms: int) -> TokensTaken:
-        """Take `cost` tokens from a caller's bucket, or none.
+        """Take `cost` tokens from a caller's bucket; take none if too few are left.
 
         Args:
             cost: above 0.

@@ -15,7 +15,7 @@ class OpenStreams:
 
     Args:
         what: name of the streams in error messages.
-        streams_max: greatest number of open streams.
+        streams_max: greatest number of open streams, of all callers together.
 
     Attributes:
         opened, refused: number of streams opened, and refused because of the bounds.

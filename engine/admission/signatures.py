@@ -27,8 +27,9 @@ class SignatureUnits:
     """Signature budgets of all callers of a tier.
 
     Attributes:
-        buckets: units left of each caller.
-        spent: units of wrong signatures so far; refused: requests without a unit.
+        buckets: a token bucket of units for each caller.
+        spent: units of wrong signatures so far.
+        refused: number of requests refused because the caller had too few units.
     """
 
     __slots__ = ("buckets", "refused", "spent")
@@ -103,14 +104,15 @@ class SignatureBudget:
     def refused(self, error: CambistError) -> None:
         """Decide whether a refusal of the request spends its units.
 
-        The argument may also be a refusal that the handler replaces by the answer with a stored order.
+        A handler that answers a repeated submission with the stored order also passes here the refusal that
+        this answer replaces.
         """
         is_ours = isinstance(error, ServiceUnavailable) or not isinstance(error, RequestError)
         if isinstance(error, InvalidSignature) or (self._is_chain_asked and not is_ours):
             self.wrong()
 
     def wrong(self) -> None:
-        """Spend the units of all signatures that are not proven."""
+        """Spend the units still taken: those of all signatures that are not proven right."""
         self._units.spent += self._held
         self._held = 0
 
