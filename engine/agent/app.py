@@ -1,9 +1,9 @@
-"""The agent's role as one process: settings in, chains, makers' feeds and a listener out.
+"""The agent's role as one process: opens the chains, the makers' feeds and the strategies; serves the routes.
 
     opened_agent    nodes · connections to makers · strategies    for as long as the context lasts
     AgentApp.run    server · feeds · gas                          until it is drained or cancelled
 
-An agent is one process, since it keeps the makers' promises in memory.
+An agent is one process, since it keeps the quotes that makers have signed in memory.
 """
 
 import socket
@@ -44,9 +44,9 @@ class AgentApp:
     """An agent as one process. Created by `opened_agent`.
 
     Args:
-        settings: with `[agent]`.
+        settings: settings with a section `[agent]`.
         places: chains by id, open while this runs.
-        strategies: by name.
+        strategies: the strategies, by name.
         clock: the wall clock.
         access_log: log that the server writes.
 
@@ -54,7 +54,7 @@ class AgentApp:
         name: the agent's name in the settings.
         places: chains by id.
         solver: finds the bids.
-        scheme: http or https.
+        scheme: http or https, of the listener.
         drained: whether `run` has ended after every answer went out.
     """
 

@@ -1,8 +1,8 @@
 """Builds bids from signed fills: the executor's steps, and the amount promised to the user. Pure.
 
-Steps follow the route hop by hop; the last hop of a path sends its proceeds to Delta at once. A hop may sell
-the executor's whole balance, so tokens with foreign balances are named: the source and the tokens between are
-leftovers, which the contract sweeps to the owner before the steps and after them.
+Steps follow the route hop by hop; the last hop of a path sends its proceeds directly to Delta. A hop may sell
+the executor's whole balance of a token, earlier leftovers included, so a bid lists as leftovers the source
+and the tokens between hops: the contract sweeps their balances to the owner before and after the steps.
 
 Source: contracts/Delta.sol, `Execution`; contracts/RfqExecutor.sol, `fill`.
 Choice: An agent's margin lowers only the promise: the margin is the user's as well.
@@ -28,7 +28,7 @@ class Filling(Struct, frozen=True):
 
 
 def bid_of_route(order: OpenOrder, route: FirmRoute, at: Filling, margin_bps: int) -> SolverBid | None:
-    """Build a bid for one order, or a part of it, that makers fill; None if it breaks the order's limit.
+    """Build a bid for one order, or a part of it, that makers fill; None if that breaks the order's limit.
 
     Args:
         route: signed quotes for the order's owner.
@@ -53,8 +53,8 @@ def crossed_part(order: OpenOrder, paid: int, at: Filling, rest: FirmRoute | Non
 
     Args:
         paid: raw units of the destination token paid to the sale, before its fee.
-        rest: route for the part of the source amount that goes to makers. The step sells exactly that amount,
-            since the executor may hold more of the source, left there by others.
+        rest: route for the part of the source amount that goes to makers; None if makers get none of it. The
+            step sells exactly that part, since the executor may hold more of the source, left by others.
     """
     promised = order.promised(order.src_amount, paid, 0)
     if promised is None:
@@ -78,8 +78,8 @@ def _step(order: OpenOrder, hop: FilledHop, at: Filling, all_there_is: int = 0) 
     """Convert a hop to a step of the executor.
 
     Args:
-        all_there_is: raw units to sell if the hop sells the whole balance; 0 leaves the amount to the
-            executor's balance.
+        all_there_is: raw units to sell in a hop that would sell the executor's whole balance; 0 keeps the
+            whole balance.
     """
     infos = [OrderInfo(fill.order, fill.signature, fill.order.taker_amount) for fill in hop.fills]
     taker_amount = hop.taker_amount
@@ -91,7 +91,7 @@ def _step(order: OpenOrder, hop: FilledHop, at: Filling, all_there_is: int = 0) 
 
 
 def _between(order: OpenOrder, route: FirmRoute) -> tuple[bytes, ...]:
-    """List the tokens that a route passes through, each once."""
+    """List the intermediate tokens of a route, without the order's source and destination, each once."""
     ends = (order.src_token, order.dest_token)
     tokens = [token for hop in route.hops for token in (hop.src_token, hop.dest_token)]
     return tuple(dict.fromkeys(token for token in tokens if token not in ends))

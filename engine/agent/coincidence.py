@@ -1,7 +1,7 @@
 """Strategy that settles orders with each other: bids for the crossings that `crossing` finds.
 
-The rest of the long order is sold to makers, who sign for its owner; if they do not sign, the pair is not
-crossed.
+Makers buy the remainder of the long order by quotes signed for its owner; if they do not sign, the agent does
+not bid for the pair.
 
 Source: contracts/Delta.sol, `settleCrossed`.
 """

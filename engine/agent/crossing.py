@@ -1,10 +1,10 @@
 """Finds sales of a round that can be settled with each other (coincidence of wants). Pure.
 
-Two sales are opposite if each gives the token that the other wants. Both are settled whole:
+Two sales are opposite if each sells the token that the other buys. Both are settled in full:
 
-    whole for whole    each is paid all that the other gives
-    with a rest        the long sale pays the short one `to_short` of its source, and gets all that the short
-                       one gives; the rest of the long sale's source is sold to makers, for the long sale
+    whole for whole    each is paid all that the other sells
+    with a remainder   the long sale pays the short one `to_short` of its source, and gets all that the short
+                       one sells; makers buy the remainder (`rest`) of the long sale's source
 
 `to_short` lies in the middle between the least that serves the short sale and the most that still serves the
 long one, so that both gain the same part of the crossing's savings.
@@ -12,8 +12,8 @@ long one, so that both gain the same part of the crossing's savings.
 Guarantees: each order is in one crossing at most; the same orders in any order give the same crossings.
 Not guaranteed: the largest possible number of crossings.
 
-The crossing of whole orders goes first, then the pair that leaves makers the smallest part of the longer
-order. Purchases and slices of TWAPs are not crossed.
+Crossings are chosen in turn, that with the smallest remainder first, as a part of its long order; a
+whole-for-whole crossing has none. Purchases and slices of TWAPs are not crossed.
 
 Source: contracts/Delta.sol, `settleCrossed`.
 Choice: Crossed orders never get less than the makers' books give each order alone.
@@ -30,7 +30,7 @@ from .orders import CROSSABLE, OpenOrder
 _REST_PARTS = 1_000_000  # precision in the comparison of rests
 
 Alone = Callable[[OpenOrder], int]
-"""Proceeds of an order alone by the books, before fees; 0 if the books do not fill it."""
+"""Function order -> raw units that makers' books alone give for it, before fees; 0 if they do not fill it."""
 
 
 class Crossing(Struct, frozen=True):
@@ -55,7 +55,7 @@ class Crossing(Struct, frozen=True):
 
 
 def crossings(orders: Sequence[OpenOrder], alone: Alone) -> tuple[Crossing, ...]:
-    """Find the crossings of a round, best first."""
+    """Choose the crossings of a round, smallest remainder for makers first."""
     found = sorted(
         [crossing for one, other in _opposites(orders) if (crossing := _crossing(one, other, alone))],
         key=_rank,
@@ -84,7 +84,7 @@ def _opposites(orders: Iterable[OpenOrder]) -> Iterable[tuple[OpenOrder, OpenOrd
 
 
 def _crossing(one: OpenOrder, other: OpenOrder, alone: Alone) -> Crossing | None:
-    """The crossing of two sales, or None if they do not match."""
+    """The crossing of two opposite sales, whole or with a remainder, or None if their prices do not meet."""
     least_of_one, least_of_other = max(one.limit, alone(one)), max(other.limit, alone(other))
     if other.src_amount >= least_of_one and one.src_amount >= least_of_other:
         return Crossing(one, other, one.src_amount, 0)
@@ -94,10 +94,11 @@ def _crossing(one: OpenOrder, other: OpenOrder, alone: Alone) -> Crossing | None
 
 
 def _with_rest(long: OpenOrder, short: OpenOrder, least: tuple[int, int], alone: int) -> Crossing | None:
-    """A crossing whose remainder goes to makers, who would give `alone` for the whole long sale, or None.
+    """The crossing of two sales with the long sale's remainder sold to makers; None if it serves not both.
 
     Args:
         least: smallest acceptable payments in raw units: to the long sale, to the short sale.
+        alone: raw units that makers would give for the whole long sale; 0 if they do not fill it.
     """
     if not alone:
         return None

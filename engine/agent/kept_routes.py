@@ -19,7 +19,7 @@ from ..chain.proceeds import BPS
 from ..routing.firm.firm_route import FirmRoute
 
 ROUTE_DRIFT_BPS = 1
-"""Most by which the books may be better than a route that is bid again."""
+"""A stored route is not bid again once the books' prices beat it by more than this, basis points."""
 
 _STAYS = frozenset({Notice.LOST, Notice.LATE})
 

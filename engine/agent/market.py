@@ -20,7 +20,7 @@ from .kept_routes import KeptRoutes
 from .orders import OpenOrder
 
 PART_STEPS = 8
-"""Number of sizes tried between a part that is filled and a larger part that is not."""
+"""Number of halving steps between a part that the books fill and a larger part that they do not."""
 
 _log = structlog.get_logger("cambist.agent")
 
@@ -29,10 +29,10 @@ class AgentChain(Struct, frozen=True):
     """A chain that the agent serves, with its makers and signed routes.
 
     Attributes:
-        served: addresses and tokens of the settings.
+        served: contract addresses and tokens from the settings.
         makers: the makers' books, route search and firm quotes.
-        turns: limits the orders whose makers are asked at a time.
-        kept: routes that may be bid again.
+        turns: limits the number of orders for which makers are asked at the same time.
+        kept: signed routes of earlier rounds, which may be bid again.
     """
 
     served: ConfiguredChain
@@ -52,8 +52,8 @@ class RoundMarket(Struct, frozen=True):
         margin_bps: deduction from promised amounts, basis points.
         deadline: trio time, seconds, at which bids are due; a strategy is cancelled soon after it.
         wall_ms: returns the wall clock, Unix milliseconds.
-        not_reached: hashes of orders for which a strategy had no time; without any bid for them the answer
-            lists them.
+        not_reached: hashes of orders for which a strategy had no time; the answer lists those for which no
+            strategy bids.
     """
 
     place: AgentChain
@@ -86,8 +86,8 @@ class RoundMarket(Struct, frozen=True):
 
         The result is the whole order if the books fill it or if it may not be filled in parts.
 
-        Sizes are tried from the largest down, until one is filled, then some between that size and the one
-        before: a small part may be worth no route on which a larger part is filled.
+        The search tries sizes from the largest down until the books fill one, then halves the gap to the size
+        before. Halving alone could miss all parts: a small part may not be worth a route that fills a larger.
 
         Not guaranteed: the result may be short of the largest part by up to 2^-PART_STEPS of the order.
 
@@ -114,11 +114,12 @@ class RoundMarket(Struct, frozen=True):
     ) -> FirmRoute | None:
         """Have makers sign the best route for an order or a part of it, or reuse an earlier round's route.
 
-        The call waits for its turn: makers are asked for a bounded number of orders at a time.
+        The number of orders for which makers are asked at a time is bounded; above the bound this call waits.
 
         Args:
             amount: raw units of the fixed side; the whole order unless given.
-            limit: raw units of the other side, before fees; the order's own unless given.
+            limit: least proceeds of a sale, or greatest cost of a purchase: raw units, before fees; the
+                order's own limit unless given.
 
         Returns:
             A route for the order's owner; None if no makers sign within the limit.

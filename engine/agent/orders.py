@@ -36,7 +36,8 @@ class OpenOrder(Struct, frozen=True):
         expected: expected raw units of the side that is not fixed; 0 for none.
         part_min: raw units of the fixed side: least amount that a bid may fill, and least remainder unless
             nothing remains; 0 if only the whole order may be filled.
-        whole: (source, destination, expected) as signed, of an order that may be filled in parts.
+        whole: (source, destination, expected) amounts that the owner signed; zeros unless the order may be
+            filled in parts.
     """
 
     order_hash: str
@@ -100,7 +101,7 @@ class OpenOrder(Struct, frozen=True):
 
         Args:
             src_amount, dest_amount: input and output of the trade, before fees.
-            margin_bps: deduction from the promise, basis points, as far as the limit permits.
+            margin_bps: the agent's margin, basis points; lowers the promise to the order's limit at most.
         """
         if self.side is Side.SELL:
             users = self.users_of_sale(dest_amount)
@@ -148,7 +149,7 @@ def _open_order(order: AuctionOrder, field: str, wrapped_native: bytes) -> OpenO
 
 
 def _parts(order: AuctionOrder, field: str) -> tuple[int, tuple[int, int, int]]:
-    """Return the smallest part and the signed amounts; zeros for an order that is filled whole."""
+    """Return (`part_min`, `whole`) of an `OpenOrder`; zeros for an order that is filled whole."""
     whole = order.whole
     if not order.part_min or whole is None:
         return 0, (0, 0, 0)

@@ -1,7 +1,9 @@
 """Solves a round: runs all strategies at the same time and collects their bids by the deadline.
 
-closes_at_ms - reserve      bids are due: `RoundMarket.deadline`
-half of the reserve later   strategies that still run are cut off
+closes_at_ms - reserve_s    bids are due: `RoundMarket.deadline`
+reserve_s / 2 later         strategies that still run are cut off
+
+`closes_at_ms` is the round's close, from the request; `reserve_s` is the agent's setting.
 """
 
 from collections import Counter
@@ -36,7 +38,7 @@ _CONTRACTS = (
     ("rfq", "rfq", "rfq_contract"),
     ("wrapped_native", "wrappedNative", "wrapped_native"),
 )
-"""Member of a request, its name on the wire, and the chain's setting that it must equal."""
+"""Rows (member of a request, its name on the wire, the chain's contract address that it must equal)."""
 
 _log = structlog.get_logger("cambist.agent")
 
@@ -45,7 +47,7 @@ class SolverStatistics(Struct, frozen=True, rename="camel"):
     """Snapshot of a solver's counters.
 
     Attributes:
-        rounds, orders, bids: counts over solved rounds; late rounds are left out.
+        rounds, orders, bids: number of rounds that were solved in time, and of their orders and bids.
         late: rounds that came too late to be solved.
         faults: by strategy: rounds in which it raised, was cut off, or returned invalid bids.
         notices: number of notices about bids, by kind.
@@ -65,7 +67,7 @@ class Solver:
     Args:
         places: chains by id.
         strategies: by name, in the order of the settings.
-        wall_ms: Unix milliseconds.
+        wall_ms: returns the wall clock, Unix milliseconds.
     """
 
     def __init__(

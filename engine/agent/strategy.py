@@ -7,9 +7,9 @@ A custom strategy is a class with one method, or two:
         async def solve(self, request, market): ...        # -> bids
         def told(self, notice): ...                        # optional
 
-and `"my_solver:MySolver"` among the strategies names it: a module, from the settings file's folder or from
-the installed modules, and a class or function that makes the strategy. The agent makes it once, at
-its start; the strategy does no I/O then. Waits go through trio alone.
+The settings list it among the strategies as `"my_solver:MySolver"`: a module, from the settings file's folder
+or an installed module, and a class or function that makes the strategy. The agent makes the strategy once, at
+its start; the strategy does no I/O then. A strategy waits by trio's functions alone.
 
 All strategies of an agent solve every round, at the same time; their bids are joined. A strategy that raises,
 is late, or returns invalid bids loses only its own bids, and the failure is logged.
@@ -104,7 +104,7 @@ def tell(strategy: SolverStrategy, notice: NotifyRequest) -> None:
 
 
 def without_options(options: Mapping[str, Any], context: StrategyContext) -> None:
-    """Check that a strategy without options gets none.
+    """Refuse options for a strategy that takes none.
 
     Raises:
         ConfigError: names an option that was given.

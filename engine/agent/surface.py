@@ -6,7 +6,8 @@
     GET /healthz   200 while requests are answered at all
     GET /readyz    200 while each chain has makers to trade with, else 503 with the reasons
 
-A round of an unserved chain is refused with 422, one of other contracts than the settings' with 400.
+The agent refuses a round of an unserved chain with 422, and a round whose contract addresses differ from the
+settings' with 400.
 
 Source: codecs.agent_messages; spec 3.10.
 """
