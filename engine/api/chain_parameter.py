@@ -10,7 +10,7 @@ def chain_in_path(text: str) -> int:
     """Return the chain id of a path's `{chainId}`.
 
     Raises:
-        InvalidInput: no chain id.
+        InvalidInput: the text is no chain id.
     """
     if not (text.isascii() and text.isdigit() and len(text) <= _CHAIN_DIGITS_MAX):
         raise InvalidInput(field="chainId", expected="a chain id", got=text)

@@ -55,13 +55,15 @@ _SLOW = "slow consumer: come back with the last token"
 _LAST_EVENT_ID = b"last-event-id"
 
 ReadStreamQuery: TypeAlias = Callable[[bytes], tuple[EventFilter, str | None]]
-"""Function query -> (filter of the events, resume token after which the stream starts, if given). Raises
-InvalidInput.
+"""Function query -> (filter of the events, resume token after which the stream starts; None if the query has
+none). Raises InvalidInput.
 """
 
 
 Sees: TypeAlias = Callable[[HttpCall, str | None], bool]
-"""Whether a request may read the orders of a partner, or of all partners, without naming an owner."""
+"""Function (request, partner) -> whether the request may read the orders of that partner (None: of all
+partners) without naming an owner.
+"""
 
 _WHOSE = {
     DELTA.name: ("userAddress", "an owner; or orderId, orderHash, or an operator's X-API-KEY"),
@@ -75,8 +77,8 @@ class EventStreamStatistics(Struct, frozen=True):
 
     Attributes:
         streams: number of open streams, WebSockets included.
-        opened, refused: number of streams opened, and refused because of the bounds.
-        events, beats: number of sent messages of each kind.
+        opened, refused: number of streams opened, and of streams refused by the bounds on open streams.
+        events, beats: number of order events and of heartbeats sent.
         slow: WebSockets closed because they took no message in time.
     """
 
@@ -177,7 +179,8 @@ class EventStreams:
         """Parse the requested stream, and check that the caller may read its orders.
 
         Raises:
-            InvalidInput: a parameter is at fault, or missing.
+            InvalidInput: a parameter is malformed; or the request names no orders, and the caller's key does
+                not let it read the orders of every owner.
         """
         asked = _asked(asking, call)
         wanted = asked.wanted

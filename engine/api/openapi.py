@@ -277,7 +277,7 @@ _SHAPES = {
 }
 """Descriptions of the shapes of answers and bodies."""
 _REQUIRED_BY_ENDPOINT = {("SwapQuery", "slippage")}
-"""Parameters that the endpoint requires with an error row of its own."""
+"""(query struct, parameter) required by the endpoint itself, whose absence has an error row of its own."""
 _TYPED_RAW = {("TransactionBody", "priceRoute"): PriceRoute, ("BuildBody", "route"): Route}
 """(struct, member) kept as raw JSON -> the member's type."""
 

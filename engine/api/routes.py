@@ -3,8 +3,8 @@
 A group of endpoints is a file beside this one and hands out its rows; all rows together make the served
 surface and the document that describes it (`openapi`). Only this module puts handlers behind admission.
 
-A route's cost is in requests of a caller's bucket: above 1 for a route that does or causes more work, 0 for a
-route that is not counted.
+A route's cost is the number of tokens that a call takes from its caller's bucket: above 1 for a route that
+does or causes more work, 0 for a route that is not counted.
 """
 
 from collections.abc import Sequence
@@ -29,8 +29,8 @@ from ..server.routing import (
 )
 
 OTC_PREFIX = "/ft"
-"""Prefix of the paths of OTC orders, which have an error body of their own
-(choices.md#requests-and-errors).
+"""Prefix of the paths of OTC orders; choices.md#requests-and-errors shows their error body, which differs
+from that of the other paths.
 """
 
 
@@ -53,7 +53,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         plain: handler that answers within 100 us without waiting; or
         coroutine: handler that may wait. Exactly one of the two is set.
         socket: WebSocket handlers for a request to upgrade, at the same cost.
-        cost: number of requests that a call takes from the caller's bucket.
+        cost: number of tokens that a call takes from the caller's bucket.
         needs_key: whether requests without an API key are refused.
         group: heading in the documentation.
         summary: one line; detail: further text.
@@ -89,12 +89,12 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 
 def encode_trading_error(error: CambistError, request_id: str) -> bytes:
-    """Encode the error body of a refusal (choices.md#requests-and-errors)."""
+    """Encode the error body of all paths but OTC_PREFIX's; choices.md#requests-and-errors shows the body."""
     return encode(trading_error_body(error, request_id))
 
 
 def encode_otc_error(error: CambistError, request_id: str) -> bytes:
-    """Encode the error body of a refusal on a path below /ft (choices.md#requests-and-errors)."""
+    """Encode the error body of the paths below OTC_PREFIX; choices.md#requests-and-errors shows the body."""
     return encode(otc_error_body(error, request_id))
 
 
