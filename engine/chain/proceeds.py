@@ -2,8 +2,9 @@
 
     sale       fee = floor(received * bps / 10000), taken from the received amount
     purchase   fee = floor(spent * bps / 10000), on top of the spent amount
-    surplus    the excess over the expected amount, after the fee; the user's, unless it is shared: half
-               the partner's, half the protocol's; where capped, of at most 1 % of the expected amount
+    surplus    the excess over the expected amount, after the fee. The user keeps it unless it is shared: then
+               partner and protocol get half each, of the whole surplus or, where the surplus is capped, of
+               at most 1 % of the expected amount; the user keeps the surplus above that
 
 The signed limit replaces the expected amount where the limit is better for the user. Each part rounds in the
 user's favour, by at most one unit.
@@ -32,7 +33,7 @@ class Cut(Struct, frozen=True):
 
     Attributes:
         fee: the partner's fee.
-        share: part of the surplus that the partner gets, and that the protocol gets as well.
+        share: the partner's half of the shared surplus; the protocol gets as much.
     """
 
     fee: int

@@ -1,9 +1,10 @@
 """Watch whether a chain answers now: a task asks for the chain's head at short intervals.
 
 Values of a chain that other parts cache, as the price of gas, may be a minute old while no node answers. A
-write needs a fresh answer: `fault` says within READY_LOOK_S + READY_ANSWER_S that none would come.
+write needs the chain's present state: within READY_LOOK_S + READY_ANSWER_S, `fault` shows that no node can
+give that state.
 
-A chain whose head takes longer than READY_ANSWER_S counts as away: an order's checks take three such
+A chain whose head takes longer than READY_ANSWER_S counts as unreachable: an order's checks take three such
 questions within ORDER_CHECK_S.
 """
 
@@ -24,7 +25,7 @@ class Pulse:
         came_back: called when the chain answers again after a silence.
 
     Attributes:
-        fault: reason for which the chain counts as away; empty while it answers.
+        fault: reason for which the chain counts as unreachable; empty while it answers.
         head_number, head_time_s: height and time (Unix seconds) of the latest block seen; 0 before the first.
     """
 
@@ -35,7 +36,7 @@ class Pulse:
         self.head_number = self.head_time_s = 0
 
     async def run(self) -> NoReturn:
-        """Ask for the head, more often while the chain is away, until cancelled."""
+        """Ask for the head, more often while the chain is unreachable, until cancelled."""
         while True:
             fault = await self._ask()
             if self.fault and not fault:

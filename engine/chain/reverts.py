@@ -1,6 +1,6 @@
-"""Decode the reason of a revert in words, from its return data.
+"""Decode the reason of a revert as text, from its return data.
 
-    Error(string)       the words of `require` and `revert`
+    Error(string)       the string of `require` and `revert`
     Panic(uint256)      `Panic(17): overflow`, with the compiler's meaning of the number
     a custom error      `Paused()`, `Insufficient(have 3, want 5)`, where the contracts' ABIs are known;
                         its `bytes reason`, if any, is a caught revert and is decoded too
@@ -88,7 +88,7 @@ def custom_errors(abis: Iterable[Sequence[object]]) -> CustomErrors:
 
 
 def revert_reason(data: bytes, errors: CustomErrors = NO_ERRORS) -> str:
-    """Describe the reason of a revert in words; empty for empty data.
+    """Describe the reason of a revert as text; empty for empty data.
 
     Args:
         data: the revert's return data.

@@ -1,7 +1,7 @@
 """Read and write contracts.json of the state directory: addresses of contracts and tokens, per chain.
 
-Commands that deploy write the file; traders' commands read it. The keys are the names that clients know
-(choices.md#requests-and-errors), and more for a devnet's extra contracts.
+Commands that deploy write the file; traders' commands read it. The file has the contract names that the API
+uses (choices.md#requests-and-errors), and further names for a devnet's extra contracts.
 
 If two commands write at the same moment, one of their entries may be lost.
 """

@@ -2,7 +2,7 @@
 
     wish (pause, revoke, cap, ...) + roles as the chain has them -> Act, ...
 
-An act is a call of one contract, with its description in words and the role that may make it.
+An act is a call of one contract, with the call as text for people and the role that may make the call.
 `engine.cli.contract_acts` sends acts, or prints them for a multisig.
 
 Source: contracts/lib/{Guardrails,Owned,ProtocolFees}.sol, contracts/{Delta,RfqExecutor,FeeVault}.sol.
@@ -21,7 +21,7 @@ from ....crypto.addresses import to_checksum
 from ..port import EthCall, Log
 
 OWNER, PAUSER, PROPOSED, ACCOUNT = "owner", "pauser", "proposed owner", "account"
-"""Roles that may make an act."""
+"""Roles that may make an act; ACCOUNT is any account that the vault owes fees."""
 
 RELAYER_CHANGED = topic("RelayerChanged(address,bool)")
 CALLER_CHANGED = topic("CallerChanged(address,bool)")
@@ -53,7 +53,7 @@ class Act(Struct, frozen=True):
     Attributes:
         contract: name of the contract.
         words: the function and its arguments as text, such as `setCap(0x..., 5)`.
-        by: the role that may make it: OWNER, PAUSER (or the owner), PROPOSED or ACCOUNT.
+        by: the role that may make the call: OWNER, PAUSER (or the owner), PROPOSED or ACCOUNT.
     """
 
     contract: str
@@ -80,7 +80,12 @@ class Powers(Struct, frozen=True):
 
 
 class Bound(Struct, frozen=True):
-    """A token's cap, and the amount given in the current hour (counted by Delta alone), in raw units."""
+    """A token's cap, and the amount counted against it, in raw units.
+
+    Attributes:
+        given: amount that Delta took from owners for settlements in the current hour; 0 for the Router, whose
+            cap bounds each call.
+    """
 
     cap: int
     given: int
@@ -90,9 +95,11 @@ class Roles(Struct, frozen=True):
     """Holders of all roles of a chain's contracts, and the caps.
 
     Attributes:
-        powers: contract -> its owner, pauser and the like.
-        relayers, callers, collectors: accounts named at Delta, the executor and the vault.
-        bounds: contract -> token -> its cap, without caps of zero.
+        powers: contract name -> owner, pauser and the other single holders of its roles.
+        relayers: accounts that may settle orders on Delta.
+        callers: accounts that may fill quotes through the executor.
+        collectors: accounts that may credit fees in the vault.
+        bounds: contract name -> token -> cap and counted amount, without caps of zero.
     """
 
     powers: Mapping[str, Powers]
@@ -108,7 +115,7 @@ _RAILED = (owner.PAUSER, owner.PROTOCOL, owner.IS_PAUSED)
 
 
 def powers_calls(at: OwnedContracts) -> list[EthCall]:
-    """Build the calls that read all roles; `read_powers` takes their answers in the same order."""
+    """Build the calls that read the contracts' `Powers`; `read_powers` takes the answers in this order."""
     calls = []
     for name, contract in at.named().items():
         questions = (owner.OWNER, owner.PROPOSED_OWNER, *(_RAILED if name in at.railed() else ()))
@@ -117,7 +124,7 @@ def powers_calls(at: OwnedContracts) -> list[EthCall]:
 
 
 def read_powers(at: OwnedContracts, answers: Iterable[bytes]) -> dict[str, Powers]:
-    """Decode the answers to `powers_calls`: contract name -> holders of its roles.
+    """Decode the answers to `powers_calls`: contract name -> its `Powers`.
 
     Raises:
         InvalidInput: an answer has another form than our contracts' answers.
@@ -197,7 +204,12 @@ def revoke_acts(at: OwnedContracts, roles: Roles, account: bytes) -> list[Act]:
 
 
 def _revoked(at: OwnedContracts, roles: Roles, account: bytes, heir: bytes = b"") -> Iterator[Act]:
-    """Yield the acts that end an account's roles; `heir`, else the owner, receives the protocol's fees."""
+    """Yield the acts that end an account's roles.
+
+    Args:
+        heir: next receiver of the protocol's fees, if the account receives them now; empty for the contract's
+            owner.
+    """
     named = to_checksum(account)
     if account in roles.relayers:
         data = owner.set_relayer(account, allowed=False)
@@ -223,8 +235,8 @@ def handover_acts(
     """Build the acts by which owners give up their other roles and propose a new owner.
 
     Args:
-        held: each present owner's roles, by account. The new owner receives the protocol's fees in place of
-            such an account; no account follows as relayer, caller, collector or pauser.
+        held: each present owner's account -> its roles. The new owner receives the protocol's fees in its
+            place; its roles as relayer, caller, collector and pauser pass to no account.
     """
     given_up = [act for account, roles in held.items() for act in _revoked(at, roles, account, new)]
     return given_up + [

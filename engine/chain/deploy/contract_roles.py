@@ -1,4 +1,4 @@
-"""Read the roles and caps of a chain's contracts: getters, for the accounts and tokens that logs name.
+"""Read the roles and caps of a chain's contracts: logs name the accounts and tokens, getters give the values.
 
 Source: contracts/lib/{Guardrails,Owned}.sol, contracts/{Delta,RfqExecutor,FeeVault}.sol.
 """
@@ -92,7 +92,7 @@ async def held_by(chain: Chain, at: OwnedContracts, account: bytes) -> Roles:
 
 
 async def handover_of(chain: Chain, at: OwnedContracts, new: bytes) -> list[Act]:
-    """Build the missing acts of the present owners, so that they keep no role once `new` accepts."""
+    """Build the acts that the present owners still have to make, to keep no role once `new` is the owner."""
     powers = await powers_of(chain, at)
     owners = dict.fromkeys(held.owner for held in powers.values() if held.owner != new)
     held = {account: await held_by(chain, at, account) for account in owners}
@@ -102,8 +102,11 @@ async def handover_of(chain: Chain, at: OwnedContracts, new: bytes) -> list[Act]
 async def owed_to(
     chain: Chain, at: OwnedContracts, account: bytes, tokens: Sequence[bytes], since: int
 ) -> dict[bytes, int]:
-    """Read the fees that the vault keeps for an account: token -> raw units; of `tokens`, or of all tokens if
-    empty.
+    """Read the fees that the vault keeps for an account: token -> raw units, without zeros.
+
+    Args:
+        tokens: the tokens to read; empty for every token in which the vault credited the account.
+        since: first block of the logs that name these tokens.
     """
     if not tokens:
         word = account.rjust(32, b"\0")

@@ -35,8 +35,8 @@ class DeploymentPlan(Struct, frozen=True, kw_only=True):
             owner names another.
         relayers: accounts that may settle Delta orders.
         pauser: account that may only stop Delta and the Router; empty keeps the present pauser.
-        caps: token -> most raw units that a call of the Router, or all calls of Delta in an hour, may give; a
-            token without one cannot be given.
+        caps: token -> most raw units that users may sell or spend by one call of the Router, or by all
+            settlements of Delta in an hour; a token without a cap cannot be sold at all.
         is_open: whether trading is allowed.
         salt32: salt of the CREATE2 addresses; another salt gives other addresses.
     """

@@ -1,4 +1,4 @@
-"""Report a deployment for people to decide on: present contracts, missing steps, and a check of the result.
+"""Report a deployment's state to its operator: existing contracts and missing steps, before and after it.
 
 Source: ARCHITECTURE.md, "Contracts"; EIP-1014.
 """

@@ -55,8 +55,8 @@ class IndexedContracts(Struct, frozen=True):
     delta: bytes | None = None
 
     def filter(self) -> LogFilter:
-        """Build the filter that finds the contracts' events; with both contracts it also matches other
-        events.
+        """Build the filter that finds the contracts' events; with both contracts it also matches events of
+        one contract that are stored for the other alone.
         """
         addresses = tuple(address for address in (self.rfq, self.delta) if address is not None)
         topics = (RFQ_TOPICS if self.rfq is not None else ()) + (

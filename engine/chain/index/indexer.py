@@ -1,16 +1,19 @@
 """Follow one chain: write rows from our contracts' logs, and delete the rows that a re-organisation undoes.
 
-    step:  cursor -> last common block -> forward to the head -> one unit: undo, rows, projections, cursor
+    step:  cursor -> last common block -> forward to the head
+                  -> one atomic write: deletions, rows, projections, cursor
 
-A new head only wakes the indexer; without one it looks every INDEX_LOOK_S. Blocks deeper than the ring are
-history: their logs are read in ranges. Later blocks are read block by block, logs by the block's hash. The
-number of blocks read at once shrinks after a failure or a refusal, and grows after a success. Each step reads
-the cursor anew and moves it by compare-and-set, so that of two indexers of a chain one wins each step and the
-other goes on from there: for blocks read by the other indexer it reads only the touched accounts.
+A new head only wakes the indexer; without a new head the next step begins after INDEX_LOOK_S. Blocks deeper
+than the ring are history: their logs are read in ranges. Later blocks are read block by block, logs by the
+block's hash. The number of blocks read at once shrinks after a failure or a refusal, and grows after a
+success. Each step reads the cursor anew and moves it by compare-and-set, so that of two indexers of a chain
+one writes each step and the other goes on from there: for blocks that the first has read, the second reads
+only the touched accounts.
 
-A failed step (the node lags, contradicts itself, or is away; the store is away) has written nothing and is
-tried again. A chain that shares no block of the ring was re-organised deeper than the ring: its indexer halts
-until the node shows one of the ring's blocks again, or `rescan` names a height from which to read anew.
+A failed step (the node lags, contradicts itself or does not answer; the store cannot be reached) has written
+nothing and is tried again. A chain that shares no block of the ring was re-organised deeper than the ring:
+its indexer halts until the node shows one of the ring's blocks again, or `rescan` names a height from which
+to read anew.
 
 After a re-organisation every followed account is read again, since the lost blocks' movements are not kept;
 likewise when another indexer is further ahead than one step reads.
@@ -63,10 +66,10 @@ class Advance(Struct, frozen=True):
     """Result of one indexer step, passed to projections.
 
     Attributes:
-        top: the last block read, with this step.
+        top: the last block read, this step included.
         undone: rows of blocks that a re-organisation removed.
         events: events of the blocks that the step read, in order.
-        rows: the rows kept of these events.
+        rows: the rows stored for these events.
     """
 
     chain_id: int
@@ -103,11 +106,11 @@ class IndexerStatistics(Struct, frozen=True):
         state: state of the indexer; reason: why it fails or is halted, else empty.
         block_number, block_hash: the last block read.
         head_number: height of the node's latest block, when last asked.
-        steps, blocks, rows: numbers written.
+        steps, blocks, rows: numbers of steps, blocks and rows written.
         reorganisations, undone_rows, deepest: number of re-organisations, of rows deleted by them, and the
             most blocks undone at once.
         lost: steps that another indexer of the chain wrote first.
-        conflicts: tries that began anew because an order had changed meanwhile.
+        conflicts: writes of a step that were repeated because an order had changed meanwhile.
         refused: ranges of logs that were too wide, for the node or for one step.
         range_blocks: width of the next range.
         faults: kind -> failed steps; the kinds are those of NodeFault, and `unavailable`, `block gone`,
@@ -138,7 +141,7 @@ class Indexer:
     Args:
         watch: owners to follow.
         touched: called after a step is durable, with the chain id and the followed (token, owner) whose
-            balances or allowances may have changed; the set may be too large.
+            balances or allowances may have changed; the set may contain unchanged pairs.
         now_ms: wall clock, Unix milliseconds.
         first_block: first height to read if the store has no cursor of the chain, as the height of the
             contracts' deployment; None for the head.
@@ -411,7 +414,7 @@ class Indexer:
     async def _write(
         self, cursor: ChainCursor, ring: Ring, target: Mark, undone: list[KeptRow], reading: Reading
     ) -> bool:
-        """Write a step in one unit; False, with nothing written, if another indexer was first."""
+        """Write a step atomically, in one unit; False, with nothing written, if another indexer was first."""
         found = read_events(self._contracts, reading.logs)
         rows = rows_of(self._chain.chain_id, found, reading.times)
         after = ring.cut(target).pushed(reading.marks, self._depth)

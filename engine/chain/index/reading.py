@@ -1,7 +1,7 @@
 """Read blocks and their logs from a node, with every check that is possible.
 
     read_blocks    block after block: headers whose parents fit, logs by block hash
-    read_range     history: logs by heights, in as many blocks as the node answers
+    read_range     history: logs by heights, for as many blocks at once as the node answers
     read_touched   blocks read by another indexer: the accounts whose funds they move
 
 Checks: each block has the requested number, and its parent is the block before; each log is of the requested
@@ -39,10 +39,11 @@ class Reading(Struct, frozen=True):
     """Blocks and logs read from a node.
 
     Attributes:
-        marks: each block read, lowest first; of a range its last block alone.
+        marks: mark of each block read, lowest first; of a range, the mark of its last block alone.
         logs: the contracts' logs, in the order of the chain.
         times: height -> Unix seconds, for each block with these logs.
-        touched: the followed (token, owner) whose funds may have moved; None for a range, where it is unread.
+        touched: the followed (token, owner) whose funds may have moved; None for a range, in which moves of
+            funds are not read.
     """
 
     marks: tuple[Mark, ...] = ()
@@ -171,7 +172,11 @@ async def _logs_of(chain: Chain, wanted: LogFilter, block: Mark) -> list[Log]:
 
 
 async def _check_receipts(chain: Chain, wanted: LogFilter, logs: Sequence[Log]) -> None:
-    """Check that each transaction's receipt has exactly these of the wanted logs; else NodeContradiction."""
+    """Check that each transaction's receipt, filtered by `wanted`, has the same logs as `logs`.
+
+    Raises:
+        NodeContradiction: a receipt is missing, is of another block, or has other logs.
+    """
     by_transaction: dict[bytes, list[Log]] = {}
     for log in logs:
         by_transaction.setdefault(log.tx_hash, []).append(log)

@@ -9,9 +9,9 @@ Guarantee: a pair is reported once after `follow`, at the end of the step that r
 afterwards after every block with a log that names the pair. A caller that follows first, and on each report
 reads the balance at the block read by then or a later one, misses no change, whenever it called `follow`.
 
-Events decide: Transfer from and to, Approval of an owner, the two events by which wrapped native tokens come
-and go without a Transfer, and the two events of native deposits. The balance of a token that moves
-funds without events has to be read again from time to time.
+These events touch a pair: Transfer from or to the owner, Approval by the owner, the two events by which
+wrapped native tokens come and go without a Transfer, and the two events of native deposits. The balance of a
+token that moves funds without events has to be read again from time to time.
 
 Log filters do not name owners: owners in a filter cost two questions per few hundred owners, and an empty
 answer makes the transport read all logs of the block.
@@ -39,7 +39,8 @@ class Watch:
     """The followed accounts of one chain.
 
     Args:
-        tokens_max: most tokens that the filter names; with more followed, it names no token.
+        tokens_max: most tokens that the filter names; with more followed tokens, it matches the events of
+            every contract.
     """
 
     def __init__(self, tokens_max: int = WATCH_TOKENS_PER_FILTER_MAX) -> None:

@@ -1,18 +1,18 @@
-"""Failover between the nodes of one chain: the first healthy node is asked; a failed node rests (gets no
-questions).
+"""Failover between the nodes of one chain: the first healthy node gets each question; a failed node gets none
+during a cool-down (`rest`).
 
-    unchecked --right chain id--> well --failure--> resting --its rest is over--> unchecked
-        \\--another chain's id--> resting
+    unchecked --right chain id--> healthy --failure--> cool-down --its time is over--> unchecked
+        \\--another chain's id--> cool-down
 
-A rest doubles with each failure in a row and is jittered, so that not all clients return to a recovered node
-at once. A rate-limited node rests for as long as it asks. While all nodes rest, each that is not
-rate-limited gets one question every NODE_PROBE_S.
+The cool-down doubles with each failure in a row and is jittered, so that not all clients return to a
+recovered node at once. A rate-limited node's cool-down lasts at least as long as its Retry-After says. While
+all nodes are in cool-down, each that is not rate-limited gets one question every NODE_PROBE_S, as a probe;
+every other call fails at once with each node's last failure.
 
-Nodes are named by their place in the settings; their URLs are shown nowhere.
+Errors name a node by its place in the settings; its URL is shown nowhere.
 
-A node that answers with an error of its own is healthy unless the error is internal (-32603); the next node
-gets the same question. While all nodes rest a call fails at once with each node's last failure, except the
-call that probes a node. BlockGone counts once all healthy nodes agree, since a lagging node lacks the block.
+A node that answers with a JSON-RPC error is healthy unless the error is internal (-32603); the next node gets
+the same question. BlockGone is raised once all healthy nodes agree, since a lagging node lacks the block.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -46,11 +46,11 @@ class NodeStatistics(Struct, frozen=True):
     """State and counters of a node at one moment.
 
     Attributes:
-        requests: number of conversations with a valid answer.
+        requests: number of conversations (`Talk`) with a valid answer.
         failures: number of failed conversations.
-        rest_s: seconds left of the node's rest.
+        rest_s: seconds left of the node's cool-down; 0 for a healthy node.
         batch_max: most calls in a batch to the node.
-        said: the last failure; empty before the first.
+        said: text of the last failure; empty before the first.
     """
 
     name: str
@@ -62,7 +62,7 @@ class NodeStatistics(Struct, frozen=True):
 
 
 class NotDone(ChainError):
-    """A node answered with an error of its own, which says nothing about the chain.
+    """A node answered with a JSON-RPC error, which says nothing about the chain.
 
     Attributes:
         fault: the node's error.
@@ -78,7 +78,7 @@ class WrongChain(ChainError):
 
 
 class _Health:
-    """A node with its failures in a row and the end of its rest."""
+    """A node with its failures in a row and the end of its cool-down."""
 
     def __init__(self, node: RpcNode) -> None:
         self.node = node
@@ -93,7 +93,7 @@ class _Health:
 
 
 class Talk:
-    """A conversation with one node: several questions to it, in turn."""
+    """A conversation: several calls, in turn, that all go to the same node."""
 
     def __init__(self, node: RpcNode) -> None:
         self._node = node
@@ -107,7 +107,7 @@ class Talk:
         """Send calls to the node and return their outcomes, as `RpcNode.outcomes`.
 
         Raises:
-            NodeUnavailable: also where the node is over its rate for a call.
+            NodeUnavailable: also if the node refuses a call as over its rate limit.
         """
         outcomes = await self._node.outcomes(calls)
         for outcome in outcomes:
@@ -119,7 +119,7 @@ class Talk:
         """Send one call and return the JSON of its result.
 
         Raises:
-            ChainError: as `outcomes`; NotDone where the node answers with an error.
+            ChainError: as `outcomes`; NotDone if the node answers with a JSON-RPC error.
         """
         (outcome,) = await self.outcomes([(method, list(parameters))])
         return result_of(outcome, method)
@@ -184,9 +184,9 @@ class Nodes:
 
         Args:
             converse: asks one node and returns the answer. The function raises InvalidInput or ChainError
-                for answers that make no sense, BlockGone where the node has no such block, and Reverted,
-                TransactionRefused or LogsRefused where the call itself is at fault: then no other node is
-                asked.
+                for an answer that makes no sense, and BlockGone if the node lacks the block: then the next
+                node is asked; and Reverted, TransactionRefused or LogsRefused if the call itself is at fault:
+                then no other node is asked.
 
         Raises:
             NodeUnavailable: no node answers.
@@ -235,7 +235,7 @@ class Nodes:
         return answers
 
     def _able(self) -> list[_Health]:
-        """List the healthy nodes; if there are none, the resting nodes whose probe is due."""
+        """List the healthy nodes; if none is healthy, the nodes in cool-down whose probe is due."""
         now = trio.current_time()
         well = [health for health in self._healths if health.rests_until <= now]
         if well:
@@ -255,7 +255,7 @@ class Nodes:
         return await converse(Talk(health.node))
 
     async def _check(self, health: _Health) -> None:
-        """Check a node's chain id, before its first use and after each rest: a URL may change its node."""
+        """Check a node's chain id, before its first use and after a cool-down: a URL may change its node."""
         (outcome,) = await health.node.outcomes([_CHAIN_ID])
         name = health.node.name
         if isinstance(outcome, RpcError):
@@ -275,8 +275,8 @@ class Nodes:
         health.rests_until = health.refuses_until
 
     def _failed(self, health: _Health, error: ChainError | InvalidInput) -> ChainError:
-        """Start a node's rest, unless it only answered with an error of its own; return the error with the
-        node's name.
+        """Start a node's cool-down, unless the node only answered with a JSON-RPC error that is not internal;
+        return the error with the node's name.
         """
         name = f"{health.node.name}: "
         named = error if isinstance(error, ChainError) else ChainError(error.detail)
@@ -289,7 +289,7 @@ class Nodes:
         return named
 
     def _rest(self, health: _Health, error: ChainError) -> None:
-        """Start a node's rest. Further failures of questions asked at the same time do not prolong it."""
+        """Start a node's cool-down; further failures of questions asked at the same time do not extend it."""
         self._note(health, error)
         node = health.node
         health.is_checked = False
@@ -309,7 +309,7 @@ class Nodes:
 
 
 def rest_s(failures: int, jitter: float) -> float:
-    """Length of a node's rest, in seconds; doubles with each failure.
+    """Length of a node's cool-down, in seconds; doubles with each failure.
 
     Args:
         failures: failures in a row before this one.

@@ -1,9 +1,9 @@
 """Subscribe to new heads over WebSocket: an announced head only wakes a waiting task.
 
-    connecting --subscribed--> listening --closed, silent for NODE_SUBSCRIPTION_S, nonsense--> resting
-        \\--refused--> resting --jittered, doubling--> connecting, to the next URL
+    connecting --subscribed--> listening --closed, silent for NODE_SUBSCRIPTION_S, invalid--> backoff
+        \\--refused--> backoff --jittered, doubling--> connecting, to the next URL
 
-Without a connected WebSocket no task is woken: a waiting task looks by itself from time to time.
+Without a connected WebSocket no task is woken: a waiting task polls the head from time to time.
 
 Source: eth_subscribe("newHeads") of the execution API.
 """
@@ -34,11 +34,11 @@ class HeadStatistics(msgspec.Struct, frozen=True):
     """State and counters of the subscriptions at one moment.
 
     Attributes:
-        is_listening: a subscription is up.
-        connections: number of subscriptions that came up.
+        is_listening: whether a subscription is established now.
+        connections: number of subscriptions that were established.
         heads: number of announced heads.
         failures: number of connections that were refused or ended.
-        said: the last failure; empty before the first.
+        said: text of the last failure; empty before the first.
     """
 
     is_listening: bool
@@ -132,7 +132,7 @@ class Heads:
             await trio.sleep(rest_s(in_a_row, self._jitter()))
 
     async def _listen(self, url: SplitResult) -> None:
-        """Subscribe and take heads until the connection fails."""
+        """Subscribe and record announced heads until the connection fails."""
         is_secure = url.scheme == "wss"
         path = f"{url.path or '/'}{f'?{url.query}' if url.query else ''}"
         async with connect_websocket(

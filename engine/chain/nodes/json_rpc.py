@@ -109,7 +109,8 @@ class RpcNode:
         """Send calls and return their outcomes, in order: the JSON of each result, or the node's error.
 
         Raises:
-            NodeUnavailable: the node cannot be reached, is late, out of order or over its rate.
+            NodeUnavailable: the node cannot be reached, is late, answers with HTTP status 5xx or is over its
+                rate limit.
             ChainError: the answer is no valid JSON-RPC answer to the calls.
         """
         outcomes: list[RpcOutcome] = []

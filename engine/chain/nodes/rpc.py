@@ -2,17 +2,18 @@
 
 Each answer is checked against its question. Faults are: another block than the named one, logs of other
 blocks or outside the filter, a head that cannot be read by its hash or that is far behind, an empty answer
-for blocks that the node does not have. The error names the node, and the next node is asked (see `failover`).
+for blocks that the node does not have. The error names the node, and the next node gets the question (see
+`failover`).
 
 The logs of one block are also checked against the bloom of its header. A bloom with a possible match proves
 nothing: if the node returns no log then, all logs of the block are read, and must account for every set bit.
 
-A node's head over `lag_blocks_max` below the last accepted head counts once no head has been accepted for
-NODE_BACK_S, as the chain itself then went back. A node's head over `lag_blocks_max` above the last accepted
-head, and not its child, counts once another node is about as high, none answers, or all others stand still
-for NODE_BACK_S: no single node makes the others lag.
+A head more than `lag_blocks_max` below the last accepted head is accepted only if no head has been accepted
+for NODE_BACK_S, as the chain itself then went back. A head more than `lag_blocks_max` above the last accepted
+head, and not its child, is accepted only if another node is about as high, no other node answers, or all
+others stand still for NODE_BACK_S: no single node makes the others lag.
 
-A node that takes eth_call only without the override of the block is asked without it from then on, and its
+A node that refuses eth_call with a block override gets calls without the override from then on, and its
 pending block is not used.
 
 Source: ARCHITECTURE.md, "Chain port"; the Ethereum execution API; EIP-1898; EIP-1559 (the next base fee).
@@ -113,7 +114,7 @@ class RpcChain:
         Args:
             chain_id: the chain to which every node has to belong; an unreachable node is checked later.
             settings: settings of the node, with URLs rather than `env:` references.
-            errors: errors of contracts, for the words of their reverts.
+            errors: custom errors of contracts, which describe their reverts.
 
         Raises:
             ConfigError: a node belongs to another chain.
@@ -418,9 +419,9 @@ class RpcChain:
         """Wait for a new head: until a subscription announces one, or a poll every `poll_s` finds one. See
         `Chain.wait_head`.
 
-        If another head was announced already, the first look is at once and, as the asked node may not have
-        that head yet, the next after NODE_LOOK_S, which doubles. A failed look ends the wait: the caller's
-        next question raises the error.
+        If another head was announced already, the first poll is at once. As the asked node may not have that
+        head yet, the next poll follows after NODE_LOOK_S, which doubles with each poll up to `poll_s`. A
+        failed poll ends the wait: the caller's next question raises the error.
         """
         pause_s = 0.0 if self._heads.is_past(known) else self._settings.poll_s
         while True:

@@ -1,15 +1,15 @@
-"""Classify the errors of nodes by their words, since a few codes are shared by many meanings.
+"""Classify the errors of nodes by the text of their messages, since nodes use one code for many meanings.
 
-Each kind of error has a table of words, compared in lower case, anywhere in the message; the first matching
-row counts. Words of a contract's revert do not count. The tables hold the words of geth, erigon, nethermind,
-besu, reth and anvil, of the chains' own forks of geth, and of the large providers.
+Each kind of error has a table of phrases, searched in lower case anywhere in the message; the first matching
+row decides. The reason of a contract's revert is not searched. The tables hold the phrases of geth, erigon,
+nethermind, besu, reth and anvil, of the chains' own forks of geth, and of the large providers.
 
     fault                       consequence for the call
-    the node is over its rate   another node; this node rests
+    over the rate limit         next node; cool-down of this node
     the call is refused         Reverted, TransactionRefused, LogsRefused: no other node is asked
     no such block               BlockGone, once all nodes agree: a lagging node lacks the block
-    internal error (-32603)     another node; this node rests
-    another error               another node
+    internal error (-32603)     next node; cool-down of this node
+    another error               next node
 
 Source: EIP-1474 (codes); the nodes' own sources.
 """
@@ -31,7 +31,7 @@ class RpcError(msgspec.Struct, frozen=True):
 
     Attributes:
         code: a code of JSON-RPC, of EIP-1474, or the node's own.
-        message: the node's words.
+        message: the node's error text.
         data: JSON; may be empty.
     """
 
@@ -149,8 +149,8 @@ _decode_data = decoder(object, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
 
 
 def is_over_rate(fault: RpcError) -> bool:
-    """Whether the node is over its rate. Code -32005 also marks refused logs and batches, and with besu
-    transactions."""
+    """Whether the node is over its rate limit. Code -32005 alone proves nothing: nodes also refuse logs and
+    batches with it, and besu transactions."""
     if is_logs_refusal(fault) or is_batch_refusal(fault) or refusal_kind(fault) is not None:
         return False
     return fault.code in _RATE_CODES or _node_says(fault, _RATE_WORDS)
@@ -221,7 +221,7 @@ def as_revert(fault: RpcError, decode: Callable[[bytes], str]) -> Reverted | Non
     """Convert a node's error to the revert of a contract, or None for another error.
 
     Args:
-        decode: return data of the revert -> its words; empty without words.
+        decode: return data of the revert -> its reason as text; empty without a reason.
     """
     data = revert_data(fault)
     if data is None:
@@ -248,7 +248,7 @@ def _decoded(data: msgspec.Raw) -> object:
 
 
 def _node_says(fault: RpcError, words: tuple[str, ...]) -> bool:
-    """Whether the message has any of the words; False for a revert, whose words are the contract's."""
+    """Whether the message has any of the phrases; False for a revert, whose text is the contract's."""
     quotes = fault.code == _REVERT_CODE or fault.message.lower().startswith(_QUOTING)
     return not quotes and _says(fault, words)
 

@@ -56,7 +56,7 @@ RELAY_INTENT_LIFECYCLE: Lifecycle[IntentState, IntentReason] = Lifecycle(
         ((_I.REVERTED,), _WI.MINED, _I.MINED),
     ),
 )
-"""A call for a relayer to get mined once (engine/chain/relay/relay_plan.py)."""
+"""Life cycle of a relay intent, a call that a relayer gets mined once (engine/chain/relay/relay_plan.py)."""
 
 RELAY_TRANSACTION_LIFECYCLE: Lifecycle[TxStatus, TxReason] = Lifecycle(
     "relay transaction",
@@ -72,4 +72,4 @@ RELAY_TRANSACTION_LIFECYCLE: Lifecycle[TxStatus, TxReason] = Lifecycle(
         ((_T.REPLACED,), _WT.REVIVED, _T.SIGNED),
     ),
 )
-"""The signed transactions of an intent; at most one per nonce is mined."""
+"""Life cycle of a signed transaction of an intent; at most one transaction per nonce is mined."""

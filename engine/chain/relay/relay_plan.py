@@ -1,15 +1,15 @@
 """Plan a relayer's next actions from the store's rows and the state of the chain. Pure.
 
 `RELAY_INTENT_LIFECYCLE` and `RELAY_TRANSACTION_LIFECYCLE` (docs/lifecycles.md) have the states; a plan names
-reasons, and takes the states from the tables.
+the reason of each change, and takes the new state from these tables.
 
 The rows hold all state that must survive: each plan is made from them anew, as after a crash. The
-transactions of one nonce are alternatives: the chain takes at most one of them, and its choice decides. An
-intent gets another nonce only after a foreign transaction used its own, as deep as the chain's confirmations.
+transactions of one nonce are alternatives, of which the chain mines at most one. An intent gets another nonce
+only after a foreign transaction used its own nonce and has the chain's confirmations.
 
 A signed transaction may still be in any node's pool, even if the asked nodes do not have it. A late intent,
-or one refused for good, is therefore given up by filling its nonce, and has ended only once another
-transaction of that nonce is mined for good.
+or an intent refused for good, is therefore given up by a filler: a transaction of the same nonce without the
+call. The intent has ended only once another transaction of that nonce is final.
 
 `RelayMemory` holds the rest of a run's state: times of broadcasts, and refusals. Its loss costs only time.
 
@@ -47,7 +47,7 @@ class RelayPolicy(Struct, frozen=True):
     Attributes:
         confirmations: blocks, the transaction's own included, after which a transaction is final.
         stuck_ms: time without progress after which a transaction is replaced, or a refused intent given up.
-        in_flight_max: most nonces waiting to be mined.
+        in_flight_max: most nonces with a transaction waiting to be mined.
         gas_floor_wei: balance below which no new intent is signed.
     """
 
@@ -102,7 +102,7 @@ class Reason(Struct, frozen=True):
     """Cause of an intent's failure or of giving it up, with its description.
 
     Attributes:
-        words: description of the cause, for people.
+        words: description of the cause as text, for people.
         error4: selector of the contract's error, 4 bytes; None without one.
     """
 
@@ -115,11 +115,11 @@ TOO_LATE = Reason(IntentCause.DEADLINE, "its deadline passed before it was mined
 GIVEN_UP = Reason(IntentCause.GIVEN_UP, "it was given up before it was mined")
 OUT_OF_GAS = Reason(IntentCause.OUT_OF_GAS, "out of gas")
 UNEXPLAINED = Reason(IntentCause.UNEXPLAINED, "reverted; the block before it would have taken it")
-"""Reason of a call that reverted when mined, but succeeds on the block before."""
+"""Reason for a call that reverted when mined, though it succeeds when executed on the block before."""
 
 
 class Front(Struct, frozen=True):
-    """The wanted transaction of the account's next nonce, and the time and block since which it is next."""
+    """The transaction to be mined next (`NonceSlot.best`), and the time and block since which it is next."""
 
     tx_hash: bytes
     since_ms: int
@@ -130,9 +130,9 @@ class RelayMemory(Struct):
     """State of one run of a relayer that is not stored.
 
     Attributes:
-        front: the wanted transaction of the next nonce; None without one.
-        handed_ms: transaction hash -> time of its last broadcast.
-        refused: transaction hash -> refusal of the last broadcast.
+        front: the transaction to be mined next; None if the account's next nonce has no transaction.
+        handed_ms: transaction hash -> time of its last broadcast, Unix milliseconds.
+        refused: transaction hash -> nodes' refusal of its last broadcast.
         taken: nonce -> sighting of its use by a foreign transaction.
     """
 
@@ -143,10 +143,10 @@ class RelayMemory(Struct):
 
 
 class NonceSlot(Struct, frozen=True):
-    """A nonce and the transactions signed with it, the wanted transaction last.
+    """A nonce and the transactions signed with it, the transaction to be mined (`best`) last.
 
     Attributes:
-        intent: the intent that the nonce is for; None for a nonce that is only filled.
+        intent: the intent that the nonce is for; None if its transactions are fillers alone.
     """
 
     nonce: int
@@ -155,7 +155,7 @@ class NonceSlot(Struct, frozen=True):
 
     @property
     def best(self) -> ChainTx:
-        """The transaction to be mined: the filler with the highest fee, else the one with the highest fee."""
+        """The transaction to be mined: that with the highest fee, among the fillers if any was signed."""
         return self.transactions[-1]
 
     @property
@@ -196,7 +196,7 @@ class Sign(Struct, frozen=True):
 
     Attributes:
         intent: the intent whose call is signed; None for a filler of the nonce.
-        replaces: hash of the transaction of the same nonce to replace.
+        replaces: hash of the transaction of the same nonce to replace; None for the first of a nonce.
     """
 
     nonce: int
@@ -221,7 +221,7 @@ class Seen(Struct, frozen=True):
 
 
 class Write(Struct, frozen=True):
-    """Action: store changes. `what` is the name of the counter."""
+    """Action: store changes. `what` names the counter in `RelayerStatistics.counts`."""
 
     what: str
     effect_key: str
@@ -235,11 +235,12 @@ class RelayPlan(Struct, frozen=True):
     """Actions in order, and a summary of the relayer's state.
 
     Attributes:
-        pending: number of nonces waiting to be mined.
+        pending: number of nonces with a transaction waiting to be mined.
         undone: number of pending nonces that a deep re-organisation undid after they were final.
         stuck: number of pending nonces that need a replacement.
         at_cap: number of replacements, fillers and waiting intents whose price would exceed the cap.
-        starved: whether the account has too little for the pending and waiting transactions.
+        starved: whether the account's balance is below its floor, or too small for a pending or waiting
+            transaction.
     """
 
     actions: tuple[Action, ...]
@@ -265,7 +266,7 @@ class _Draft:
 
 
 def remember(memory: RelayMemory, slots: Mapping[int, NonceSlot], facts: Facts, now_ms: int) -> None:
-    """Update the memory from the chain's state; forget transactions and nonces that are over."""
+    """Update the memory from the chain's state; drop entries of transactions and nonces without a slot."""
     front = slots.get(facts.nonce)
     if front is None:
         memory.front = None
@@ -299,10 +300,10 @@ def plan(
     """Decide on the next actions.
 
     Args:
-        slots: a slot for every nonce with a transaction whose end is open, and for every settled nonce that
-            the chain's nonce is not past.
-        waiting: intents without a transaction, in the order in which they get one.
-        memory: after `remember`.
+        slots: a slot for every nonce with an open transaction (signed, or mined but not final), and for every
+            settled nonce that the account's nonce on the chain has not passed.
+        waiting: intents without a signed transaction, in the order in which they get nonces.
+        memory: the memory as updated by `remember` with the same slots and facts.
 
     Guarantees: an intent has transactions of one nonce at a time; no price is above the cap; nonces are given
     out without a gap, and a gap is filled.
@@ -388,7 +389,7 @@ def _plan_pending(draft: _Draft, slot: NonceSlot) -> None:
 
 
 def _no_more(draft: _Draft, intent: ChainIntent, refusal: Refusal | None) -> Reason | None:
-    """Reason to give up an intent that has a transaction, or None."""
+    """Reason to give up an intent that has a signed transaction, or None."""
     if intent.state is IntentState.FAILED:  # a re-organisation undid its failure: no mining now
         return _reason_of(intent)
     if intent.state is not IntentState.PENDING:
@@ -427,7 +428,7 @@ def _send_if_due(draft: _Draft, tx: ChainTx) -> None:
 def _plan_new(
     draft: _Draft, slots: Mapping[int, NonceSlot], waiting: Sequence[ChainIntent], room: int
 ) -> None:
-    """Give nonces to waiting intents, gaps first, and fill the gaps left over."""
+    """Assign nonces to waiting intents, gaps first, and plan a filler for each remaining gap."""
     first = draft.facts.nonce
     next_nonce = max([first, *(nonce + 1 for nonce in slots)])
     free = [nonce for nonce in range(first, next_nonce) if nonce not in slots]
@@ -510,7 +511,7 @@ def forbidden(intent: ChainIntent, reason: str, now_ms: int) -> Write:
 
 
 def revived(tx: ChainTx, now_ms: int) -> Change:
-    """Build the change of a replaced transaction that was signed again, byte for byte."""
+    """Build the change by which a replaced transaction counts again, as the same bytes were signed anew."""
     return cas(CHAIN_TX, _tx(tx, now_ms, TxReason.REVIVED))
 
 

@@ -1,15 +1,16 @@
 """The relayer: gets each submitted call mined once (sign, store, broadcast, watch); one per chain and key.
 
-    submit -> the store -> look: open rows, state of the chain -> `relay_plan.plan`
+    submit -> the store -> pass: open rows, state of the chain -> `relay_plan.plan`
                             |-> one write: mined and signed transactions, durable before a broadcast
                             '-> broadcast, by nonce
 
-Every look begins with the rows of the store, so that a crash between two looks loses nothing. A new head, a
-submitted intent, or a pause of RELAY_LOOK_S starts the next look. Without open rows the relayer does not ask
-the chain. While the node or the store is away it looks again after at most RELAY_PAUSE_S_MAX.
+Every pass (`_look`) begins with the rows of the store, so that a crash between two passes loses nothing. A
+new head, a submitted intent, or a pause of RELAY_LOOK_S starts the next pass. Without open rows the relayer
+does not ask the chain. While the node or the store is unreachable, the next pass follows after at most
+RELAY_PAUSE_S_MAX.
 
-The engine that holds the shard of chain and address relays; late writes of another engine are fenced, and
-the store accepts one first transaction of a nonce. Any engine may submit and wait.
+Of several engines, that with the lease of the relayer's shard relays. The store refuses late writes of
+another engine (fencing), and accepts only one first transaction of a nonce. Any engine may submit and wait.
 
 Source: ARCHITECTURE.md, "Relayer", "Several engines".
 """
@@ -103,10 +104,11 @@ class IntentOutcome(Struct, frozen=True):
 
     Attributes:
         state: state of the intent.
-        reason: `cause` in words, for people; else empty.
-        tx_hash: hash of the mined transaction; None without one.
+        reason: `cause` as text, for people; empty without a cause.
+        tx_hash: hash of the mined transaction; None while none is mined.
         receipt: receipt of that transaction, as the chain has it now.
-        cause: cause of a failure, revert or cancellation, or of giving up unless mined; else None.
+        cause: cause of a failure, revert or cancellation; set early for an intent that is given up but may
+            still be mined. None without a cause.
         error4: selector of the error that the contract returned, 4 bytes; None without one.
     """
 
@@ -128,17 +130,17 @@ class RelayerStatistics(Struct, frozen=True):
     """State and counters of one relayer.
 
     Attributes:
-        holds: whether this relayer holds the shard of its chain and key.
-        waiting: intents without a transaction.
-        pending: nonces waiting to be mined.
+        holds: whether this engine has the lease of the shard of the relayer's chain and key.
+        waiting: intents without a signed transaction.
+        pending: nonces with a transaction waiting to be mined.
         undone: pending nonces that a deep re-organisation undid after they were final; no new intent is
             signed until they are mined again.
         stuck: pending nonces that need a replacement.
         at_cap: replacements, fillers and waiting intents whose price would exceed the cap.
-        starved: the account has too little for the open transactions, or less than its floor.
+        starved: whether the account's balance is below its floor, or too small for an open transaction.
         oldest_age_ms: age of the oldest open intent.
-        away: reason for which the chain or the store cannot be used now; else empty.
-        balance_wei: balance of the account at the last look.
+        away: reason for which the chain or the store cannot be used now; empty while both can.
+        balance_wei: balance of the account at the last pass.
         counts: event -> count: transactions mined, settled, reorganised, handed in, bumped, refused by a
             node; nonces taken by a foreign transaction; intents that the key may not sign (failed), or that
             were late before they were signed (cancelled).
@@ -158,7 +160,7 @@ class RelayerStatistics(Struct, frozen=True):
 
 
 def relay_shard(chain_id: int, sender: bytes) -> int:
-    """Shard whose holder, an engine, relays for a chain and address."""
+    """Shard whose lease decides which engine relays for a chain and address."""
     return keccak256(chain_id.to_bytes(8, "big") + sender)[0]
 
 
@@ -166,8 +168,9 @@ class Relayer:
     """The relayer of one chain and key; see the module. `run` is its task.
 
     Args:
-        key: its policy has to allow transactions to its own address, which fill nonces.
-        leases: the engine's leases, which outlive the relayer.
+        key: signs the transactions; its policy has to allow transactions to its own address (fillers of
+            nonces).
+        leases: the engine's leases of shards; they have to stay open while the relayer runs.
         now_ms: wall clock, Unix milliseconds.
 
     Raises:
@@ -249,7 +252,7 @@ class Relayer:
         """Read the state of an intent, without a receipt; None for an unknown key.
 
         Raises:
-            StoreUnavailable: the store is away.
+            StoreUnavailable: the store cannot be reached.
         """
         (rows,) = await self._store.read(by(CHAIN_INTENT, effect_key))
         return _outcome(row_of(CHAIN_INTENT, rows[0])) if rows else None
@@ -258,11 +261,12 @@ class Relayer:
         """Wait until an intent is mined or will never be; the caller sets a time limit.
 
         Args:
-            final: return only once the outcome is final; False also accepts a mined, unconfirmed one.
+            final: return only once the outcome is final; False returns once the intent is mined, even if
+                unconfirmed.
 
         Raises:
             KeyError: no intent was submitted under that key.
-            StoreUnavailable: the store is away.
+            StoreUnavailable: the store cannot be reached.
             NodeUnavailable: no node answers for the receipt.
         """
         while True:
@@ -280,7 +284,7 @@ class Relayer:
                 await event.wait()
 
     def statistics(self) -> RelayerStatistics:
-        """Return the counters, and the state at the last look."""
+        """Return the counters, and the state at the last pass."""
         return RelayerStatistics(
             self._holds,
             self._waiting,
@@ -296,7 +300,7 @@ class Relayer:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Relay while the shard is held, until cancelled."""
+        """Relay while this engine has the shard's lease, until cancelled."""
         task_status.started()
         pause_s = RELAY_PAUSE_S
         while True:
@@ -382,7 +386,7 @@ class Relayer:
         return head, await self._chain.nonce(self._key.address, head.hash)
 
     async def _slots(self, nonce: int, transactions: _Rows, intents: _Rows) -> dict[int, NonceSlot]:
-        """Build the slots of open nonces, and of settled nonces that the chain's nonce has not passed."""
+        """Build the slots of open nonces, and of settled nonces that the account's nonce has not passed."""
         chain_id, sender = self._chain.chain_id, self._key.address
         (settled,) = await self._store.read(
             settled_transactions(chain_id, sender, nonce, RELAY_IN_FLIGHT_MAX)
@@ -451,7 +455,7 @@ class Relayer:
             self._wake.set()  # a nonce may be free, or a broadcast due
 
     async def _check_head(self, head: Header) -> None:
-        """Raise BlockGone if the head was replaced during the look: final decisions need one chain."""
+        """Raise BlockGone if the chain replaced the head during the pass: final decisions need one chain."""
         with trio.fail_after(RELAY_NODE_S):
             again = await self._chain.block(head.number)
         if again is None or again.hash != head.hash:
@@ -484,7 +488,7 @@ class Relayer:
         return Write("signed", row.effect_key, changes), row
 
     async def _keep(self, writes: Sequence[Write], fence: Fence) -> None:
-        """Store all writes in one unit."""
+        """Store all writes in one unit (atomically)."""
         if not writes:
             return
         changes = tuple(change for write in writes for change in write.changes)
