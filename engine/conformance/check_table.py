@@ -1,6 +1,7 @@
 """The table of all checks. docs/maker-check.md shows it; a test keeps the two equal.
 
-A row is (name, title, fix), then its differences from the group: NEGATIVE, STRICT, ADVICE, or a source.
+A row is (name, title, fix), then its differences from the group: NEGATIVE, STRICT, ADVICE, or another source
+than the group's. `rules.Check` explains these fields.
 """
 
 from collections.abc import Iterator

@@ -49,7 +49,7 @@ class Check(Struct, frozen=True):
     Attributes:
         id: `topic.name`.
         title: the statement that is true if the check passes.
-        source: the rule that the check enforces.
+        source: section of the specification, or other document, that states the rule.
         fix: advice to the maker if the check fails.
         negative: whether the check sends requests that must be refused.
     """
@@ -106,8 +106,8 @@ class CheckVerdict(Struct, frozen=True):
     Attributes:
         faults: the first FINDINGS_SHOWN_MAX faults.
         fault_count: the number of all faults.
-        looks: number of results judged.
-        reason: why the check was skipped.
+        looks: number of results counted, passed or faults.
+        reason: why the check was skipped; empty for a check with results.
         is_gap: skipped because the maker gave nothing to judge the check on.
     """
 

@@ -3,11 +3,11 @@
     outcome         condition
     faults          a check failed
     inconclusive    no check failed, but a topic is thin (see `rules`), all checks were skipped, or a stage
-                    raised
+                    raised an exception
     conforms        otherwise
 
-A stage that raises is a bug of the harness: its checks without a result become gaps, and the other stages
-run.
+An exception from a stage is a bug of the harness: the stage's checks without a result become gaps, and the
+other stages run.
 """
 
 from collections.abc import Awaitable, Callable
@@ -64,7 +64,7 @@ class RunReport(Struct, frozen=True):
         requests: number sent to the maker, including handshakes and hostile bytes.
         firm_requests: number of those for a firm quote.
         load: None if the load stage did not run.
-        broken: stages that raised, each with its exception; bugs of the harness.
+        broken: stages that raised an exception, each with it; bugs of the harness.
     """
 
     url: str

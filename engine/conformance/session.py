@@ -36,7 +36,7 @@ class Good(Struct, frozen=True):
 
     Attributes:
         depth: the depth of its side of the grid, in units of the fixed amount.
-        other: the computed amount by the grid.
+        other: the amount that the maker should compute by the grid, raw units.
     """
 
     asking: Asking
@@ -54,7 +54,7 @@ class Session:
         sightings: every /pairs and /prices seen.
         load: the load stage's report; None before that stage.
         stage: name of the running stage, for the progress display.
-        tokens: the sound tokens of the last snapshot.
+        tokens: the valid tokens of the last snapshot.
     """
 
     def __init__(

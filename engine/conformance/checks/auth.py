@@ -1,7 +1,7 @@
 """Authentication: correctly signed requests, and every kind of wrong signature.
 
-A tampering is a request with its four headers. Unless it is marked as accepted, the maker must refuse it with
-a 4xx and an error that names the wrong header.
+A tampering is a request whose four authentication headers are wrong or unusual. The maker must refuse it with
+a 4xx and an error that names the wrong header, unless the tampering is marked as accepted.
 
 The signature covers the body's exact bytes: a case sends spaces and line ends that no encoder would write.
 
@@ -50,7 +50,7 @@ class Plain(Struct, frozen=True):
     """An unsigned request.
 
     Attributes:
-        target: with the base URL's path prefix.
+        target: path of the request, with the base URL's path in front.
     """
 
     method: str

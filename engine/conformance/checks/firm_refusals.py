@@ -146,7 +146,7 @@ def silent(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
 
 
 def wrong_taker(good: Asking) -> Spoiled:
-    """Build a good request whose taker the maker does not allow."""
+    """Build a copy of a good request with a taker that the maker does not allow."""
     return Spoiled(
         "refuse.wrong-taker", STRANGER, msgspec.json.encode(good.body | {"takerAddress": STRANGER})
     )

@@ -70,8 +70,8 @@ class Aim(Struct, frozen=True):
     Attributes:
         prefix: the base URL's path.
         host: the Host header's value.
-        signed: (method, target, body) -> the right headers, or none; with a valid signature, malformed
-            content reaches even a maker that verifies first.
+        signed: (method, target, body) -> correct authentication headers, empty without credentials; with a
+            valid signature, malformed content reaches even a maker that verifies first.
         firm_body: a request that is quoted, so that a maker that tolerates broken framing answers 200.
     """
 

@@ -58,7 +58,7 @@ def percentile(ordered: Sequence[float], percent: int) -> float:
 
 
 def speed_said(latencies_ms: Sequence[float], late: int, timeout_s: float) -> Said:
-    """Describe the median answer time in words, or the share of late answers if they are at least half.
+    """Describe the median answer time as text, or the share of late answers if at least half are late.
 
     Args:
         latencies_ms: of answers received.

@@ -45,11 +45,11 @@ class GridLeg(Struct, frozen=True):
     Attributes:
         name: name of the leg; the module lists all four.
         side: `bids` or `asks`.
-        given: the key of the fixed amount.
+        given: JSON key of the fixed amount: `takerAmount` or `makerAmount`.
         walk: (ladder, fixed amount) -> the computed amount, None beyond the depth; raw units.
-        maker_gives_quote: the maker's asset is the quote token.
-        given_in_quote: the fixed amount is of the quote token.
-        user_receives: the user receives the computed amount; otherwise the user pays it.
+        maker_gives_quote: whether the maker's asset is the quote token.
+        given_in_quote: whether the fixed amount is in units of the quote token.
+        user_receives: whether the user receives the computed amount; otherwise the user pays it.
     """
 
     name: str
@@ -62,7 +62,7 @@ class GridLeg(Struct, frozen=True):
 
     @property
     def computed(self) -> str:
-        """The key of the amount that the maker computes."""
+        """JSON key of the amount that the maker computes."""
         return "makerAmount" if self.given == "takerAmount" else "takerAmount"
 
     def depth(self, ladder: Ladder) -> int:

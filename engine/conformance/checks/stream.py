@@ -3,7 +3,8 @@
 By spec 3.8.1 to 3.8.3 an entry replaces its pair's whole grid: an absent side is cleared, and `{}` disables
 the pair. Pairs without an entry are unchanged.
 
-A socket follows GET /prices if a message with prices arrives during the watch, or within as long again.
+If prices move over GET /prices, the WebSocket must bring a message with prices within twice the watch's
+duration.
 
 Source: spec 3.11; choices.md#makers-at-the-venue.
 Choice: Socket and HTTP agree on a pair if the socket showed the polled grid between the request and a second
@@ -277,9 +278,11 @@ def _best(grid: Any) -> str:
 
 
 def _comparable(name: str, content: Any) -> dict[str, Any] | None:
-    """Content that HTTP and WebSocket must share, by key, or None.
+    """Content that HTTP and WebSocket must share, by key; None if the answer has no such content.
 
-    Of prices only the pair ids are compared, since the prices move.
+    Args:
+        name: `tokens`, `pairs`, `prices` or `blacklist`; of `prices` only the pair ids are compared, since
+            prices move.
     """
     if content is None:
         return None
