@@ -44,7 +44,7 @@ _ROUNDS = 400
 
 
 def run_foundations(console: Console) -> None:
-    """Run these steps and print each on `console`; raises if a step fails."""
+    """Run the steps that need no market and print each on `console`; raises if a step fails."""
     maker, user = (SigningKey(secrets.token_bytes(32)) for _ in range(2))
     console.rule("17. Beneath: the venue signs its request, the maker verifies it")
     _show_request(console, user)

@@ -62,10 +62,10 @@ pairs."WETH/USDC" = {{ base = "WETH", quote = "USDC", liquidity_usd = 5000000 }}
 
 
 async def run_market_maker(console: Console, stage: DemoChain, folder: Path) -> None:
-    """Run these steps and print each on `console`; raises if a step fails.
+    """Run the market maker's steps and print each on `console`; raises if a step fails.
 
     Args:
-        folder: for the maker's state.
+        folder: folder for the maker's state.
     """
     secret = secrets.token_hex(16)
     environ = {"DEMO_MAKER_KEY": stage.maker.secret32().hex(), "DEMO_SECRET": secret}

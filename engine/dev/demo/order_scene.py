@@ -103,7 +103,7 @@ class OrderScene(Struct, frozen=True):
         return OrderPlacer(self.trader(tell, allowing), self.venue)
 
     def trader(self, tell: Tell, allowing: Allowing = Allowing.EXACT) -> Trader:
-        """Create the user's account."""
+        """Create the trader that acts with the user's key."""
         return Trader(
             chain=self.chain,
             key=self.user,

@@ -58,7 +58,10 @@ _ALLOWING_GAS = 100_000
 
 
 async def run_orders(console: Console, stage: DemoChain, place: MarketPlace) -> None:
-    """Run these steps and print each on `console`; raises if a step fails. Leaves alpha without allowance."""
+    """Run the steps of Delta orders and print each on `console`; raises if a step fails.
+
+    Afterwards the maker alpha has no USDC allowance for the RFQ contract.
+    """
     place.makers["alpha"].switch.resume("all")
     await place.live()
     async with (
@@ -212,7 +215,11 @@ async def _before_all(stage: DemoChain, key: SigningKey, to: bytes, data: bytes)
 
 
 async def _show_block(scene: OrderScene, first: bytes) -> Receipt:
-    """Show the block that alpha's transaction leads; returns the receipt of the settlement after it."""
+    """Show the block that begins with alpha's revocation; returns the receipt of the settlement after it.
+
+    Args:
+        first: hash of the transaction by which the maker alpha revokes its allowance.
+    """
     receipt = await scene.stage.chain.receipt(first)
     if receipt is None:
         raise AssertionError("alpha's transaction is not mined")
@@ -233,7 +240,7 @@ async def _show_block(scene: OrderScene, first: bytes) -> Receipt:
 
 
 async def _show_agents(scene: OrderScene, before: Mapping[str, Counter[str]]) -> None:
-    """Show the notices that the agents received for this order, and that the failed agent rests."""
+    """Show the notices that the agents received for this order, and that the failed agent is in cool-down."""
     wanted = {
         _BETTER: {Notice.WON, Notice.SETTLING, Notice.REVERTED, Notice.BANNED},
         _OTHER: {Notice.LOST, Notice.SETTLING, Notice.SETTLED},

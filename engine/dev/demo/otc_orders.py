@@ -136,7 +136,7 @@ class _Posted(Struct, frozen=True):
 
 
 async def run_otc_orders(console: Console, stage: DemoChain, place: MarketPlace) -> None:
-    """Run these steps and print each on `console`; raises if a step fails."""
+    """Run the steps of the OTC order and print each on `console`; raises if a step fails."""
     async with (
         RpcChain.open(CHAIN_ID, NodeSettings(urls=(stage.running.url,)), known_errors()) as chain,
         VenueClient.open(place.url) as venue,

@@ -44,10 +44,10 @@ class DemoChain(Struct, frozen=True):
     """The demo's chain, with the keys of the accounts that act on it.
 
     Attributes:
-        running: its URL and addresses.
-        keys: of all funded accounts.
-        maker: has approved the RFQ contract for its tokens.
-        user, stranger: have approved the Router for their WETH.
+        running: the chain's URL and addresses.
+        keys: keys of all funded accounts.
+        maker: key of an account that has approved the RFQ contract for its WETH and USDC.
+        user, stranger: keys of accounts that have approved the Router for their WETH.
     """
 
     chain: DevChain
@@ -78,7 +78,11 @@ class _BlockTransactions(Struct, frozen=True):
 
 @asynccontextmanager
 async def a_stage(folder: Path) -> AsyncIterator[DemoChain]:
-    """Context manager: open the chain and approve the contracts; write contracts.json into the folder."""
+    """Context manager: run the chain and send the approvals that `DemoChain` names.
+
+    Args:
+        folder: folder for contracts.json.
+    """
     keys = account_keys(DEV_MNEMONIC, limits.DEVNET_ACCOUNTS)
     wanted = DevnetOptions(
         chains={CHAIN_ID: ChainSettings(name="devnet")},

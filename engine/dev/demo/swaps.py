@@ -78,7 +78,7 @@ class _Scene(Struct, frozen=True):
 
 
 async def run_swaps(console: Console, stage: DemoChain, place: MarketPlace) -> None:
-    """Run these steps and print each on `console`; raises if a step fails. Leaves alpha stopped."""
+    """Run the swaps' steps and print each on `console`; raises if a step fails. Maker alpha stays halted."""
     trader = stage.keys[_TRADER]
     async with (
         RpcChain.open(CHAIN_ID, NodeSettings(urls=(stage.running.url,)), known_errors()) as chain,
@@ -185,7 +185,7 @@ async def _perform(scene: _Scene, offer: Offer) -> tuple[SentOutcome, bytes]:
 
 
 def _as_signed(scene: _Scene, swap: RouterSwap) -> Balances:
-    """Compute the changes of balances by the orders of a sale, with an order per hop."""
+    """Compute the changes of balances by a sale's signed maker orders; each hop has one order."""
     symbols = {scene.stage.at(symbol): symbol for symbol in TOKENS}
     names = {key.address: who for who, key in scene.people.items()}
     moves = Counter({("trader", symbols[swap.src_token]): -swap.src_amount})

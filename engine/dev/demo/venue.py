@@ -61,11 +61,11 @@ class MarketPlace(Struct, frozen=True):
     """A running venue with its makers and agents.
 
     Attributes:
-        url: of the venue.
+        url: URL of the venue.
         makers, agents: the applications, by name.
-        keys: of the makers, by name.
-        relayer: address of the account that settles.
-        folder: holds a folder per application.
+        keys: keys of the makers, by name.
+        relayer: address of the account that settles Delta orders.
+        folder: folder with a subfolder for each application.
     """
 
     stage: DemoChain
@@ -100,7 +100,7 @@ class MarketPlace(Struct, frozen=True):
         """Change a maker's prices, and wait until the venue and the maker's agents have them.
 
         Args:
-            pair: as in GRIDS.
+            pair: symbols of base and quote, as `WETH/USDC`.
             bid, ask: prices of the single level on each side.
         """
         base, quote = pair.split("/")
@@ -187,7 +187,7 @@ class _Opening(Struct, frozen=True):
     clock: PassingClock
 
     def home(self, name: str) -> Path:
-        """Create a folder with the addresses of the chain in it."""
+        """Create an application's folder, with the chain's addresses in its contracts.json."""
         home = self.folder / name
         home.mkdir()
         write_entries(home, {CHAIN_ID: self.stage.running.entry})

@@ -40,7 +40,7 @@ _SLICED, _SLICED_LEAST = "3.0000000000000001", "7400"  # not divisible by 3: the
 
 
 async def run_waiting_orders(scene: OrderScene) -> None:
-    """Run these steps and print each; raises if a step fails. Leaves alpha's prices as they were."""
+    """Run the steps of waiting orders and print each; raises if a step fails. Alpha's prices are restored."""
     scene.console.rule("11. A limit order rests until a maker's price meets it")
     await _show_limit_order(scene)
     scene.console.rule("12. A TWAP: one signature, three slices, two minutes in a moment")

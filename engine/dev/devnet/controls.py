@@ -98,7 +98,7 @@ class Controls:
         await self._chain.set_base_fee(asked.wei)
 
     async def reorganise(self, asked: given.OfReorg) -> None:
-        """Replace the last blocks."""
+        """Replace the last blocks by others; see `DevChain.reorganise`."""
         again = [(bytes(raw), int(at)) for raw, at in asked.transactions]
         if any(at >= asked.depth for _, at in again):
             raise RpcFault(

@@ -111,7 +111,7 @@ def _read(call: object) -> tuple[str, object]:
     """Parse the name and parameters of a call.
 
     Raises:
-        RpcFault: -32600.
+        RpcFault: -32600: the value is no call of JSON-RPC 2.0.
     """
     if not isinstance(call, dict):
         raise RpcFault(INVALID_REQUEST, "invalid request: expected an object")

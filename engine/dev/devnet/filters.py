@@ -1,4 +1,4 @@
-"""Filters, which clients poll and the node keeps, and subscriptions, which a WebSocket announces and keeps.
+"""Filters, which a client polls, and subscriptions, whose changes the node sends over the client's WebSocket.
 
 Both read the same list of added and removed blocks ("moves"). A filter is dropped once its next move is no
 longer kept; a subscription that cannot keep up loses its socket.

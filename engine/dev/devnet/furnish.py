@@ -2,7 +2,7 @@
 
 Every address depends only on the mnemonic and the code: both chains have the same addresses at every start.
 
-    account 0    owner of the contracts; receives the protocol's share
+    account 0    owner of the contracts; receives the protocol's share of surplus
     account 1    relayer, which may settle Delta orders
     the others   no role
 """

@@ -67,7 +67,7 @@ class DevNode:
     """A chain behind a listening socket. Created by `opened`.
 
     Attributes:
-        server: the caller serves it.
+        server: the HTTP server, which the caller has to run.
     """
 
     def __init__(self, methods: Methods, moves: Moves) -> None:

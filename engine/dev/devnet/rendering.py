@@ -141,7 +141,8 @@ def fee_history_json(blocks: list[Block], next_base_fee_wei: int, percentiles: l
     """Render the answer of eth_feeHistory for blocks, the oldest first.
 
     Args:
-        percentiles: of a block's gas by tip, for the rewards; None or empty gives no rewards.
+        percentiles: percentiles of each block's gas, ordered by tip, at which the tip is reported as reward;
+            None or empty gives no rewards.
     """
     told: Json = {
         "oldestBlock": hex(blocks[0].header.number),

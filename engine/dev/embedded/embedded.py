@@ -7,8 +7,8 @@ begun.
     automine on     each transaction sent is mined at once, together with all other executable ones
     automine off    transactions wait for `mine`
 
-Wall time is passed in. A block's time is the clock's, but never before its parent's; blocks made in the same
-second have the same time.
+The caller passes the wall clock in. A block's time is the clock's, but never before its parent's; blocks made
+in the same second have the same time.
 
 A transaction with a gap before its nonce waits, as on a node; a fee below the next block's base fee is
 refused, as on anvil. A call at the latest block sees that block's number and time.
@@ -64,7 +64,7 @@ class EmbeddedChain:
 
     Args:
         chain_id: its EIP-155 id.
-        now_s: Unix time.
+        now_s: returns the wall clock, Unix seconds.
         funded: address -> initial balance in wei.
         errors: the contracts' custom errors, so that revert reasons have their names.
 

@@ -190,7 +190,7 @@ class Evm:
             self._vm.revert(checkpoint)
 
     def transact(self, rules: BlockRules, message: EvmMessage) -> tuple[ExecutionResult, list[JournalWrite]]:
-        """Execute a transaction, charge its fee and count its nonce; returns the result and the undo writes.
+        """Execute a transaction, charge its fee and raise its sender's nonce; return (result, undo writes).
 
         The fee is `gas_price_wei` per unit of gas used: the base fee is burnt, the coinbase gets the rest.
 
