@@ -90,7 +90,7 @@ def parse_decimal(text: object, field: str = "decimal") -> tuple[int, int]:
 def parse_decimals(
     texts: Sequence[str], field: Callable[[int], str], scale_min: int = 0
 ) -> tuple[list[int], int]:
-    """Parse a column of decimals to (mantissas, scale): as `parse_decimal`, all at the finest scale.
+    """Parse a column of decimals, as `parse_decimal` does, to (mantissas, scale) at their finest scale.
 
     Args:
         texts: decimal strings, at least one.

@@ -42,7 +42,7 @@ def wrap(encoded_items: bytes) -> bytes:
 
 
 def decode(raw: bytes) -> Item:
-    """Decode the one item that `raw` holds.
+    """Decode `raw`, which must be exactly one item.
 
     Args:
         raw: at most RLP_BYTES_MAX bytes, lists inside one another at most RLP_DEPTH_MAX deep.
@@ -109,7 +109,7 @@ def _prefix(length: int, kind: int) -> bytes:
 
 
 def _item(raw: bytes, at: int, end: int, depth: int) -> tuple[Item, int]:
-    """Decode the item at `at`, which must end by `end`; returns the item and the offset behind it."""
+    """Decode the item at `at`, which must end by `end`; returns the item and the offset after it."""
     if at >= end:
         raise InvalidInput(field=_FIELD, expected="an item", got="the end")
     first = raw[at]

@@ -59,7 +59,7 @@ EXECUTOR = bytes(20)
 DELTA = bytes(20)
 """Zero address as the receiver of a fill's proceeds: Delta itself."""
 NO_AGENT = bytes(32)
-"""The id of a settlement without calls."""
+"""Agent id of a settlement without agents' calls."""
 
 CROSSINGS_MIN, CROSSINGS_MAX = 2, 8
 """Least and greatest number of orders that one crossing settles; the contract's own bounds."""
@@ -150,7 +150,7 @@ def rfq_step(
 
 
 def settle(order: DeltaOrder, signature: bytes, amount: int, execution: Execution) -> bytes:
-    """Encode a settlement of `amount` of an order: source of a sale, destination of a purchase."""
+    """Encode a settlement of `amount` raw units: source token of a sale, destination token of a purchase."""
     return SETTLE + encode(_order(order), bytes_tail(signature), uint_word(amount), _execution(execution))
 
 

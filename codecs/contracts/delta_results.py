@@ -49,7 +49,7 @@ class Settled(msgspec.Struct, frozen=True):
 
 
 class Crossed(msgspec.Struct, frozen=True):
-    """Amounts of each order of a crossing, in the order of its orders, and the gas of all together."""
+    """Amounts of a crossing's orders, in the sequence of the orders, and the gas of the whole settlement."""
 
     spent: tuple[int, ...]
     received: tuple[int, ...]

@@ -27,7 +27,7 @@ class PermitForm(Enum):
 
 
 RFQ_FORMS = frozenset({PermitForm.EIP2612, PermitForm.DAI})
-"""The RFQ contract applies these and ignores any other length (interop.md section 1)."""
+"""Permit forms that the RFQ contract applies; it ignores any other length (interop.md section 1)."""
 
 _SPENDER_WORD = {PermitForm.EIP2612: 1, PermitForm.DAI: 1}
 
@@ -62,7 +62,7 @@ def permit_form(raw: bytes, field: str = "permit") -> PermitForm:
 def permit_spender(raw: bytes) -> bytes | None:
     """Spender that a token's own permit names, or None for a form without a readable spender.
 
-    EIP-2612 and DAI-style payloads start with the words owner (holder), spender.
+    EIP-2612 and DAI-style payloads start with two ABI words: owner (holder) and spender.
     """
     word = _SPENDER_WORD.get(permit_form(raw))
     return None if word is None else raw[word * WORD_BYTES + 12 : (word + 1) * WORD_BYTES]

@@ -224,7 +224,7 @@ def order_type_of(wire: object, field: str = "order") -> TypedStruct[Any]:
 
 
 def delta_domain(name: str, version: str, chain_id: int, contract: bytes) -> dict[str, object]:
-    """Make the signing domain of a chain's Delta contract; name and version are the deployment's."""
+    """Make the signing domain of a chain's Delta contract, deployed under `name` and `version`."""
     return {
         "name": name,
         "version": version,

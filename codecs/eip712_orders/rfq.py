@@ -43,7 +43,7 @@ RFQ_ORDER = TypedStruct(
 
 
 def rfq_domain(name: str, chain_id: int, contract: bytes) -> dict[str, object]:
-    """Make the signing domain of a chain's RFQ contract; `name` is the deployment's (interop.md 1)."""
+    """Make the signing domain of a chain's RFQ contract, deployed under `name` (interop.md 1)."""
     return {
         "name": name,
         "version": limits.RFQ_DOMAIN_VERSION,

@@ -43,7 +43,7 @@ class ChunkedBody:
         is_due: whether `read` stopped to yield the processor: call it again with the same bytes.
 
     Args:
-        body_bytes_max: largest size of the data in bytes; `limits.body_bytes_max` unless given.
+        body_bytes_max: largest size of the data in bytes; None means `limits.body_bytes_max`.
     """
 
     __slots__ = (
@@ -73,7 +73,7 @@ class ChunkedBody:
 
         The caller passes unconsumed bytes again, together with later ones.
 
-        A call reads 128 chunks at most; `is_due` then says that more may be at hand.
+        A call reads 128 chunks at most; `is_due` then says that more bytes may be ready.
 
         Args:
             buffer: the received bytes.

@@ -4,7 +4,7 @@
       any --anything unacceptable--> FAILED (every later call raises the same MakerError)
 
 An answer has a Content-Length or is chunked; 1xx are skipped; HEAD, 204 and 304 have no body. All else is the
-other side's fault: a body that ends with the connection, two lengths, a length beside a coding, another
+other side's fault: a body that ends with the connection, two lengths, a length with a coding, another
 coding, 101, unsolicited bytes, anything beyond the limits. The head goes to llhttp in one piece once it is
 complete; see `fields`.
 
@@ -98,7 +98,7 @@ class ClientConnection:
             method: one of `METHODS`.
             target: path and query, percent-encoded.
             host: the Host header's value.
-            headers: the others, without those of the framing.
+            headers: further headers, without Host and the framing headers.
             body: announced with its length unless it is empty and the method is GET, HEAD or OPTIONS.
 
         Raises:
@@ -130,7 +130,7 @@ class ClientConnection:
     def receive_data(self, data: bytes) -> Response | None:
         """Parse received bytes; returns the answer once it is complete, else None.
 
-        Bytes behind the answer do not invalidate it, but `keep_alive` is then False and every later call
+        Bytes after the answer do not invalidate it, but `keep_alive` is then False and every later call
         raises. Bytes that come later have the same effect.
 
         Raises:

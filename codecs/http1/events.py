@@ -33,7 +33,7 @@ class Request(Struct, gc=False):
         http_minor: 0 or 1. An HTTP/1.0 client does not know chunks.
         headers: in order; names in lower case, values without the white space around them.
         fields: the headers by name; the values of a repeated header joined by commas.
-        keep_alive: False for the last request that is read from this connection; the answer must say so.
+        keep_alive: False for the last request read from this connection; the answer announces the close.
         body: decoded; trailers are dropped.
     """
 

@@ -36,7 +36,7 @@ class FieldSink:
         self.messages = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Collect a field without the white space behind its value; llhttp drops only the space before it."""
+        """Collect a field without the white space after its value; llhttp drops only the space before it."""
         self.fields.append((name.lower(), value.rstrip()))
 
     def on_message_complete(self) -> None:
@@ -45,16 +45,16 @@ class FieldSink:
 
 
 def section_end(buffer: bytes, start: int, scanned: int, bytes_max: int) -> int:
-    """Offset behind the header section that starts at `start`, or 0 if its end has not come yet.
+    """Offset of the first byte after the header section that starts at `start`, or 0 if it is incomplete.
 
     Args:
         buffer: the received bytes.
         start: offset of the section's first byte; any bytes before it are CRLF.
-        scanned: offset up to which an earlier call has looked; `start` at first.
+        scanned: offset up to which an earlier call has searched; `start` at first.
         bytes_max: largest size with the closing empty line.
 
     Returns:
-        The offset behind the closing empty line; 0 if that line has not come yet.
+        The offset after the closing empty line; 0 if that line has not been received yet.
 
     Raises:
         HttpFault, HeadersTooLarge: as `check_unfinished`.

@@ -33,7 +33,7 @@ def body_length(fields: dict[bytes, bytes], http_minor: int, body_bytes_max: int
     """Length of the body in bytes, or CHUNKED, or None if the header announces no body.
 
     Raises:
-        HttpFault: Content-Length beside Transfer-Encoding, a length that is no number, or a transfer coding
+        HttpFault: Content-Length with Transfer-Encoding, a length that is no number, or a transfer coding
             in HTTP/1.0.
         UnknownMethodOrCoding: any transfer coding but a single `chunked`.
         BodyTooLarge: a length over `body_bytes_max`.

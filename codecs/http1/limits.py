@@ -20,9 +20,10 @@ class Http1Limits(Struct, frozen=True, kw_only=True):
             answer's status line counts. Trailers of a chunked body have the same bound of their own.
         header_count_max: fields in a header or trailer section.
         body_bytes_max: the body, decoded.
-        chunk_count_max: chunks in one body; tiny chunks cost more time than bytes.
+        chunk_count_max: chunks in one body, as tiny chunks cost much time for few bytes.
         empty_lines_max: empty lines tolerated ahead of one request line.
-        requests_per_connection_max: the last request is answered with `connection: close`.
+        requests_per_connection_max: most requests of one connection; the last is answered with
+            `connection: close`.
     """
 
     target_bytes_max: int = QUERY_BYTES_MAX + _PATH_BYTES_MAX
@@ -37,7 +38,7 @@ class Http1Limits(Struct, frozen=True, kw_only=True):
 class Bodies:
     """Counts and bounds the bytes of request bodies that one server holds, over all its connections.
 
-    A body that came whole with its head is not counted: it is no larger than one read.
+    A body that arrives completely with its head is not counted: it is no larger than one read.
 
     Args:
         bytes_max: most bytes of all bodies together.

@@ -121,8 +121,8 @@ def request_framing(
         client waits for `100 Continue` before it sends a body; whether this is a WebSocket handshake.
 
     Raises:
-        HttpFault: host missing, repeated or malformed; a length that is no number, is repeated, or stands
-            beside a transfer coding; a transfer coding in HTTP/1.0.
+        HttpFault: host missing, repeated or malformed; a length that is no number, is repeated, or comes
+            with a transfer coding; a transfer coding in HTTP/1.0.
         UnknownMethodOrCoding: any transfer coding but a single `chunked`.
         ExpectationFailed: an expectation but `100-continue`.
         BodyTooLarge: a length over `body_bytes_max`.

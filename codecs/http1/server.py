@@ -161,8 +161,8 @@ class ServerConnection:
     def take_continue(self) -> bytes:
         """`CONTINUE`, at most once, if the client waits for it before it sends the body; else empty bytes.
 
-        Call this, and send the bytes, once `next_event` has given None and every earlier request is answered.
-        The answer is no event, since it depends on whether a first byte of the body has come by then.
+        Call this, and send the bytes, once `next_event` returned None and every earlier request is answered.
+        `CONTINUE` is no event: it is needed only if no byte of the body has been received by then.
         """
         if not self._continue_due:
             return b""

@@ -190,7 +190,7 @@ class NoticeEntry(Struct, frozen=True, rename="camel"):
         part_amount: raw units of the fixed side that the bid settles, for a bid on a part of an order.
         best_part_amount: raw units of the fixed side that the winning bid settles.
         tx_hash: transaction hash of the settlement.
-        until_ms: Unix milliseconds until which a banned agent is not asked.
+        until_ms: end of the agent's ban, Unix milliseconds.
     """
 
     notice: Notice

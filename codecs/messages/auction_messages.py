@@ -73,7 +73,7 @@ class AuctionedOrder(Struct, frozen=True, rename="camel", kw_only=True):
         bids_left_out: number of bids beyond the listed ones.
         part_min: least raw units of the fixed side that a bid had to settle, for an order that may be filled
             in parts.
-        settlements: of this round, in the order in which they were tried.
+        settlements: settlements of the order after this round, in the sequence in which they were tried.
     """
 
     order_hash: str

@@ -1,4 +1,4 @@
-"""Messages of Delta prices and of the life cycle of Delta orders: spec 1.4 to 1.22 with interop.md 2 and 3.
+"""Messages of Delta prices and of the life cycle of Delta orders (spec 1.4 to 1.22, interop.md 2 and 3).
 
 Request bodies are frozen and ignore unknown keys. Members that must not be re-written on their way (the route
 of a build, the order of a submit) are kept as the received bytes, in a `msgspec.Raw`.
@@ -47,14 +47,14 @@ ZERO_ADDRESS_TEXT = "0x0000000000000000000000000000000000000000"
 
 
 class TokenReference(Struct, frozen=True, rename="camel"):
-    """A token, by chain and address: spec 1.4.2 and 1.4.3."""
+    """A token, by chain and address (spec 1.4.2 and 1.4.3)."""
 
     chain_id: ChainId
     address: str
 
 
 class AmountEntry(Struct, frozen=True):
-    """An amount of a token: raw units, and US dollars as a decimal string: spec 1.4.4 to 1.4.6."""
+    """An amount of a token: raw units, and US dollars as a decimal string (spec 1.4.4 to 1.4.6)."""
 
     token: TokenReference
     amount: str
@@ -69,7 +69,7 @@ class Leg(Struct, frozen=True):
 
 
 class BridgeParams(Struct, frozen=True, rename="camel"):
-    """Parameters of a bridge that an order signs: spec 1.7.8 to 1.7.11. `scalingFactor` is an int8."""
+    """Parameters of a bridge that an order signs (spec 1.7.8 to 1.7.11). `scalingFactor` is an int8."""
 
     protocol_selector: str
     output_token: str
@@ -78,7 +78,7 @@ class BridgeParams(Struct, frozen=True, rename="camel"):
 
 
 class Bridge(Struct, frozen=True, rename="camel"):
-    """The bridge that a cross-chain route uses: spec 1.7.4 to 1.7.12."""
+    """The bridge that a cross-chain route uses (spec 1.7.4 to 1.7.12)."""
 
     protocol: str
     estimated_time_ms: Count
@@ -87,7 +87,7 @@ class Bridge(Struct, frozen=True, rename="camel"):
 
 
 class Fees(Struct, frozen=True):
-    """Gas and bridge fees of a route: spec 1.7.14 to 1.7.16."""
+    """Gas and bridge fees of a route (spec 1.7.14 to 1.7.16)."""
 
     gas: AmountEntry
     bridge: tuple[AmountEntry, ...]
@@ -103,7 +103,7 @@ class Route(Struct, frozen=True):
 
 
 class Partner(Struct, frozen=True, rename="camel"):
-    """Partner of a Delta price and its fee: spec 1.6.6. `feePercent` is exact: 0.01 is 1 bps."""
+    """Partner of a Delta price and its fee (spec 1.6.6). `feePercent` is exact: 0.01 is 1 bps."""
 
     name: str
     fee_percent: Decimal
@@ -151,7 +151,7 @@ class QuoteParameters(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class DeltaPricesQuery(QuoteParameters, frozen=True, rename="camel", kw_only=True):
-    """Query of GET /v2/delta/prices: interop.md 3."""
+    """Query of GET /v2/delta/prices (interop.md 3)."""
 
     include_agents: tuple[Name, ...] | None = None
     exclude_agents: tuple[Name, ...] | None = None
@@ -198,7 +198,7 @@ class BuildBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults
 
 
 class TypedDomain(Struct, frozen=True, rename="camel"):
-    """EIP-712 domain of an order to sign, `toSign.domain`: spec 1.16.36."""
+    """EIP-712 domain of an order to sign, `toSign.domain` (spec 1.16.36)."""
 
     name: str
     version: str
@@ -214,7 +214,7 @@ class TypedMember(Struct, frozen=True):
 
 
 class ToSign(Struct, frozen=True):
-    """Typed data that the owner signs: spec 1.16.35. The client submits `value` verbatim."""
+    """Typed data that the owner signs (spec 1.16.35). The client submits `value` verbatim."""
 
     domain: TypedDomain
     types: dict[str, tuple[TypedMember, ...]]
@@ -222,7 +222,7 @@ class ToSign(Struct, frozen=True):
 
 
 class BuildResponse(Struct, frozen=True, rename="camel"):
-    """Answer of POST /v2/delta/orders/build: spec 1.16.35 and 1.16.37."""
+    """Answer of POST /v2/delta/orders/build (spec 1.16.35 and 1.16.37)."""
 
     to_sign: ToSign
     order_hash: str
@@ -248,27 +248,27 @@ class SubmitBody(Struct, frozen=True, rename="camel", kw_only=True, omit_default
 
 
 class CancelBody(Struct, frozen=True, rename="camel"):
-    """Body of POST /v2/delta/orders/cancel, signed by the owner: spec 1.18.1 and 1.18.2."""
+    """Body of POST /v2/delta/orders/cancel, signed by the owner (spec 1.18.1 and 1.18.2)."""
 
     order_ids: tuple[Name, ...]
     signature: str
 
 
 class CancelResponse(Struct, frozen=True):
-    """Answer of POST /v2/delta/orders/cancel: interop.md 3."""
+    """Answer of POST /v2/delta/orders/cancel (interop.md 3)."""
 
     success: bool
     cancelled: tuple[str, ...]
 
 
 class CancellationBuildBody(Struct, frozen=True, rename="camel"):
-    """Body of POST /v2/delta/orders/build/cancellation: interop.md 3."""
+    """Body of POST /v2/delta/orders/build/cancellation (interop.md 3)."""
 
     order_ids: tuple[Name, ...]
 
 
 class CancellationToSign(Struct, frozen=True):
-    """Typed data that cancels orders once signed, `toSign` of a built cancellation: interop.md 2 and 3."""
+    """Typed data that cancels orders once signed, `toSign` of a built cancellation (interop.md 2 and 3)."""
 
     domain: TypedDomain
     types: dict[str, tuple[TypedMember, ...]]
@@ -276,7 +276,7 @@ class CancellationToSign(Struct, frozen=True):
 
 
 class CancellationBuildResponse(Struct, frozen=True, rename="camel"):
-    """Answer of POST /v2/delta/orders/build/cancellation: interop.md 3."""
+    """Answer of POST /v2/delta/orders/build/cancellation (interop.md 3)."""
 
     to_sign: CancellationToSign
     hash: str
@@ -286,7 +286,7 @@ class CancellationBuildResponse(Struct, frozen=True, rename="camel"):
 
 
 class OrderInput(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Source side of an order record, `input`: spec 1.10.9 and 1.10.10.
+    """Source side of an order record, `input` (spec 1.10.9 and 1.10.10).
 
     A SELL has `amount`. A BUY has `expectedAmount`, `executedAmount` (null until known) and `maxAmount`
     (interop.md 2).
@@ -301,7 +301,7 @@ class OrderInput(Struct, frozen=True, rename="camel", kw_only=True, omit_default
 
 
 class OrderOutput(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Destination side of an order record, `output`: spec 1.10.11 and 1.10.12.
+    """Destination side of an order record, `output` (spec 1.10.11 and 1.10.12).
 
     A SELL has `expectedAmount`, `executedAmount` (null until known) and `minAmount` (interop.md 2). A BUY has
     `amount`.
@@ -329,7 +329,7 @@ class OrderTransaction(Struct, frozen=True, rename="camel"):
 
 
 class Refund(Struct, frozen=True, rename="camel"):
-    """A refund to the user, item of `refunds`: spec 1.10.25 to 1.10.27."""
+    """A refund to the user, item of `refunds` (spec 1.10.25 to 1.10.27)."""
 
     tx: str
     chain_id: ChainId
@@ -360,7 +360,7 @@ class OrderRecord(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class OrderPage(Struct, frozen=True, rename="camel"):
-    """Answer of GET /v2/delta/orders: spec 1.19.8."""
+    """Answer of GET /v2/delta/orders (spec 1.19.8)."""
 
     data: tuple[OrderRecord, ...]
     total: Count
@@ -389,27 +389,27 @@ class OrdersQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class TokenSupportQuery(Struct, frozen=True, rename="camel"):
-    """Query of GET /v2/delta/prices/is-token-supported: interop.md 3."""
+    """Query of GET /v2/delta/prices/is-token-supported (interop.md 3)."""
 
     chain_id: ChainId
     token: str
 
 
 class IsTokenSupported(Struct, frozen=True):
-    """Answer of GET /v2/delta/prices/is-token-supported: interop.md 3."""
+    """Answer of GET /v2/delta/prices/is-token-supported (interop.md 3)."""
 
     supported: bool
 
 
 class BridgeRoutesQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """Query of GET /v2/delta/prices/bridge-routes: interop.md 3."""
+    """Query of GET /v2/delta/prices/bridge-routes (interop.md 3)."""
 
     bridges: tuple[Name, ...] | None = None
     allow_bridge_and_swap: bool = True
 
 
 class BridgeRoute(Struct, frozen=True, rename="camel"):
-    """A pair of chains with the tokens that bridges carry between them, item of `routes`: interop.md 3.
+    """A pair of chains with the tokens that bridges carry between them, item of `routes` (interop.md 3).
 
     Attributes:
         tokens: addresses of the source tokens.
@@ -421,13 +421,13 @@ class BridgeRoute(Struct, frozen=True, rename="camel"):
 
 
 class BridgeRoutes(Struct, frozen=True):
-    """Answer of GET /v2/delta/prices/bridge-routes: interop.md 3."""
+    """Answer of GET /v2/delta/prices/bridge-routes (interop.md 3)."""
 
     routes: tuple[BridgeRoute, ...]
 
 
 class BridgeProtocol(Struct, frozen=True, rename="camel"):
-    """A bridge protocol, item of the answer of GET /v2/delta/prices/bridge-protocols: interop.md 3."""
+    """A bridge protocol, item of the answer of GET /v2/delta/prices/bridge-protocols (interop.md 3)."""
 
     protocol: str
     display_name: str
@@ -435,13 +435,13 @@ class BridgeProtocol(Struct, frozen=True, rename="camel"):
 
 
 class BridgeProtocols(Struct, frozen=True, rename="camel"):
-    """Answer of GET /v2/delta/prices/bridge-protocols: interop.md 3."""
+    """Answer of GET /v2/delta/prices/bridge-protocols (interop.md 3)."""
 
     bridge_protocols: tuple[BridgeProtocol, ...]
 
 
 class Apr(Struct, frozen=True):
-    """Annual return of a yield strategy, in percent, `apr`: interop.md 3, strategies."""
+    """Annual return of a yield strategy, in percent, `apr` (interop.md 3, strategies)."""
 
     gross: Decimal
     net: Decimal
@@ -452,7 +452,7 @@ class Apr(Struct, frozen=True):
 
 
 class Strategy(Struct, frozen=True):
-    """A yield strategy, item of `strategies`: interop.md 3, strategies."""
+    """A yield strategy, item of `strategies` (interop.md 3, strategies)."""
 
     vault: str
     name: str
@@ -460,7 +460,7 @@ class Strategy(Struct, frozen=True):
 
 
 class StrategyToken(Struct, frozen=True):
-    """An underlying token and its yield strategies: interop.md 3, strategies."""
+    """An underlying token and its yield strategies (interop.md 3, strategies)."""
 
     address: str
     strategies: tuple[Strategy, ...]

@@ -2,7 +2,7 @@
 
     order   an order has changed       {"event": "order", "token": ..., "orderHash": ..., "status": ...}
     open    a stream has begun         {"event": "open", "token": ...}
-    beat    no event has come lately   {"event": "beat", "token": ...}
+    beat    no recent event            {"event": "beat", "token": ...}
 
 A token is a cursor in the log of events: a client that sends it back receives the later events.
 
@@ -108,7 +108,7 @@ class OpenMessage(Struct, frozen=True, tag_field="event", tag="open"):
 
 
 class BeatMessage(Struct, frozen=True, tag_field="event", tag="beat"):
-    """Sign of life of a stream without recent events: all events up to `token` have been sent."""
+    """Heartbeat of a stream without recent events: all events up to `token` have been sent."""
 
     token: str
 
@@ -119,7 +119,7 @@ class OrderEventsQuery(Struct, frozen=True, rename="camel", kw_only=True):
     Attributes:
         order_id, order_hash: ids and hashes of orders; an order that either names is included.
         partner: partner name, spelled exactly as in the orders.
-        after: token of an event; absent starts at the newest event.
+        after: token of the event after which the stream starts; absent: the newest event.
     """
 
     user_address: str | None = None
@@ -135,7 +135,7 @@ class OtcEventsQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
     Attributes:
         taker: an order's taker, or the taker in its nonceAndMeta.
-        after: token of an event; absent starts at the newest event.
+        after: token of the event after which the stream starts; absent: the newest event.
     """
 
     maker: str | None = None

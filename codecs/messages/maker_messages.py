@@ -1,4 +1,4 @@
-"""Messages between a market maker and the service, in both directions: spec 3.
+"""Messages between a market maker and the service, in both directions (spec 3).
 
 Two tiers of decoding. A body is first decoded whole by its type. If that fails and the fault may lie in
 single entries, the body is decoded again entry by entry, and the bad entries are named with their reasons, so
@@ -6,7 +6,7 @@ that a bad pair costs only itself (interop.md 4). A body that is not the documen
 more than REFUSED_ENTRIES_MAX bad entries, is refused. A large body can be decoded in steps, entry by entry
 from the start, so that the driver can let other tasks run.
 
-Our own maker sends the same structs: no key beside the documented ones, `message` only when set, and `[]` for
+Our own maker sends the same structs: no keys but the documented ones, `message` only when set, and `[]` for
 a side without levels: strict consumers accept such bodies.
 
 Source: spec 3.2 to 3.5, 3.7, 3.11.
@@ -83,21 +83,21 @@ Addresses = Annotated[tuple[str, ...], _Blacklist]
 
 
 class TokensBody(Struct, frozen=True, omit_defaults=True):
-    """Answer of GET /tokens: spec 3.7.1."""
+    """Answer of GET /tokens (spec 3.7.1)."""
 
     tokens: Tokens
     message: str | None = None
 
 
 class PairsBody(Struct, frozen=True, omit_defaults=True):
-    """Answer of GET /pairs: spec 3.7.2."""
+    """Answer of GET /pairs (spec 3.7.2)."""
 
     pairs: Pairs
     message: str | None = None
 
 
 class PricesBody(Struct, frozen=True, omit_defaults=True):
-    """Answer of GET /prices: spec 3.7.3."""
+    """Answer of GET /prices (spec 3.7.3)."""
 
     prices: Prices
     message: str | None = None
@@ -178,7 +178,7 @@ def encode_firm_quote(
 
 
 class ErrorBody(Struct, frozen=True):
-    """Body of a maker's 4xx and 5xx responses: spec 3.12.1."""
+    """Body of a maker's 4xx and 5xx responses (spec 3.12.1)."""
 
     error: str
 

@@ -1,4 +1,4 @@
-"""Messages of quotes and Market swaps: spec 1.5, 1.8, 1.9, 1.12 to 1.14 with interop.md 3.
+"""Messages of quotes and Market swaps (spec 1.5, 1.8, 1.9, 1.12 to 1.14, interop.md 3).
 
 Token texts are kept raw until the native-placeholder check (choices.md#chains-and-tokens); amounts are
 strings of raw units. Percentages are JSON numbers and exact: `Decimal` in Python, the same digits on the
@@ -51,13 +51,13 @@ Names = tuple[Name, ...]
 
 
 class QuoteQuery(QuoteParameters, frozen=True, rename="camel", kw_only=True):
-    """Query of GET /v2/quote: spec 1.12."""
+    """Query of GET /v2/quote (spec 1.12)."""
 
     mode: Mode = Mode.ALL
 
 
 class SwapExchange(Struct, frozen=True, rename="camel"):
-    """A fill within one hop, `bestRoute[].swaps[].swapExchanges[]`: interop.md 3.
+    """A fill within one hop, `bestRoute[].swaps[].swapExchanges[]` (interop.md 3).
 
     The exchange alone defines the form of `data`.
     """
@@ -73,7 +73,7 @@ class SwapExchange(Struct, frozen=True, rename="camel"):
 
 
 class Swap(Struct, frozen=True, rename="camel"):
-    """Hop of a path, `bestRoute[].swaps[]`: interop.md 3."""
+    """Hop of a path, `bestRoute[].swaps[]` (interop.md 3)."""
 
     src_token: str
     src_decimals: TokenDecimals
@@ -83,7 +83,7 @@ class Swap(Struct, frozen=True, rename="camel"):
 
 
 class RoutePart(Struct, frozen=True):
-    """Path of a route and its share of the amount, `bestRoute[]`: interop.md 3."""
+    """Path of a route and its share of the amount, `bestRoute[]` (interop.md 3)."""
 
     percent: Decimal
     swaps: tuple[Swap, ...]
@@ -123,7 +123,7 @@ class RouteTerms(Struct, frozen=True, rename="camel", kw_only=True, omit_default
 
 
 class PriceRoute(Struct, frozen=True, rename="camel", kw_only=True):
-    """Market route, `priceRoute` and `market`: spec 1.8, then `side` and `others` of interop.md 3.
+    """Market route, `priceRoute` and `market` (spec 1.8); interop.md 3 adds `side` and `others`.
 
     `hmac` is UNSET only before the route is sealed.
     """
@@ -157,7 +157,7 @@ class PriceRoute(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class FallbackReason(Struct, frozen=True, rename="camel"):
-    """The reason why a quote fell back to Market, `fallbackReason`: interop.md 3."""
+    """The reason why a quote fell back to Market, `fallbackReason` (interop.md 3)."""
 
     error_type: str
     details: str
@@ -231,7 +231,7 @@ class PricesQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class PricesResponse(Struct, frozen=True, rename="camel"):
-    """Answer of GET /prices: spec 1.13.1."""
+    """Answer of GET /prices (spec 1.13.1)."""
 
     price_route: PriceRoute
 
@@ -240,7 +240,7 @@ class PricesResponse(Struct, frozen=True, rename="camel"):
 
 
 class TransactionQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """Query of POST /transactions/{chainId}: spec 1.14.3 to 1.14.9."""
+    """Query of POST /transactions/{chainId} (spec 1.14.3 to 1.14.9)."""
 
     gas_price: str | None = None
     ignore_checks: bool = False
@@ -263,7 +263,7 @@ SwapOrders = Annotated[tuple[SwapOrder, ...], Meta(min_length=1, max_length=VENU
 
 
 class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Body of POST /transactions/{chainId}: spec 1.14.10 to 1.14.34; `orders` may replace `priceRoute`.
+    """Body of POST /transactions/{chainId} (spec 1.14.10 to 1.14.34); `orders` may replace `priceRoute`.
 
     `priceRoute` is kept byte for byte. `partnerFeeBps` is a string of digits or a number (spec 1.14.26).
     With `priceRoute`, `side` is the route's; orders have no side, so with `orders` the body may set it.
@@ -306,7 +306,7 @@ class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_de
 
 
 class TransactionEnvelope(Struct, frozen=True, rename="camel", kw_only=True):
-    """Unsigned transaction for the caller to sign and send: spec 1.9.
+    """Unsigned transaction for the caller to sign and send (spec 1.9).
 
     Present are `gasPrice` or the two EIP-1559 fields, and `gas` unless the checks were skipped.
     """
@@ -323,7 +323,7 @@ class TransactionEnvelope(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class ContractParams(Struct, frozen=True):
-    """Contract call in parts, answer of a POST /transactions with `onlyParams`: choices.md#market-swaps."""
+    """Contract call in parts, answer of a POST /transactions with `onlyParams` (choices.md#market-swaps)."""
 
     method: str
     params: tuple[Any, ...]
@@ -356,7 +356,7 @@ class SwapQuery(PricesQuery, frozen=True, rename="camel", kw_only=True):
 
 
 class SwapResponse(Struct, frozen=True, rename="camel"):
-    """Answer of GET /swap: interop.md 3. The transaction envelope has no `gas`."""
+    """Answer of GET /swap (interop.md 3). The transaction envelope has no `gas`."""
 
     price_route: PriceRoute
     tx_params: TransactionEnvelope

@@ -21,7 +21,7 @@ _QUOTED = re.compile(rb'"([0-9]{1,19})"')
 _PLAIN = re.compile(rb"[0-9]{1,19}")
 _TAG = "numeral"
 NumeralText = Annotated[str, Meta(extra={_TAG: True})]
-"""A string of digits that may come as a number."""
+"""A string of digits that clients may send as a JSON number."""
 
 _members = msgspec.json.Decoder(dict[str, Raw]).decode
 _items = msgspec.json.Decoder(list[Raw]).decode

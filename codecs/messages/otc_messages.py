@@ -1,4 +1,4 @@
-"""Messages of OTC (bilateral RFQ) orders: spec 2.3, 2.4, 2.6 to 2.10 with interop.md 1.
+"""Messages of OTC (bilateral RFQ) orders (spec 2.3, 2.4, 2.6 to 2.10, interop.md 1).
 
 Choice: A listing `limit` above 1000 is refused, not cut.
 """
@@ -61,7 +61,7 @@ class PostedOrder(StoredOrder, frozen=True, rename="camel", kw_only=True):
 
 
 class OtcListing(Struct, frozen=True, rename="camel"):
-    """Answer of the maker's and the taker's listing of orders: spec 2.8.6 and 2.9.2.
+    """Answer of the maker's and the taker's listing of orders (spec 2.8.6 and 2.9.2).
 
     docs/otc.md explains `asOf`.
     """
@@ -75,7 +75,7 @@ class OtcListing(Struct, frozen=True, rename="camel"):
 
 
 class OtcListingQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """Query of the maker's and the taker's listing of orders: spec 2.8.1 to 2.8.5, 2.9.2."""
+    """Query of the maker's and the taker's listing of orders (spec 2.8.1 to 2.8.5, 2.9.2)."""
 
     type: OtcType | None = None
     limit: ListingLimit = LISTING_LIMIT_DEFAULT

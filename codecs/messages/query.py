@@ -43,7 +43,7 @@ def query_decoder(kind: type[S]) -> Callable[[bytes], S]:
 
     Args:
         kind: a Struct whose fields are strings, integers, booleans, enums, Decimals or tuples of strings,
-            integers or enums, each possibly `| None`; anything else is a TypeError here, not later.
+            integers or enums, each possibly `| None`; any other type raises TypeError at once.
 
     Returns:
         `decode(raw_query) -> kind`; `raw_query` is the text after the `?`, percent-encoding included.

@@ -40,7 +40,7 @@ _FAULT = InternalError()
 
 
 class ChainEntry(Struct, frozen=True, rename="camel"):
-    """A chain and the roles served on it, item of GET /chains: choices.md#requests-and-errors."""
+    """A chain and the roles served on it, item of GET /chains (choices.md#requests-and-errors)."""
 
     chain_id: ChainId
     name: str
@@ -53,7 +53,7 @@ ChainList = tuple[ChainEntry, ...]  # GET /chains
 
 
 class TokenEntry(Struct, frozen=True):
-    """A listed token, item of GET /tokens/{chainId}: interop.md 3."""
+    """A listed token, item of GET /tokens/{chainId} (interop.md 3)."""
 
     symbol: str
     address: str
@@ -62,13 +62,13 @@ class TokenEntry(Struct, frozen=True):
 
 
 class TokenList(Struct, frozen=True):
-    """Answer of GET /tokens/{chainId}: interop.md 3."""
+    """Answer of GET /tokens/{chainId} (interop.md 3)."""
 
     tokens: tuple[TokenEntry, ...]
 
 
 class UserToken(TokenEntry, frozen=True):
-    """A user's balance and allowance of a token, item of GET /users/tokens/{chainId}/{user}: interop.md 3.
+    """A user's balance and allowance of a token, item of GET /users/tokens/{chainId}/{user} (interop.md 3).
 
     Attributes:
         balance: raw units.
@@ -80,25 +80,25 @@ class UserToken(TokenEntry, frozen=True):
 
 
 class UserTokens(Struct, frozen=True):
-    """Answer of GET /users/tokens/{chainId}/{user}: interop.md 3."""
+    """Answer of GET /users/tokens/{chainId}/{user} (interop.md 3)."""
 
     tokens: tuple[UserToken, ...]
 
 
 class OneUserToken(Struct, frozen=True):
-    """Answer of GET /users/tokens/{chainId}/{user}/{token}: interop.md 3."""
+    """Answer of GET /users/tokens/{chainId}/{user}/{token} (interop.md 3)."""
 
     token: UserToken
 
 
 class PartnerFeeQuery(Struct, frozen=True):
-    """Query of GET /prices/partnerfee/{chainId}: interop.md 3. An absent partner is the anonymous one."""
+    """Query of GET /prices/partnerfee/{chainId} (interop.md 3). An absent partner is the anonymous one."""
 
     partner: Name | None = None
 
 
 class PartnerFee(Struct, frozen=True, rename="camel"):
-    """Answer of GET /prices/partnerfee/{chainId}: interop.md 3; `partnerFee` in percent."""
+    """Answer of GET /prices/partnerfee/{chainId} (interop.md 3). `partnerFee` is in percent."""
 
     partner_fee: Decimal
     partner_address: str
@@ -109,7 +109,7 @@ class PartnerFee(Struct, frozen=True, rename="camel"):
 
 
 class AdaptersQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """Query of GET /adapters/contracts and /adapters/contract-takers: interop.md 3."""
+    """Query of GET /adapters/contracts and /adapters/contract-takers (interop.md 3)."""
 
     network: ChainId | None = None
     chain_id: ChainId | None = None
@@ -117,7 +117,7 @@ class AdaptersQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class AdaptersContracts(Struct, frozen=True):
-    """Answer of GET /adapters/contracts: interop.md 3; `Executors` maps a name to an address."""
+    """Answer of GET /adapters/contracts (interop.md 3). `Executors` maps a name to an address."""
 
     router: str = field(name="AugustusSwapper")
     token_transfer_proxy: str = field(name="TokenTransferProxy")
@@ -215,7 +215,7 @@ class DocumentMeta(Struct, frozen=True):
 
 
 class ServedRoles(Struct, frozen=True):
-    """The surfaces served on a chain, as in GET /chains: choices.md#requests-and-errors."""
+    """The surfaces served on a chain, as in GET /chains (choices.md#requests-and-errors)."""
 
     delta: bool
     market: bool
@@ -259,7 +259,7 @@ class ErrorRow(Struct, frozen=True):
 
 
 class ErrorsDocument(Struct, frozen=True):
-    """Answer of GET /resources/errors.json, the error catalogue: choices.md#requests-and-errors."""
+    """Answer of GET /resources/errors.json, the error catalogue (choices.md#requests-and-errors)."""
 
     meta: DocumentMeta = field(name="_meta")
     errors: tuple[ErrorRow, ...]
@@ -276,7 +276,7 @@ class TradingError(Struct, frozen=True, rename="camel"):
 
 
 class OtcError(Struct, frozen=True, rename="camel"):
-    """Error body of the /ft endpoints: choices.md#requests-and-errors."""
+    """Error body of the /ft endpoints (choices.md#requests-and-errors)."""
 
     error_type: str
     details: str

@@ -44,7 +44,7 @@ class AnyCase(StrEnum):
 
 
 class Mode(AnyCase):
-    """Kind of route that a quote may return, `mode`: spec 1.12.9."""
+    """Kind of route that a quote may return, `mode` (spec 1.12.9)."""
 
     ALL = "ALL"
     DELTA = "DELTA"
@@ -59,14 +59,14 @@ class Side(AnyCase):
 
 
 class MarketVersion(StrEnum):
-    """Format version of a Market route, `version`: spec 1.13.24."""
+    """Format version of a Market route, `version` (spec 1.13.24)."""
 
     V5 = "5"
     V6_2 = "6.2"
 
 
 class OrderStatus(StrEnum):
-    """Status of a Delta order: spec 1.11.1."""
+    """Status of a Delta order (spec 1.11.1)."""
 
     PENDING = "PENDING"
     AWAITING_SIGNATURE = "AWAITING_SIGNATURE"
@@ -83,14 +83,14 @@ class OrderStatus(StrEnum):
 
 
 class OrderType(StrEnum):
-    """Kind of a Delta order, `type` of an order record: spec 1.10.5."""
+    """Kind of a Delta order, `type` of an order record (spec 1.10.5)."""
 
     MARKET = "MARKET"
     LIMIT = "LIMIT"
 
 
 class OnChainOrderType(StrEnum):
-    """Order struct that the contract settles, `onChainOrderType` of a record: spec 1.10.6 to 1.10.8."""
+    """Order struct that the contract settles, `onChainOrderType` of a record (spec 1.10.6 to 1.10.8)."""
 
     ORDER = "Order"
     FILLABLE_ORDER = "FillableOrder"
@@ -101,7 +101,7 @@ class OnChainOrderType(StrEnum):
 
 
 class BuildOrderType(StrEnum):
-    """Kind of order to build, `orderType` of a build request: spec 1.16.21 to 1.16.23."""
+    """Kind of order to build, `orderType` of a build request (spec 1.16.21 to 1.16.23)."""
 
     ORDER = "Order"
     PRODUCTIVE_ORDER = "ProductiveOrder"
@@ -118,7 +118,7 @@ class DeliveryState(StrEnum):
 
 
 class OtcState(StrEnum):
-    """State of an OTC order: spec 2.5.1."""
+    """State of an OTC order (spec 2.5.1)."""
 
     DRAFT = "DRAFT"
     PENDING = "PENDING"
@@ -136,7 +136,7 @@ class OtcType(StrEnum):
 
 
 class OtcOrderBy(StrEnum):
-    """Sort order of an OTC listing, `orderBy`: spec 2.8.4."""
+    """Sort order of an OTC listing, `orderBy` (spec 2.8.4)."""
 
     CREATED_AT = "createdAt"
     UPDATED_AT = "updatedAt"

@@ -64,7 +64,7 @@ class DeliveryEntry(Struct, frozen=True, rename="camel"):
     Attributes:
         token: the delivery's header `webhook-id`.
         tries: number of tries so far; reason: cause of the last failure.
-        due_at: ISO 8601 time of the next try; kept when the delivery is given up before it.
+        due_at: ISO 8601 time of the next try; a dead delivery keeps its last value.
         body: body of the post.
     """
 

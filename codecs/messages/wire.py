@@ -7,8 +7,8 @@ other error. Rules of msgspec itself and rules added here (measured on msgspec 0
         control characters in strings, BOM, UTF-16, trailing text, an empty body; for an integer field
         `1.0`, `1e3`, `true`, `"1"` and anything above 4300 digits, in microseconds
         nesting beyond the interpreter's own limit, at about a thousand levels, in skipped values too
-    refused here: a body above its size, invalid UTF-8 wherever it stands (msgspec does not look inside
-        skipped values and `Raw`); with `unique_keys` an object that has a key twice, wherever it stands
+    refused here: a body above `bytes_max`, invalid UTF-8 anywhere (msgspec does not check skipped values and
+        `Raw`); with `unique_keys` an object anywhere that has a key twice
     accepted without `unique_keys`: a repeated key; its last value counts, as in every browser. A body that is
         compared or sealed goes through `canonical_json`, which refuses repetitions.
 
@@ -83,7 +83,7 @@ def decoder(
         the dotted path (`order.transactions[2].tx`; `[...]` stands for a key of an open object).
 
     Guarantees: no float, no lone surrogate and no invalid UTF-8 gets through. Not guaranteed without
-    `unique_keys`: that a key came once.
+    `unique_keys`: that the keys of an object are unique.
     """
     decode_typed = _numerals_decoder(kind) if takes_numerals else _strict_decoder(kind)
 
@@ -181,7 +181,7 @@ def _malformed(raw: bytes, said: str) -> InvalidInput:
 def _refusal(text: str, kind: Any) -> InvalidInput:
     """Translate msgspec's error text into an InvalidInput.
 
-    Several paths may stand at the end of the text, the innermost first.
+    The text may end with several paths, the innermost first.
     """
     path = ""
     while text.endswith("`") and " - at `$" in text:
