@@ -70,7 +70,7 @@ class AuthError(CambistError):
 
 
 class MakerError(CambistError):
-    """A remote market maker's fault: no answer, a late one, or one that breaks the interface (spec 3)."""
+    """A remote market maker's fault: no answer, a late answer, or a breach of the interface (spec 3)."""
 
 
 class AnswerOverLimit(MakerError):
@@ -124,7 +124,7 @@ class WebSocketClosed(CambistError):
 
 
 class ChainError(CambistError):
-    """A node or a transaction failed; subclasses say how."""
+    """A node or a transaction failed; subclasses name the kind of failure."""
 
 
 class Reverted(ChainError):

@@ -1,6 +1,6 @@
 """Constants for every number that the specification fixes, with its rule, and for our own bounds.
 
-Units stand last in names: `_bps` basis points (1/100 of a percent), `_s` seconds, `_ms` milliseconds,
+Names end with their units: `_bps` basis points (1/100 of a percent), `_s` seconds, `_ms` milliseconds,
 `_bytes` bytes. Sources: `spec` is docs/spec and `interop` docs/interop.md.
 """
 

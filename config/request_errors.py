@@ -15,7 +15,7 @@ class InvalidInput(RequestError):
 
 
 class MissingSlippage(RequestError):
-    """A swap or transaction request sets no limit for the unfixed amount: spec 1.25.1 and 1.25.2."""
+    """A swap or transaction request sets no limit for the unfixed amount (spec 1.25.1 and 1.25.2)."""
 
     messages = ("missing slippage",)
     endpoint = "POST /transactions/{chainId}, GET /swap"
@@ -24,7 +24,7 @@ class MissingSlippage(RequestError):
 
 
 class NoRoute(RequestError):
-    """No liquidity or no supported route for a trade: spec 1.25.3 to 1.25.5; choices.md#quotes-and-routes."""
+    """A trade has no liquidity or supported route (spec 1.25.3 to 1.25.5, choices.md#quotes-and-routes)."""
 
     messages = ("No route", "No route (crosschain)")
     endpoint = "GET /v2/quote, GET /prices, GET /swap, GET /v2/delta/prices"
@@ -33,7 +33,7 @@ class NoRoute(RequestError):
 
 
 class PricingError(RequestError):
-    """Gas costs cannot be valued in a token of the trade; also a quote's fallback reason: interop.md 3."""
+    """Gas costs cannot be valued in a token of the trade; also a quote's fallback reason (interop.md 3)."""
 
     messages = ("Price not available",)
     endpoint = "GET /v2/quote, GET /v2/delta/prices"
@@ -42,7 +42,7 @@ class PricingError(RequestError):
 
 
 class GasCostExceedsTradeAmount(RequestError):
-    """Gas and fee leave nothing of the trade; also a quote's fallback reason: interop.md 3."""
+    """Gas and fee consume the whole trade amount; also a quote's fallback reason (interop.md 3)."""
 
     messages = ("Gas cost exceeds trade amount",)
     endpoint = "GET /v2/quote, GET /v2/delta/prices"
@@ -51,7 +51,7 @@ class GasCostExceedsTradeAmount(RequestError):
 
 
 class TokenNotSupported(RequestError):
-    """The venue does not list a token on the chain: spec 1.25.6 and 1.25.7."""
+    """The venue does not list a token on the chain (spec 1.25.6 and 1.25.7)."""
 
     messages = ("Token not supported",)
     endpoint = "GET /v2/quote, GET /prices, GET /swap, GET /v2/delta/prices, POST /v2/delta/orders"
@@ -60,7 +60,7 @@ class TokenNotSupported(RequestError):
 
 
 class InvalidToken(RequestError):
-    """The source or destination token is malformed: spec 1.25.8 to 1.25.10; choices.md#chains-and-tokens."""
+    """The source or destination token is malformed (spec 1.25.8 to 1.25.10, choices.md#chains-and-tokens)."""
 
     messages = ("Invalid srcToken", "Invalid destToken")
     endpoint = "GET /v2/quote, GET /prices, GET /swap, POST /transactions/{chainId}, GET /v2/delta/prices"
@@ -69,7 +69,7 @@ class InvalidToken(RequestError):
 
 
 class UnsupportedChain(RequestError):
-    """The venue does not serve the chain: spec 1.25.11 and 1.25.12; choices.md#chains-and-tokens."""
+    """The venue does not serve the chain (spec 1.25.11 and 1.25.12, choices.md#chains-and-tokens)."""
 
     status = 422
     messages = ("Unsupported chain",)
@@ -78,7 +78,7 @@ class UnsupportedChain(RequestError):
 
 
 class RouteValidationFailed(RequestError):
-    """The route of a build was changed, or has expired: spec 1.25.13, 1.25.14; choices.md#delta-orders."""
+    """The route of a build was changed, or has expired (spec 1.25.13, 1.25.14, choices.md#delta-orders)."""
 
     messages = ("route validation failed",)
     endpoint = "POST /v2/delta/orders/build"
@@ -87,7 +87,7 @@ class RouteValidationFailed(RequestError):
 
 
 class MissingDeadline(RequestError):
-    """An order to build has no deadline: spec 1.25.15 and 1.25.16."""
+    """An order to build has no deadline (spec 1.25.15 and 1.25.16)."""
 
     messages = ("missing deadline",)
     endpoint = "POST /v2/delta/orders/build"
@@ -96,7 +96,7 @@ class MissingDeadline(RequestError):
 
 
 class InvalidTWAPParams(RequestError):
-    """A TWAP sale has missing or out-of-range parameters: spec 1.25.17 and 1.25.18."""
+    """A TWAP sale has missing or out-of-range parameters (spec 1.25.17 and 1.25.18)."""
 
     messages = ("InvalidTWAPParams",)
     endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
@@ -108,7 +108,7 @@ class InvalidTWAPParams(RequestError):
 
 
 class InvalidTWAPBuyParams(RequestError):
-    """A TWAP purchase has missing or out-of-range parameters: spec 1.25.19 and 1.25.20."""
+    """A TWAP purchase has missing or out-of-range parameters (spec 1.25.19 and 1.25.20)."""
 
     messages = ("InvalidTWAPBuyParams",)
     endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
@@ -120,7 +120,7 @@ class InvalidTWAPBuyParams(RequestError):
 
 
 class InvalidTWAPSrcAmount(RequestError):
-    """The slice amount of a TWAP sale does not fit its total: spec 1.25.21 and 1.25.22."""
+    """The slice amount of a TWAP sale does not fit its total (spec 1.25.21 and 1.25.22)."""
 
     messages = ("InvalidTWAPSrcAmount",)
     endpoint = "POST /v2/delta/orders/build"
@@ -129,7 +129,7 @@ class InvalidTWAPSrcAmount(RequestError):
 
 
 class InvalidTWAPBuyDestAmount(RequestError):
-    """The slice amount of a TWAP purchase does not fit its total: spec 1.25.22 and 1.25.23."""
+    """The slice amount of a TWAP purchase does not fit its total (spec 1.25.22 and 1.25.23)."""
 
     messages = ("InvalidTWAPBuyDestAmount",)
     endpoint = "POST /v2/delta/orders/build"
@@ -138,7 +138,7 @@ class InvalidTWAPBuyDestAmount(RequestError):
 
 
 class InvalidExternalOrderParams(RequestError):
-    """An ExternalOrder lacks `handler` or `data`: spec 1.25.24 and 1.25.25."""
+    """An ExternalOrder lacks `handler` or `data` (spec 1.25.24 and 1.25.25)."""
 
     messages = ("InvalidExternalOrderParams",)
     endpoint = "POST /v2/delta/orders/build"
@@ -147,7 +147,7 @@ class InvalidExternalOrderParams(RequestError):
 
 
 class InvalidProductiveOrderParams(RequestError):
-    """A ProductiveOrder lacks `strategy`: spec 1.25.26 and 1.25.27."""
+    """A ProductiveOrder lacks `strategy` (spec 1.25.26 and 1.25.27)."""
 
     messages = ("InvalidProductiveOrderParams",)
     endpoint = "POST /v2/delta/orders/build"
@@ -156,7 +156,7 @@ class InvalidProductiveOrderParams(RequestError):
 
 
 class PermitRequired(RequestError):
-    """The token needs a permit: spec 1.25.28 and 1.25.29; choices.md#signatures-and-permits."""
+    """The token needs a permit (spec 1.25.28 and 1.25.29, choices.md#signatures-and-permits)."""
 
     messages = ("Permit / Permit2 required",)
     endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
@@ -165,7 +165,7 @@ class PermitRequired(RequestError):
 
 
 class InvalidSignature(RequestError):
-    """An order's signature is wrong: spec 1.25.30 and 1.25.31; for OTC orders choices.md#otc-orders."""
+    """An order's signature is wrong (spec 1.25.30 and 1.25.31, for OTC orders choices.md#otc-orders)."""
 
     messages = ("Invalid signature",)
     endpoint = "POST /v2/delta/orders, POST /ft/p2p/{chainId}, POST /transactions/{chainId}"
@@ -174,7 +174,7 @@ class InvalidSignature(RequestError):
 
 
 class InvalidCancelSignature(InvalidSignature):
-    """The signature of a cancellation is wrong: spec 1.25.44 and 1.25.45."""
+    """The signature of a cancellation is wrong (spec 1.25.44 and 1.25.45)."""
 
     error_type = "InvalidSignature"
     endpoint = "POST /v2/delta/orders/cancel"
@@ -183,7 +183,7 @@ class InvalidCancelSignature(InvalidSignature):
 
 
 class OrderExpired(RequestError):
-    """An order's deadline has passed: spec 1.25.32 and 1.25.33."""
+    """An order's deadline has passed (spec 1.25.32 and 1.25.33)."""
 
     messages = ("Order expired",)
     endpoint = (
@@ -195,7 +195,7 @@ class OrderExpired(RequestError):
 
 
 class InsufficientAllowance(RequestError):
-    """The owner has not approved enough to the right contract: spec 1.25.34 and 1.25.35."""
+    """The owner has not approved enough to the right contract (spec 1.25.34 and 1.25.35)."""
 
     messages = ("InsufficientAllowance",)
     endpoint = "POST /v2/delta/orders, POST /transactions/{chainId}, GET /swap"
@@ -204,7 +204,7 @@ class InsufficientAllowance(RequestError):
 
 
 class InsufficientBalance(RequestError):
-    """The owner does not have enough of the token: spec 1.25.36 and 1.25.37."""
+    """The owner does not have enough of the token (spec 1.25.36 and 1.25.37)."""
 
     messages = ("InsufficientBalance",)
     endpoint = "POST /v2/delta/orders, POST /transactions/{chainId}, GET /swap"
@@ -213,7 +213,7 @@ class InsufficientBalance(RequestError):
 
 
 class TwapDeadlineTooShort(RequestError):
-    """A TWAP's deadline comes before its last slice: spec 1.25.38 and 1.25.39."""
+    """A TWAP's deadline comes before its last slice (spec 1.25.38 and 1.25.39)."""
 
     messages = ("deadline must allow enough time for all slices to execute",)
     endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
@@ -222,7 +222,7 @@ class TwapDeadlineTooShort(RequestError):
 
 
 class TwapTotalTooSmall(RequestError):
-    """A TWAP's total is too small for its slices: spec 1.25.40 to 1.25.43."""
+    """A TWAP's total is too small for its slices (spec 1.25.40 to 1.25.43)."""
 
     messages = (
         "totalSrcAmount must be >= numSlices",
@@ -235,7 +235,7 @@ class TwapTotalTooSmall(RequestError):
 
 
 class OrderAlreadySettled(RequestError):
-    """An order to cancel has ended or is BRIDGING, or a submitted order has fills: spec 1.25.46, 1.25.47."""
+    """An order to cancel has ended or is BRIDGING, or a submitted order has fills (spec 1.25.46, 1.25.47)."""
 
     messages = ("Order already settled",)
     endpoint = "POST /v2/delta/orders/cancel, POST /v2/delta/orders/build/cancellation, POST /v2/delta/orders"
@@ -244,7 +244,7 @@ class OrderAlreadySettled(RequestError):
 
 
 class TooManyOrderIds(RequestError):
-    """A cancellation names more than 100 orders: spec 1.25.48 and 1.25.49."""
+    """A cancellation names more than 100 orders (spec 1.25.48 and 1.25.49)."""
 
     messages = ("orderIds.length > 100",)
     endpoint = "POST /v2/delta/orders/cancel, POST /v2/delta/orders/build/cancellation"
@@ -253,7 +253,7 @@ class TooManyOrderIds(RequestError):
 
 
 class InvalidPriceRoute(RequestError):
-    """A Market route differs from any issued one: spec 1.25.50, 1.25.51; choices.md#quotes-and-routes."""
+    """A Market route differs from any issued one (spec 1.25.50, 1.25.51, choices.md#quotes-and-routes)."""
 
     messages = ("Invalid priceRoute",)
     endpoint = "POST /transactions/{chainId}"
@@ -262,7 +262,7 @@ class InvalidPriceRoute(RequestError):
 
 
 class StalePriceRoute(RequestError):
-    """A Market route is too old: spec 1.25.52 and 1.25.53; choices.md#quotes-and-routes."""
+    """A Market route is too old (spec 1.25.52 and 1.25.53, choices.md#quotes-and-routes)."""
 
     messages = ("Stale priceRoute",)
     endpoint = "POST /transactions/{chainId}"
@@ -271,7 +271,7 @@ class StalePriceRoute(RequestError):
 
 
 class SimulationFailed(RequestError):
-    """The transaction would revert: spec 1.14.5 (the check), 1.26.1 and 1.26.2 (the revert reasons)."""
+    """The transaction would revert (the check: spec 1.14.5; the revert reasons: spec 1.26.1 and 1.26.2)."""
 
     messages = ("Simulation failed",)
     endpoint = "POST /transactions/{chainId}"
@@ -280,7 +280,7 @@ class SimulationFailed(RequestError):
 
 
 class PartnerNotAllowed(RequestError):
-    """The partner's tier forbids a fee or surplus: spec 1.25.54, 1.25.55; choices.md#fees-and-partners."""
+    """The partner's tier forbids a fee or surplus (spec 1.25.54, 1.25.55, choices.md#fees-and-partners)."""
 
     status = 422
     messages = ("Partner not allowed",)
@@ -289,7 +289,7 @@ class PartnerNotAllowed(RequestError):
 
 
 class RateLimited(RequestError):
-    """The caller sends too many requests: spec 1.25.56 and 1.25.57."""
+    """The caller sends too many requests (spec 1.25.56 and 1.25.57)."""
 
     status = 429
     messages = ("rate limit exceeded",)
@@ -299,7 +299,7 @@ class RateLimited(RequestError):
 
 
 class UnknownApiKey(RequestError):
-    """The key in X-API-KEY is unknown: interop.md 3. The error never repeats the key."""
+    """The key in X-API-KEY is unknown (interop.md 3). The error never repeats the key."""
 
     status = 401
     error_type = "Unauthorized"
@@ -309,7 +309,7 @@ class UnknownApiKey(RequestError):
 
 
 class NonceUsed(RequestError):
-    """Another live or filled order of the owner has this nonce: choices.md#delta-orders."""
+    """Another live or filled order of the owner has this nonce (choices.md#delta-orders)."""
 
     messages = ("Nonce already used",)
     endpoint = "POST /v2/delta/orders"
@@ -318,7 +318,7 @@ class NonceUsed(RequestError):
 
 
 class TooManyOpenOrders(RequestError):
-    """The owner has the most open orders that an account may have: ARCHITECTURE.md, "Limits"."""
+    """The owner already has as many open orders as an account may have (ARCHITECTURE.md, "Limits")."""
 
     messages = ("Too many open orders",)
     endpoint = "POST /v2/delta/orders, POST /ft/p2p/{chainId}"
@@ -336,7 +336,7 @@ class OrderClosed(RequestError):
 
 
 class OrderNotFound(RequestError):
-    """No order has this id or hash: interop.md 1 and 3."""
+    """No order has this id or hash (interop.md 1 and 3)."""
 
     status = 404
     messages = ("Order not found",)
@@ -349,7 +349,7 @@ class OrderNotFound(RequestError):
 
 
 class OrdersNotFound(OrderNotFound):
-    """A list of ids holds an unknown id, which refuses the whole body: interop.md 3."""
+    """A list of ids has an unknown id; the whole request is refused (interop.md 3)."""
 
     status = 400
     error_type = "OrderNotFound"
@@ -360,7 +360,7 @@ class OrdersNotFound(OrderNotFound):
 
 
 class AuctionNotFound(RequestError):
-    """No closed auction round has this id: ARCHITECTURE.md, "Auction"."""
+    """No closed auction round has this id (ARCHITECTURE.md, "Auction")."""
 
     status = 404
     messages = ("Auction not found",)
@@ -370,7 +370,7 @@ class AuctionNotFound(RequestError):
 
 
 class WebhookNotFound(RequestError):
-    """No webhook of this name exists for the key: ARCHITECTURE.md, "Push"."""
+    """No webhook of this name exists for the key (ARCHITECTURE.md, "Push")."""
 
     status = 404
     messages = ("Webhook not found",)
@@ -380,7 +380,7 @@ class WebhookNotFound(RequestError):
 
 
 class FirmRefused(RequestError):
-    """The maker refuses a firm quote: spec 3.9.14. Each reason is a row of the catalogue."""
+    """The maker refuses a firm quote (spec 3.9.14). Each reason is a row of the catalogue."""
 
     messages = (
         "Amount out of range",
@@ -399,7 +399,7 @@ class FirmRefused(RequestError):
 
 
 class TradingStopped(RequestError):
-    """The maker has stopped trading: spec 3.1.18 and 3.1.19; choices.md#makers-at-the-venue."""
+    """The maker has stopped trading (spec 3.1.18 and 3.1.19, choices.md#makers-at-the-venue)."""
 
     status = 503
     messages = ("Trading is stopped",)

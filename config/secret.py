@@ -13,7 +13,7 @@ from . import limits
 from .errors import ConfigError
 
 SecretEncoding = Literal["utf8", "base64", "hex"]
-"""Form in which a shared secret was written at its exchange (interop.md section 4)."""
+"""Encoding in which the two sides exchanged a shared secret (interop.md section 4)."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")  # shorter than a key, which must not be repeated
 _EXPECTED = "expected env:NAME or file:PATH; a secret itself never stands here"
@@ -75,7 +75,7 @@ def read_secret(reference: object, environ: Mapping[str, str], field: str, folde
 
 
 def is_unicode(text: str) -> bool:
-    """Whether UTF-8 can encode the text. The encoding error holds the text, so it is dropped."""
+    """Whether UTF-8 can encode the text. The encoding error contains the text and is dropped."""
     try:
         text.encode()
     except UnicodeEncodeError:

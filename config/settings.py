@@ -11,7 +11,7 @@ The environment overrides single settings: `CAMBIST__CHAINS__1__CONFIRMATIONS=20
 underscores, the value as plain text, or as TOML where it is quoted, a list or a table. A name finds an entry
 of the file in any case. A new entry has its name as the variable writes it, in lower case where that is all
 upper case. An unknown setting, in the file or in such a variable, is refused by name. Secrets are read once,
-at load, and shown nowhere. Numbers and booleans may stand in quotes, since the environment knows only text.
+at load, and shown nowhere. Numbers and booleans may be quoted, since the environment knows only text.
 
 This module checks shapes. `cambist config check`, and each role at its start, check the rest with
 cryptography (checksums, keys).
@@ -142,7 +142,7 @@ def read_settings(path: Path | None, environ: Mapping[str, str], *, reveal: bool
 
     Args:
         path: TOML file, or None.
-        environ: the environment; its CAMBIST__ variables override, its others may hold secrets.
+        environ: the environment; CAMBIST__ variables override settings, other variables may hold secrets.
         reveal: read the secrets that references name; False leaves them empty.
 
     Raises:

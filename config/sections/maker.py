@@ -26,7 +26,7 @@ class MakerToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         symbol: the token's id if empty.
         name, description: informational; strict consumers refuse an empty description.
         balance: amount that quotes may promise without a node; with a node, an upper bound if set.
-        quote_max: most that a firm quote gives of this token; empty sets no bound.
+        quote_max: largest amount of this token that a firm quote gives; empty sets no bound.
     """
 
     address: str

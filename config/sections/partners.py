@@ -28,7 +28,7 @@ class Tier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     Attributes:
         fee_bps_max: most basis points of registered and requested fee together, 0 to 200.
         takes_surplus: whether a request may give the partner a share of the surplus.
-        uncapped_surplus: whether that share may go uncapped.
+        uncapped_surplus: whether that share may be uncapped.
     """
 
     fee_bps_max: int = limits.PARTNER_FEE_BPS_MAX
@@ -95,9 +95,10 @@ def resolve_fee(
         takes_surplus, caps_surplus: the request's surplus flags.
 
     Raises:
-        InvalidInput: requested_bps outside 0 to 200; a name that cannot be shown; a partner_address that is
-            not the named registered partner's, or that belongs to another registered partner.
-        PartnerNotAllowed: the sum is above 200 or the tier's bound, or the tier forbids the surplus flags.
+        InvalidInput: requested_bps outside 0 to 200; a name with unprintable characters; a partner_address
+            that is not the named registered partner's, or that belongs to another registered partner.
+        PartnerNotAllowed: registered and requested fee together exceed 200 bps or the tier's bound, or the
+            tier forbids the surplus flags.
 
     Choice: An anon request pays 1 bps to the venue unless it asks for a fee of its own, since an order has
         one recipient of fees. A tier bounds the requested fee alone. A fee without an address goes to the
@@ -172,7 +173,7 @@ def partner_of_order(
         address, fee_bps: recipient and fee that the order signs.
 
     Raises:
-        InvalidInput: the name contradicts the signed fee, or cannot be shown.
+        InvalidInput: the name contradicts the signed fee, or has unprintable characters.
 
     Choice: An order that pays a registered partner its fee bears that partner's name and no other. An unnamed
         order, or `anon`, bears the name of the partner that its fee address belongs to: the API key's default

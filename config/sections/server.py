@@ -41,9 +41,10 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
             port; empty sends no CORS header.
         connections_max: most open connections, fewer if the system has too few file descriptors; further ones
             are answered 503 and closed.
-        connections_per_address_max: open connections from one IPv4 address or one IPv6 /64, unless it is a
-            trusted proxy's.
-        requests_per_connection_max: the last is answered with `connection: close`.
+        connections_per_address_max: most open connections from one IPv4 address or one IPv6 /64, unless it
+            is a trusted proxy's.
+        requests_per_connection_max: most requests of one connection; the last is answered with
+            `connection: close`.
         body_bytes_max: largest body of one request; a set of routes may have a smaller bound of its own.
         bodies_bytes_max: most bytes of all bodies under way; further requests are answered 503 and closed.
         socket_bytes_max: unsent bytes for the slow reader of one WebSocket before the socket is closed.

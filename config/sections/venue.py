@@ -41,8 +41,8 @@ class VenueMakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     Attributes:
         url: base URL of the maker's five endpoints, http or https, prefix included.
         ws_url: URL of the maker's WebSocket, ws or wss; empty if the maker has none.
-        tokens_every_s, pairs_every_s, prices_every_s, blacklist_every_s: seconds between two polls; beside a
-            WebSocket /prices is polled three times in `stale_s` instead.
+        tokens_every_s, pairs_every_s, prices_every_s, blacklist_every_s: seconds between two polls; with a
+            WebSocket, /prices is polled three times in `stale_s` instead.
         stale_s: seconds after which a book without a new confirmation is not routed.
     """
 
@@ -151,7 +151,7 @@ class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     Attributes:
         round_s: seconds of one round, in which agents may bid.
-        gather_s: seconds that an order waits for others to share its first round.
+        gather_s: seconds that a new order waits for other orders to share its first round.
         again_s: seconds before an order without a valid bid is auctioned again; doubles up to again_s_max.
         settlement_s: seconds in which a settlement must be mined before it is given up.
         failures_max: failed settlements after which an order fails (choices.md#delta-orders).
@@ -250,7 +250,7 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         trusted_proxies: addresses whose X-Forwarded-For is believed.
         metrics_open: /metrics is served to every address, not to loopback alone.
         quote_streams_max, event_streams_max: most quote streams, and most streams of order events, at a time.
-        delta_gas: gas that a Delta settlement is expected to need beside its fills.
+        delta_gas: expected units of gas of a Delta settlement, without those of its fills.
         route_life_s: least time for which an order may be built from a Delta route (choices.md#delta-orders).
         otc_small_usd: fillable value, in US dollars, below which an OTC order is a small balance
             (choices.md#otc-orders).
