@@ -10,7 +10,8 @@ a compiled form of the same definition (eip712_compiled); tests hold the two equ
 
 Values: integers as JSON integers, decimal strings or 0x strings; bytes as 0x strings, of exactly N bytes for
 bytesN; addresses checked by `checked_address`; a null struct is 32 zero bytes, which is how a recursive
-type ends. Members that the type does not name are ignored, as wallets do. All else is refused by path.
+type ends. Members that the type does not name are ignored, as wallets do. All other values are refused; the
+error names the path.
 Choice: `uint` and `int` are refused, as EIP-712 has no aliases. A struct name holds any character that type
     syntax does not use: deployed names contain a colon.
 

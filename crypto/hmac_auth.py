@@ -47,7 +47,7 @@ _HEADER_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?\Z")
 
 
 def decode_secret(secret: str, encoding: SecretEncoding = "utf8") -> bytes:
-    """Decode the secret that the two sides exchanged to key bytes (interop.md section 4).
+    """Decode a shared secret to key bytes (interop.md section 4).
 
     Raises:
         ConfigError: the text does not fit the encoding, or is empty; the error does not repeat it.
@@ -291,7 +291,7 @@ def _stale(timestamp: int, now_ms: int) -> AuthError:
 
 
 def _mismatch(signature: bytes, method: bytes, target: bytes, body: bytes) -> AuthError:
-    """Make the error for a wrong signature: its malformed part, or the payload that this side expected."""
+    """Make the error for a wrong signature: it names the malformed part, or the payload to be signed."""
     if len(signature) != 64:
         return AuthError(SIGNATURE_HEADER, f"expected 64 hexadecimal digits, got {len(signature)} characters")
     if not all(digit in b"0123456789abcdef" for digit in signature):

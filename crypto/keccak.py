@@ -141,7 +141,7 @@ keccak256: Callable[[bytes], bytes] = proven(_one_shot, reused_state())
 def typed_digest(prefix34: bytes) -> Callable[[bytes], bytes]:
     """Make the function encoded -> keccak256(prefix34 || keccak256(encoded)), the last two steps of EIP-712.
 
-    The inner digest is written straight behind the prefix, without a Python object between.
+    The inner digest is written directly after the prefix in one buffer, without a Python object between.
     """
     if keccak256 is not _one_shot:
         return lambda encoded: keccak256(prefix34 + keccak256(encoded))

@@ -31,7 +31,7 @@ class SigningPolicy(msgspec.Struct, frozen=True):
     def check(
         self, chain_id: int, contract: bytes, token: bytes, amount: int, expiry_s: int, now_s: int
     ) -> None:
-        """Check an order to sign against the limits; PolicyError names the violated one.
+        """Check an order to sign against the limits; PolicyError names the violated limit.
 
         Args:
             chain_id: chain of the signing domain.
@@ -97,7 +97,7 @@ class PolicedKey:
             (rs64, recovery_id).
 
         Raises:
-            PolicyError: no signature is made.
+            PolicyError: the policy forbids the order; no signature is made.
 
         Not guaranteed: that the digest belongs to the arguments; the caller hashes the same values.
         """

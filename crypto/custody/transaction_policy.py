@@ -31,7 +31,7 @@ class TransactionPolicy(msgspec.Struct, frozen=True):
     creates_on: frozenset[int] = frozenset()
 
     def check(self, chain_id: int, to: bytes, value_wei: int, gas: int, fee_max_wei: int) -> None:
-        """Check a transaction to sign against the limits; PolicyError names the violated one.
+        """Check a transaction to sign against the limits; PolicyError names the violated limit.
 
         Args:
             to: 20 bytes; empty creates a contract.
@@ -78,7 +78,7 @@ class PolicedRelayKey:
             (rs64, recovery_id).
 
         Raises:
-            PolicyError: no signature is made.
+            PolicyError: the policy forbids the transaction; no signature is made.
 
         Not guaranteed: that the digest belongs to the arguments; `codecs.transactions` hashes the same
         values.
