@@ -11,7 +11,7 @@ started again after a doubling, jittered pause. A task's failure takes down no o
 a feed ends only when it is cancelled.
 
 The watchdog checks the age of books: stale books leave routing even while the socket is up. A maker need not
-repeat unchanged books over its socket: beside a socket, /prices is polled three times in `stale_s`, which
+repeat unchanged books over its socket: with a socket, /prices is polled three times in `stale_s`, which
 confirms unchanged books.
 
 Source: ARCHITECTURE.md, "Feeds".
@@ -78,7 +78,7 @@ class MakerFeed:
         index: the chain's index of live books.
         decimals: address of each listed token -> its decimals.
         blacklist_ms: milliseconds from an address's last blacklisting to its expiry.
-        http: client on a `DialTransport` that takes MAKER_JSON_BYTES_MAX; open while the feed runs.
+        http: client on a `DialTransport` for answers of up to MAKER_JSON_BYTES_MAX; open while the feed runs.
         tls: context for wss.
         wall_ms: clock in Unix milliseconds.
         random: source of the jitter.

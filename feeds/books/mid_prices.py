@@ -37,7 +37,7 @@ Ranked = tuple[int, int, int]  # floor of a value in 2^-_FLOOR_BITS, the sort ke
 
 
 class _Remembered(Struct, frozen=True):
-    """Cached price of a token with the versions of the books behind it; valid while none has changed."""
+    """Cached price of a token with the versions of the books that it uses; valid until a version changes."""
 
     worth: Fraction | None
     topology: int

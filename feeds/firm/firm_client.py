@@ -47,7 +47,7 @@ class FirmClient(SignedClient):
         signer: None sends unsigned requests.
         connections_max: most open connections; further requests wait within their deadline.
         wall_ms: clock in Unix milliseconds, for the signature.
-        tls: for https; the system's authorities unless given.
+        tls: context for https; None trusts the system's certificate authorities.
         dial: function that opens a connection.
     """
 

@@ -55,7 +55,7 @@ class HttpFailure(MakerError):
     """A request got no answer, or no acceptable one.
 
     Attributes:
-        stage: stage of the failure.
+        stage: stage that the request had reached.
         is_late: whether the deadline passed and no other fault is known.
         refused: why a received answer is not acceptable; empty without an answer. The text names no host.
         is_over_limit: whether the received answer is larger than the client accepts.
@@ -73,8 +73,8 @@ class HttpClientStatistics(Struct, frozen=True):
     """Counters of an HTTP client at one moment.
 
     Attributes:
-        busy, idle: connections with a request, and without one.
-        waiting: requests that wait for a connection.
+        busy, idle: number of connections with a request; number of connections without.
+        waiting: number of requests that wait for a connection.
         requests: requests begun so far.
         dialled: connections dialled so far.
         retries: requests that were sent a second time.
@@ -231,7 +231,7 @@ class HttpClient:
         Args:
             method: GET, HEAD, POST, OPTIONS, PUT, PATCH or DELETE.
             target: path and query, percent-encoded.
-            headers: without those of the framing: Host, Content-Length, Connection and their like.
+            headers: without the framing headers: Host, Content-Length, Connection and similar.
             body: sent with its length.
             deadline_s: seconds from now for the wait, the connection and the answer together.
             may_repeat: whether a POST or PATCH does no harm when it is received twice; see the module.

@@ -3,7 +3,7 @@
 JSON-RPC uses `exchange` without httpx.
 
 httpx contributes its interface, redirects and JSON; our client handles the wire: one dial, one framing, one
-set of bounds. httpx objects take as long as the request itself: `exchange` does without them. (httpcore
+set of bounds. httpx objects cost as much time as the request itself: `exchange` avoids them. (httpcore
 leaves async generators behind whenever a request fails or is cancelled, which trio reports as leaks.)
 
 A host without connections costs nothing: its client is closed when the next client is opened. A POST is never
@@ -51,7 +51,7 @@ class DialTransport(httpx.AsyncBaseTransport):
     """httpx transport on our HTTP client, usable inside `async with httpx.AsyncClient(transport=...)` only.
 
     Args:
-        tls: for https.
+        tls: context for https.
         connections_max: most connections to each host; further requests wait.
         limits: bounds of the answers.
         dial: function that opens a connection.
@@ -137,7 +137,7 @@ class DialTransport(httpx.AsyncBaseTransport):
 
         Args:
             origin: scheme, host and port, as `origin_of` returns them.
-            headers: without those of the framing, and without Accept-Encoding.
+            headers: without the framing headers and without Accept-Encoding.
 
         Raises:
             httpx.TransportError: as `handle_async_request`.

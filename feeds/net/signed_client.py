@@ -30,7 +30,7 @@ class SignedClient:
         wall_ms: clock in Unix milliseconds, for the signature.
         connections_max: most open connections; further requests wait within their deadline.
         limits: bounds of an answer.
-        tls: for https; the system's authorities unless given.
+        tls: context for https; None trusts the system's certificate authorities.
         dial: function that opens a connection.
     """
 

@@ -46,12 +46,12 @@ async def dial(
     server_hostname: str | None = None,
     timeout_s: float = DIAL_S,
 ) -> trio.abc.Stream:
-    """Open a TCP connection, with a TLS handshake if `tls` is given.
+    """Open a TCP connection, with a TLS handshake if `tls` is set.
 
     Args:
         host, port: destination; every address of the name is tried.
         tls: None for plain TCP.
-        server_hostname: the name the certificate must have; `host` unless given.
+        server_hostname: name that the certificate must have; None means `host`.
         timeout_s: seconds for name resolution, connection and handshake together.
 
     Raises:
@@ -83,7 +83,7 @@ def listen(host: str, port: int, *, backlog: int = BACKLOG) -> socket.socket:
     """Make a non-blocking listening socket; its connections use TCP_NODELAY and keep-alive probes.
 
     Args:
-        host: an address or a name, whose first address counts. `::` takes IPv4 too.
+        host: an address or a name, whose first address counts. `::` accepts IPv4 too.
         port: 0 lets the system choose; ask `getsockname()`.
         backlog: connections that wait to be accepted.
 
@@ -117,7 +117,7 @@ def client_tls(authorities: str | None = None) -> ssl.SSLContext:
     """Make a TLS context for clients: TLS 1.2 or later, certificate and name verified.
 
     Args:
-        authorities: a PEM file of the certificates to trust; the system's unless given.
+        authorities: a PEM file of the certificates to trust; None trusts the system's.
 
     Returns:
         The context; a process shares one for the system's certificates, since reading them takes 15 ms.
@@ -147,7 +147,7 @@ def server_tls(certificate: str, key: str) -> ssl.SSLContext:
     """Make a TLS context for a server: TLS 1.2 or later.
 
     Args:
-        certificate, key: PEM files; the certificate's with the chain behind it.
+        certificate, key: PEM files; the certificate file also holds the chain, after the certificate.
 
     Raises:
         ConfigError: a file cannot be used, or the files do not belong together.

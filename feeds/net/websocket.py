@@ -10,8 +10,8 @@ WEBSOCKET_STAND_IN_S; it hands over with the first message that the application 
 
 Writing has one task, so that a cancelled `send` never leaves half a frame. The unsent bytes are bounded:
 `send` waits for room; `send_nowait` closes the socket of a slow consumer with 1013 and drops its queue. The
-answer to the handshake goes first, is never dropped and takes no room. Compression is never offered nor
-accepted.
+answer to the handshake goes first, is never dropped and does not count against the bound. Compression is
+never offered nor accepted.
 
 A ping goes out WEBSOCKET_PING_EVERY_S after the last pong; a pong that takes WEBSOCKET_PONG_S ends the socket
 with 1011, except while this side has stopped reading: the pong may lie behind the unread bytes.
@@ -76,7 +76,7 @@ class WebSocketStatistics(Struct, frozen=True):
     Attributes:
         messages_received, messages_sent: whole messages since the opening; sent ones may still be queued.
         bytes_received: bytes from the stream, framing included.
-        inbox_messages: messages received and not yet taken by the application.
+        inbox_messages: messages received and not yet delivered to the application.
         send_bytes: bytes queued or being written.
         round_trip_s: seconds from the last answered ping to its pong; None before the first pong.
     """
@@ -158,11 +158,11 @@ class WebSocket:
     async def receive(self) -> str | bytes:
         """Wait for the next whole message: text as str, binary as bytes.
 
-        Returns at once, without a checkpoint, while messages are at hand, except for every 32nd message.
+        Returns at once, without a checkpoint, while the inbox holds messages, except for every 32nd message.
         Cancelling loses no message.
 
         Raises:
-            WebSocketClosed: the socket is closed and all earlier messages are taken.
+            WebSocketClosed: the socket is closed and all earlier messages are delivered.
             trio.BusyResourceError: another task is receiving.
         """
         if not self._until_checkpoint:
@@ -487,7 +487,7 @@ async def serve_websocket(
 
     Args:
         stream: the request's connection.
-        upgrade: the request, and the bytes behind it.
+        upgrade: the request, and the bytes received after it.
         message_bytes_max: a larger message is refused with 1009.
         send_bytes_max: bound on unsent bytes; see `WebSocket.send` and `send_nowait`.
 
@@ -519,7 +519,7 @@ async def connect_websocket(
         host, port: destination; also the Host header.
         path: with any query; it begins with a slash.
         tls: None for plain TCP.
-        headers: sent besides those of the handshake.
+        headers: sent in addition to the headers of the handshake.
         message_bytes_max: a larger message is refused with 1009.
         send_bytes_max: bound on unsent bytes; see `WebSocket.send` and `send_nowait`.
         dial: function that opens a connection.

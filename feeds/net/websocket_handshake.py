@@ -96,7 +96,7 @@ async def shake_hands(
     """Connect and complete the opening handshake; arguments, time-out and errors as `connect_websocket`.
 
     Returns:
-        The stream, and the first bytes behind the answer.
+        The stream, and the bytes received after the answer.
     """
     answer = bytearray()
     try:
@@ -117,7 +117,7 @@ async def shake_hands(
 
 
 async def _read_answer(stream: trio.abc.Stream, core: ClientProtocol, answer: bytearray) -> bytes:
-    """Read the answer into `answer` and feed it to the core; returns the bytes behind an acceptable 101."""
+    """Read the answer into `answer` and feed it to the core; returns the bytes after an acceptable 101."""
     fed = 0
     while core.handshake_exc is None and len(answer) <= _ANSWER_BYTES_MAX:
         data = await stream.receive_some(_READ_BYTES)
