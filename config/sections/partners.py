@@ -101,8 +101,7 @@ def resolve_fee(
             tier forbids the surplus flags.
 
     Choice: An anon request pays 1 bps to the venue unless it asks for a fee of its own, since an order has
-        one recipient of fees. A tier bounds the requested fee alone. A fee without an address goes to the
-        venue.
+        one recipient of fees. No tier bounds the venue's 1 bps. A fee without an address goes to the venue.
     Choice: A registered partner is paid at its own address; another `partnerAddress` beside it is refused.
     """
     name = _shown_name(partner)
