@@ -26,15 +26,15 @@ class PendingUnit:
 
     Attributes:
         unit: the unit as encoded by `Link.prepare`.
-        wake: called once the unit is settled, if a task waits.
+        wake: called once the unit is settled; None after `abandon`.
         outcome, error: exactly one is set once the unit is settled.
     """
 
     __slots__ = ("error", "outcome", "unit", "wake")
 
-    def __init__(self, unit: Any) -> None:
+    def __init__(self, unit: Any, wake: Callable[[], None]) -> None:
         self.unit = unit
-        self.wake: Callable[[], None] | None = None
+        self.wake: Callable[[], None] | None = wake
         self.outcome: UnitOutcome | None = None
         self.error: StoreError | None = None
 
@@ -43,6 +43,10 @@ class PendingUnit:
         self.outcome, self.error = outcome, error
         if self.wake is not None:
             self.wake()
+
+    def abandon(self) -> None:
+        """Wake no task any more; the unit is written all the same."""
+        self.wake = None
 
 
 class BatcherStatistics(Struct, frozen=True):
@@ -88,8 +92,11 @@ class Batcher:
         self._units = self._batches = self._full = self._unavailable = 0
         self._sizes = [0] * (len(SIZES) + 1)
 
-    def add(self, unit: Any) -> PendingUnit:
+    def add(self, unit: Any, wake: Callable[[], None]) -> PendingUnit:
         """Queue a unit.
+
+        Args:
+            wake: called once the unit is settled.
 
         Raises:
             StoreFull: too many units wait.
@@ -101,7 +108,7 @@ class Batcher:
         if self.full:
             self._full += 1
             raise StoreFull(self.full)
-        ticket = PendingUnit(unit)
+        ticket = PendingUnit(unit, wake)
         self._queue.append(ticket)
         return ticket
 

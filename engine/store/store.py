@@ -124,13 +124,12 @@ class Store:
                 written or, if the store was lost meanwhile, its outcome is unknown: submitting it again is
                 safe.
         """
-        ticket = self._batcher.add(self._link.prepare(unit))
-        self._work.unpark()
         task = trio.lowlevel.current_task()
-        ticket.wake = lambda: trio.lowlevel.reschedule(task)
+        ticket = self._batcher.add(self._link.prepare(unit), lambda: trio.lowlevel.reschedule(task))
+        self._work.unpark()
 
         def leave(_: Any) -> trio.lowlevel.Abort:
-            ticket.wake = None
+            ticket.abandon()
             return trio.lowlevel.Abort.SUCCEEDED
 
         await trio.lowlevel.wait_task_rescheduled(leave)

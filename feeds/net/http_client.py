@@ -61,9 +61,11 @@ class HttpFailure(MakerError):
         is_over_limit: whether the received answer is larger than the client accepts.
     """
 
-    def __init__(self, text: str, stage: RequestStage, *, is_late: bool, refused: str = "") -> None:
+    def __init__(
+        self, text: str, stage: RequestStage, *, is_late: bool, refused: str = "", is_over_limit: bool = False
+    ) -> None:
         super().__init__(text)
-        self.is_over_limit = False
+        self.is_over_limit = is_over_limit
         self.stage = stage
         self.is_late = is_late
         self.refused = refused
@@ -358,9 +360,9 @@ class HttpClient:
                 else:
                     framing.receive_eof()
         except MakerError as error:
-            failure = self._fault(call, error.detail, refused=error.detail if data else "")
-            failure.is_over_limit = isinstance(error, AnswerOverLimit)
-            raise failure from None
+            is_over_limit = isinstance(error, AnswerOverLimit)
+            refused = error.detail if data else ""
+            raise self._fault(call, error.detail, refused=refused, is_over_limit=is_over_limit) from None
         return answer
 
     # --- Deadlines: one watchdog for all, since a cancel scope costs more than parsing an answer ------
@@ -416,8 +418,17 @@ class HttpClient:
     def _is_spent(self, connection: _Connection, now: float) -> bool:
         return connection.idle_since + HTTP_POOL_IDLE_S <= now or connection.has_input()
 
-    def _fault(self, call: _Call, text: str, *, is_late: bool = False, refused: str = "") -> HttpFailure:
-        return HttpFailure(f"{self._host}:{self._port}: {text}", call.stage, is_late=is_late, refused=refused)
+    def _fault(
+        self,
+        call: _Call,
+        text: str,
+        *,
+        is_late: bool = False,
+        refused: str = "",
+        is_over_limit: bool = False,
+    ) -> HttpFailure:
+        text = f"{self._host}:{self._port}: {text}"
+        return HttpFailure(text, call.stage, is_late=is_late, refused=refused, is_over_limit=is_over_limit)
 
     def _late(self, call: _Call) -> HttpFailure:
         text = f"timed out after {call.deadline_s * 1_000:.0f} ms: {call.stage.value}"

@@ -4,9 +4,11 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 from support.tracked_files import ROOT, tracked_files
 
@@ -212,6 +214,47 @@ def outline(path: Path) -> tuple[list[ast.Import | ast.ImportFrom], list[tuple[i
     return imports, functions
 
 
+def assigned_callbacks(source: str, methods: Collection[str]) -> list[str]:
+    """Statements that put a function into an attribute of an object other than `self`.
+
+    Args:
+        methods: names of methods; an attribute of one of these names counts as a function.
+    """
+    body = ast.parse(source).body
+    functions = {one.name for one in statements(body) if isinstance(one, ast.FunctionDef)} - set(methods)
+    return [
+        ast.unparse(node)
+        for node in statements(body)
+        if isinstance(node, ast.Assign)
+        and _is_function(node.value, functions, methods)
+        and any(isinstance(one, ast.Attribute) and ast.unparse(one.value) != "self" for one in node.targets)
+    ]
+
+
+def _is_function(value: ast.expr, functions: Collection[str], methods: Collection[str]) -> bool:
+    match value:
+        case ast.Lambda() | ast.Call(func=ast.Name(id="partial")):
+            return True
+        case ast.Name(id=name):
+            return name in functions
+        case ast.Attribute(value=ast.Name(), attr=name):
+            return name in methods
+    return False
+
+
+def method_names() -> set[str]:
+    """Those of all classes of the package, without properties."""
+    return {
+        one.name
+        for path in python_files(*LAYERS)
+        for node in statements(ast.parse(path.read_text(encoding="utf-8")).body)
+        if isinstance(node, ast.ClassDef)
+        for one in node.body
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not any("property" in ast.unparse(decorator) for decorator in one.decorator_list)
+    }
+
+
 def import_statements(path: Path) -> list[ast.Import | ast.ImportFrom]:
     """Of a file, wherever they stand in it."""
     return outline(path)[0]
@@ -401,6 +444,26 @@ def test_no_file_and_no_function_has_grown_out_of_hand() -> None:
             if lines >= FUNCTION_LINES_MAX:
                 long.append(f"{path.relative_to(ROOT)}:{line} {name}")
     assert not long
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["orders.changed = self.tend", "self.line.wake = lambda: 1", "a.b = partial(f, 1)", "a.b = f"],
+)
+def test_a_callback_assigned_into_another_object_is_seen(statement: str) -> None:
+    assert assigned_callbacks(f"def f():\n    {statement}", {"tend"}) == [statement]
+    assert not assigned_callbacks("def f():\n    self.tend = f\n    a.b = g\n    a.b = f(1)", {"tend"})
+
+
+def test_no_callback_is_assigned_into_another_object() -> None:
+    """Parts are whole when they are made: a part receives its callbacks in its constructor or by a method."""
+    methods = method_names()
+    found = {
+        f"{path.relative_to(ROOT)}: {statement}"
+        for path in python_files(*LAYERS)
+        for statement in assigned_callbacks(path.read_text(encoding="utf-8"), methods)
+    }
+    assert not found
 
 
 def test_test_files_have_names_of_their_own() -> None:

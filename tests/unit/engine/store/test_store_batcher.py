@@ -19,8 +19,12 @@ def outcomes(count: int) -> list[UnitOutcome]:
     return [Fenced(number) for number in range(count)]
 
 
+def nobody_waits() -> None:
+    """In place of a task that is woken."""
+
+
 def added(batcher: Batcher, *units: str) -> list[PendingUnit]:
-    return [batcher.add(unit) for unit in units]
+    return [batcher.add(unit, nobody_waits) for unit in units]
 
 
 def ends_of(tickets: Sequence[PendingUnit]) -> list[Any]:
@@ -57,9 +61,9 @@ def test_one_batch_is_in_flight_at_a_time() -> None:
 
 def test_who_waits_is_woken_once_and_who_left_is_not() -> None:
     batcher, woken = Batcher(100, 10), list[str]()
-    first, second = added(batcher, "a", "b")
-    first.wake = lambda: woken.append("a")
-    second.wake = None
+    for unit in ("a", "b"):
+        ticket = batcher.add(unit, lambda unit=unit: woken.append(unit))  # type: ignore[misc]
+    ticket.abandon()
     assert batcher.take() == ["a", "b"], "a unit whose waiter left is written all the same"
     batcher.settle(outcomes(2))
     assert woken == ["a"]
@@ -69,11 +73,11 @@ def test_a_full_queue_takes_nothing_and_what_is_in_flight_does_not_count() -> No
     batcher = Batcher(2, 2)
     added(batcher, "a", "b")
     with pytest.raises(StoreFull, match="2 writes wait"):
-        batcher.add("c")
+        batcher.add("c", nobody_waits)
     batcher.take()
     added(batcher, "c", "d")
     with pytest.raises(StoreFull):
-        batcher.add("e")
+        batcher.add("e", nobody_waits)
     batcher.settle(outcomes(2))
     assert batcher.take() == ["c", "d"]
     assert batcher.statistics().full == 2
@@ -97,7 +101,7 @@ def test_a_lost_store_ends_what_was_not_sent_and_keeps_what_may_have_been_writte
     batcher.lose(AWAY)
     assert ends_of(tickets) == [None, AWAY]
     with pytest.raises(StoreUnavailable, match="the disk is full") as refused:
-        batcher.add("more")
+        batcher.add("more", nobody_waits)
     assert refused.value is not AWAY
     assert refused.value.retry_after_s == 7
     batcher.settle(outcomes(1))
@@ -113,7 +117,7 @@ def test_a_closed_batcher_writes_what_it_has_and_never_recovers() -> None:
     batcher.close(StoreUnavailable("the store is closed"))
     batcher.recover()
     with pytest.raises(StoreUnavailable, match="closed"):
-        batcher.add("b")
+        batcher.add("b", nobody_waits)
     assert batcher.take() == ["a"]
     batcher.settle(outcomes(1))
     assert ends_of(tickets) == outcomes(1)
@@ -156,11 +160,10 @@ def test_every_unit_ends_once_and_in_order(steps: list[str], queue_max: int, bat
     for step in steps:
         if step == "add":
             try:
-                ticket = batcher.add(len(tickets))
+                number = len(tickets)
+                tickets.append(batcher.add(number, lambda number=number: ends.append(number)))  # type: ignore[misc]
             except StoreUnavailable:
                 continue
-            ticket.wake = lambda ticket=ticket: ends.append(ticket.unit)
-            tickets.append(ticket)
         elif step == "take" and batcher.has_work:
             in_flight = len(batcher.take())
             assert 1 <= in_flight <= batch_max
