@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -10,7 +9,7 @@ import structlog
 import trio
 
 from ...config.errors import ConfigError
-from ...config.settings import Settings, read_settings
+from ...config.settings import read_settings
 from ..agent.app import AgentApp, opened_agent
 from ..process.clock import WallClock
 from ..process.logs import configure_logs
@@ -18,26 +17,6 @@ from ..process.running import serve_app
 from .config_option import config_option
 
 _log = structlog.get_logger("cambist.agent")
-
-
-async def serve_agent(settings: Settings, environ: Mapping[str, str], folder: Path) -> int:
-    """Run the agent until SIGTERM or SIGINT.
-
-    Args:
-        folder: base of relative paths in the settings.
-
-    Returns:
-        The exit status.
-
-    Raises:
-        ConfigError: names the wrong setting, such as an address on which the process cannot listen.
-    """
-    clock = WallClock()
-    return await serve_app(
-        settings.server,
-        lambda log: opened_agent(settings, environ=environ, folder=folder, clock=clock, access_log=log),
-        _announce,
-    )
 
 
 def _announce(app: AgentApp, url: str) -> None:
@@ -60,4 +39,14 @@ def serve_command(path: Path) -> None:
     if settings.agent is None:
         raise ConfigError("agent", f"{path} has no [agent] table")
     configure_logs()
-    sys.exit(trio.run(serve_agent, settings, os.environ, path.parent))
+    clock = WallClock()
+    sys.exit(
+        trio.run(
+            serve_app,
+            settings.server,
+            lambda log: opened_agent(
+                settings, environ=os.environ, folder=path.parent, clock=clock, access_log=log
+            ),
+            _announce,
+        )
+    )

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -10,7 +9,7 @@ import structlog
 import trio
 
 from ...config.errors import ConfigError
-from ...config.settings import Settings, read_settings
+from ...config.settings import read_settings
 from ..process.clock import WallClock
 from ..process.logs import configure_logs
 from ..process.running import serve_app
@@ -20,27 +19,6 @@ from ..venue.app import VenueApp, opened_venue
 from .config_option import config_option
 
 _log = structlog.get_logger("cambist.venue")
-
-
-async def serve_venue(settings: Settings, environ: Mapping[str, str], folder: Path) -> int:
-    """Run the venue until SIGTERM or SIGINT.
-
-    Args:
-        folder: base of relative paths in the settings.
-
-    Returns:
-        The exit status.
-
-    Raises:
-        ConfigError: names the wrong setting, such as an address on which the process cannot listen.
-        StoreUnavailable: the store cannot be reached at the start.
-    """
-    clock = WallClock()
-    return await serve_app(
-        settings.server,
-        lambda log: opened_venue(settings, environ=environ, folder=folder, clock=clock, access_log=log),
-        _begin,
-    )
 
 
 def _begin(app: VenueApp, url: str) -> None:
@@ -62,7 +40,16 @@ def serve(path: Path) -> None:
     if settings.venue is None:
         raise ConfigError("venue", f"{path} has no [venue] table")
     configure_logs()
-    place = place_of(settings, os.environ, path.parent)
+    environ, folder = os.environ, path.parent
+    place = place_of(settings, environ, folder)
     files = place.files() if isinstance(place, SqlitePlace) else ()
-    keep_private(path.parent / Path(settings.state_dir).expanduser(), files)
-    sys.exit(trio.run(serve_venue, settings, os.environ, path.parent))
+    keep_private(folder / Path(settings.state_dir).expanduser(), files)
+    clock = WallClock()
+    sys.exit(
+        trio.run(
+            serve_app,
+            settings.server,
+            lambda log: opened_venue(settings, environ=environ, folder=folder, clock=clock, access_log=log),
+            _begin,
+        )
+    )

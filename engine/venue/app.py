@@ -96,6 +96,7 @@ class VenueParts(Struct, frozen=True):
     """The opened parts of a venue, from which `VenueApp` is built.
 
     Attributes:
+        venue: the settings' `[venue]`.
         places: served chains by chain id.
         seal: authenticates Market routes, so that a client cannot alter them.
         delta: runs the Delta orders.
@@ -105,6 +106,7 @@ class VenueParts(Struct, frozen=True):
         maker_rules: file with the operator's exclusions and releases of makers.
     """
 
+    venue: VenueSettings
     places: Mapping[int, ServedChain]
     store: Store
     seal: RouteSeal
@@ -119,7 +121,7 @@ class VenueApp:
     """A venue's application. Created by `opened_venue`.
 
     Args:
-        settings: settings with `[venue]`.
+        settings: settings of the process.
         parts: open while the venue runs.
         clock: the wall clock.
         access_log: log that the server writes.
@@ -139,7 +141,7 @@ class VenueApp:
     def __init__(
         self, settings: Settings, parts: VenueParts, *, clock: WallClock, access_log: AccessLog | None = None
     ) -> None:
-        venue = _venue_of(settings)
+        venue = parts.venue
         self.places = parts.places
         self._firm = venue.firm
         self.scheme = "https" if settings.server.tls else "http"
@@ -465,7 +467,7 @@ async def opened_venue(
             random=opening.random,
         )
         rules = rules_file(settings, folder)
-        parts = VenueParts(places, store, seal, delta, otc, engines, webhooks, rules)
+        parts = VenueParts(venue, places, store, seal, delta, otc, engines, webhooks, rules)
         yield VenueApp(settings, parts, clock=clock, access_log=access_log)
 
 
