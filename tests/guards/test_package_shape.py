@@ -109,7 +109,6 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/store/leases.py",
         "engine/store/process/line.py",
         "engine/store/process/opening.py",
-        "engine/store/postgres/postgres_pipe.py",
         "engine/store/process/process.py",
         "engine/store/process/process_link.py",
         "engine/store/retention.py",

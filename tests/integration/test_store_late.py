@@ -1,5 +1,7 @@
 """A batch that the engine has given up and a PostgreSQL server still has: before the next one, or never."""
 
+import os
+import signal
 import time
 from contextlib import closing
 
@@ -9,8 +11,9 @@ import trio
 
 from cambist.config.errors import StoreUnavailable
 from cambist.config.timeouts import STORE_OUTCOME_S
-from cambist.engine.store.postgres import postgres
+from cambist.engine.store.postgres import postgres, postgres_pipe
 from cambist.engine.store.postgres.postgres import PostgresBackend
+from cambist.engine.store.postgres.postgres_pipe import Pipe
 from cambist.engine.store.process import process_link
 from cambist.engine.store.queries import Query
 from cambist.engine.store.units import Done
@@ -67,3 +70,16 @@ def test_who_hangs_in_a_batch_does_not_keep_its_shards(
                 assert time.monotonic() < deadline
             with pytest.raises(psycopg.OperationalError):
                 hung.execute("SELECT 1")
+
+
+def test_a_silent_server_loses_the_connection(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(Pipe(postgres_url)) as pipe:
+        ((pid,),) = pipe.ask(b"SELECT pg_backend_pid()::bigint")
+        monkeypatch.setattr(postgres_pipe, "_SILENCE_S", 0.01)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(psycopg.OperationalError, match="the server does not answer"):
+                pipe.ask(b"SELECT 1")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert pipe.closed

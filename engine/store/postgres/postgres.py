@@ -30,7 +30,15 @@ from ..prune import PRUNES
 from ..queries import Query, render
 from ..units import Fenced, Refused, Unit, UnitOutcome
 from .postgres_batch import IntArray, array, waves_of
-from .postgres_connection import Reconnecting, load_driver, meaning, open_migrated, reason, translated
+from .postgres_connection import (
+    Reconnecting,
+    connect,
+    load_driver,
+    meaning,
+    open_migrated,
+    reason,
+    translated,
+)
 from .postgres_pipe import Pipe
 from .postgres_units import OutOfOrder, UnitWriter, Vanished
 
@@ -133,7 +141,7 @@ class PostgresBackend:
         self._driver = load_driver()
         open_migrated(url, now_ms)
         self._writer = Reconnecting(url, Pipe)
-        self._reader = Reconnecting(url, lambda connection: connection)
+        self._reader = Reconnecting(url, connect)
         self._listener = Reconnecting(url, _listening)
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
@@ -199,7 +207,7 @@ class PostgresBackend:
                 pipe.send(_ATTENDED, holder, now_ms + life_ms)
                 living = pipe.send(_LIVING, holder, now_ms, _dead_until_ms(now_ms, life_ms))
                 pipe.send(b"DELETE FROM shard_holder WHERE until_ms < $1", now_ms)
-            return [name for (name,) in living.rows]
+            return [name for (name,) in living.fetchall()]
 
         return self._written(once)
 
@@ -213,12 +221,12 @@ class PostgresBackend:
             with self._transaction() as pipe:
                 held = pipe.send(_RENEW, holder, until_ms)
                 pipe.sync()
-                count_free = max(0, count - held.count)
+                count_free = max(0, count - held.rowcount)
                 dead_ms = _dead_until_ms(now_ms, life_ms)
                 pipe.send(_CLAIM, holder, now_ms, count_free, until_ms, dead_ms)
                 mine = pipe.send(_MINE, holder)
                 pipe.send(_END_STUCK, holder, now_ms, round(STORE_STUCK_S * 1_000))
-            return [Lease(number, epoch) for number, epoch in mine.rows]
+            return [Lease(number, epoch) for number, epoch in mine.fetchall()]
 
         return self._written(once)
 
@@ -243,7 +251,7 @@ class PostgresBackend:
             # A single snapshot: every statement sees the same orders.
             with self._transaction(b"REPEATABLE READ") as pipe:
                 deleted = [pipe.send(sql, before_ms, count_max) for sql in _PRUNES]
-            return sum(sent.count for sent in deleted)
+            return sum(sent.rowcount for sent in deleted)
 
         return self._written(once)
 
@@ -263,8 +271,7 @@ class PostgresBackend:
             pipe.send(b"SELECT pg_advisory_xact_lock($1)", int.from_bytes(writer[:8], "big", signed=True))
             before = pipe.send(b"SELECT batch, outcomes FROM writer WHERE id = $1", writer)
             epochs = self._epochs(pipe, units)
-            if before.rows:
-                ((last, outcomes_then),) = before.rows
+            for last, outcomes_then in before.fetchall():
                 if last > batch:
                     raise StoreError(f"batch {batch} is older than the last one applied, {last}")
                 if last == batch:
@@ -341,7 +348,8 @@ class PostgresBackend:
                 raise
             try:
                 pipe.abandon()
-                pipe.ask(b"ROLLBACK")
+                pipe.send(b"ROLLBACK")
+                pipe.sync()
             except self._driver.Error:
                 self._writer.close()
             raise
@@ -377,7 +385,8 @@ def _dead_until_ms(now_ms: int, life_ms: int) -> int:
     return now_ms + life_ms - round(STORE_DEAD_S * 1_000)
 
 
-def _listening(connection: Connection) -> Connection:
+def _listening(url: str) -> Connection:
+    connection = connect(url)
     connection.execute(f"LISTEN {CHANNEL}".encode())
     return connection
 

@@ -78,12 +78,12 @@ class Reconnecting(Generic[C]):
     """A connection that opens at first use, and reopens after it was lost.
 
     Args:
-        wrapped: makes the object that callers use from the connection.
+        opened: opens a connection to a URL.
     """
 
-    def __init__(self, url: str, wrapped: Callable[[Connection], C]) -> None:
+    def __init__(self, url: str, opened: Callable[[str], C]) -> None:
         self._url = url
-        self._wrapped = wrapped
+        self._opened = opened
         self._connection: C | None = None
 
     def open(self) -> C:
@@ -92,7 +92,7 @@ class Reconnecting(Generic[C]):
         if self._connection is None or self._connection.closed:
             self.close()
             try:
-                self._connection = self._wrapped(connect(self._url))
+                self._connection = self._opened(self._url)
             except driver.Error as error:
                 said = reason(self._url, error)
                 raise StoreUnavailable(f"the database cannot be reached: {said}", retry_after_s=5) from None
@@ -121,8 +121,8 @@ def load_driver() -> Any:
     return psycopg
 
 
-def connect(url: str) -> Connection:
-    """Open a connection in autocommit mode, with durable commits and bounded waits."""
+def connect(url: str, kind: type[Connection] | None = None) -> Connection:
+    """Open a connection, of the given class, in autocommit mode, with durable commits and bounded waits."""
     driver = load_driver()
     logging.getLogger("psycopg").setLevel(logging.ERROR)  # its warnings repeat an error that is raised
     given = driver.conninfo.conninfo_to_dict(url)
@@ -135,7 +135,8 @@ def connect(url: str) -> Connection:
         "keepalives_count": "3",
     }
     missing = {name: value for name, value in defaults.items() if name not in given}
-    connection: Connection = driver.connect(url, autocommit=True, client_encoding="UTF8", **missing)
+    opener: Any = kind or driver.Connection
+    connection: Connection = opener.connect(url, autocommit=True, client_encoding="UTF8", **missing)
     try:
         _adapt(connection)
         connection.execute(_SETTINGS.encode())

@@ -1,52 +1,39 @@
-"""Send statements to a PostgreSQL server in libpq's pipeline mode: the caller waits once per `sync`.
+"""Send statements to a PostgreSQL server in psycopg's pipeline mode: the caller waits once per `sync`.
 
-    send   queue a statement; its rows are there after the next `sync`
-    sync   wait for all queued statements; raises the first error, after which the others were skipped
+    send   queue a statement; its cursor has the rows after the next `sync`
+    sync   wait for all queued statements; after the first error the server skips the others
 
-Each text is parsed once per connection. Arguments and rows are binary: bytes, integers, texts, booleans and
-the arrays of `postgres_batch`.
+Each text is parsed once per connection, and again after a rollback: psycopg then has the server forget all
+parsed texts, behind its next statement, for which `sync` sends an unparsed one. Arguments and rows are
+binary: bytes, integers, texts, booleans and the arrays of `postgres_batch`.
 """
 
 from __future__ import annotations
 
-import select
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....config.timeouts import STORE_STATEMENT_S
 from .postgres_batch import Array
+from .postgres_connection import connect, load_driver
 
 if TYPE_CHECKING:
-    from psycopg.pq.abc import PGresult
+    from psycopg import RawCursor
+    from psycopg.abc import AdaptContext
 
     from .postgres_connection import Connection
 
+    Sent = RawCursor[tuple[Any, ...]]
+
 Argument = Array | bytes | int | str
 
-_SILENCE_MS = (STORE_STATEMENT_S + 5.0) * 1_000
-"""Milliseconds without an answer after which the server counts as gone: it would have ended the statement
+_SILENCE_S = STORE_STATEMENT_S + 5.0
+"""Seconds without an answer after which the server counts as gone: it would have ended the statement
 before.
 """
 
-_BOOL, _BYTES, _INT, _TEXT, _VOID = 16, 17, 20, 25, 2278
-_READERS: dict[int, Callable[[bytes], Any]] = {
-    _BOOL: lambda value: value == b"\1",
-    _BYTES: bytes,
-    _INT: lambda value: int.from_bytes(value, "big", signed=True),
-    _TEXT: lambda value: value.decode(),
-    _VOID: lambda _: None,
-}
-
-
-class Sent:
-    """A statement that was sent; the next `sync` sets its `rows` and `count` (of rows)."""
-
-    __slots__ = ("count", "rows")
-
-    def __init__(self) -> None:
-        self.rows: list[tuple[Any, ...]] = []
-        self.count = 0
+_TEXTS_MAX = 1_000
+"""Statements that stay parsed: more than this program has."""
 
 
 class Pipe:
@@ -55,40 +42,30 @@ class Pipe:
     After any error that is not a statement's own, the connection is unusable.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        import psycopg
-
-        self._driver = psycopg
-        self._status = psycopg.pq.ExecStatus
-        self._connection = connection
-        self._server = connection.pgconn
-        self._server.enter_pipeline_mode()
-        self._poll = select.poll()
-        self._names: dict[bytes, bytes] = {}
-        self._parsed = 0
-        self._unsure: list[bytes] = []
-        self._sent: deque[Sent | None] = deque()
+    def __init__(self, url: str) -> None:
+        self._driver = load_driver()
+        self._connection = connect(url, _bounded())
+        self._connection.prepare_threshold = 0
+        self._connection.prepared_max = _TEXTS_MAX
+        _send_in_binary(self._connection)
+        self._rolled_back = False
+        self._in_pipeline = self._connection.pipeline()
+        self._pipeline = self._in_pipeline.__enter__()
 
     def send(self, sql: bytes, *arguments: Argument) -> Sent:
-        """Queue a statement with its arguments `$1`, `$2` and so on; its rows are there after `sync`."""
-        name = self._names.get(sql)
-        values, types = zip(*map(_written, arguments), strict=True) if arguments else ((), ())
-        if name is None:
-            self._parsed += 1
-            name = self._names[sql] = b"cambist_%d" % self._parsed
-            self._server.send_prepare(name, sql, types)
-            self._sent.append(None)
-            self._unsure.append(sql)
-        self._server.send_query_prepared(name, values, [1] * len(values), 1)
-        sent = Sent()
-        self._sent.append(sent)
-        return sent
+        """Queue a statement with its arguments `$1`, `$2` and so on; its rows are there after `sync`.
+
+        Raises:
+            psycopg.Error: an earlier statement failed, or the connection is lost.
+        """
+        self._rolled_back = self._rolled_back or sql.startswith(b"ROLLBACK")
+        return self._execute(sql, arguments)
 
     def ask(self, sql: bytes, *arguments: Argument) -> list[tuple[Any, ...]]:
         """Send a statement, wait for it, and return its rows."""
         sent = self.send(sql, *arguments)
         self.sync()
-        return sent.rows
+        return sent.fetchall() if sent.description else []
 
     def sync(self) -> None:
         """Wait until the server has executed all statements sent.
@@ -96,35 +73,23 @@ class Pipe:
         Raises:
             psycopg.Error: a statement failed (the first error is raised), or the connection is lost.
         """
-        server = self._server
-        server.pipeline_sync()
-        self._flush()
-        error: Exception | None = None
-        while self._sent:
-            sent = self._sent.popleft()
-            while (result := self._result()) is not None:
-                if result.status in (self._status.TUPLES_OK, self._status.COMMAND_OK):
-                    if sent is not None:
-                        sent.rows = _rows(result)
-                        sent.count = result.command_tuples or 0
-                elif result.status != self._status.PIPELINE_ABORTED and error is None:
-                    error = self._driver.errors.error_from_result(result, "utf-8")
-        end = self._result()
-        if end is None or end.status != self._status.PIPELINE_SYNC:
-            raise self._lost("the connection is lost") from error
-        unsure, self._unsure = self._unsure, []
-        if error is not None:
-            for sql in unsure:  # parsed or skipped: a new name is good either way
-                self._names.pop(sql, None)
-            raise error
+        self._pipeline.sync()
+        if self._rolled_back:
+            self._rolled_back = False
+            self._execute(b"SELECT", (), prepare=False)
 
     def abandon(self) -> None:
         """Wait for the statements sent and ignore their outcomes. psycopg.Error: the connection is lost."""
-        try:
-            self.sync()
-        except self._driver.Error:
-            if self._connection.closed:
-                raise
+        while True:
+            try:
+                return self.sync()
+            except self._driver.Error:
+                if self._connection.closed:
+                    raise
+
+    def _execute(self, sql: bytes, arguments: Sequence[Argument], *, prepare: bool = True) -> Sent:
+        sent: Sent = self._driver.RawCursor(self._connection)
+        return sent.execute(sql, arguments, prepare=prepare, binary=True)
 
     def close(self) -> None:
         """Close the connection."""
@@ -135,51 +100,43 @@ class Pipe:
         """Whether the connection is closed, as far as is known."""
         return self._connection.closed
 
-    def _lost(self, why: str) -> Exception:
-        self._connection.close()
-        return self._driver.OperationalError(why)
 
-    def _flush(self) -> None:
-        while self._server.flush():
-            if self._wait(select.POLLIN | select.POLLOUT) & ~select.POLLOUT:
-                self._server.consume_input()
+def _bounded() -> type[Connection]:
+    """Make the class of a connection that closes when the server is silent for too long."""
+    import psycopg
 
-    def _result(self) -> PGresult | None:
-        while self._server.is_busy():
-            self._wait(select.POLLIN)
-            self._server.consume_input()
-        return self._server.get_result()
+    class Bounded(psycopg.Connection[tuple[Any, ...]]):
+        def wait(self, gen: Generator[Any, Any, Any], *_: Any, **__: Any) -> Any:
+            return super().wait(self._heard(gen), _SILENCE_S)
 
-    def _wait(self, wanted: int) -> int:
-        descriptor = self._server.socket
-        self._poll.register(descriptor, wanted)
-        try:
-            ready = self._poll.poll(_SILENCE_MS)
-        finally:
-            self._poll.unregister(descriptor)
-        if not ready:
-            raise self._lost("the server does not answer")
-        return ready[0][1]
+        def _heard(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+            try:
+                wanted = next(gen)
+                while ready := (yield wanted):
+                    wanted = gen.send(ready)
+            except StopIteration as end:
+                return end.value
+            self.close()
+            raise psycopg.OperationalError("the server does not answer")
+
+    return Bounded
 
 
-def _written(argument: Argument) -> tuple[bytes, int]:
-    """Encode an argument: (its bytes, the OID of its type)."""
-    if isinstance(argument, Array):
-        return argument, argument.oid
-    if isinstance(argument, bytes):
-        return argument, _BYTES
-    if isinstance(argument, int):
-        return argument.to_bytes(8, "big", signed=True), _INT
-    return argument.encode(), _TEXT
+def _send_in_binary(context: AdaptContext) -> None:
+    """Have integers travel as bigint, texts as text, arrays as their bytes."""
+    from psycopg.adapt import Dumper
+    from psycopg.pq import Format
+    from psycopg.types.numeric import Int8BinaryDumper
+    from psycopg.types.string import StrBinaryDumper
 
+    class ArrayDumper(Dumper):
+        format = Format.BINARY
 
-def _rows(result: PGresult) -> list[tuple[Any, ...]]:
-    readers = [_READERS[result.ftype(column)] for column in range(result.nfields)]
-    columns = list(enumerate(readers))
-    return [
-        tuple(
-            None if (value := result.get_value(row, column)) is None else reader(value)
-            for column, reader in columns
-        )
-        for row in range(result.ntuples)
-    ]
+        def dump(self, obj: Array) -> Array:
+            return obj
+
+    context.adapters.register_dumper(int, Int8BinaryDumper)
+    context.adapters.register_dumper(str, StrBinaryDumper)
+    for kind in Array.__subclasses__():
+        dumper = type(f"{kind.__name__}Dumper", (ArrayDumper,), {"oid": kind.oid})
+        context.adapters.register_dumper(kind, dumper)

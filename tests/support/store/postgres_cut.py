@@ -6,6 +6,9 @@ from threading import Event, Thread
 from typing import Self
 from urllib.parse import urlsplit
 
+_SYNC = b"S\0\0\0\4"
+"""Message after which the server executes and answers."""
+
 
 class CutInCommit:
     """A relay on a loopback port. Once armed, the next connection that commits is cut then.
@@ -63,6 +66,9 @@ class CutInCommit:
                         self.cuts += 1
                         if self._reached:
                             server.sendall(data)
+                            while not data.endswith(_SYNC):
+                                data = client.recv(1 << 20)
+                                server.sendall(data)
                             assert server.recv(1 << 20), "the server has done it"
                         return
                     (server if readable is client else client).sendall(data)
