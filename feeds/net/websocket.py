@@ -22,6 +22,9 @@ briefly, so that a reset does not destroy its close frame. Pings of a peer that 
 once a thousand frames wait for it. An exception in the body of the context manager closes with 1011; a
 cancellation closes without a code.
 
+`websockets.trio` takes 5 times the CPU for a received message, 1.5 times for a received and built book, and
+its broadcast to 100 sockets waits for the slowest reader; a send costs the same.
+
 Source: RFC 6455; ARCHITECTURE.md, "WebSockets".
 """
 
