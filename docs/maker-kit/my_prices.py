@@ -1,4 +1,4 @@
-"""A market maker's own prices: five levels around a mid that leans against what was sold."""
+"""A market maker's own prices: five levels around a mid that leans against the sold amount."""
 
 from decimal import Decimal
 

@@ -95,7 +95,7 @@ def _topics(verdicts: Sequence[CheckVerdict]) -> Table:
 
 def _findings(title: str, verdicts: Sequence[CheckVerdict]) -> Table:
     """Build a table of verdicts with a section per topic."""
-    table = Table("check", "what was found, and what to do", title=title, title_justify="left", expand=True)
+    table = Table("check", "finding, and fix", title=title, title_justify="left", expand=True)
     last = ""
     for verdict in verdicts:
         if last and verdict.check.topic != last:
