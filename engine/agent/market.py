@@ -139,7 +139,7 @@ class RoundMarket(Struct, frozen=True):
             try:
                 route = await makers.desk.fill(plan, wanted, user=order.owner, limit=least_or_most)
             except RequestError as error:
-                _log.debug("not signed", order=order.order_hash, reason=error.detail)
+                _log.debug("a route was not signed", order=order.order_hash, reason=error.detail)
                 return None
             kept.keep(order.order_hash, wanted.amount, route)
             return route

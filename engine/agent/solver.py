@@ -108,7 +108,7 @@ class Solver:
         left_s = min((request.closes_at_ms - now_ms) / 1_000, AGENT_SOLVE_S_MAX) - reserve_s
         if left_s <= 0:
             self._late += 1
-            _log.warning("a round came too late", auction=request.auction_id, by_s=round(-left_s, 3))
+            _log.warning("a round arrived too late", auction=request.auction_id, by_s=round(-left_s, 3))
             return SolveResponse((), tuple([order.order_hash for order in request.orders]))
         deadline = trio.current_time() + left_s
         market = self._market(place, orders, gas_price_wei, deadline)
@@ -120,7 +120,7 @@ class Solver:
         bids = _that_fit(all_bids)
         if len(bids) < len(all_bids):
             left_out = len(all_bids) - len(bids)
-            _log.warning("more bids than an answer holds", auction=request.auction_id, left_out=left_out)
+            _log.warning("an answer had too many bids", auction=request.auction_id, left_out=left_out)
         self._rounds += 1
         self._orders += len(orders)
         self._bids += len(bids)
@@ -143,7 +143,7 @@ class Solver:
                 for name, value in msgspec.structs.asdict(entry).items()
                 if value not in ("", None)
             }
-            _log.info("told", auction=notice.auction_id, chain=notice.chain_id, **said)
+            _log.info("outcome of a bid", auction=notice.auction_id, chain=notice.chain_id, **said)
         for name, strategy in self._strategies.items():
             try:
                 tell(strategy, notice)

@@ -115,7 +115,7 @@ class _WebhookState:
 def _ended(name: str, outcome: UnitOutcome) -> FencedOff:
     """Build the error for a write that the store refused; it ends the webhook's work under this fence."""
     if not isinstance(outcome, Fenced):
-        _log.error("a webhook is taken up anew", webhook=name, outcome=repr(outcome)[:_SAID_CHARS_MAX])
+        _log.error("a webhook's task restarts", webhook=name, outcome=repr(outcome)[:_SAID_CHARS_MAX])
     return FencedOff()
 
 

@@ -325,7 +325,7 @@ class MakerApp:
             folder=self._folder,
             secret=lambda reference, field: read_secret(reference, self._environ, field, self._folder),
             exposure=base_sold,
-            report=lambda text: log.warning("price source", detail=text),
+            report=lambda text: log.warning("remark of the price source", detail=text),
             field=f"{role.field}.price_options",
         )
 
@@ -431,7 +431,7 @@ class MakerApp:
             if until_s:
                 role.desk.hold(until_s)
                 _log.warning(
-                    "the last run ended badly", chain=role.chain_id, signs_again_in_s=until_s - now_s
+                    "the last run did not end cleanly", chain=role.chain_id, signs_again_in_s=until_s - now_s
                 )
 
     async def _watch_clock(self) -> None:

@@ -151,7 +151,7 @@ class _Family:
                 return
             steady = trio.current_time() - began >= PROCESS_STEADY_S
             crashes = 1 if steady else crashes + 1
-            _log.error("a process ended unasked", index=index, status=status, in_a_row=crashes)
+            _log.error("a process ended unexpectedly", index=index, status=status, in_a_row=crashes)
             if crashes >= _CRASHES_MAX:
                 self._status = 1
                 self._end(signal.SIGTERM)

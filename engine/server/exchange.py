@@ -108,7 +108,7 @@ class Responder:
             self.counters.errors += 1
             _log.error("a handler failed", request_id=request_id, exc_info=error)
         elif not isinstance(error, RequestError) and reply.status > InternalError.status:
-            _log.warning("a handler lacked what it needs", request_id=request_id, reason=str(error))
+            _log.warning("a handler found a service unavailable", request_id=request_id, reason=str(error))
         return reply
 
     def encode(

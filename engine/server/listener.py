@@ -121,7 +121,7 @@ class Server:
         """
         self._connections_max = min(self._settings.connections_max, _files_max() - _FILES_KEPT)
         if self._connections_max < self._settings.connections_max:
-            _log.warning("connections are fewer, for want of files", connections_max=self._connections_max)
+            _log.warning("too few file descriptors: fewer connections", connections_max=self._connections_max)
         async with trio.open_nursery() as outer:
             outer.start_soon(self._turns.run)
             if self._access_log:

@@ -69,7 +69,7 @@ class Retention:
                 rows = await self._store.prune(before_ms, self._rows_max)
             except StoreUnavailable as error:
                 self._failed += 1
-                _log.warning("nothing was pruned", detail=error.detail)
+                _log.warning("ended rows were not pruned", detail=error.detail)
                 return
             if not rows:
                 return

@@ -27,7 +27,7 @@ def feed_families(feeds: Iterable[FeedReading], now_ms: int) -> Iterator[Metric]
     yield _gauge("withheld", "1 while the whole maker is out of routing", (
         (place, int(bool(found.cache.withheld))) for place, found in readings
     ))  # fmt: skip
-    yield _gauge("age_seconds", "Age of the maker's last report that was applied", (
+    yield _gauge("age_seconds", "Age of the maker's last applied message", (
         (place, (now_ms - found.cache.updated_ms) / 1_000)
         for place, found in readings if found.cache.updated_ms
     ))  # fmt: skip

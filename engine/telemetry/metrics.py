@@ -27,20 +27,20 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST.encode()
 Statistics = TypeVar("Statistics")
 
 SERVER = (
-    MetricRow("connections", "gauge", "Connections that are open"),
+    MetricRow("connections", "gauge", "Open connections"),
     MetricRow("accepted", "counter", "Connections accepted"),
     MetricRow("refused", "counter", "Connections refused for being too many"),
-    MetricRow("refused_by_address", "counter", "Of them, because their own address had too many"),
+    MetricRow("refused_by_address", "counter", "Connections refused because their own address had too many"),
     MetricRow("promoted", "counter", "Connections that left the reactor for a task"),
-    MetricRow("requests", "counter", "Requests answered, whatever the status"),
-    MetricRow("faults", "counter", "Answers to bytes that were no request"),
+    MetricRow("requests", "counter", "Requests answered, of any status"),
+    MetricRow("faults", "counter", "Answers to malformed requests"),
     MetricRow("errors", "counter", "Answers with status 500"),
-    MetricRow("cut_off", "counter", "Connections dropped because the other side took too long to read"),
+    MetricRow("cut_off", "counter", "Connections dropped because the client took too long to read"),
     MetricRow("broken", "counter", "Connections that ended in a reset"),
-    MetricRow("log_dropped", "counter", "Lines that the access log had no room for"),
+    MetricRow("log_dropped", "counter", "Lines that did not fit into the access log's queue"),
 )
 STORE = (
-    MetricRow("batcher.queued", "gauge", "Writes that wait"),
+    MetricRow("batcher.queued", "gauge", "Writes in the queue"),
     MetricRow("batcher.in_flight", "gauge", "Writes of the batch in flight"),
     MetricRow("batcher.units", "counter", "Writes settled"),
     MetricRow("batcher.batches", "counter", "Batches settled"),
@@ -92,7 +92,7 @@ def store_families(statistics: StoreStatistics) -> Iterator[Metric]:
     yield gauge("store_away", "1 while the store takes nothing", [((), int(bool(statistics.away)))])
     yield histogram(
         "store_commit_seconds",
-        "Commits by how long they took",
+        "Commits by duration, seconds",
         COMMIT_BOUNDS_S,
         statistics.commits,
         statistics.commit_s,
@@ -102,33 +102,35 @@ def store_families(statistics: StoreStatistics) -> Iterator[Metric]:
 def admission_families(statistics: AdmissionStatistics) -> Iterator[Metric]:
     """Yield the admitted and refused requests, by tier."""
     for make, name, help_text, numbers in (
-        (counter, "admitted", "Requests that had tokens", statistics.admitted),
+        (counter, "admitted", "Requests paid from a bucket", statistics.admitted),
         (counter, "rate_limited", "Requests refused for lack of tokens", statistics.refused),
-        (gauge, "callers", "Buckets that are kept", statistics.callers),
+        (gauge, "callers", "Stored buckets", statistics.callers),
         (
             counter,
             "wrong_signatures",
-            "Wrong signatures that were looked at",
+            "Wrong signatures that the venue checked",
             statistics.wrong_signatures,
         ),
         (
             counter,
             "signatures_refused",
-            "Requests refused for wrong signatures of their caller before",
+            "Requests refused unread after too many wrong signatures of their caller",
             statistics.signatures_refused,
         ),
     ):
         yield make(name, help_text, (((tier,), number) for tier, number in numbers.items()), "tier")
-    yield counter("unknown_keys", "Requests whose key is nobody's", [((), statistics.unknown_keys)])
+    yield counter("unknown_keys", "Requests with an unknown API key", [((), statistics.unknown_keys)])
 
 
 def loop_lag_families(statistics: LagStatistics) -> Iterator[Metric]:
     """Yield the delay of the event loop's tasks."""
-    yield gauge("loop_lag_max_seconds", "The worst since the start", [((), statistics.lag_s_max)])
+    yield gauge(
+        "loop_lag_max_seconds", "Longest delay of a task since the start", [((), statistics.lag_s_max)]
+    )
     yield gauge("tasks", "Tasks of the event loop", [((), statistics.tasks)])
     yield histogram(
         "loop_lag_seconds",
-        "How late a task gets its turn",
+        "Delay until a ready task runs",
         LAG_BOUNDS_S,
         statistics.counts,
         statistics.lag_s,

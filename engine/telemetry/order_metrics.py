@@ -37,7 +37,7 @@ def otc_families(statistics: OtcStatistics) -> Iterator[Metric]:
         ((at, one.waiting) for at, one in drafts), "chain",
     )  # fmt: skip
     yield counter(
-        "otc_draft_questions", "Questions to makers' contracts whether they have signed",
+        "otc_draft_questions", "Calls of makers' contracts for their signatures",
         ((at, one.asked) for at, one in drafts), "chain",
     )  # fmt: skip
     yield counter(
@@ -45,7 +45,7 @@ def otc_families(statistics: OtcStatistics) -> Iterator[Metric]:
         ((at, one.signed) for at, one in drafts), "chain",
     )  # fmt: skip
     yield counter(
-        "otc_drafts_failed", "Looks at drafts that came to nothing",
+        "otc_drafts_failed", "Failed looks at drafts",
         ((at, one.failed) for at, one in drafts), "chain",
     )  # fmt: skip
 
@@ -58,11 +58,11 @@ def engine_families(statistics: OrderEnginesStatistics) -> Iterator[Metric]:
     yield _gauge("shards", "Shards of orders that this engine runs, of 256", [((), statistics.shards)])
     yield _gauge("engines", "Engines that share the shards", [((), statistics.engines)])
     yield _gauge(
-        "indexed_block", "Height that the chain is read to",
+        "indexed_block", "Height to which the chain is read",
         ((at, indexer.block_number) for at, indexer in indexers), "chain",
     )  # fmt: skip
     yield _counter(
-        "reorganisations", "Times that blocks were taken back",
+        "reorganisations", "Re-organisations that undid blocks",
         ((at, indexer.reorganisations) for at, indexer in indexers), "chain",
     )  # fmt: skip
 
@@ -74,10 +74,10 @@ def _orders(kind: str, by_status: Mapping[OrderStatus | OtcState, int]) -> Metri
 
 def _funds(kind: str, chains: Sequence[tuple[tuple[str], FundsStatistics]]) -> Iterator[Metric]:
     for make, name, help_text in (
-        (gauge, "accounts", "Accounts and deposits of live orders that are followed"),
-        (gauge, "waiting", "Of them, those that are to be read"),
-        (counter, "read", "Accounts that were read, each time counted"),
-        (counter, "failed", "Reads of accounts that came to nothing"),
+        (gauge, "accounts", "Followed accounts and deposits of live orders"),
+        (gauge, "waiting", "Followed accounts that wait to be read"),
+        (counter, "read", "Reads of accounts"),
+        (counter, "failed", "Failed reads of accounts"),
         (counter, "suspended", "Orders that were suspended"),
         (counter, "restored", "Orders whose funds came back"),
     ):
@@ -90,7 +90,7 @@ def _auctions(chains: _Of) -> Iterator[Metric]:
         "rounds", "Rounds of auctions", ((at, chain.auctions.rounds) for at, chain in chains), "chain"
     )
     yield _counter(
-        "rounds_void", "Rounds that came to nothing",
+        "rounds_void", "Rounds without a result",
         ((at, chain.auctions.void) for at, chain in chains), "chain",
     )  # fmt: skip
     yield _gauge(
@@ -98,15 +98,15 @@ def _auctions(chains: _Of) -> Iterator[Metric]:
         ((at, chain.auctions.waiting + chain.auctions.ready) for at, chain in chains), "chain",
     )  # fmt: skip
     yield _gauge(
-        "orders_resting", "Limit orders that wait for their price, those that are auctioned among them",
+        "orders_resting", "Limit orders that wait for their price, auctioned orders included",
         ((at, chain.resting.orders) for at, chain in chains), "chain",
     )  # fmt: skip
     yield _gauge(
-        "resting_pairs", "End pairs that such orders, or market orders, are of",
+        "resting_pairs", "End pairs of resting orders and of market orders",
         ((at, chain.resting.pairs) for at, chain in chains), "chain",
     )  # fmt: skip
     yield _counter(
-        "resting_steps", "What was done about limit orders that wait for their price",
+        "resting_steps", "Acts on limit orders that wait for their price",
         (
             ((*at, what), getattr(chain.resting, what))
             for at, chain in chains
@@ -116,11 +116,11 @@ def _auctions(chains: _Of) -> Iterator[Metric]:
     )  # fmt: skip
     agents = [((*at, agent), told) for at, chain in chains for agent, told in chain.auctions.agents.items()]
     yield _counter(
-        "agent_questions", "Rounds that an agent was asked in",
+        "agent_questions", "Rounds in which the venue asked an agent",
         ((at, told.asked) for at, told in agents), "chain", "agent",
     )  # fmt: skip
     yield _counter(
-        "agent_questions_failed", "Of them, those without an answer, by whose fault",
+        "agent_questions_failed", "Rounds without the agent's answer, by the party at fault",
         (
             ((*at, why), count)
             for at, told in agents
@@ -129,7 +129,7 @@ def _auctions(chains: _Of) -> Iterator[Metric]:
         "chain", "agent", "whose",
     )  # fmt: skip
     yield _counter(
-        "agent_notices", "What became of the notices to an agent",
+        "agent_notices", "Notices to an agent by outcome",
         (
             ((*at, what), getattr(told, what))
             for at, told in agents
@@ -158,7 +158,7 @@ def _auctions(chains: _Of) -> Iterator[Metric]:
 
 def _relayers(chains: _Of) -> Iterator[Metric]:
     yield _counter(
-        "relayer_transactions", "What became of a relayer's transactions",
+        "relayer_transactions", "Transactions of a relayer by outcome",
         (((*at, what), count) for at, chain in chains for what, count in chain.relayer.counts.items()),
         "chain", "what",
     )  # fmt: skip
@@ -166,10 +166,10 @@ def _relayers(chains: _Of) -> Iterator[Metric]:
         ("holds", "1 while this engine relays for the chain"),
         ("waiting", "Intents without a transaction"),
         ("pending", "Nonces that wait to be mined"),
-        ("stuck", "Of them, those that are to be replaced"),
-        ("at_cap", "What would have to cost more than the cap"),
+        ("stuck", "Nonces whose transaction is to be replaced"),
+        ("at_cap", "Intents whose transaction would cost more than the cap"),
         ("starved", "1 while the account has too little"),
-        ("balance_wei", "Of the account"),
+        ("balance_wei", "Balance of the account, wei"),
     ):
         yield _gauge(
             f"relayer_{name}", help_text,

@@ -43,7 +43,7 @@ class MakerWatch:
 
     def _obey(self, rules: MakerRules) -> None:
         if rules.reason:
-            _log.error("the operator's word on makers is not heard", file=FILE_NAME, detail=rules.reason)
+            _log.error("the file of makers is ignored", file=FILE_NAME, detail=rules.reason)
             return
         since_ms, self._since_ms = self._since_ms, self._wall_ms()
         for chain_id, place in self._places.items():

@@ -14,7 +14,7 @@ from .quote import Quotes
 from .streams import QuoteStreams
 
 STREAMS = (
-    MetricRow("streams", "gauge", "Streams that are open"),
+    MetricRow("streams", "gauge", "Open streams"),
     MetricRow("opened", "counter", "Streams opened"),
     MetricRow("refused", "counter", "Streams refused for being too many"),
     MetricRow("quotes", "counter", "Quotes sent"),
@@ -22,12 +22,12 @@ STREAMS = (
     MetricRow("beats", "counter", "Comments sent while a quote could not be priced"),
 )
 EVENTS = (
-    MetricRow("streams", "gauge", "Streams that are open"),
+    MetricRow("streams", "gauge", "Open streams"),
     MetricRow("opened", "counter", "Streams opened"),
     MetricRow("refused", "counter", "Streams refused for being too many"),
     MetricRow("events", "counter", "Events sent"),
-    MetricRow("beats", "counter", "Beats sent where nothing happened"),
-    MetricRow("slow", "counter", "WebSockets closed because the other side did not read"),
+    MetricRow("beats", "counter", "Beats sent without an event"),
+    MetricRow("slow", "counter", "WebSockets closed because the client did not read"),
 )
 HUB = (
     MetricRow("events", "counter", "Events read from the log"),
@@ -45,7 +45,9 @@ def readiness_families(
         clock_off_s: seconds by which the system's clock was moved since the start.
     """
     yield gauge("ready", "1 while /readyz answers 200", [((), float(is_ready))])
-    yield gauge("clock_off_seconds", "By how much the system's clock was moved", [((), clock_off_s)])
+    yield gauge(
+        "clock_off_seconds", "Shift of the system's clock since the start, seconds", [((), clock_off_s)]
+    )
     yield gauge(
         "chain_away", "1 while no node of the chain answers",
         (((str(key),), float(bool(chain.pulse.fault))) for key, chain in chains.items()), "chain",
@@ -73,7 +75,7 @@ def venue_families(
     yield from feed_families(feeds, now_ms)
     desks = [(str(chain_id), chain.desk) for chain_id, chain in chains.items()]
     yield counter(
-        "firm_quotes", "Firm quotes asked for",
+        "firm_quotes", "Requested firm quotes",
         (
             ((name, chain, outcome), number)
             for chain, desk in desks
@@ -84,7 +86,7 @@ def venue_families(
     )  # fmt: skip
     swaps = [(chain, desk.statistics()) for chain, desk in desks]
     yield counter(
-        "firm_swaps", "Swaps that firm quotes were asked for",
+        "firm_swaps", "Swaps with requested firm quotes",
         (
             ((chain, outcome), number)
             for chain, desk in swaps
@@ -100,7 +102,7 @@ def event_families(hub: EventHub, events: EventStreams, webhooks: Webhooks) -> I
     """Yield metrics of streams of order events, and of deliveries to webhooks."""
     hooks = webhooks.statistics()
     yield counter(
-        "webhook_deliveries", "Deliveries tried",
+        "webhook_deliveries", "Tried deliveries",
         (
             ((name, outcome), getattr(hook, outcome))
             for name, hook in hooks.items()
@@ -109,7 +111,7 @@ def event_families(hub: EventHub, events: EventStreams, webhooks: Webhooks) -> I
         "webhook", "outcome",
     )  # fmt: skip
     yield gauge(
-        "webhook_failures", "Tries in a row that failed",
+        "webhook_failures", "Failed tries in a row",
         (((name,), hook.failures) for name, hook in hooks.items()), "webhook",
     )  # fmt: skip
     yield from families_of("order_events", EVENTS, events.statistics())

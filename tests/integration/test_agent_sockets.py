@@ -151,7 +151,7 @@ async def test_notices_are_taken_and_logged(tmp_path: Path) -> None:
         with capture_logs() as logs:
             response = await agent.notify(NotifyRequest(7, CHAIN_ID, notices))
         assert (response.status, response.body) == (200, b"{}")
-        told = [entry for entry in logs if entry["event"] == "told"]
+        told = [entry for entry in logs if entry["event"] == "outcome of a bid"]
         assert [entry["notice"] for entry in told] == list(Notice)
         assert all((entry["auction"], entry["detail"]) == (7, "why") for entry in told)
         status = msgspec.json.decode((await agent.ask("GET", "/status")).body)
@@ -247,7 +247,7 @@ async def test_bids_that_no_answer_holds_together_cost_the_later_ones_alone(tmp_
             bids = (await agent.app.solver.solve(agent.request(sale, other))).bids
         assert [bid.parts[0].order_hash for bid in bids] == [sale.shown.order_hash, other.shown.order_hash]
         assert len(decode_solve_response(encode(SolveResponse(bids))).bids) == 2
-        (line,) = [line for line in logs if line["event"] == "more bids than an answer holds"]
+        (line,) = [line for line in logs if line["event"] == "an answer had too many bids"]
         assert line["left_out"] == 4
 
 

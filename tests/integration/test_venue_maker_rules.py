@@ -85,7 +85,7 @@ async def test_a_file_that_is_not_understood_changes_nothing(tmp_path: Path) -> 
         await until(lambda: quoting(venue) == {"beta"})
         with capture_logs() as logs:
             (tmp_path / FILE_NAME).write_text("?")
-            await until(lambda: any("is not heard" in line["event"] for line in logs))
+            await until(lambda: any("is ignored" in line["event"] for line in logs))
         assert quoting(venue) == {"beta"}
         (tmp_path / FILE_NAME).unlink()
         await until(lambda: quoting(venue) == {"alpha", "beta"})

@@ -457,7 +457,9 @@ class Indexer:
             self._counts["undone_rows"] += len(step.undone)
             self._deepest = max(self._deepest, gone)
             self._watch.refresh()  # the undone blocks moved funds too
-            _log.info("blocks were taken back", chain_id=step.chain_id, blocks=gone, rows=len(step.undone))
+            _log.info(
+                "a re-organisation undid blocks", chain_id=step.chain_id, blocks=gone, rows=len(step.undone)
+            )
 
     def _report_touched(self) -> None:
         pairs = self._watch.fresh()

@@ -259,7 +259,7 @@ class Auctioneer:
             await self._round(this)
             is_void = False
         except (ChainError, RequestError, StoreError) as error:
-            _log.warning("a round came to nothing", chain_id=self._place.chain_id, detail=str(error))
+            _log.warning("a round is void", chain_id=self._place.chain_id, detail=str(error))
         except Exception as error:  # noqa: BLE001  a bug in one round ends no other
             _log.error("a round failed", chain_id=self._place.chain_id, detail=repr(error), exc_info=True)
         finally:
@@ -448,7 +448,7 @@ class Auctioneer:
         except (_NotOpen, OrderNotFound):
             return _End.LET_GO
         except StoreError as error:
-            _log.warning("a settlement was not kept", chain_id=self._place.chain_id, detail=error.detail)
+            _log.warning("a settlement was not stored", chain_id=self._place.chain_id, detail=error.detail)
             return _End.UNKNOWN
         finally:
             self._claims.release(hashes)

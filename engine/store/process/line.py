@@ -145,7 +145,7 @@ class ProcessLine:
                 for body in self._frames.feed(data):
                     self._hear(answer(body))
             except (msgspec.DecodeError, StoreError, IndexError) as error:
-                _log.error("the store process said what it cannot", error=str(error))
+                _log.error("the store process sent an invalid message", error=str(error))
                 return
 
     def _hear(self, said: Any) -> None:
