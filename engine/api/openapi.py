@@ -46,7 +46,7 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "receiver": ("Account that receives; the user unless set.", {"pattern": _ADDRESS}),
     "txOrigin": ("Sender of the transaction, if it is not the user.", {"pattern": _ADDRESS}),
     "partner": (
-        "Partner key: its registered fee is charged. An unregistered one pays 1 bps as `anon` does.",
+        "Partner key: its registered fee is charged. An unregistered partner pays 1 bps as `anon` does.",
         {},
     ),
     "partnerAddress": (
@@ -97,7 +97,7 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "orderId": ("Id of an order, as its record has it.", {}),
     "auctionId": ("Id of a closed round, as agents and explanations name it.", {}),
     "hash": ("Hash of an order, as in the answer of its build.", {}),
-    "orderHash": ("Hashes of orders, at most 100: only these, and those of `orderId`.", {}),
+    "orderHash": ("Hashes of orders, at most 100: only these orders, and the orders of `orderId`.", {}),
     "maker": ("Maker of the orders.", {"pattern": _ADDRESS}),
     "taker": ("Orders for this taker, or with it in their nonceAndMeta.", {"pattern": _ADDRESS}),
     "after": ("Token of an event: later events are sent first.", {"pattern": "^[0-9a-f]{32}$"}),
@@ -117,7 +117,7 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
 _OF_QUERIES = {
     "OrdersQuery": {"userAddress": "Owner of the orders. This, `ids` or an operator's key is needed."},
     "OrderEventsQuery": {
-        "orderId": "Ids of orders, at most 100: only these, and those of `orderHash`.",
+        "orderId": "Ids of orders, at most 100: only these orders, and the orders of `orderHash`.",
         "partner": "The partner of the orders, as their records have it; alone with the partner's key.",
         "userAddress": "Owner of the orders. This, an order or an operator's key is needed.",
     },
@@ -133,17 +133,17 @@ _OF_QUERIES = {
 """Query struct -> descriptions of parameters that differ from the common table."""
 _MEMBERS = {
     "TransactionBody": {
-        "priceRoute": "As it was quoted, to the digit; either this or `orders`.",
+        "priceRoute": "The quoted route, unchanged to the digit; either this or `orders`.",
         "orders": "Signed RFQ orders of the pair in place of a route, tried in turn: open to all, or made "
         "out to the Router's executor for this user.",
-        "side": "That of the route. With orders BUY if only `destAmount` is sent, else SELL, unless set.",
-        "srcAmount": "Raw units. For SELL that of the route; for BUY the most that is given, or `slippage` "
-        "says.",
-        "destAmount": "Raw units. For BUY that of the route; for SELL the least that is got, or `slippage` "
-        "says.",
+        "side": "Side of the route. With orders BUY if only `destAmount` is sent, else SELL, unless set.",
+        "srcAmount": "Raw units. For SELL the route's amount; for BUY the most to give, in place of "
+        "`slippage`.",
+        "destAmount": "Raw units. For BUY the route's amount; for SELL the least to receive, in place of "
+        "`slippage`.",
     },
     "BuildBody": {
-        "route": "As it was quoted, to the digit.",
+        "route": "The quoted route, unchanged to the digit.",
         "owner": "Account that signs and gives the source token.",
         "deadline": "Unix seconds; the order is unfillable after it.",
         "side": "SELL unless set; `orderType` may fix it.",
@@ -153,7 +153,7 @@ _MEMBERS = {
         "metadata": "Free bytes, hexadecimal.",
         "partiallyFillable": "Whether the order may be filled in parts; repeated in the submission.",
         "partnerTakesSurplus": "The partner shares in the surplus.",
-        "capSurplus": "That share counts at most 1 %.",
+        "capSurplus": "The shared surplus is at most 1 % of the expected amount.",
         "orderType": "Type of the signed order.",
         "handler": "ExternalOrder: the contract that settles it.",
         "data": "ExternalOrder: input of its handler, hexadecimal.",
@@ -163,14 +163,14 @@ _MEMBERS = {
         "numSlices": "TWAP: at least 2.",
         "totalSrcAmount": "TWAPOrder: raw units; the route is priced for one slice.",
         "totalDestAmount": "TWAPBuyOrder: raw units; the route is priced for one slice.",
-        "maxSrcAmount": "TWAPBuyOrder: the most that is spent in all, raw units.",
+        "maxSrcAmount": "TWAPBuyOrder: largest total spending, raw units.",
     },
     "SubmitBody": {
         "order": "`toSign.value` of the build, as it came.",
-        "signature": "Of the owner over `toSign`: 64 or 65 bytes; of a contract any, or `0x` where it signs "
-        "by a call.",
+        "signature": "The owner's signature over `toSign`: 64 or 65 bytes; any bytes of a contract, or `0x` "
+        "if it signs by a call.",
         "partner": "Partner of the order: the partner of the signed fee, or any unregistered name.",
-        "type": "LIMIT rests until its price can be had.",
+        "type": "LIMIT rests until makers' books reach its price.",
         "onChainOrderType": "Type of the signed order; it follows from `order`, and may not contradict it.",
         "referrerAddress": "Account that referred the owner.",
         "partiallyFillable": "Whether the order may be filled in parts.",
@@ -179,19 +179,19 @@ _MEMBERS = {
     },
     "CancelBody": {
         "orderIds": "1 to 100 ids of orders of one owner and chain.",
-        "signature": "Of the owner, over `toSign` of the cancellation's build with the same ids.",
+        "signature": "The owner's signature over `toSign` of the cancellation's build with the same ids.",
     },
     "CancellationBuildBody": {"orderIds": "1 to 100 ids of orders of one owner and chain."},
     "OtcOrderBody": {
         "nonceAndMeta": "uint256, decimal; `maker << 96 | nonce`, or any other.",
-        "expiry": "Unix seconds after which it cannot be filled; 0 is never.",
+        "expiry": "Unix seconds after which the order cannot be filled; 0 is never.",
         "makerAsset": "ERC-20 token that the maker sells.",
         "takerAsset": "ERC-20 token that the maker wants.",
         "makerAmount": "Offered raw units.",
         "takerAmount": "Wanted raw units.",
         "maker": "Account that signs.",
         "taker": "Account that may fill; the zero address for anyone.",
-        "signature": "Of the maker over the order: 64 or 65 bytes; of a contract any.",
+        "signature": "The maker's signature over the order: 64 or 65 bytes; any bytes of a contract.",
         "permitMakerAsset": "Permit of the maker's asset for the RFQ contract, of 224 or 256 bytes.",
     },
     "ReplayBody": {"tokens": "Tokens of dead deliveries; empty replays the oldest ones."},
@@ -205,8 +205,8 @@ _PATH_SCHEMAS: dict[str, dict[str, Any]] = {
 }
 """Schemas of path placeholders that are not strings."""
 _SHAPES = {
-    "QuoteResponse": "`delta` or `market`, never both; `fallbackReason` says why it is not `delta`.",
-    "FallbackReason": "Why Delta could not price.",
+    "QuoteResponse": "`delta` or `market`, never both; `fallbackReason` gives the reason against `delta`.",
+    "FallbackReason": "Reason why Delta could not price.",
     "DeltaBlock": "A price to build an order from: `route` goes to the build as it is. `spender` is to be "
     "approved for the source token.",
     "Route": "Input and output on the source and on the destination chain, after gas and fee.",
@@ -244,7 +244,7 @@ _SHAPES = {
     "PartnerFee": "`partnerFee` in percent.",
     "MakerScore": "Record of a maker's last firm quotes: the share of clean quotes in percent, the kinds "
     "of faults, and the end of its rest (Unix milliseconds).",
-    "PairScore": "The same of a pair with faults.",
+    "PairScore": "Record of a pair with faults.",
     "ErrorRow": "`match` is the fixed beginning of the error text.",
     "Auction": "A closed round; amounts are strings of raw units, times ISO 8601.",
     "AuctionedOrder": "One order of a closed round: its amounts, and the bids on it, the best first.",
@@ -270,7 +270,7 @@ _SHAPES = {
     "StoredOrder": "An OTC order and its state at the venue. `fillableBalance` is unfilled, "
     "`swappableBalance` can be filled now, `reservedBalance` is its share of the maker's funds, "
     "`makerBalance` the least of the maker's balance, its allowance and the unfilled amount.",
-    "PostedOrder": "The stored order, and itself under `order`.",
+    "PostedOrder": "The stored order, with a copy of itself under `order`.",
     "OtcListing": "`total` counts all matching orders; `asOf` reads later pages of the same listing.",
     "OtcError": "Every error of a path under /ft.",
     "TradingError": "Every error: `details`, `description` and `error` are the same text.",

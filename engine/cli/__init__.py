@@ -88,23 +88,23 @@ def cli() -> None:
     """A request-for-quote and intent venue for EVM chains, and the market maker's side of it.
 
     \b
-    New here?    cambist demo                      makers, agents, a venue, swaps and orders, in one go
+    New here?    cambist demo                      makers, agents, a venue, swaps and orders on a local chain
     A venue?     cambist serve --config F          quotes and routes over makers' books
     Quoting?     cambist maker serve --config F    firm quotes from your own prices
-                 cambist maker check URL ...       does a maker keep the interface's rules?
+                 cambist maker check URL ...       check a maker against the interface's rules
     Solving?     cambist agent serve --config F    bids for the orders that a venue auctions
     Trading?     cambist swap WETH USDC 1.5 ...    a Market swap, from the price to the receipt
                  cambist order swap ...            a Delta order: no gas; limit, twap, list, watch
                  cambist otc post ...              an OTC order for a counterparty; fill, cancel, list, watch
-    Partner?     cambist webhooks list ...         what your webhooks have not taken; replay
-    Debugging?   cambist typed-data hash FILE      what a wallet signs, step by step
+    Partner?     cambist webhooks list ...         deliveries that your webhooks missed; replay
+    Debugging?   cambist typed-data hash FILE      the digest of a wallet's request, step by step
                  cambist hmac sign GET URL ...     the four request headers, explained
     Setting up?  cambist keys new --out FILE       an encrypted key
-                 cambist config check              is my settings file right?
-    Running?     cambist db status                 what the store holds; backup, export, vacuum
+                 cambist config check              check a settings file
+    Running?     cambist db status                 content of the store; backup, export, vacuum
                  cambist makers exclude NAME ...   leave a maker out at once; release, list
-    On chain?    cambist devnet                    chains of our own for wallets and scripts
-                 cambist contracts deploy ...      the contracts on a chain of yours
+    On chain?    cambist devnet                    local chains for wallets and scripts
+                 cambist contracts deploy ...      the contracts on your chain
     """
 
 

@@ -48,12 +48,12 @@ def db() -> None:
 
 @db.command("migrate")
 @_CONFIG
-@click.option("--check", is_flag=True, help="Change nothing; exit status 1 if something is to be applied.")
+@click.option("--check", is_flag=True, help="Change nothing; exit status 1 if a migration is pending.")
 def migrate_command(path: Path | None, *, check: bool) -> None:
-    """Bring the tables to what this program needs.
+    """Bring the tables to this program's schema.
 
-    Names what it applied. An engine does so itself when it starts. Migrations never go back: make a backup
-    before.
+    The command names the applied migrations. A starting engine migrates by itself. Migrations never go back:
+    make a backup first.
     """
     upkeep = upkeep_of(_place(path))
     left = pending(migrations(upkeep.dialect), upkeep.applied())
@@ -72,7 +72,7 @@ def migrate_command(path: Path | None, *, check: bool) -> None:
 @_CONFIG
 @click.option("--json", "as_json", is_flag=True, help="One JSON document, times in Unix milliseconds.")
 def status_command(path: Path | None, *, as_json: bool) -> None:
-    """Say how large the store is and what it holds.
+    """Print the size and the content of the store.
 
     The command counts every row: seconds per ten million.
     """
@@ -86,9 +86,9 @@ def status_command(path: Path | None, *, as_json: bool) -> None:
 @db.command("vacuum")
 @_CONFIG
 def vacuum_command(path: Path | None) -> None:
-    """Give the space of deleted rows back.
+    """Return the space of deleted rows.
 
-    A SQLite file must not be in use, and is written anew: that takes as much free disk as it has bytes.
+    A SQLite file must not be in use, and is rewritten: that takes as much free disk as it has bytes.
     """
     upkeep = upkeep_of(_place(path))
     with upkeep.snapshot() as snapshot:
@@ -106,8 +106,8 @@ def vacuum_command(path: Path | None) -> None:
 def export_command(path: Path | None, out: Path, *, force: bool) -> None:
     """Write every table as lines of JSON to OUT, or to standard output.
 
-    Of one moment, while the store goes on. The first line names format and schema, the last one counts the
-    rows: without it the export is not complete.
+    The export shows one moment, while the store goes on. The first line names format and schema, the last
+    line counts the rows: without it the export is incomplete.
     """
     place = _place(path)
     _refuse_the_store_itself(place, out)
@@ -127,7 +127,7 @@ def export_command(path: Path | None, out: Path, *, force: bool) -> None:
 def backup_command(path: Path | None, out: Path, *, force: bool) -> None:
     """Copy the SQLite file to OUT, while the store goes on.
 
-    The copy is of one moment, and checked. To restore, stop the engine, remove the database with its -wal
+    The copy shows one moment, and is checked. To restore, stop the engine, remove the database with its -wal
     and -shm, and put the copy in its place.
     """
     place = _place(path)
@@ -140,12 +140,12 @@ def backup_command(path: Path | None, out: Path, *, force: bool) -> None:
 @db.command("rescan")
 @_CONFIG
 @click.option("--chain", "chain_id", type=int, required=True, help="The chain's id.")
-@click.option("--from", "first_block", type=int, required=True, help="The first block that is read anew.")
+@click.option("--from", "first_block", type=int, required=True, help="The first block to read again.")
 def rescan_command(path: Path | None, chain_id: int, first_block: int) -> None:
-    """Have a chain read anew from a block on.
+    """Read a chain again from a block on.
 
-    The way on when its indexer is halted, as docs/indexer.md says. The engine takes back all rows from that
-    block on, once it runs. With SQLite, stop the engine before.
+    A halted indexer needs this (docs/indexer.md). The running engine undoes all rows from that block on.
+    With SQLite, stop the engine first.
     """
     settings = read_settings(path, os.environ, reveal=False)
     if chain_id not in settings.chains:

@@ -48,13 +48,13 @@ class _Started(msgspec.Struct, rename="camel"):
     contracts_file: str
 
 
-@click.command(short_help="Chains of our own behind JSON-RPC, with everything deployed.")
+@click.command(short_help="Run local chains behind JSON-RPC, with all contracts deployed.")
 @click.option(
     "--chain",
     "chain_ids",
     type=click.Choice([str(chain_id) for chain_id in DEVNET_CHAINS]),
     multiple=True,
-    help="Only this chain; may be given for each.",
+    help="Only this chain; repeatable.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
@@ -62,7 +62,7 @@ class _Started(msgspec.Struct, rename="camel"):
     type=click.IntRange(0, 65_534),
     default=8_545,
     show_default=True,
-    help="Of the first chain; the next has the next. 0 lets the system choose.",
+    help="Port of the first chain; the second chain has the next port. 0 lets the system choose.",
 )
 @click.option("--mnemonic", help="Other accounts: env:NAME or file:PATH of a mnemonic, which is not shown.")
 @click.option(
@@ -86,8 +86,8 @@ def devnet(
 ) -> None:
     """Run chains 31337 and 31338 until SIGTERM or SIGINT, for ethers, viem, cast and wallets.
 
-    Contracts, tokens and accounts with funds are there from the start, at the same addresses every time; they
-    are in contracts.json of the state directory too. A chain ends with its process.
+    Contracts, tokens and accounts with funds exist from the start, at the same addresses every time;
+    contracts.json of the state directory lists them. A chain ends with its process.
     """
     settings = read_settings(path, os.environ, reveal=False)
     words = read_secret(mnemonic, os.environ, "--mnemonic").reveal() if mnemonic else DEV_MNEMONIC

@@ -25,7 +25,7 @@ _SCOPE = click.argument("scope", nargs=-1)
 
 @click.group()
 def maker() -> None:
-    """Run a market maker, stop it, and check that one conforms."""
+    """Run a market maker, stop it, and check a maker's conformance."""
 
 
 @maker.command("serve")
@@ -58,7 +58,7 @@ def halt_command(path: Path, scope: tuple[str, ...]) -> None:
 @_CONFIG
 @_SCOPE
 def resume_command(path: Path, scope: tuple[str, ...]) -> None:
-    """The opposite of halt; `all` (the default) resumes everything."""
+    """Resume trading after `halt`; `all` (the default) resumes everything."""
     _change(path, scope, stop=False)
 
 

@@ -44,7 +44,7 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
 )
 @click.argument("url", required=False)
 @click.option("--list", "list_only", is_flag=True, help="Print the table of checks and stop.")
-@click.option("--strict", is_flag=True, help="Also what today's strictest consumers refuse.")
+@click.option("--strict", is_flag=True, help="Also check the rules of today's strictest consumers.")
 @click.option("--only", multiple=True, metavar="PATTERN", help="Checks to run, e.g. `auth.*`; repeatable.")
 @click.option("--skip", multiple=True, metavar="PATTERN", help="Checks to leave out; repeatable.")
 @click.option("--domain", help="X-AUTH-DOMAIN; with --access-key and --secret, requests are signed.")
@@ -55,25 +55,25 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
     type=click.Choice(["utf8", "base64", "hex"]),
     default="utf8",
     show_default=True,
-    help="How the secret was written down when it was exchanged.",
+    help="Encoding of the secret when it was exchanged.",
 )
-@click.option("--chain-id", type=click.IntRange(min=1), help="Of the orders' signing domain.")
-@click.option("--rfq-contract", type=_ADDRESS, help="Of the orders' signing domain.")
+@click.option("--chain-id", type=click.IntRange(min=1), help="Chain id of the orders' signing domain.")
+@click.option("--rfq-contract", type=_ADDRESS, help="Contract of the orders' signing domain.")
 @click.option(
-    "--domain-name", default=RFQ_DOMAIN_NAME, show_default=True, help="Of the orders' signing domain."
+    "--domain-name", default=RFQ_DOMAIN_NAME, show_default=True, help="Name of the orders' signing domain."
 )
 @click.option("--contract-maker", is_flag=True, help="The maker signs by EIP-1271.")
 @click.option("--node-url", help="A JSON-RPC node: balances, allowances, EIP-1271.")
-@click.option("--ws-url", help="The WebSocket; looked for at URL/ws unless given.")
+@click.option("--ws-url", help="The WebSocket; URL/ws if absent.")
 @click.option("--taker", type=_ADDRESS, help=f"A taker that the maker allows; {DEFAULT_TAKER} if absent.")
-@click.option("--user", type=_ADDRESS, help="The user of every quote; another one each time if absent.")
+@click.option("--user", type=_ADDRESS, help="The user of every quote; another user each time if absent.")
 @click.option("--blacklisted", type=_ADDRESS, help="A blacklisted user; the first of /blacklist if absent.")
 @click.option(
     "--drift-bps",
     type=click.IntRange(0, 10_000),
     default=30,
     show_default=True,
-    help="How far a price may lie outside the grids fetched before and after it.",
+    help="Tolerance of a price outside the grids around it, basis points.",
 )
 @click.option("--pairs", type=click.IntRange(1, 1_000), default=3, show_default=True, help="Pairs to quote.")
 @click.option(
@@ -81,7 +81,7 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
     type=click.IntRange(0, 1_000_000),
     default=200,
     show_default=True,
-    help="Quotes of the load; 0 leaves it out.",
+    help="Quotes of the load; 0 leaves the load out.",
 )
 @click.option(
     "--connections",
@@ -112,9 +112,11 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
     type=click.FloatRange(1, 86_400),
     default=300.0,
     show_default=True,
-    help="Seconds for everything.",
+    help="Seconds for the whole run.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of what is random.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of amounts and noise."
+)
 @click.option("--ca", type=click.Path(exists=True, dir_okay=False), help="PEM file of certificates to trust.")
 @click.option("--json", "json_path", type=_FILE, help="Write the report as JSON; - for standard output.")
 @click.option("--junit", "junit_path", type=_FILE, help="Write the report as JUnit XML; as --json.")
@@ -129,10 +131,10 @@ def check(
     junit_path: str | None,
     **settings: Any,
 ) -> None:
-    """Judge the market maker at URL, its base URL for one chain, by sending what a service sends and worse.
+    """Judge the market maker at URL, its base URL for one chain, by valid and by hostile requests.
 
-    Some 450 requests, a few megabytes among them, 280 of them for firm quotes. Exit status: 0 it conforms,
-    1 faults were found, 2 wrong usage, 3 it could not be reached, 4 too little could be judged, 130 stopped
+    A run sends some 450 requests, a few megabytes among them, 280 of them for firm quotes. Exit status: 0
+    conforms, 1 faults were found, 2 wrong usage, 3 unreachable, 4 too few checks were judged, 130 stopped
     by Ctrl-C.
 
     \b

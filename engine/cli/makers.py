@@ -16,12 +16,12 @@ from .config_option import config_option
 
 _CONFIG = config_option("The venue's settings file (TOML).", required=True)
 _NAME = click.argument("name")
-_CHAIN = click.option("--chain", type=int, metavar="ID", help="On one chain alone; otherwise on all.")
+_CHAIN = click.option("--chain", type=int, metavar="ID", help="Chain to act on; all chains if absent.")
 
 
 @click.group()
 def makers() -> None:
-    """Leave a maker out of a venue that runs, or have it asked again.
+    """Leave a maker out of a running venue, or ask it again.
 
     Writes the venue's file of makers; its process follows within a tenth of a second, and a restart keeps it.
     GET /makers/scores shows the results of each maker.
@@ -31,7 +31,7 @@ def makers() -> None:
 @makers.command("list")
 @_CONFIG
 def list_makers(path: Path) -> None:
-    """The makers that are left out."""
+    """List the excluded makers."""
     _show(_file(_settings(path), path).state)
 
 
@@ -49,7 +49,7 @@ def exclude(name: str, path: Path, chain: int | None) -> None:
 @_CONFIG
 @_CHAIN
 def release(name: str, path: Path, chain: int | None) -> None:
-    """Ask the maker NAME again: its faults are forgotten, and it is neither left out, at rest nor bounded."""
+    """Ask the maker NAME again: forget its faults, and end its exclusion, rests and bounds."""
     now_ms = time.time_ns() // 1_000_000
     _change(path, name, chain, lambda rules: rules.releasing(name, chain, now_ms))
 

@@ -21,7 +21,7 @@ RPC_HELP = "A JSON-RPC node: URL, env:NAME or file:PATH."
 _DURATION = re.compile(r"([0-9]{1,10})([smhd]?)", re.ASCII)
 _UNIT_S = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION_S_MAX = 100 * 366 * 86_400
-API_KEY_HELP = "The venue's key for you: env:NAME or file:PATH."
+API_KEY_HELP = "Your API key at the venue: env:NAME or file:PATH."
 
 
 class AddressParam(click.ParamType[bytes]):

@@ -13,7 +13,7 @@ from ...crypto.secp256k1 import SigningKey
 from ..process.interrupts import asking
 
 KEY_HELP = "The key: env:NAME or file:PATH, holding 64 hexadecimal digits or a keystore."
-PASSWORD_HELP = "The keystore's password: env:NAME or file:PATH. Asked for on a terminal."  # noqa: S105
+PASSWORD_HELP = "The keystore's password: env:NAME or file:PATH. Prompted for on a terminal if absent."  # noqa: S105
 
 
 def read_bounded(file: IO[bytes], bytes_max: int) -> bytes:

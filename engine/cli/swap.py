@@ -73,13 +73,15 @@ class _SwapOptions(Struct, frozen=True, kw_only=True):
 @click.argument("buy", metavar="BUY_TOKEN")
 @click.argument("amount")
 @chain_options
-@click.option("--buy", "is_purchase", is_flag=True, help="AMOUNT is what is bought, not what is sold.")
+@click.option("--buy", "is_purchase", is_flag=True, help="AMOUNT is the bought amount, not the sold amount.")
 @slippage
-@click.option("--receiver", type=AddressParam(), help="Who gets what is bought; the key's account if absent.")
-@click.option("--partner", default="", help="The partner's key.")
-@click.option("--max-impact", type=Percent(), help="Price impact that is taken, in percent.")
 @click.option(
-    "--router", type=AddressParam(), help="The one router to use, whatever its code; else this release's."
+    "--receiver", type=AddressParam(), help="Receiver of the bought tokens; the key's account if absent."
+)
+@click.option("--partner", default="", help="The partner's key.")
+@click.option("--max-impact", type=Percent(), help="Largest accepted price impact, in percent.")
+@click.option(
+    "--router", type=AddressParam(), help="Router to use, whatever its code; this release's if absent."
 )
 @allowing_options
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -108,9 +110,9 @@ def swap(
     """Swap AMOUNT of SELL_TOKEN for BUY_TOKEN on the Market route.
 
     Tokens are addresses, or symbols of the venue's list; AMOUNT is in whole tokens, such as 1.5. Shows the
-    price and asks. The venue's answer is checked against that before a signature. Exit status: 0
-    swapped, 1 refused or failed before it was sent, 2 wrong usage, 3 mined and reverted, 4 sent and not
-    known.
+    price and asks. The command compares the venue's answer with that price before it signs. Exit status:
+    0 swapped, 1 refused or failed before the transaction was sent, 2 wrong usage, 3 mined and reverted, 4
+    sent, outcome unknown.
     """
     check_partner(partner)
     asked = _SwapOptions(

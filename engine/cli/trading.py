@@ -165,7 +165,7 @@ timeout = click.option(
     type=SecondsParam(),
     default=TRADER_WATCH_S,
     show_default=True,
-    help="How long to follow it; afterwards it goes on without you.",
+    help="Time to follow the order; it lives on afterwards.",
 )
 
 
@@ -176,13 +176,13 @@ slippage = click.option(
     type=click.IntRange(limits.SLIPPAGE_BPS_MIN, limits.SLIPPAGE_BPS_MAX),
     default=SLIPPAGE_BPS,
     show_default=True,
-    help="How much worse than quoted it may become, in basis points.",
+    help="Tolerated loss against the quote, in basis points.",
 )
 permit_option = click.option(
     "--permit", is_flag=True, help="Sign an EIP-2612 permit in place of an approval."
 )
 approve_max_option = click.option(
-    "--approve-max", is_flag=True, help="Approve any amount, not just this one."
+    "--approve-max", is_flag=True, help="Approve any amount, not just this amount."
 )
 
 

@@ -29,18 +29,18 @@ _DELIVERIES = ("TOKEN", "STATUS", "TRIES", "CREATED", "DUE", "REASON")
 
 @click.group(context_settings=HELP)
 def webhooks() -> None:
-    """Show deliveries that a venue's webhooks have not taken, and deliver them anew.
+    """Show deliveries that a venue's webhooks have not accepted, and repeat them.
 
-    The one API key that the venue's settings name manages them.
+    A webhook is managed by the API key that the venue's settings name.
 
-    Exit status: 0 done, 1 refused or not answered, 2 wrong usage, 3 not all is delivered anew.
+    Exit status: 0 done, 1 refused or not answered, 2 wrong usage, 3 some deliveries were not repeated.
     """
 
 
 @webhooks.command("list", context_settings=HELP)
 @venue_options
 def list_webhooks(venue: VenueOptions) -> None:
-    """List the webhooks that the key manages, and how they stand."""
+    """List the webhooks that the key manages, with their state."""
     run(_list, _with_key(venue))
 
 
@@ -51,13 +51,13 @@ def list_webhooks(venue: VenueOptions) -> None:
     type=click.Choice([state.value for state in DeliveryState], case_sensitive=False),
     default=DeliveryState.DEAD.value,
     show_default=True,
-    help="Those that were given up, or those that are still tried.",
+    help="Dead deliveries, or deliveries that are still tried.",
 )
 @venue_options
 def list_deliveries(venue: VenueOptions, name: str, status: str) -> None:
-    """List what the webhook NAME has not taken, the oldest events first.
+    """List deliveries that the webhook NAME has not accepted, the oldest events first.
 
-    A table, or with --json one delivery a line, with the body that is posted.
+    The output is a table, or with --json a delivery per line, with its body.
     """
     run(_deliveries, _with_key(venue), _checked(name), DeliveryState(status.upper()))
 
@@ -68,7 +68,7 @@ def list_deliveries(venue: VenueOptions, name: str, status: str) -> None:
 @click.option("--all", "is_all", is_flag=True, help="All dead deliveries.")
 @venue_options
 def replay(venue: VenueOptions, name: str, tokens: tuple[str, ...], *, is_all: bool) -> None:
-    """Have dead deliveries of the webhook NAME delivered anew: those of TOKENs, or --all."""
+    """Repeat dead deliveries of the webhook NAME: those of TOKENs, or --all."""
     if bool(tokens) == is_all:
         raise click.UsageError("expected either TOKENs or --all")
     for token in tokens:

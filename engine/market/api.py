@@ -66,8 +66,8 @@ class MarketEndpoints:
                 cost=_FIRM_COST,
                 group="Market",
                 summary="A route and its transaction in one request",
-                detail="Makers sign for it. With an API key nothing is checked on the chain; without one the "
-                "user's funds are. There is no `gas`.",
+                detail="Makers sign firm quotes. Without an API key the venue checks the user's funds on the "
+                "chain; with a key it checks nothing there. The answer has no `gas`.",
                 query=SwapQuery,
                 answer=SwapResponse,
             ),
@@ -78,8 +78,8 @@ class MarketEndpoints:
                 cost=_FIRM_COST,
                 group="Market",
                 summary="The transaction of a route of GET /prices or GET /v2/quote, or of signed orders",
-                detail="Makers sign for it. `priceRoute` is passed on to the digit, within half a minute. "
-                "`orders` in its place are signed already; the Router has them filled in turn.",
+                detail="Makers sign firm quotes. Send `priceRoute` unchanged, to the digit, within half a "
+                "minute. `orders` in its place are signed orders; the Router fills them in turn.",
                 query=TransactionQuery,
                 body=TransactionBody,
                 answer=TransactionEnvelope | ContractParams,

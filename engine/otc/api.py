@@ -68,7 +68,7 @@ def otc_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
             _asked,
             query=OtcEventsQuery,
             group="OTC orders",
-            summary="What happens to OTC orders, as it happens",
+            summary="Changes of OTC orders, pushed as they happen",
             detail="Every change of an OTC order.",
         ),
     )
@@ -164,8 +164,8 @@ class OtcEndpoints:
                 coroutine=self._post,
                 cost=5,
                 summary="Post a signed OTC order",
-                detail="It is answered once it is kept for good; the same order again is answered with what "
-                "is kept. An order that the maker's funds do not cover is kept too, as SUSPENDED.",
+                detail="The answer comes once the order is stored durably; a repeated order gets the stored "
+                "record. An order that the maker's funds do not cover is stored as SUSPENDED.",
                 body=OtcOrderBody,
                 answer=PostedOrder,
             ),
@@ -185,12 +185,15 @@ class OtcEndpoints:
                 path=f"{_P2P}/taker/{{account}}",
                 coroutine=self._of_taker,
                 summary="OTC orders addressed to a taker, latest first",
-                detail="Those whose `taker` or `takerFromMeta` it is; of the zero address, the open ones.",
+                detail="Orders with the account as `taker` or `takerFromMeta`; for the zero address, "
+                "orders that anyone may fill.",
             ),
-            balance(path=_FILLABLE, summary="What an account can still give with OTC orders, of each token"),
+            balance(
+                path=_FILLABLE, summary="Amounts of each token that an account can still give with OTC orders"
+            ),
             balance(
                 path=f"{_FILLABLE}/{{token}}",
-                summary="What an account can still give of a token with OTC orders",
+                summary="Amount of a token that an account can still give with OTC orders",
             ),
         )
 

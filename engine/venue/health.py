@@ -94,7 +94,7 @@ def health_endpoints(health: HealthEndpoints) -> tuple[Endpoint, ...]:
             plain=health.ready,
             cost=0,
             group="Operation",
-            summary="Whether it can quote: 503 with reasons where it cannot",
+            summary="Whether the venue can quote: 503 with reasons if it cannot",
             answer=Readiness,
         ),
         Endpoint(

@@ -56,7 +56,7 @@ class MakerScoreBoard:
                 path="/makers/scores",
                 plain=self._scores,
                 group="Resources",
-                summary="How the makers' last firm quotes went, why not, and who is left alone until when",
+                summary="Outcomes of the makers' last firm quotes, their faults, and the ends of their rests",
                 query=AdaptersQuery,
                 answer=MakerScores,
             ),

@@ -105,7 +105,7 @@ class Quotes:
                 path="/v2/quote",
                 plain=self._quote,
                 cost=1,
-                summary="One price: Delta, or Market where Delta cannot price",
+                summary="A price: Delta, or Market where Delta cannot price",
                 query=QuoteQuery,
                 answer=QuoteResponse,
             ),

@@ -98,13 +98,13 @@ class Resources:
                 path="/users/tokens/{chainId}/{user}/{token}",
                 coroutine=self._user_token,
                 cost=5,
-                summary="One of them, by address or symbol",
+                summary="A user's balance and allowance of a token, by address or symbol",
                 answer=OneUserToken,
             ),
             _row(
                 path="/fiat/tokens/{chainId}",
                 plain=self._list_tokens,
-                summary="The same as GET /tokens/{chainId}, for clients that ask here",
+                summary="The same as GET /tokens/{chainId}, at the path of older clients",
                 answer=TokenList,
             ),
             _row(
@@ -116,7 +116,7 @@ class Resources:
             _row(
                 path="/prices/partnerfee/{chainId}",
                 plain=self._partner_fee,
-                summary="What a partner's requests pay",
+                summary="Fee on a partner's requests",
                 query=PartnerFeeQuery,
                 answer=PartnerFee,
             ),
@@ -134,14 +134,14 @@ class Resources:
             asked(
                 path="/adapters/list",
                 plain=self._sources,
-                summary="The names of the sources of a chain: what includeDEXS and excludeDEXS may hold",
+                summary="The names of a chain's sources, for includeDEXS and excludeDEXS",
                 answer=tuple[str, ...],
             ),
             asked(
                 path="/adapters/contract-takers",
                 plain=self._takers,
                 cost=0,
-                summary="Who fills firm quotes: the takers that makers sign for",
+                summary="Takers of firm quotes: the accounts that makers sign for",
                 answer=ContractTakers,
             ),
         )
@@ -157,19 +157,19 @@ class Resources:
             fixed(
                 path="/chains",
                 plain=_fixed(encode(_chain_list(places))),
-                summary="The chains that are served, and as what",
+                summary="The served chains, and the kinds of trade on each",
                 answer=ChainList,
             ),
             fixed(
                 path="/resources/contracts.json",
                 plain=_fixed(encode(contracts)),
-                summary="Contract addresses by chain, and what is served there",
+                summary="Contract addresses by chain, and the kinds of trade that are served there",
                 answer=ContractsDocument,
             ),
             fixed(
                 path="/resources/errors.json",
                 plain=_fixed(encode(errors_document())),
-                summary="Every error: what it means and what to do",
+                summary="Every error, with its cause and fix",
                 answer=ErrorsDocument,
             ),
         )

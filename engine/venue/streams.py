@@ -377,9 +377,9 @@ def stream_endpoints(streams: QuoteStreams) -> tuple[Endpoint, ...]:
             coroutine=streams.open,
             cost=_COST,
             group="Quotes",
-            summary="The quote, and again whenever the books change it",
-            detail="Server-sent events: `quote` with the answer of GET /v2/quote, every 15 seconds where "
-            "nothing changes, and `error` with an error body while it cannot be priced.",
+            summary="The quote, sent again at each change",
+            detail="Server-sent events: `quote` with the answer of GET /v2/quote, every 15 seconds "
+            "without a change, and `error` with an error body while it cannot be priced.",
             query=QuoteQuery,
             content_type=CONTENT_TYPE,
         ),

@@ -42,7 +42,7 @@ _SINCE = click.option(
     "--since",
     type=click.IntRange(0),
     default=0,
-    help="The block of the deployment, or an earlier one: logs since then tell of roles.",
+    help="The block of the deployment, or an earlier block: its logs and later logs show the roles.",
 )
 
 
@@ -76,7 +76,9 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
         "--key", "key_name", help="NAME of [keys], env:NAME or file:PATH; the calls are printed if absent."
     )
     @click.option("--password", help=PASSWORD_HELP)
-    @click.option("--dry-run", "is_dry", is_flag=True, help="Try the calls, print them, and send nothing.")
+    @click.option(
+        "--dry-run", "is_dry", is_flag=True, help="Simulate the calls, print them, and send nothing."
+    )
     @click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
     @click.option("--json", "is_json", is_flag=True, help="One JSON object on standard output.")
     @wraps(command)
@@ -134,17 +136,21 @@ def _run(do: Callable[..., Awaitable[None]], place: ActOptions, *arguments: obje
 
 @click.command()
 @_options
-@click.option("--contract", type=click.Choice(["Delta", "Router"]), help="That alone; both if absent.")
+@click.option(
+    "--contract", type=click.Choice(["Delta", "Router"]), help="Contract to act on; both if absent."
+)
 def pause(place: ActOptions, contract: str | None) -> None:
-    """Stop every settlement and every swap. By the pauser or the owner."""
+    """Stop every settlement and every swap; for the pauser or the owner."""
     _run(_paused, place, contract, acts.pause_acts)
 
 
 @click.command()
 @_options
-@click.option("--contract", type=click.Choice(["Delta", "Router"]), help="That alone; both if absent.")
+@click.option(
+    "--contract", type=click.Choice(["Delta", "Router"]), help="Contract to act on; both if absent."
+)
 def unpause(place: ActOptions, contract: str | None) -> None:
-    """Let settlements and swaps go on. By the owner."""
+    """Resume settlements and swaps; for the owner."""
     _run(_paused, place, contract, acts.unpause_acts)
 
 
@@ -152,7 +158,7 @@ def unpause(place: ActOptions, contract: str | None) -> None:
 @_options
 @_SINCE
 def roles(place: ActOptions, since: int) -> None:
-    """Print who holds what: owners, pausers, relayers, callers, collectors, caps."""
+    """Print the holders of all roles, and the caps: owners, pausers, relayers, callers, collectors."""
     _run(_roles, place, since)
 
 
@@ -160,9 +166,9 @@ def roles(place: ActOptions, since: int) -> None:
 @click.argument("account", type=AddressParam())
 @_options
 def revoke(place: ActOptions, account: bytes) -> None:
-    """Take every role of ACCOUNT: relayer, caller, collector, pauser, receiver of the protocol's fees.
+    """Revoke every role of ACCOUNT: relayer, caller, collector, pauser, receiver of the protocol's fees.
 
-    By the owner, who receives the protocol's fees in place of ACCOUNT.
+    The call is the owner's, who receives the protocol's fees in place of ACCOUNT.
     """
     _run(_revoke, place, account)
 
@@ -187,15 +193,21 @@ def handover(place: ActOptions, new_owner: bytes, *, is_accepted: bool) -> None:
 @click.command()
 @_options
 @_SINCE
-@click.option("--account", type=AddressParam(), help="Whose fees, where no key says it.")
 @click.option(
-    "--token", "tokens", type=AddressParam(), multiple=True, help="Of these alone; of all if absent."
+    "--account", type=AddressParam(), help="Account whose fees are claimed; the key's account if absent."
 )
-@click.option("--receiver", type=AddressParam(), help="Gets them, in place of the account.")
+@click.option(
+    "--token",
+    "tokens",
+    type=AddressParam(),
+    multiple=True,
+    help="Token to claim; repeatable; all tokens if absent.",
+)
+@click.option("--receiver", type=AddressParam(), help="Receiver of the fees; the account if absent.")
 def claim(
     place: ActOptions, since: int, account: bytes | None, tokens: tuple[bytes, ...], receiver: bytes | None
 ) -> None:
-    """Have fees sent that the vault keeps: of a partner, or the protocol's."""
+    """Claim fees from the vault: a partner's, or the protocol's."""
     whose = account or (place.key.address if place.key else None)
     if whose is None:
         raise click.UsageError("--account or --key: one of them says whose fees")
@@ -206,7 +218,7 @@ def claim(
 @click.argument("caps", metavar="TOKEN=AMOUNT...", nargs=-1, required=True)
 @_options
 def cap(place: ActOptions, caps: tuple[str, ...]) -> None:
-    """Bound how much of a token Delta gives in an hour, and the Router in a swap.
+    """Bound the amount of a token that Delta gives in an hour, and the Router in a swap.
 
     AMOUNT is of whole tokens, or `max`; TOKEN an address, or a symbol of the settings.
     """

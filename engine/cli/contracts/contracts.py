@@ -36,7 +36,7 @@ _PERMIT2 = click.option(
     "--permit2", type=AddressParam(), default=PERMIT2, show_default=True, help="The Permit2 of the chain."
 )
 _PROTOCOL = click.option(
-    "--protocol", type=AddressParam(), help="Gets the protocol's share; the owner if absent."
+    "--protocol", type=AddressParam(), help="Receiver of the protocol's share; the owner if absent."
 )
 
 
@@ -51,13 +51,15 @@ def contracts() -> None:
 @contracts.command("addresses")
 @CONFIG
 @CHAIN
-@click.option("--owner", type=AddressParam(), required=True, help="Who would deploy and own them.")
+@click.option(
+    "--owner", type=AddressParam(), required=True, help="Account that would deploy and own the contracts."
+)
 @_PROTOCOL
 @_PERMIT2
 def addresses_command(
     path: Path | None, chain_id: int, owner: bytes, protocol: bytes | None, permit2: bytes
 ) -> None:
-    """Print where the contracts of an owner are, or would be. Asks no node."""
+    """Print present or future addresses of an owner's contracts, without a node."""
     settings = read_settings(path, os.environ, reveal=False)
     chain = chain_settings(settings, chain_id)
     plan = _plan(chain, chain_id, owner, protocol, permit2)
@@ -73,28 +75,34 @@ def addresses_command(
 )
 @click.option("--password", help=PASSWORD_HELP)
 @click.option("--node", "node_url", help="JSON-RPC URL, in place of the settings' nodes.")
-@click.option("--open", "is_open", is_flag=True, help="Let trading begin; it is paused otherwise.")
+@click.option("--open", "is_open", is_flag=True, help="Open trading; otherwise trading is paused.")
 @click.option(
     "--cap",
     "caps",
     metavar="TOKEN=AMOUNT",
     multiple=True,
-    help="Most whole tokens that a swap of the Router, or all settlements of an hour, may give, or `max`. A "
+    help="Cap in whole tokens of a Router swap, and of all settlements of an hour, or `max`. A "
     "token without a cap cannot be given.",
 )
-@click.option("--relayer", "relayers", type=AddressParam(), multiple=True, help="May settle Delta orders.")
-@click.option("--pauser", type=AddressParam(), help="May stop all trading, and nothing else.")
+@click.option(
+    "--relayer",
+    "relayers",
+    type=AddressParam(),
+    multiple=True,
+    help="Account that may settle Delta orders; repeatable.",
+)
+@click.option("--pauser", type=AddressParam(), help="Account that may stop all trading, and nothing else.")
 @click.option(
     "--owner",
     "new_owner",
     type=AddressParam(),
-    help="Is proposed as the owner once all is set up, such as a multisig; the deployer keeps no role.",
+    help="Proposed owner after the deployment, such as a multisig; the deployer keeps no role.",
 )
 @_PROTOCOL
 @_PERMIT2
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option(
-    "--unaudited-on-a-real-chain", "is_reckless", is_flag=True, help="Needed where it is no devnet."
+    "--unaudited-on-a-real-chain", "is_reckless", is_flag=True, help="Required on a chain that is no devnet."
 )
 def deploy_command(
     path: Path | None,
@@ -113,10 +121,10 @@ def deploy_command(
     yes: bool,
     is_reckless: bool,
 ) -> None:
-    """Put the contracts on a chain, set them up, check them, and write their addresses down.
+    """Deploy the contracts, set them up, check them, and store their addresses.
 
-    Shows what is there and what will be done, and asks. Done again it does only what is left. A devnet gets a
-    WETH and a Permit2 of its own.
+    The command shows the present contracts and its plan, and asks. A repeated run does only the remaining
+    steps. A devnet gets a WETH and a Permit2 of its own.
     """
     if chain_id not in DEVNET_CHAINS and not is_reckless:
         raise click.UsageError(

@@ -23,7 +23,7 @@ def config() -> None:
 @config.command("check")
 @config_option("The settings file (TOML); the defaults alone if absent.")
 def check_command(path: Path | None) -> None:
-    """Read settings as a role would, prove keys and credentials, and show what is in force.
+    """Read settings as a role would, prove keys and credentials, and show the effective values.
 
     Variables named CAMBIST__SECTION__KEY override the file. No secret is printed.
     """

@@ -33,7 +33,7 @@ def hmac() -> None:
     type=click.Choice(["utf8", "base64", "hex"]),
     default="utf8",
     show_default=True,
-    help="How the secret was written down when it was exchanged.",
+    help="Encoding of the secret when it was exchanged.",
 )
 @click.option("--body", type=click.File("rb"), help="The request body's file, exactly as sent; - for stdin.")
 @click.option(

@@ -67,8 +67,8 @@ from .order_watch import watch
 def order() -> None:
     """Delta orders: signed once, auctioned among agents, settled without gas of yours.
 
-    Exit status: 0 settled (or as asked for), 1 refused or failed before it was submitted, 2 wrong usage, 3
-    ended in another way, 4 not known.
+    Exit status: 0 settled (or as requested), 1 refused or failed before the submission, 2 wrong usage, 3
+    ended in another way, 4 outcome unknown.
     """
 
 
@@ -89,7 +89,7 @@ def cancel_orders(
 ) -> None:
     """Cancel orders, by their ids or hashes: all of them or none. Costs no gas.
 
-    A settlement that is under way may still win: each order is followed, and what became of it is told.
+    A settlement under way may still win: the command follows each order and reports its outcome.
     """
     if len(names) > limits.CANCEL_IDS_MAX:
         raise click.UsageError(f"ID: at most {limits.CANCEL_IDS_MAX} at once, got {len(names)}")
@@ -99,8 +99,8 @@ def cancel_orders(
 
 
 @order.command("withdraw", context_settings=HELP)
-@click.option("--amount", help="Of whole native tokens; all that is deposited if absent.")
-@click.option("--to", "receiver", help="The account that gets them, in place of the key's own.")
+@click.option("--amount", help="Amount in whole native tokens; the whole deposit if absent.")
+@click.option("--to", "receiver", help="Receiver, in place of the key's account.")
 @signing_options
 @venue_options
 def withdraw(
@@ -115,7 +115,7 @@ def withdraw(
 ) -> None:
     """Take back native tokens that are deposited with the Delta contract.
 
-    A live order that gives native tokens cannot be settled once they are gone.
+    A live order that gives native tokens cannot be settled without its deposit.
     """
     signer = read_key(key, password)
     try:

@@ -23,17 +23,17 @@ _PRICE, _AMOUNT = "--limit", "--limit-amount"
     _AMOUNT,
     "limit_amount",
     metavar="AMOUNT",
-    help="In its place: the least that is received in all, or with --side BUY the most that is spent.",
+    help="In place of the price: least total receipt, or with --side BUY largest total spending.",
 )
 @click.option(
-    "--partial", "is_partial", is_flag=True, help="It may be settled in parts, at no worse a price."
+    "--partial", "is_partial", is_flag=True, help="Allow settlements in parts, at no worse a price."
 )
 @click.option(
     "--deadline",
     "life_s",
     type=Duration(),
     default=str(TRADER_LIMIT_ORDER_S),
-    help=f"How long it may be settled: 90, 30m, 12h, 7d.  [default: {duration_text(TRADER_LIMIT_ORDER_S)}]",
+    help=f"Life of the order: 90, 30m, 12h, 7d.  [default: {duration_text(TRADER_LIMIT_ORDER_S)}]",
 )
 @follow
 @placing_options
@@ -46,11 +46,11 @@ def limit(
     is_partial: bool,
     follows: bool,
 ) -> None:
-    """Sell AMOUNT of SELL_TOKEN for BUY_TOKEN at a price, or a better one.
+    """Sell AMOUNT of SELL_TOKEN for BUY_TOKEN at a price, or a better price.
 
-    The order rests at the venue until makers' prices meet it, also while you are away. Rounding is for you:
-    at least the price is received, or with --side BUY at most the price is paid. Takes an approval or a
-    deposit, no permit; shows what it comes to and asks.
+    The order rests at the venue until makers' prices meet it, also while you are away. Rounding is in your
+    favour: you receive at least the price, or with --side BUY pay at most the price. The order needs an
+    approval or a deposit, not a permit. The command shows the resulting amounts and asks.
     """
     if (price_text is None) == (limit_amount is None):
         raise click.UsageError(f"one of {_PRICE} and {_AMOUNT} is needed")

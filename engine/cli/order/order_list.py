@@ -32,7 +32,7 @@ T = TypeVar("T")
 @click.option(
     "--owner",
     type=AddressParam(),
-    help="Whose orders; if absent everybody's, which takes an operator's --api-key.",
+    help="Owner of the orders; all owners if absent, which takes an operator's --api-key.",
 )
 @click.option("--chain", "chain_ids", type=click.IntRange(1), multiple=True, help="A chain id; repeatable.")
 @click.option(
@@ -46,9 +46,10 @@ T = TypeVar("T")
 def list_orders(
     venue: VenueOptions, owner: bytes | None, chain_ids: tuple[int, ...], statuses: tuple[str, ...]
 ) -> None:
-    """List Delta orders, page after page until there are no more.
+    """List all Delta orders of the filters.
 
-    A table, or with --json one record a line. Symbols and decimals in the table are the venue's word.
+    The output is a table, or with --json a record per line. Symbols and decimals of the table are the
+    venue's.
     """
     wanted = OrdersWanted(
         owner="" if owner is None else to_checksum(owner),

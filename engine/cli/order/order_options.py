@@ -33,7 +33,9 @@ from ..trading import EXIT, HASH_BYTES, VenueOptions, chain_options
 def signing_options(command: Callable[..., None]) -> Callable[..., None]:
     """Decorator that adds the options of a command that signs for the Delta contract."""
     pin = click.option(
-        "--delta", type=AddressParam(), help="The one Delta contract to use, whatever its code."
+        "--delta",
+        type=AddressParam(),
+        help="Delta contract to use, whatever its code; this release's if absent.",
     )
     return chain_options(pin(command))
 

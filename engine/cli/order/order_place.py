@@ -47,7 +47,7 @@ from ..trading import (
 )
 from .order_options import ended, report, signing_options, tell_why
 
-follow = click.option("--follow", "follows", is_flag=True, help="Follow it until it has ended.")
+follow = click.option("--follow", "follows", is_flag=True, help="Follow the order until it has ended.")
 
 
 class Placing(Struct, frozen=True, kw_only=True):
@@ -166,21 +166,21 @@ def placing_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
         venue_options,
         timeout,
-        click.option(
-            "--dry-run", is_flag=True, help="Show the price, have the order built and checked, and stop."
-        ),
+        click.option("--dry-run", is_flag=True, help="Show the price, build and check the order, and stop."),
         click.option("--yes", is_flag=True, help="Do not ask."),
         approve_max_option,
         click.option("--partner", default="", help="The partner's key."),
         click.option(
-            "--receiver", type=AddressParam(), help="Who gets what is bought; the key's account if absent."
+            "--receiver",
+            type=AddressParam(),
+            help="Receiver of the bought tokens; the key's account if absent.",
         ),
         click.option(
             "--side",
             type=click.Choice([side.value for side in Side], case_sensitive=False),
             default=Side.SELL.value,
             show_default=True,
-            help="Which amount AMOUNT is: what is sold, or what is bought.",
+            help="Meaning of AMOUNT: the sold or the bought amount.",
         ),
         signing_options,
         click.argument("amount"),

@@ -18,17 +18,17 @@ from .order_place import Placing, place_order, placing_options
     "life_s",
     type=Duration(),
     default=str(TRADER_ORDER_S),
-    help=f"How long it may be settled.  [default: {TRADER_ORDER_S} seconds]",
+    help=f"Life of the order.  [default: {TRADER_ORDER_S} seconds]",
 )
 @permit_option
-@click.option("--no-wait", is_flag=True, help="Stop once it is submitted.")
+@click.option("--no-wait", is_flag=True, help="Stop after the submission.")
 @placing_options
 def swap(placing: Placing, slippage_bps: int, life_s: int, *, no_wait: bool) -> None:
     """Swap AMOUNT of SELL_TOKEN for BUY_TOKEN by a Delta order.
 
     Tokens are addresses, or symbols of the venue's list; amounts are in whole tokens, such as 1.5. Shows the
-    price and asks. The order that the venue wants signed is checked against that first. Native tokens are
-    deposited for the order, everything else costs no gas but for an approval.
+    price and asks. The command compares the venue's order with that price before it signs. Native tokens are
+    deposited for the order; other tokens cost gas only for an approval.
     """
 
     def wish_of(src: TradedToken, dest: TradedToken) -> OrderWish:

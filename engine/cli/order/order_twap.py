@@ -28,30 +28,30 @@ _BOUND = {Side.SELL: "--min", Side.BUY: "--max"}
     "--slices",
     type=click.IntRange(limits.TWAP_SLICES_MIN, _SLICES_MAX),
     required=True,
-    help="How many parts of the same size; the last takes the remainder.",
+    help="Number of slices of the same size; the last slice takes the remainder.",
 )
 @click.option(
     "--interval",
     "interval_s",
     type=Duration(least_s=limits.TWAP_INTERVAL_MIN_S),
     required=True,
-    help="From one slice to the next at least: 300, 5m, 1h.",
+    help="Least time between two slices: 300, 5m, 1h.",
 )
-@click.option("--min", "least", metavar="AMOUNT", help="The least that is received in all.")
-@click.option("--max", "most", metavar="AMOUNT", help="With --side BUY: the most that is spent in all.")
+@click.option("--min", "least", metavar="AMOUNT", help="Least total receipt.")
+@click.option("--max", "most", metavar="AMOUNT", help="With --side BUY: largest total spending.")
 @click.option(
     "--slippage",
     "slippage_bps",
     metavar="BPS",
     type=click.IntRange(limits.SLIPPAGE_BPS_MIN, limits.SLIPPAGE_BPS_MAX),
-    help="Without --min or --max: how much worse than now a slice may become, in basis points.  "
+    help="Without --min or --max: tolerated loss of a slice against the price now, in basis points.  "
     f"[default: {SLIPPAGE_BPS}]",
 )
 @click.option(
     "--deadline",
     "life_s",
     type=Duration(),
-    help="How long it may be settled.  [default: the schedule, and two intervals or 20m more]",
+    help="Life of the order.  [default: the schedule, and two intervals or 20m more]",
 )
 @follow
 @placing_options
@@ -68,9 +68,9 @@ def twap(
 ) -> None:
     """Sell AMOUNT of SELL_TOKEN for BUY_TOKEN in slices, one order for all of them.
 
-    The first slice is auctioned at once, each other one an interval after the one before it, also while you
-    are away; no slice is settled at a worse price than the one that is shown. Takes an approval of all that
-    is sold, no permit; shows the schedule and the worst price, and asks.
+    The venue auctions the first slice at once, each later slice an interval after its predecessor, also while
+    you are away; no slice is settled below the shown worst price. The order needs an approval of the whole
+    sold amount, not a permit. The command shows the schedule and the worst price, and asks.
     """
     field = _BOUND[placing.side]
     bound, other = (least, most) if placing.side is Side.SELL else (most, least)

@@ -49,23 +49,27 @@ from .order_options import ended, order_name, report, tell_why
 @click.option(
     "--owner",
     type=AddressParam(),
-    help="Without ID: whose orders; if absent everybody's, which takes an operator's --api-key.",
+    help="Without ID: owner of the orders; all owners if absent, which takes an operator's --api-key.",
 )
 @click.option(
     "--chain", "chain_ids", type=click.IntRange(1), multiple=True, help="Without ID: a chain id; repeatable."
 )
 @click.option("--partner", help="Without ID: orders of this partner; takes its --api-key.")
 @click.option(
-    "--after", metavar="TOKEN", help="Without ID: first what came after this; from now on if absent."
+    "--after",
+    metavar="TOKEN",
+    help="Without ID: start with the events after this token; with new events if absent.",
 )
-@click.option("--rpc", help=f"{RPC_HELP} With it, the chain is asked whether the venue speaks true.")
-@click.option("--delta", type=AddressParam(), help="The one Delta contract to use, whatever its code.")
+@click.option("--rpc", help=f"{RPC_HELP} With it, the command checks the venue's answers on the chain.")
+@click.option(
+    "--delta", type=AddressParam(), help="Delta contract to use, whatever its code; this release's if absent."
+)
 @click.option(
     "--timeout",
     "timeout_s",
     metavar="SECONDS",
     type=SecondsParam(),
-    help=f"How long to follow it.  [default: {TRADER_WATCH_S}; without ID until it is interrupted]",
+    help=f"Time to follow the order.  [default: {TRADER_WATCH_S}; without ID until interrupted]",
 )
 @venue_options
 def watch(
@@ -79,10 +83,10 @@ def watch(
     delta: bytes | None,
     timeout_s: float | None,
 ) -> None:
-    """Follow an order, by its id or its hash, until it has ended; without ID, every change of many.
+    """Follow an order, by its id or its hash, until it has ended; without ID, every change of many orders.
 
-    Changes are told as they happen, where the venue pushes them. With --json each of many is a line, with the
-    token that --after goes on from.
+    The command prints changes as the venue pushes them. With --json each change of many orders is a line,
+    with a token for --after.
     """
     many = {"--owner": owner, "--chain": chain_ids, "--partner": partner, "--after": after}
     one = {"--rpc": rpc, "--delta": delta}

@@ -25,8 +25,8 @@ from .otc_watch import watch
 def otc() -> None:
     """OTC orders: signed by a maker at no gas, filled on chain by a taker.
 
-    Exit status: 0 as asked for, 1 refused or failed before it was posted or sent, 2 wrong usage, 3 ended in
-    another way, 4 not known.
+    Exit status: 0 as requested, 1 refused or failed before the post or the transaction, 2 wrong usage, 3
+    ended in another way, 4 outcome unknown.
     """
 
 

@@ -45,7 +45,7 @@ from .otc_options import SOURCE, Named, find_order, named_order, open_venue, rfq
     "--all-within",
     "life_s",
     type=Duration(),
-    help="All that expire within so much time from now, such as 30m or 90d, and those that never do.",
+    help="Cancel all orders that expire within this time, such as 30m or 90d, and all without expiry.",
 )
 @rfq_options
 @venue_options_if_any
@@ -59,13 +59,14 @@ def cancel(
     password: str | None,
     rfq: bytes | None,
 ) -> None:
-    """Cancel orders of yours on chain, in one transaction; the gas is yours.
+    """Cancel your orders on chain, in one transaction; you pay the gas.
 
-    By their hashes, or by FILEs that hold them. Without --venue, --rfq names the contract: then a hash is
-    cancelled unseen, for your account. Orders that are closed or over are named and left out.
+    Name the orders by their hashes, or by FILEs that hold them. Without --venue, --rfq names the contract:
+    the command then cancels a hash of your account without reading its order. Closed and expired orders are
+    reported and left out.
 
-    With --all-within no list is needed. The cancellation is final: orders that you sign afterwards have to
-    expire later than that.
+    With --all-within no list is needed. The cancellation is final: orders that you sign afterwards need a
+    later expiry.
     """
     if bool(sources) == (life_s is not None):
         raise click.UsageError(f"{SOURCE}... or --all-within: one of them says which orders")

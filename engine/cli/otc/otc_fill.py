@@ -81,12 +81,12 @@ class _FillOptions(Struct, frozen=True, kw_only=True):
 
 @click.command("fill", context_settings=HELP)
 @click.argument("source", metavar=SOURCE)
-@click.option(_AMOUNT, metavar="AMOUNT", help="Give so much at the most; all that is left if absent.")
-@click.option(_RECEIVE, metavar="AMOUNT", help="In its place: receive so much.")
+@click.option(_AMOUNT, metavar="AMOUNT", help="Largest amount to give; the whole rest if absent.")
+@click.option(_RECEIVE, metavar="AMOUNT", help="In place of --amount: amount to receive.")
 @rfq_options
 @allowing_options
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Show what is given and received, simulate, and stop.")
+@click.option("--dry-run", is_flag=True, help="Show the given and received amounts, simulate, and stop.")
 @venue_options_if_any
 def fill(
     venue: VenueOptions,
@@ -103,11 +103,11 @@ def fill(
     yes: bool,
     dry_run: bool,
 ) -> None:
-    """Fill an OTC order on chain, whole or in part; the gas is yours.
+    """Fill an OTC order on chain, whole or in part; you pay the gas.
 
-    The order is asked for by its hash, or read from a FILE that its maker handed over: - is standard input. A
-    FILE needs no --venue, where --rfq names the contract. The chain is asked about the order; the
-    command shows both amounts, and asks.
+    The venue gives the order of a hash; a FILE from the maker holds it, - is standard input. A FILE needs no
+    --venue if --rfq names the contract. The command checks the order on the chain, shows both amounts, and
+    asks.
     """
     if amount is not None and receive is not None:
         raise click.UsageError(f"{_AMOUNT} and {_RECEIVE} exclude each other")

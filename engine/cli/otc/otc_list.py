@@ -12,8 +12,8 @@ from ..trading import HELP, UnderWay, VenueOptions, run, venue_options
 
 
 @click.command("list", context_settings=HELP)
-@click.option("--account", type=AddressParam(), help="Whose orders.")
-@click.option("--key", help=f"In its place: your own. {KEY_HELP}")
+@click.option("--account", type=AddressParam(), help="Account of the orders.")
+@click.option("--key", help=f"In place of --account: your own key. {KEY_HELP}")
 @click.option("--password", help=PASSWORD_HELP)
 @click.option(
     "--as",
@@ -21,7 +21,7 @@ from ..trading import HELP, UnderWay, VenueOptions, run, venue_options
     type=click.Choice(["maker", "taker"]),
     default="maker",
     show_default=True,
-    help="What the account is of the orders.",
+    help="Role of the account in the orders.",
 )
 @click.option("--chain", "chain_id", type=click.IntRange(1), required=True, help="The chain id.")
 @click.option(
@@ -30,18 +30,20 @@ from ..trading import HELP, UnderWay, VenueOptions, run, venue_options
     type=click.Choice([kind.value for kind in OtcType], case_sensitive=False),
     help="P2P names its taker, LIMIT is open to anyone.",
 )
-@click.option("--limit", "count_max", type=click.IntRange(1), help="How many at most; all if absent.")
+@click.option("--limit", "count_max", type=click.IntRange(1), help="Largest number of orders; all if absent.")
 @click.option(
-    "--offset", type=click.IntRange(0), default=0, show_default=True, help="Pass over so many first."
+    "--offset", type=click.IntRange(0), default=0, show_default=True, help="Number of orders to skip."
 )
 @click.option(
     "--order-by",
     type=click.Choice([order.value for order in OtcOrderBy]),
     default=OtcOrderBy.CREATED_AT.value,
     show_default=True,
-    help="What is newest, or latest, comes first.",
+    help="Sort key; the latest comes first.",
 )
-@click.option("--hide-small", "hides_small", is_flag=True, help="Leave out what is next to nothing.")
+@click.option(
+    "--hide-small", "hides_small", is_flag=True, help="Leave out orders with little or no fillable amount."
+)
 @venue_options
 def list_otc(
     venue: VenueOptions,
@@ -57,9 +59,10 @@ def list_otc(
     *,
     hides_small: bool,
 ) -> None:
-    """List OTC orders of an account, page after page until there are no more.
+    """List all OTC orders of an account.
 
-    A table, or with --json one order a line. Symbols, decimals, states and balances are the venue's word.
+    The output is a table, or with --json an order per line. Symbols, decimals, states and balances are the
+    venue's.
     """
     if (account is None) == (key is None):
         raise click.UsageError("one of --account and --key is needed")

@@ -22,7 +22,7 @@ from ..parameters import AddressParam
 from ..sources import read_bounded
 from ..trading import HASH_BYTES, VenueOptions, chain_options
 
-RFQ_HELP = "The one RFQ contract to use, whatever its code."
+RFQ_HELP = "RFQ contract to use, whatever its code; this release's if absent."
 SOURCE = "HASH|FILE"
 STDIN = "-"
 

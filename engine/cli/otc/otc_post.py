@@ -108,21 +108,20 @@ class _PostOptions(Struct, frozen=True, kw_only=True):
 @click.argument("buy", metavar="BUY_TOKEN")
 @click.argument("amount")
 @click.option(_PRICE, "price_text", metavar="PRICE", help="BUY_TOKEN for one SELL_TOKEN, such as 2600.5.")
-@click.option(_RECEIVE, metavar="AMOUNT", help="In its place: what is received for all of it.")
-@click.option("--taker", type=AddressParam(), help="Who may fill it; anyone if absent.")
+@click.option(_RECEIVE, metavar="AMOUNT", help="In place of --price: amount to receive for the whole order.")
+@click.option("--taker", type=AddressParam(), help="Account that may fill the order; anyone if absent.")
 @click.option(
     "--expires",
     "life_s",
     type=Expires(),
     default=str(TRADER_LIMIT_ORDER_S),
-    help="How long it may be filled: 90, 30m, 12h, 7d, never.  "
-    f"[default: {duration_text(TRADER_LIMIT_ORDER_S)}]",
+    help=f"Life of the order: 90, 30m, 12h, 7d, never.  [default: {duration_text(TRADER_LIMIT_ORDER_S)}]",
 )
 @rfq_options
 @allowing_options
-@click.option("--even-if-short", is_flag=True, help="Post it, although the balance does not cover it.")
+@click.option("--even-if-short", is_flag=True, help="Post the order although the balance does not cover it.")
 @click.option("--out", type=click.Path(path_type=Path), help="A new file for the signed order.")
-@click.option("--follow", "follows", is_flag=True, help="Follow it until it has ended.")
+@click.option("--follow", "follows", is_flag=True, help="Follow the order until it has ended.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Show the terms and stop.")
 @timeout
@@ -152,8 +151,8 @@ def post(
 ) -> None:
     """Offer AMOUNT of SELL_TOKEN for BUY_TOKEN to a counterparty, or to anyone.
 
-    The order is signed, costs no gas, and is kept by the venue; whoever may fill it does so on chain, whole
-    or in parts. Looks at balance and allowance, shows the terms and asks. --out FILE or --json has the signed
+    You sign the order at no gas and the venue stores it; a taker fills it on chain, whole or in parts. The
+    command checks balance and allowance, shows the terms and asks. --out FILE or --json gives the signed
     order, which the taker can fill without the venue.
     """
     if (price_text is None) == (receive is None):

@@ -43,7 +43,7 @@ from .otc_post import report
 @click.option(
     "--maker",
     type=AddressParam(),
-    help="Without HASH: whose orders; this or --taker, or an operator's --api-key.",
+    help="Without HASH: maker of the orders; this or --taker, or an operator's --api-key.",
 )
 @click.option("--taker", type=AddressParam(), help="Without HASH: orders for this taker.")
 @click.option(
@@ -54,16 +54,18 @@ from .otc_post import report
     help="Without HASH: a chain id; repeatable.",
 )
 @click.option(
-    "--after", metavar="TOKEN", help="Without HASH: first what came after this; from now on if absent."
+    "--after",
+    metavar="TOKEN",
+    help="Without HASH: start with the events after this token; with new events if absent.",
 )
-@click.option("--rpc", help=f"{RPC_HELP} With it, the chain is asked whether the venue speaks true.")
+@click.option("--rpc", help=f"{RPC_HELP} With it, the command checks the venue's answers on the chain.")
 @click.option("--rfq", type=AddressParam(), help=RFQ_HELP)
 @click.option(
     "--timeout",
     "timeout_s",
     metavar="SECONDS",
     type=SecondsParam(),
-    help=f"How long to follow it.  [default: {TRADER_WATCH_S}; without HASH until it is interrupted]",
+    help=f"Time to follow the order.  [default: {TRADER_WATCH_S}; without HASH until interrupted]",
 )
 @venue_options
 def watch(
@@ -77,10 +79,10 @@ def watch(
     rfq: bytes | None,
     timeout_s: float | None,
 ) -> None:
-    """Follow an OTC order, by its hash, until it has ended; without HASH, every change of many.
+    """Follow an OTC order, by its hash, until it has ended; without HASH, every change of many orders.
 
-    Changes are told as they happen, where the venue pushes them. With --json each of many is a line, with the
-    token that --after goes on from.
+    The command prints changes as the venue pushes them. With --json each change of many orders is a line,
+    with a token for --after.
     """
     many = {"--maker": maker, "--taker": taker, "--chain": chain_ids, "--after": after}
     one = {"--rpc": rpc, "--rfq": rfq}

@@ -89,7 +89,7 @@ class Auctions:
                 path="/v2/delta/auctions/{auctionId}",
                 coroutine=self._auction,
                 group="Delta auctions",
-                summary="A closed round: its orders, the bids on each and what became of them",
+                summary="A closed round: its orders, their bids and the outcome of each bid",
                 detail="Bids are sealed until the round is closed.",
                 answer=Auction,
             ),
@@ -99,7 +99,7 @@ class Auctions:
                 coroutine=self._explain,
                 cost=2,
                 group="Delta auctions",
-                summary="Why an order is not filled, with its last rounds",
+                summary="Reasons why an order is not filled, with its last rounds",
                 answer=Explanation,
             ),
             Endpoint(
@@ -107,7 +107,7 @@ class Auctions:
                 path="/v2/delta/agents/scores/{chainId}",
                 plain=self._scores,
                 group="Delta auctions",
-                summary="How the agents of a chain do: deliveries, faults, and who rests",
+                summary="Scores of a chain's agents: deliveries, faults and rests",
                 answer=AgentScores,
             ),
             Endpoint(

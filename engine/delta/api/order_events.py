@@ -22,7 +22,7 @@ def order_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
             _asked,
             query=OrderEventsQuery,
             group="Delta orders",
-            summary="What happens to Delta orders, as it happens",
+            summary="Changes of Delta orders, pushed as they happen",
             detail="Every change of a Delta order.",
         ),
     )

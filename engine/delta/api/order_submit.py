@@ -71,8 +71,8 @@ class OrderSubmission:
                 coroutine=self._submit,
                 cost=5,
                 summary="Submit a signed Delta order",
-                detail="`order` is `toSign.value` of the build. It is answered once it is kept for good; the "
-                "same order again is answered with what is kept.",
+                detail="`order` is `toSign.value` of the build. The answer comes once the order is stored "
+                "durably; a repeated order gets the stored record.",
                 body=SubmitBody,
                 answer=OrderRecord,
             ),
