@@ -62,7 +62,7 @@ def read_secret(reference: object, environ: Mapping[str, str], field: str, folde
     scheme, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")
     if scheme == "env" and name:
         if not _VARIABLE.match(name):
-            raise ConfigError(field, f"{_EXPECTED}: what follows env: is not the name of a variable")
+            raise ConfigError(field, f"{_EXPECTED}: the text after env: is not the name of a variable")
         text = environ.get(name)
         if not text:
             raise ConfigError(field, f"environment variable {name} is not set or empty")

@@ -329,7 +329,7 @@ def _check_partners(settings: Settings) -> None:
     for name, partner in settings.partners.items():
         _check_address(f"partners.{name}.address", partner.address)
         if partner.tier != "default" and partner.tier not in settings.tiers:
-            raise ConfigError(f"partners.{name}.tier", f"there is no tier {partner.tier!r}")
+            raise ConfigError(f"partners.{name}.tier", f"unknown tier {partner.tier!r}")
         most = settings.tiers.get(partner.tier, DEFAULT_TIER).fee_bps_max
         if partner.fee_bps > most:
             raise ConfigError(
@@ -337,16 +337,16 @@ def _check_partners(settings: Settings) -> None:
             )
     for name, key in settings.venue.api_keys.items() if settings.venue else ():
         if key.partner not in ("", ANON, *settings.partners):
-            raise ConfigError(f"venue.api_keys.{name}.partner", f"there is no partner {key.partner!r}")
+            raise ConfigError(f"venue.api_keys.{name}.partner", f"unknown partner {key.partner!r}")
 
 
 def _check_webhooks(settings: Settings) -> None:
     for name, hook in settings.venue.webhooks.items() if settings.venue else ():
         if hook.partner not in ("", ANON, *settings.partners):
-            raise ConfigError(f"venue.webhooks.{name}.partner", f"there is no partner {shown(hook.partner)}")
+            raise ConfigError(f"venue.webhooks.{name}.partner", f"unknown partner {shown(hook.partner)}")
         for chain_id in hook.chains:
             if chain_id not in settings.chains:
-                raise ConfigError(f"venue.webhooks.{name}.chains", f"there is no chain {chain_id}")
+                raise ConfigError(f"venue.webhooks.{name}.chains", f"unknown chain {chain_id}")
 
 
 def _check_address(field: str, text: str) -> None:
@@ -360,16 +360,16 @@ def _check_address(field: str, text: str) -> None:
 def _check_relayers(settings: Settings) -> None:
     for chain_id, relayer in settings.relayers.items():
         if chain_id not in settings.chains:
-            raise ConfigError(f"relayers.{chain_id}", f"there is no chain {chain_id}")
+            raise ConfigError(f"relayers.{chain_id}", f"unknown chain {chain_id}")
         if relayer.key not in settings.keys:
-            raise ConfigError(f"relayers.{chain_id}.key", f"there is no key {shown(relayer.key)}")
+            raise ConfigError(f"relayers.{chain_id}.key", f"unknown key {shown(relayer.key)}")
 
 
 def _check_tokens(settings: Settings) -> None:
     seen: set[tuple[int, str]] = set()
     for at, token in enumerate(settings.tokens):
         if token.chain_id not in settings.chains:
-            raise ConfigError(f"tokens[{at}].chain_id", f"there is no chain {token.chain_id}")
+            raise ConfigError(f"tokens[{at}].chain_id", f"unknown chain {token.chain_id}")
         _check_address(f"tokens[{at}].address", token.address)
         for key in (token.address.lower(), token.symbol):
             if (token.chain_id, key) in seen:

@@ -295,7 +295,7 @@ def _utf8(value: object, path: str) -> bytes:
         try:
             return value.encode()
         except UnicodeEncodeError:
-            raise InvalidInput("it holds a lone surrogate", field=path, expected="text") from None
+            raise InvalidInput("the string holds a lone surrogate", field=path, expected="text") from None
     raise InvalidInput(field=path, expected="a string", got=value)
 
 

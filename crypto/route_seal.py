@@ -63,7 +63,7 @@ class RouteSeal:
         time, digest, tail = seal[:_TIME_DIGITS], seal[_TIME_DIGITS:_SEAL_CHARS], seal[_SEAL_CHARS:]
         message = time.encode() + canonical + tail.encode()
         if not any(compare_digest(key.hex_digest(message), digest) for key in self._keys):
-            raise InvalidPriceRoute("it is not the route that its hmac was issued for")
+            raise InvalidPriceRoute("the route differs from the route of its hmac")
         issued_ms = int(time, 16)
         age_ms = now_ms - issued_ms
         if age_ms > limits.ROUTE_FRESH_MS:

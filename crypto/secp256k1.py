@@ -134,7 +134,7 @@ def recover_address(digest32: bytes, rs64: bytes, recovery_id: int) -> bytes:
         and _lib.secp256k1_ecdsa_recoverable_signature_parse_compact(_CONTEXT, signature, rs64, recovery_id)
         and _lib.secp256k1_ecdsa_recover(_CONTEXT, point, signature, digest32)
     ):
-        raise InvalidSignature("no key can have made it")
+        raise InvalidSignature("no key makes this signature")
     point65, length = mine.point65, mine.point_length
     length[0] = 65
     _lib.secp256k1_ec_pubkey_serialize(_CONTEXT, point65, length, point, _UNCOMPRESSED)

@@ -184,5 +184,5 @@ def _read_texts(value: object, field: str) -> tuple[str, ...]:
     try:
         "".join(value).encode()
     except UnicodeEncodeError:
-        raise InvalidInput("one holds a lone surrogate", field=field, expected="texts") from None
+        raise InvalidInput("a string holds a lone surrogate", field=field, expected="texts") from None
     return tuple(value)

@@ -101,7 +101,7 @@ class ChunkedBody:
             match = _match_size(buffer, position)
             if match is None:
                 if not _may_become_size(buffer[position : position + _SIZE_LINE_BYTES_MAX]):
-                    raise HttpFault("a chunk does not start or end as it should")
+                    raise HttpFault("a chunk has malformed ends")
                 return position
             position = match.end()
             self._start_chunk(int(match[1], 16))

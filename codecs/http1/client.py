@@ -188,7 +188,7 @@ class ClientConnection:
             end = section_end(buffer, 0, self._scanned, self._limits.header_bytes_max)
             if not end:
                 if not buffer.startswith(_STATUS_LINE_START[: len(buffer)]):
-                    raise HttpFault("it does not begin with a status line")
+                    raise HttpFault("the answer does not begin with a status line")
                 self._scanned = len(buffer)
                 return None
             self._scanned = 0

@@ -85,7 +85,7 @@ def _line_fault(line: bytes) -> HttpFault:
     if not version.startswith(b"HTTP/1.") or version[-1] not in b"01":
         return HttpVersionNotSupported(got=version)
     if method == b"CONNECT":
-        return HttpFault("no tunnels here")
+        return HttpFault("CONNECT is not supported")
     if method not in METHODS:
         return UnknownMethodOrCoding(field="method", got=method)
     return HttpFault(

@@ -294,9 +294,9 @@ class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_de
 
     def __post_init__(self) -> None:
         if self.route is None and self.orders is None:
-            raise InvalidInput("missing, and there are no orders in its place", field="priceRoute")
+            raise InvalidInput("missing, and the body has no orders in its place", field="priceRoute")
         if self.route is not None and self.orders is not None:
-            raise InvalidInput("there is a priceRoute already", field="orders")
+            raise InvalidInput("the body has a priceRoute already", field="orders")
 
     @property
     def route(self) -> bytes | None:

@@ -55,7 +55,7 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         if not 1 <= len(self.strategies) <= limits.AGENT_STRATEGIES_MAX:
             raise ValueError(f"strategies are 1 to {limits.AGENT_STRATEGIES_MAX}, got {len(self.strategies)}")
         if len(set(self.strategies)) < len(self.strategies):
-            raise ValueError("strategies name one twice")
+            raise ValueError("strategies names a strategy twice")
         for name in self.options:
             if name not in self.strategies:
                 raise ValueError(f"options: {name} is not in strategies")

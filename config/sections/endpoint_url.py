@@ -32,4 +32,4 @@ def check_url(name: str, url: str, schemes: tuple[str, str]) -> None:
     if "@" in urlsplit(url).netloc or "#" in url:
         raise ValueError(f"{name} has neither user nor fragment")
     if not (url.isascii() and url.isprintable()) or " " in url:
-        raise ValueError(f"{name} has everything percent-encoded that is not visible ASCII")
+        raise ValueError(f"{name} needs percent-encoding of all but visible ASCII")

@@ -283,7 +283,7 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
                 raise ValueError(f"rate_tiers lacks {name}")
         for name, key in self.api_keys.items():
             if key.tier not in self.rate_tiers:
-                raise ValueError(f"api_keys.{name}: there is no tier {key.tier}")
+                raise ValueError(f"api_keys.{name}: unknown tier {key.tier}")
         self._check_webhooks()
         for address in self.trusted_proxies:
             try:
@@ -307,4 +307,4 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
                     "a webhook's name is 1 to 128 letters, digits, dots, - and _, the first a letter or digit"
                 )
             if hook.api_key and hook.api_key not in self.api_keys:
-                raise ValueError(f"webhooks.{name}: there is no key {shown(hook.api_key)}")
+                raise ValueError(f"webhooks.{name}: unknown key {shown(hook.api_key)}")

@@ -91,7 +91,7 @@ class _Tier:
             self.admitted += 1
             return headers
         self.refused += 1
-        error = RateLimited(f"come back in {taken.wait_s} s")
+        error = RateLimited(f"retry in {taken.wait_s} s")
         error.retry_after_s = taken.wait_s
         error.headers = headers
         raise error

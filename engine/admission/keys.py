@@ -59,7 +59,7 @@ class KeyRing:
                 raise ConfigError(field, f"at most {ADMISSION_KEY_BYTES_MAX} characters, got {len(text)}")
             digest = self._digest(text.encode())
             if digest in self._holders:
-                raise ConfigError(field, f"is the secret of {self._holders[digest].name} too")
+                raise ConfigError(field, f"equals the secret of {self._holders[digest].name}")
             self._holders[digest] = KeyHolder(name, key.tier, key.partner, key.operator)
 
     def find(self, presented: bytes) -> KeyHolder:

@@ -87,7 +87,7 @@ class SignatureBudget:
         taken = self._units.buckets.take(self._caller, missing, self._now_ms)
         if taken.wait_s:
             self._units.refused += 1
-            error = RateLimited(f"too many wrong signatures: come back in {taken.wait_s} s")
+            error = RateLimited(f"too many wrong signatures: retry in {taken.wait_s} s")
             error.retry_after_s = taken.wait_s
             raise error
         self._held = count

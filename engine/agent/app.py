@@ -188,7 +188,7 @@ async def opened_agent(
 
 def _agent_of(settings: Settings) -> AgentSettings:
     if settings.agent is None:
-        raise ConfigError("agent", "is not set: there is nothing to serve")
+        raise ConfigError("agent", "is not set")
     if settings.server.processes != 1:
         raise ConfigError("server.processes", f"an agent is one process, got {settings.server.processes}")
     return settings.agent
@@ -208,7 +208,7 @@ def _served(
                     f"agent.makers.{name}.chains.{chain_id}", f"chains.{chain_id} has no `delta`"
                 )
     if not found:
-        raise ConfigError("chains", "none has `delta` and a node: there is nothing to bid for")
+        raise ConfigError("chains", "no chain has `delta` and a node")
     return found
 
 

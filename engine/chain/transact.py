@@ -60,7 +60,7 @@ async def transact(
         await chain.call(
             call, receipt.block_number - 1
         )  # raises with the reason, if the call fails on the state before its block too
-        raise Reverted("it was mined and failed; the call on the block before it does not")
+        raise Reverted("the transaction failed when mined; its call on the block before succeeds")
     return receipt
 
 

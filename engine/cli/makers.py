@@ -69,7 +69,7 @@ def _change(path: Path, name: str, chain: int | None, change: Callable[[MakerRul
     settings = _settings(path)
     known = settings.venue.makers if settings.venue else {}
     if name not in known:
-        raise click.UsageError(f"there is no maker {name!r}: expected {', '.join(sorted(known)) or 'none'}")
+        raise click.UsageError(f"unknown maker {name!r}: expected {', '.join(sorted(known)) or 'none'}")
     if chain is not None and chain not in known[name].chains:
         raise click.UsageError(f"{name} is on no chain {chain}")
     file = _file(settings, path)

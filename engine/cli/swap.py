@@ -155,8 +155,8 @@ async def _swap(under_way: UnderWay, asked: _SwapOptions) -> int:
                 agree("Swap?")
             elif offer.route.max_impact_reached:
                 raise VenueError(
-                    "the price impact is above the venue's ceiling, or not known: say what you take by "
-                    "--max-impact, or leave out --yes"
+                    "the price impact is above the venue's ceiling, or unknown: set --max-impact, "
+                    "or leave out --yes"
                 )
             under_way.hint = (
                 "a transaction that was sent may be mined all the same: look at it before you swap again"
@@ -168,7 +168,7 @@ async def _swap(under_way: UnderWay, asked: _SwapOptions) -> int:
 
 def _wish(asked: _SwapOptions, src: TradedToken, dest: TradedToken) -> Wish:
     if src.address == dest.address:
-        raise ConfigError("BUY_TOKEN", "is the token that is sold")
+        raise ConfigError("BUY_TOKEN", "equals SELL_TOKEN")
     token = src if asked.side is Side.SELL else dest
     amount = raw_units(asked.amount, token, "AMOUNT")
     return Wish(

@@ -65,7 +65,7 @@ async def held(chain: Chain, token: TradedToken, owner: bytes, spender: bytes) -
         return await chain.balance(owner), 0
     (holding,) = (await holdings(chain, [HoldingQuestion(token.address, owner, spender)])).found
     if holding is None:
-        raise ChainError(f"{to_checksum(token.address)} does not tell balances: it is no token")
+        raise ChainError(f"{to_checksum(token.address)} has no balanceOf: it is no token")
     return holding.balance, holding.allowance
 
 

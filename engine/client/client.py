@@ -500,7 +500,7 @@ def _read(method: str, path: str, answer: httpx.Response, read: Callable[[bytes]
         return read(answer.content)
     except InvalidInput as fault:
         raise VenueError(
-            f"{_named(method, path)}: an answer that makes no sense: {fault.detail}",
+            f"{_named(method, path)}: a malformed answer: {fault.detail}",
             status=answer.status_code,
         ) from None
 

@@ -67,7 +67,9 @@ def permit_basis(answers: Sequence[bytes | Exception], chain_id: int, token: byt
     """
     nonce, separator, name, version = answers
     if isinstance(nonce, Exception) or isinstance(separator, Exception) or isinstance(name, Exception):
-        raise ChainError(f"{to_checksum(token)} takes no EIP-2612 permits: approve instead of --permit")
+        raise ChainError(
+            f"{to_checksum(token)} takes no EIP-2612 permits: use an approval in place of --permit"
+        )
     told = None if isinstance(version, Exception) else _text(version)
     versions = ((told,) if told is not None else ()) + _COMMON_VERSIONS
     named = _text(name)
@@ -82,8 +84,8 @@ def permit_basis(answers: Sequence[bytes | Exception], chain_id: int, token: byt
             if domain_separator(domain) == separator:
                 return PermitBasis(separator, decode_uint(nonce))
     raise ChainError(
-        f"the permit domain of {to_checksum(token)} is not that of its name, chain and address: "
-        "approve instead of --permit"
+        f"the permit domain of {to_checksum(token)} does not follow from its name, chain and address: "
+        "use an approval in place of --permit"
     )
 
 

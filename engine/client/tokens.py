@@ -38,7 +38,7 @@ async def find_token(chain: Chain, listed: TokenList, text: str, field: str) -> 
     try:
         number = decode_uint(b"" if isinstance(decimals, Exception) else decimals)
     except InvalidInput:
-        raise ConfigError(field, f"there is no token at {to_checksum(address)} on this chain") from None
+        raise ConfigError(field, f"no token at {to_checksum(address)} on this chain") from None
     if number > limits.TOKEN_DECIMALS_MAX:
         raise ConfigError(field, f"the token has {number} decimals")
     return TradedToken(address, symbol or _symbol(told) or to_checksum(address), number)

@@ -77,7 +77,7 @@ async def trusted_address(
     elif pinned is not None:
         address = pinned
     else:
-        raise ConfigError(contract.option, "is needed where there is no --venue")
+        raise ConfigError(contract.option, "is needed without --venue")
     if pinned is None and not is_code_of(contract.artifact, await chain.code(address)):
         raise VenueError(
             f"the code at {to_checksum(address)} on chain {chain.chain_id} is not that of this release's "
@@ -101,7 +101,7 @@ async def signing_contract(
     except Reverted:
         separator = b""
     if len(separator) != WORD_BYTES:
-        raise ChainError(f"{to_checksum(address)} does not tell its signing domain: DOMAIN_SEPARATOR()")
+        raise ChainError(f"{to_checksum(address)} has no signing domain: DOMAIN_SEPARATOR()")
     return SigningContract(chain.chain_id, address, separator)
 
 

@@ -61,7 +61,7 @@ def relay_key(settings: Settings, chain_id: int) -> PolicedRelayKey:
         raise ConfigError(f"keys.{relayer.key}", f"{error.key} {error.detail}") from None
     contract = settings.chains[chain_id].delta_contract
     if not contract:
-        raise ConfigError(f"chains.{chain_id}.delta_contract", "is not set: there is nothing to call")
+        raise ConfigError(f"chains.{chain_id}.delta_contract", "is not set: Delta needs its contract")
     targets = frozenset(
         (chain_id, target)
         for target in (key.address, parse_address(contract, f"chains.{chain_id}.delta_contract"))

@@ -128,7 +128,7 @@ class MakerApp:
     ) -> None:
         maker = settings.maker
         if maker is None or not maker.chains:
-            raise ConfigError("maker.chains", "names no chain: there is nothing to serve")
+            raise ConfigError("maker.chains", "names no chain")
         if settings.server.health:
             raise ConfigError("server.health", "a maker tells of its health at [maker.admin]")
         check_addresses(settings)

@@ -130,12 +130,12 @@ def _signer(
 ) -> Signer:
     deployed = settings.chains.get(chain_id)
     if deployed is None:
-        raise ConfigError(field, f"there is no chain {chain_id} in [chains]")
+        raise ConfigError(field, f"unknown chain {chain_id} in [chains]")
     if not deployed.rfq_contract:
-        raise ConfigError(f"chains.{chain_id}.rfq_contract", "is not set: firm quotes are signed for it")
+        raise ConfigError(f"chains.{chain_id}.rfq_contract", "is not set: firm quotes need it")
     key = keys.get(chain.key)
     if key is None:
-        raise ConfigError(f"{field}.key", f"there is no key {chain.key!r} in [keys]")
+        raise ConfigError(f"{field}.key", f"unknown key {chain.key!r} in [keys]")
     contract = _address(deployed.rfq_contract, f"chains.{chain_id}.rfq_contract")
     if (chain_id, contract) not in key.policy.contracts:
         raise ConfigError(f"keys.{chain.key}.policy.contracts", f"lacks {chain_id}:{deployed.rfq_contract}")

@@ -64,7 +64,7 @@ class SwapFunds(Struct, frozen=True):
         answers = dict(zip(calls, await self.chain.call_many([*calls.values()], header.hash), strict=True))
         told = answers["balance"]
         if isinstance(told, Exception) or len(told) < WORD_BYTES:
-            raise ServiceUnavailable("the source token does not say what the user has")
+            raise ServiceUnavailable("the source token has no balance or allowance of the user")
         _check_balance(int.from_bytes(told[:WORD_BYTES], "big"), ticket.src_amount)
         check_taking(taking, answers, now_s=header.time_s, has_part=True)
 

@@ -274,7 +274,8 @@ def _check_signature(signed: SignedOrder, answers: FillAnswers) -> None:
     answer = answers["signature", signed.digest32]
     if isinstance(answer, Exception) or not is_magic_answer(answer):
         raise InvalidSignature(
-            f"{signed.signature.fault}, and no contract there accepts it", field=f"{signed.field}.signature"
+            f"{signed.signature.fault}, and no contract at the address accepts it",
+            field=f"{signed.field}.signature",
         )
 
 

@@ -116,9 +116,9 @@ def price_route(offered: Offered, plan: RoutePlan) -> UnsealedRoute:
     """
     src_amount, dest_amount = after_fee(plan.side, plan.src_amount, plan.dest_amount, offered.fee.fee_bps)
     if dest_amount <= 0:
-        raise NoRoute("the partner's fee takes all that it brings")
+        raise NoRoute("the partner's fee takes all proceeds")
     if src_amount > UINT256_MAX:
-        raise NoRoute("with the partner's fee it costs more than there can be")
+        raise NoRoute("with the partner's fee the cost is above 2^256 - 1")
     router = _text(offered.router)
     tokens = offered.tokens
     route = PriceRoute(

@@ -308,7 +308,7 @@ def _taxes_of(query: PricesQuery) -> Taxes:
     }
     for field, bps in taxes.items():
         if bps == BPS_ONE:
-            raise NoRoute("nothing would arrive", field=field)
+            raise NoRoute("the receipt would be 0", field=field)
     return Taxes(*taxes.values())
 
 

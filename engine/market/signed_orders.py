@@ -114,7 +114,7 @@ def read_order_swap(place: "ServedChain", body: TransactionBody, fees: FeeRules,
         _check_assets(order, src, dest, field)
         _check_taker(place, order, parties.user, field)
         if digest32 in unsigned:
-            raise InvalidInput("it is in the list already", field=field)
+            raise InvalidInput("the order stands twice in the list", field=field)
         most, permit = _taker_most(sent, order, field), _permit(sent, order, place.rfq, field)
         unsigned[digest32] = sent, field, found, most, permit
     orders = [
@@ -162,7 +162,7 @@ def _check_taker(place: "ServedChain", order: RfqOrder, user: bytes, field: str)
         )
     if firm_user(order.nonce_and_meta) != user:
         raise InvalidInput(
-            "the order was made out to somebody else",
+            "the order is for another user",
             field=f"{field}.nonceAndMeta",
             expected=f"userAddress {to_checksum(user)} in its lower 160 bits",
             got=to_checksum(firm_user(order.nonce_and_meta)),

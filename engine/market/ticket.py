@@ -365,19 +365,19 @@ def _least(body: TransactionBody, quoted: int) -> int:
         return mul_div_down(quoted, BPS_ONE - (body.slippage or 0), BPS_ONE)
     least = parse_amount(body.dest_amount, "destAmount")
     if least > quoted:
-        raise InvalidInput(field="destAmount", expected=f"at most what comes of it, {quoted}", got=least)
+        raise InvalidInput(field="destAmount", expected=f"at most the proceeds, {quoted}", got=least)
     return least
 
 
 def _most(body: TransactionBody, quoted: int) -> int:
     """Return the most that a purchase may cost: the request's amount, or the expected cost plus slippage."""
     if quoted > UINT256_MAX:
-        raise NoRoute("with this fee it costs more than there can be")
+        raise NoRoute("with this fee the cost is above 2^256 - 1")
     if body.src_amount is None:
         return min(mul_div_down(quoted, BPS_ONE + (body.slippage or 0), BPS_ONE), UINT256_MAX)
     most = parse_amount(body.src_amount, "srcAmount")
     if most < quoted:
-        raise InvalidInput(field="srcAmount", expected=f"at least what it costs, {quoted}", got=most)
+        raise InvalidInput(field="srcAmount", expected=f"at least the cost, {quoted}", got=most)
     return most
 
 

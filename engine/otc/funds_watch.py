@@ -362,7 +362,7 @@ def _left_of(answer: bytes | Exception, count: int) -> list[int | None]:
     """Decode `getRemainingOrderBalance` into unfilled raw units; None for an order new to the contract."""
     head = 2 * WORD_BYTES
     if isinstance(answer, Exception) or len(answer) < head + count * WORD_BYTES:
-        raise ChainError("the RFQ contract does not say what is left of orders")
+        raise ChainError("the RFQ contract has no unfilled amounts of orders")
     words = [
         int.from_bytes(answer[at : at + WORD_BYTES], "big") for at in range(head, len(answer), WORD_BYTES)
     ]

@@ -142,12 +142,12 @@ class OtcDesk:
         is_unfunded = status in _UNFUNDED
         if len(self._orders) >= limits.OTC_LIVE_MAX:
             raise ServiceUnavailable(
-                f"{limits.OTC_LIVE_MAX} OTC orders may still change: no more are taken now"
+                f"{limits.OTC_LIVE_MAX} OTC orders may still change: no more are accepted now"
             )
         if is_unfunded and self._orders.count_in(*_UNFUNDED) >= limits.OTC_LIVE_UNFUNDED_MAX:
             raise ServiceUnavailable(
                 f"{limits.OTC_LIVE_UNFUNDED_MAX} OTC orders wait for funds or a signature: "
-                "only what the maker's funds cover is taken now"
+                "only orders that the maker's funds cover are accepted now"
             )
 
     async def _kept(
@@ -164,7 +164,7 @@ class OtcDesk:
             await self._sign(place, body, found, kept.signature, now_ms, signatures)
             kept = await self._stored.order(found.order_hash)
         if kept is None:
-            raise StoreError("an order that was kept is not there")
+            raise StoreError("a stored order is missing")
         return posted(kept)
 
     async def _sign(
@@ -222,7 +222,7 @@ class OtcDesk:
         """Find the fills of a new order up to the indexed height."""
         cursor, fills = await self._stored.fills(place.chain_id, terms.order_hash)
         if cursor is None:
-            raise ServiceUnavailable("what was filled of the order before is not known yet")
+            raise ServiceUnavailable("the order's earlier fills are not known yet")
         call = EthCall(place.rfq, remaining(terms.order.maker, terms.order_hash))
         (answer,) = await place.chain.call_many([call], cursor.block_hash)
         return begun(terms.order.maker_amount, left_of(answer, terms), fills)

@@ -46,7 +46,7 @@ def policed_key(name: str, settings: KeySettings) -> PolicedKey:
     field = f"keys.{name}.policy"
     policy = settings.policy
     if not policy.contracts:
-        raise ConfigError(f"{field}.contracts", "names no contract: the key could sign nothing")
+        raise ConfigError(f"{field}.contracts", "names no contract: the key could sign no data")
     if policy.expiry_min_s > policy.expiry_max_s:
         raise ConfigError(f"{field}.expiry_min_s", "is above expiry_max_s")
     amounts = None

@@ -35,9 +35,7 @@ def import_module(module_name: str, folder: Path, field: str) -> ModuleType:
             raise ConfigError(
                 field, f"module {module_name} needs {error.name}, which is not installed"
             ) from error
-        raise ConfigError(
-            field, f"there is no module {module_name}, neither in {folder} nor installed"
-        ) from None
+        raise ConfigError(field, f"unknown module {module_name}, neither in {folder} nor installed") from None
     except Exception as error:
         raise ConfigError(field, f"module {module_name} cannot be imported: {error!r}") from error
     origin = Path(module.__file__ or "")

@@ -93,14 +93,14 @@ def served_chains(
             if chain_id not in served:
                 raise ConfigError(f"{field}.{name}.chains.{chain_id}", _why_not(settings, chain_id))
     if not served:
-        raise ConfigError("chains", "none has `market` or `delta` and a node: there is nothing to serve")
+        raise ConfigError("chains", "no chain has `market` or `delta` and a node")
     return served
 
 
 def _why_not(settings: Settings, chain_id: int) -> str:
     chain = settings.chains.get(chain_id)
     if chain is None:
-        return f"there is no chain {chain_id} in [chains]"
+        return f"unknown chain {chain_id} in [chains]"
     if not (chain.market or chain.delta):
         return f"the chain is not served: chains.{chain_id} has neither `market` nor `delta`"
     return f"the chain is not served: chains.{chain_id}.node.urls names no node"

@@ -68,7 +68,7 @@ class Halts(msgspec.Struct, frozen=True):
         }
         chains = self.chains | {chain_id for chain_id, _ in unknown}
         strange = sorted(chains - known.keys())
-        reasons = [f"there is no chain {chain_id}" for chain_id in strange]
+        reasons = [f"unknown chain {chain_id}" for chain_id in strange]
         reasons += [f"chain {chain_id} has no pair {pair_id}" for chain_id, pair_id in sorted(unknown)]
         return Halts(
             self.everything or bool(strange), chains, self.pairs - unknown, "; ".join(reasons) or self.reason

@@ -83,6 +83,6 @@ class Permit2s:
                 raise ServiceUnavailable("the contract that takes the permit does not answer")
             found = decode_address(answer)
             if found == ZERO_ADDRESS:
-                raise InvalidInput("there is no Permit2 on this chain", field=field)
+                raise InvalidInput("the chain has no Permit2", field=field)
             self._found[chain.chain_id, contract] = found
         return found

@@ -37,7 +37,7 @@ from ..chain.port import EthCall
 
 _KEY_LENGTHS = (64, 65)
 _WORD_BYTES = 32
-_NOT_DEPLOYED = "there is no contract at the owner; one that is not deployed yet cannot sign"
+_NOT_DEPLOYED = "the owner has no contract; a wallet that is not deployed yet cannot sign"
 
 
 class SignatureState(Enum):

@@ -155,7 +155,7 @@ class AccessLog:
     def _write_some(self, text: bytes) -> int:
         taken: int | None = self._sink.write(text)
         if not taken:
-            raise BlockingIOError(EAGAIN, "the sink takes nothing now")
+            raise BlockingIOError(EAGAIN, "the sink is full")
         return taken
 
 

@@ -493,7 +493,7 @@ async def _place(
 
 def _venue_of(settings: Settings) -> VenueSettings:
     if settings.venue is None:
-        raise ConfigError("venue", "is not set: there is nothing to serve")
+        raise ConfigError("venue", "is not set")
     if settings.server.processes != 1:
         raise ConfigError("server.processes", f"a venue is one process, got {settings.server.processes}")
     return settings.venue
@@ -505,7 +505,7 @@ def _book(settings: Settings, folder: Path) -> AddressBook:
 
 def _seal_of(settings: Settings) -> RouteSeal:
     if not settings.route_seal_keys:
-        raise ConfigError("route_seal_keys", "names no key: Market routes are sealed with one")
+        raise ConfigError("route_seal_keys", "names no key: Market routes need a key for their seal")
     keys = [key.reveal() for key in settings.route_seal_keys]
     for at, key in enumerate(keys):
         if len(key) < _SEAL_KEY_CHARS_MIN:

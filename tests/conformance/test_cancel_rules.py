@@ -287,7 +287,7 @@ async def test_a_contract_cancels(front: OrderFront) -> None:
     by_call = {"orderIds": ids[1:], "signature": "0x"}
     refusal = told(await front.post(CANCEL, by_call))
     assert refusal[:2] == SIGNATURE
-    assert "the owner has not signed this by a call" in refusal[2]
+    assert "the owner has not signed the cancellation by a call" in refusal[2]
     _, built = await front.post(BUILD_CANCEL, {"orderIds": ids[1:]})
     signs = execute(world.at.delta, set_pre_signature(parse_hex(built["hash"], "hash"), is_signed=True))
     await world.send(world.user, wallet, signs)

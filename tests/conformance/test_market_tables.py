@@ -168,7 +168,7 @@ BODY = [
         (({}, RequestError, "Invalid priceRoute"), (None, InvalidInput, "priceRoute: missing"))),
     Row("orders", {"priceRoute": None, "orders": [sent(an_order())]},
         lambda was, now: (len(now.params[0][9][0][2]), was.method) == (1, now.method),
-        (([sent(an_order())], InvalidInput, "orders: there is a priceRoute already"),)),
+        (([sent(an_order())], InvalidInput, "orders: the body has a priceRoute already"),)),
     Row("side", {"side": "SELL"}, _same,
         (("BUY", InvalidInput, "side: expected the route's, SELL, got 'BUY'"),)),
     Row("srcToken", {"srcToken": "WETH"}, _same, (("DAI", InvalidInput, "srcToken"),)),

@@ -94,14 +94,14 @@ async def test_rules_of_the_request(desk: Desk) -> None:
     made_out = desk.order(taker=desk.at("executor"), nonce_and_meta=pack_firm(STRANGER.address, 7))
     for_user = desk.order(taker=USER.address, **otc)
     cases: list[tuple[str, Body, tuple[int, str, str]]] = [
-        ("both", desk.body(priceRoute={"a": 1}), _input("orders: there is a priceRoute already")),
-        ("neither", desk.body() | {"orders": None}, _input("priceRoute: missing, and there are no orders")),
+        ("both", desk.body(priceRoute={"a": 1}), _input("orders: the body has a priceRoute already")),
+        ("neither", desk.body() | {"orders": None}, _input("priceRoute: missing, and the body has no")),
         ("none", desk.body(orders=[]), _input("orders: expected an array of length >= 1")),
         ("17", desk.body(*[one() for _ in range(17)]), _input("orders: expected an array of length <= 16")),
         (
             "twice",
             desk.body(*[one(desk.order(nonce_and_meta=77))] * 2),
-            _input("orders[1]: it is in the list"),
+            _input("orders[1]: the order stands twice in the list"),
         ),
         ("no signature", desk.body(one(signature=None)), _input("orders[0].signature: missing")),
         ("no address", desk.body(one(maker="0x1")), _input("orders[0].maker")),
@@ -128,7 +128,7 @@ async def test_rules_of_the_request(desk: Desk) -> None:
             desk.body(srcAmount=str(ONE + 1)),
             _input("orders: expected orders that take srcAmount"),
         ),
-        ("bound", desk.body(destAmount=str(GROSS)), _input("destAmount: expected at most what comes of it")),
+        ("bound", desk.body(destAmount=str(GROSS)), _input("destAmount: expected at most the proceeds")),
         ("deadline", desk.body(deadline=1), (400, "OrderExpired", "Order expired: deadline")),
         ("token", desk.body(srcToken=NOBODY), (400, "TokenNotSupported", "Token not supported")),
         ("native", desk.body(srcToken=NATIVE.lower()), (400, "InvalidToken", "Invalid srcToken")),

@@ -162,7 +162,7 @@ async def test_what_costs_nothing_takes_no_room_from_what_funds_cover(
         ):
             status, error_type, details = refused[:3]
             assert (status, error_type) == (503, "ServiceUnavailable")
-            assert "only what the maker's funds cover is taken now" in details
+            assert "only orders that the maker's funds cover are accepted" in details
         assert (await front.posted(short))["state"] == "SUSPENDED", "it is kept already"
         for _ in range(2):
             assert (await front.posted(front.an_order()))["state"] == "PENDING"

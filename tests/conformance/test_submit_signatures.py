@@ -22,7 +22,7 @@ from support.delta.order_front import OrderFront, an_order_front, told, wire_of
 from support.oracles import Oracle
 
 INVALID = 400, "InvalidSignature"
-NOT_DEPLOYED = "there is no contract at the owner; one that is not deployed yet cannot sign"
+NOT_DEPLOYED = "the owner has no contract; a wallet that is not deployed yet cannot sign"
 
 
 @pytest.fixture

@@ -105,7 +105,7 @@ async def test_a_caller_of_wrong_signatures_is_429_until_its_penalty_runs_out(ve
     assert refused.status == 429
     body = msgspec.json.decode(refused.body)
     assert body["errorType"] == "RateLimited"
-    assert body["details"] == f"rate limit exceeded: too many wrong signatures: come back in {EVERY_S} s"
+    assert body["details"] == f"rate limit exceeded: too many wrong signatures: retry in {EVERY_S} s"
     assert field(refused, b"retry-after") == b"%d" % EVERY_S
     assert field(refused, b"ratelimit-limit") == b"100000"
     assert (await venue.submits(spender)).status == 429, "a right one of the same caller is not looked at"

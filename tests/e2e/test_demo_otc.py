@@ -71,7 +71,7 @@ async def test_both_scenes_say_what_has_happened(tmp_path: Path) -> None:
     assert [row[1] for row in rows(posting, *balances)] == ["10 WETH"] * 4
     pushed = "pushed to the taker: .*order {} is {}: {}, {} raw units left{}"
     assert re.search(pushed.format(order_hash, "PENDING", "it can be filled", 10**19, "\n"), posting)
-    assert "the contract refuses everybody else" in rows(posting, "with cambist otc fill")[0][1]
+    assert "the contract refuses any other taker" in rows(posting, "with cambist otc fill")[0][1]
     assert rows(posting, "by the RFQ contract") == [["by the RFQ contract", "Access denied"]]
 
     assert f"fill filled: {fill}" in filling

@@ -69,7 +69,9 @@ async def test_what_fails_by_another_of_its_own_block_says_so(world: World) -> N
     await world.chain.set_automine(on=False)
     first = await world.signed_tx(world.user, world.usdc, take)
     await world.chain.send_raw(first.raw)
-    with pytest.raises(Reverted, match="it was mined and failed; the call on the block before it does not"):
+    with pytest.raises(
+        Reverted, match="the transaction failed when mined; its call on the block before succeeds"
+    ):
         await transact(cast("Chain", _MinesWhatIsSent(world.chain)), world.taker, world.usdc, take)
     assert await world.balance(world.usdc, world.user) == USDC
 

@@ -113,7 +113,7 @@ async def test_an_order_is_not_filled_twice_by_its_own_token(world: World) -> No
 
 
 async def test_a_fill_is_counted_before_its_tokens_move(world: World) -> None:
-    """Who is called by a token reads that nothing of the order is left."""
+    """Who is called by a token reads that the order has no unfilled amount."""
     await funded(world)
     token = await a_hostile_token(world)
     probe = (await world.send(world.stranger, b"", deploys(assembled(TRIES_AND_TELLS)))).contract

@@ -150,7 +150,7 @@ async def test_a_record_of_another_order_is_told(trader: OrderTrader) -> None:
     trader.venue.order_lies = OrderLies(record=lambda record: record | {"orderHash": "0x" + "11" * 32})
     _, placed = await trader.place()
     assert placed.record is None
-    assert placed.fault.startswith("the venue's record is of another order: orderHash is 0x1111")
+    assert placed.fault.startswith("the venue's record differs from the order: orderHash is 0x1111")
 
 
 async def test_a_contract_of_other_code_is_used_only_when_it_is_pinned(trader: OrderTrader) -> None:

@@ -199,7 +199,7 @@ async def test_a_refused_submission_leaves_a_deposit_that_comes_back(
     placer = trader.placer()
     offer = await placer.offer(trader.wish(src=ETH))
     with pytest.raises(
-        VenueError, match=r"InsufficientBalance \(request r-7\)\. The deposit is still"
+        VenueError, match=r"InsufficientBalance \(request r-7\)\. The deposit remains"
     ) as caught:
         await placer.place(offer, about_to)
     assert len(hashes) == 1

@@ -161,7 +161,7 @@ async def test_a_permit_takes_the_place_of_an_approval(trader: Trader) -> None:
 
 
 async def test_a_token_without_permits_says_to_approve(trader: Trader) -> None:
-    with pytest.raises(ChainError, match="takes no EIP-2612 permits: approve instead"):
+    with pytest.raises(ChainError, match="takes no EIP-2612 permits: use an approval"):
         await trader.swap(allowing=Allowing.PERMIT)
 
 

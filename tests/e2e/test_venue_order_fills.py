@@ -215,7 +215,7 @@ async def test_an_exact_amount_is_bought(table: OrderTable) -> None:
     }
     at_most = {**BOUGHT, "side": "BUY", "slippage": None}
     short = await table.refused(table.offer(world.an_rfq_order()), **at_most, srcAmount=str(ONE))
-    assert f"srcAmount: expected at least what it costs, {ONE + ONE // 10_000}" in short[2]
+    assert f"srcAmount: expected at least the cost, {ONE + ONE // 10_000}" in short[2]
     moved = await table.fill(table.offer(world.an_rfq_order()), **at_most, srcAmount=str(2 * ONE))
     assert moved["user", "WETH"] == -ONE - ONE // 10_000
 

@@ -62,7 +62,7 @@ async def test_an_address_has_its_burst_and_is_then_told_when_to_come_back(react
     assert field(refused, b"ratelimit-reset") == b"6"
     body = msgspec.json.decode(refused.body)
     assert body["errorType"] == "RateLimited"
-    assert body["details"] == body["error"] == body["description"] == "rate limit exceeded: come back in 2 s"
+    assert body["details"] == body["error"] == body["description"] == "rate limit exceeded: retry in 2 s"
     assert body["requestId"] == field(refused, b"x-request-id").decode()  # type: ignore[union-attr]
 
 

@@ -164,7 +164,7 @@ async def test_contracts_are_deployed_to_an_anvil(tmp_path: Path, anvil: Anvil) 
     [
         (("--chain", "1", "--key", "env:OWNER_KEY"), 2, "--unaudited-on-a-real-chain"),
         (("--chain", "31337", "--key", "env:OWNER_KEY"), 1, "no node is set"),
-        (("--chain", "31337", "--key", "owner"), 1, "there is no key 'owner'"),
+        (("--chain", "31337", "--key", "owner"), 1, "unknown key 'owner'"),
         (("--chain", "31337", "--key", "env:NOBODY"), 1, "NOBODY"),
         (("--chain", "31337", "--key", "env:OWNER_KEY", "--cap", "0x12=1"), 2, "an address"),
         (("--chain", "31337", "--key", "env:OWNER_KEY", "--relayer", "0x12"), 2, "an address"),

@@ -242,7 +242,7 @@ async def test_a_range_whose_end_is_re_organised_away_meanwhile_is_not_kept(quic
     chain.height = chain.head.number - INDEX_RING_BLOCKS
     indexer = an_indexer(chain, quick)
     await indexer.step()
-    with pytest.raises(NodeContradiction, match="became another one meanwhile"):
+    with pytest.raises(NodeContradiction, match="was replaced during the read"):
         await indexer.step()
     assert not any((await kept_by(quick, chain.chain_id)).values())
 
@@ -254,7 +254,7 @@ async def test_a_node_that_lags_takes_nothing_back(quick: Store) -> None:
     await run_dry(indexer)
     before = await kept_by(quick, chain.chain_id)
     for chain.blocks in (1, 4, 11 - 1):
-        with pytest.raises(NodeContradiction, match=f"lagging: .* {chain.blocks} behind what was read"):
+        with pytest.raises(NodeContradiction, match=f"lagging: .* {chain.blocks} behind the last read"):
             await indexer.step()
     chain.blocks = 0
     await run_dry(indexer)
@@ -341,7 +341,7 @@ async def test_the_task_wakes_with_a_head_and_goes_on_after_faults(
         lagging = indexer.statistics()
         assert (lagging.state, lagging.reason) == (
             IndexerState.FAILING,
-            "lagging: the node is at block 0, 1 behind what was read",
+            "lagging: the node is at block 0, 1 behind the last read",
         )
         assert lagging.faults.keys() == {"lagging"}
         assert 5 <= lagging.faults["lagging"] <= 25

@@ -449,7 +449,7 @@ async def test_a_stale_head_takes_nothing_back(proxied: Proxied) -> None:
     await run_dry(indexer)
     before = await kept_by(store, CHAIN_ID)
     proxy.behind = 6
-    with pytest.raises(NodeContradiction, match="6 behind what was read") as caught:
+    with pytest.raises(NodeContradiction, match="6 behind the last read") as caught:
         await indexer.step()
     assert caught.value.fault is NodeFault.LAGGING
     assert await kept_by(store, CHAIN_ID) == before

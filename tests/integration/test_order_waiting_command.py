@@ -268,7 +268,7 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("twap", "WETH", "USDC", "1", "--slices", "2", "--interval", "59"), 2, "'--interval': expected 60 to"),
     ((*TWAP, "--max", "1"), 2, "--side SELL is bounded by --min"),
     ((*TWAP, "--side", "BUY", "--min", "1"), 2, "--side BUY is bounded by --max"),
-    ((*TWAP, "--min", "1", "--slippage", "1"), 2, "--slippage: --min is the bound already"),
+    ((*TWAP, "--min", "1", "--slippage", "1"), 2, "--slippage: excluded by --min"),
     ((*TWAP, "--min", "some"), 2, "--min: expected a decimal string"),
     (
         (*TWAP, "--deadline", "15m"),
@@ -296,7 +296,7 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
             "0.000002",
         ),
         1,
-        "no slice could spend one unit",
+        "a slice may spend less than one unit",
     ),
     (("list", "--status", "OPEN"), 2, "--status"),
     (("list", "--owner", "0x12"), 2, "--owner"),

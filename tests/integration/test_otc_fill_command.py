@@ -112,7 +112,7 @@ async def test_parts_are_taken_to_the_end_by_what_is_given_or_received(taking: T
     assert await remaining(world, order) == FILLED_OR_CANCELLED
     assert await taking.has(world.usdc) == WHOLE
     done = await taking.refused(order_hash)
-    assert "nothing of the order is left: the venue says that it was filled by 0x" in done.stderr
+    assert "the order has no unfilled amount: the venue says that it was filled by 0x" in done.stderr
 
 
 async def test_of_a_rest_that_does_not_divide_nothing_is_given_for_nothing(taking: Taking) -> None:
@@ -232,7 +232,7 @@ async def test_a_cancelled_order_is_refused(taking: Taking) -> None:
     await world.send(world.maker, world.at.rfq, calldata.cancel_order(world.rfq_hash(order)))
     assert "the venue says that it was cancelled by 0x" in (await taking.refused(order_hash)).stderr
     done = await taking.refused(str(file))
-    assert "nothing of the order is left: it was filled or cancelled" in done.stderr
+    assert "the order has no unfilled amount: it was filled or cancelled" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ async def test_an_order_that_is_not_there_and_a_file_that_was_changed_are_refuse
         (("0x1234",), "HASH|FILE: expected 0x and 64 hexadecimal digits"),
         (("nothing.json",), "HASH|FILE: nothing.json cannot be read"),
         ((f"0x{'12' * 32}", "--amount", "x"), "--amount: expected a decimal"),
-        (("-",), "-: with --yes or --dry-run only: there is nobody to ask"),
+        (("-",), "-: with --yes or --dry-run only: the command cannot prompt"),
         ((f"0x{'12' * 32}", "--no-venue"), "--venue or --rfq is needed"),
         (
             (f"0x{'12' * 32}", "--no-venue", "--rfq", f"0x{'12' * 20}"),

@@ -196,7 +196,7 @@ async def test_a_no_and_a_dry_run_sign_nothing(shell: OtcShell) -> None:
     [
         (("post", "ETH", "USDC", "1", "--price", "2500"), "SELL_TOKEN: is the native token"),
         (("post", "USDC", "ETH", "1", "--price", "1"), "BUY_TOKEN: is the native token"),
-        (("post", "USDC", "usdc", "1", "--price", "1"), "BUY_TOKEN: is the token that is sold"),
+        (("post", "USDC", "usdc", "1", "--price", "1"), "BUY_TOKEN: equals SELL_TOKEN"),
         (("post", "USDC", "WETH", "1"), "one of --price and --receive is needed"),
         (("post", "USDC", "WETH", "1", "--price", "1", "--receive", "1"), "one of --price and --receive"),
         (("post", "USDC", "WETH", "1", "--price", "0"), "--price: is zero"),
@@ -267,7 +267,7 @@ async def test_a_contract_of_other_code_is_not_signed_for(shell: OtcShell) -> No
         ({"chainId": 1}, "chainId is 1, not 31337"),
         ({"signature": "0x11"}, "signature is 0x11"),
         ({"permitMakerAsset": "0x1234"}, "permitMakerAsset is 0x1234"),
-        ({"maker": "x"}, "makes no sense"),
+        ({"maker": "x"}, "is malformed"),
     ],
 )
 async def test_a_venue_that_answers_with_another_order_is_caught(

@@ -172,7 +172,7 @@ async def test_nothing_is_final_by_a_head_that_is_gone(life: Life) -> None:
     life.chain.held[1].set()
     life.chain.held = None
     await trio.sleep(0.1)
-    assert life.relayer.statistics().away == "the chain went back while it was looked at"
+    assert life.relayer.statistics().away == "the chain was re-organised during the look"
     assert await state_of(life, key) == IntentState.MINED
     await life.do(("blocks", 2, 100))
     assert (await life.ended(key)).state == IntentState.FINAL

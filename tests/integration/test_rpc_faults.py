@@ -82,7 +82,7 @@ def no_result(node: ScriptedRpc) -> None:
         (silent, "not reached: ReadTimeout"),
         (nonsense, "not a JSON-RPC answer"),
         (wrong_type, "expected a string"),
-        (wrong_id, "an answer that nobody asked for"),
+        (wrong_id, "an unrequested or repeated answer"),
         (no_result, "neither result nor error"),
     ],
 )
@@ -292,8 +292,8 @@ async def test_what_is_left_out_of_a_batch_is_asked_once_more() -> None:
     ("shape", "said"),
     [
         (lambda answers: answers[: len(answers) // 2], "calls unanswered"),
-        (lambda answers: [*answers, answers[0]], "or a second one"),
-        (lambda answers: [{**answers[0], "id": 10**6}, *answers[1:]], "nobody asked for"),
+        (lambda answers: [*answers, answers[0]], "or repeated answer"),
+        (lambda answers: [{**answers[0], "id": 10**6}, *answers[1:]], "unrequested"),
         (lambda answers: [{**answers[0], "id": "1"}, *answers[1:]], "not a JSON-RPC answer"),
         (lambda answers: [], "calls unanswered"),
     ],
@@ -355,7 +355,7 @@ def nothing(_: ScriptedRpc) -> list[dict[str, Any]]:
     ("logs", "said"),
     [
         (other_block, "logs of block"),
-        (unwanted, "that nobody asked for"),
+        (unwanted, "an unrequested log"),
         (nothing, "only a part of the logs"),
     ],
 )
@@ -385,8 +385,8 @@ async def test_the_bloom_saves_the_cross_check() -> None:
 @pytest.mark.parametrize(
     ("logs", "said"),
     [
-        (lambda node: [node.log_entry(3)], "a log of block 3 that nobody asked for"),
-        (unwanted, "that nobody asked for"),
+        (lambda node: [node.log_entry(3)], "an unrequested log of block 3"),
+        (unwanted, "an unrequested log"),
         (lambda node: [node.log_entry(9) | {"blockHash": hexed(block_hash(9, branch=1))}], "two blocks 9"),
         (lambda node: [node.log_entry(7), node.log_entry(7)], "comes twice"),
         (lambda node: [node.log_entry(7) | {"blockHash": None}], "expected a string"),

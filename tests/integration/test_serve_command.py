@@ -192,7 +192,7 @@ async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("", "venue: "),
-        ('route_seal_keys = ["env:ROUTE_SEAL"]\n[venue]\n', "chains: none has"),
+        ('route_seal_keys = ["env:ROUTE_SEAL"]\n[venue]\n', "chains: no chain has"),
         ("[venue]\nport = 1\n", "venue.port: is not a setting"),
     ],
 )

@@ -212,7 +212,7 @@ def test_what_is_no_store_is_not_backed_up(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE t (a)")
     with pytest.raises(ConfigError, match="is no store of cambist"):
         back_up(other, tmp_path / "backup", force=False)
-    with pytest.raises(ConfigError, match="there is no "):
+    with pytest.raises(ConfigError, match="does not exist"):
         back_up(tmp_path / "nothing", tmp_path / "backup", force=False)
     (tmp_path / "text").write_text("no database")
     with pytest.raises(StoreError, match="file is not a database"):

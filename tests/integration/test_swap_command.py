@@ -157,9 +157,9 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("WETH", "USDC", "one"), 2, "AMOUNT: expected a decimal string"),
     (("WETH", "USDC", "0"), 2, "AMOUNT: is zero"),
     (("USDC", "WETH", "1.0000001"), 2, "AMOUNT: USDC has 6 decimals, got 1.0000001"),
-    (("WETH", "WETH", "1"), 2, "BUY_TOKEN: is the token that is sold"),
+    (("WETH", "WETH", "1"), 2, "BUY_TOKEN: equals SELL_TOKEN"),
     (("WETH", "NOPE", "1"), 2, "BUY_TOKEN: expected an address or a symbol that the venue lists"),
-    ((f"0x{'12' * 20}", "USDC", "1"), 2, "SELL_TOKEN: there is no token at 0x1212"),
+    ((f"0x{'12' * 20}", "USDC", "1"), 2, "SELL_TOKEN: no token at 0x1212"),
     (("0x12", "USDC", "1"), 2, "SELL_TOKEN: expected"),
     (("WETH", "USDC", "1", "--slippage", "10001"), 2, "--slippage"),
     (("WETH", "USDC", "1", "--receiver", "0x1"), 2, "--receiver"),
@@ -167,7 +167,7 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("WETH", "USDC", "1", "--permit", "--approve-max"), 2, "exclude each other"),
     (("WETH", "USDC", "1", "--router", f"0x{'12' * 20}"), 1, "not signed: contracts.json augustusV6_2"),
     (("WETH", "USDC", "900000", "--yes"), 1, "400 NoRoute: No route"),
-    (("WETH", "USDC", "1", "--yes", "--permit"), 1, "takes no EIP-2612 permits: approve instead"),
+    (("WETH", "USDC", "1", "--yes", "--permit"), 1, "takes no EIP-2612 permits: use an approval"),
 ]
 
 

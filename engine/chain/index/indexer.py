@@ -329,7 +329,7 @@ class Indexer:
         if is_known and marks[-1:] != [ring.top] and (not marks or common == marks[-1]):
             raise NodeContradiction(
                 NodeFault.LAGGING,
-                f"the node is at block {head.number}, {ring.top.number - head.number} behind what was read",
+                f"the node is at block {head.number}, {ring.top.number - head.number} behind the last read",
             )
         return common
 
@@ -441,7 +441,7 @@ class Indexer:
                     self._counts["conflicts"] += 1
                 case _:
                     raise StoreError(f"a step of the indexer was not written: {outcome}")
-        raise StoreUnavailable(f"what blocks change was changed by others {INDEX_TRIES_MAX} times meanwhile")
+        raise StoreUnavailable(f"other writers changed the rows of this step {INDEX_TRIES_MAX} times")
 
     def _written(self, before: Ring, step: Advance, target: Mark, reading: Reading) -> None:
         """Count a step that is durable, and mark the accounts that it touches."""
@@ -522,7 +522,7 @@ async def rescan(chain: Chain, store: Store, first_block: int, now_ms: int) -> N
     row = cursor_row(cursor.chain_id, cursor.version, ring, now_ms)
     outcome = await store.write(Unit((cas(CHAIN_CURSOR, row),)))
     if not isinstance(outcome, Done):
-        raise StoreUnavailable(f"the chain was read on meanwhile: {outcome}")
+        raise StoreUnavailable(f"another reader moved the chain's cursor: {outcome}")
 
 
 def _kind(error: ChainError | StoreUnavailable) -> str:

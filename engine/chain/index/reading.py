@@ -145,7 +145,7 @@ async def read_range(chain: Chain, contracts: LogFilter, after: Mark, last: int)
     _check_order(found)
     await _check_receipts(chain, contracts, found)
     if (await header_at(chain, last)).hash != end.hash:
-        raise NodeContradiction(NodeFault.WRONG_BLOCK, f"block {last} became another one meanwhile")
+        raise NodeContradiction(NodeFault.WRONG_BLOCK, f"block {last} was replaced during the read")
     return Reading(
         (Mark(last, end.hash),),
         tuple(found),

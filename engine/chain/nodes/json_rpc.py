@@ -246,7 +246,7 @@ class RpcNode:
                     raise _BatchRefused(f"{self.name}: {error}")
             at = -1 if answer.id is None else answer.id - first
             if not 0 <= at < count or at in found:
-                raise ChainError(f"{self.name}: an answer that nobody asked for, or a second one")
+                raise ChainError(f"{self.name}: an unrequested or repeated answer")
             found[at] = self._outcome(answer, is_batch=count > 1)
         return found
 

@@ -356,7 +356,7 @@ class RpcChain:
             logs = values.read_logs(result_of(outcome, "eth_getLogs"))
             for log in logs:
                 if not first <= log.block_number <= last or not wanted.matches(log):
-                    raise ChainError(f"eth_getLogs: a log of block {log.block_number} that nobody asked for")
+                    raise ChainError(f"eth_getLogs: an unrequested log of block {log.block_number}")
                 if log.block_number == last and log.block_hash != block.header.hash:
                     raise ChainError(f"eth_getLogs: two blocks {last}")
             return logs
@@ -390,7 +390,7 @@ class RpcChain:
             if (log.block_hash, log.block_number) != (block_hash, block.header.number):
                 raise ChainError(f"eth_getLogs: logs of block {to_hex(log.block_hash)} for {named}")
             if not wanted.matches(log):
-                raise ChainError("eth_getLogs: a log that nobody asked for")
+                raise ChainError("eth_getLogs: an unrequested log")
         if block.header.hash != block_hash:
             raise ChainError(f"block {to_hex(block.header.hash)} for {named}")
         if not logs and may_match(block.bloom, wanted):
@@ -454,7 +454,7 @@ class RpcChain:
             now = trio.current_time()
             behind = self._height - header.number
             if behind > self._settings.lag_blocks_max and now - self._height_at < NODE_BACK_S:
-                raise ChainError(f"the latest block is {header.number}, {behind} behind what was seen before")
+                raise ChainError(f"the latest block is {header.number}, {behind} behind its earlier head")
             ahead = header.number - self._height
             if self._head and ahead > self._settings.lag_blocks_max and header.parent_hash != self._head:
                 await self._confirm(talk, header.number, ahead)

@@ -459,7 +459,7 @@ class Relayer:
         with trio.fail_after(RELAY_NODE_S):
             again = await self._chain.block(head.number)
         if again is None or again.hash != head.hash:
-            raise BlockGone("the chain went back while it was looked at")
+            raise BlockGone("the chain was re-organised during the look")
 
     def _signed(self, action: Sign) -> tuple[Write, ChainTx | None]:
         """Sign a transaction: (the changes to store, the transaction); None if the key may not sign it."""
@@ -503,7 +503,7 @@ class Relayer:
         if isinstance(outcome, Fenced):
             raise FencedOff
         if not isinstance(outcome, Done):
-            raise ChainError(f"the rows are not as they were read: {outcome}")
+            raise ChainError(f"the rows changed since they were read: {outcome}")
         for write in writes:
             if write.what in self._counts:
                 self._counts[write.what] += 1

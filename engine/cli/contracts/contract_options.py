@@ -25,7 +25,7 @@ def named_key(settings: Settings, name: str) -> SigningKey:
     """Return a key of the settings. Raises ConfigError for an unknown name."""
     named = settings.keys.get(name)
     if named is None:
-        raise ConfigError("--key", f"there is no key {name!r} in [keys]; otherwise env:NAME or file:PATH")
+        raise ConfigError("--key", f"unknown key {name!r} in [keys]; otherwise env:NAME or file:PATH")
     return signing_key(named.source, named.password)
 
 

@@ -192,7 +192,7 @@ async def _deploy(job: _Job, chain_id: int, node: NodeSettings) -> tuple[Deploye
             await deploy(chain, policed(job.key, chain_id, plan), plan, click.echo)
             found = await look(chain, plan)
             if not found.is_done:
-                raise ChainError("not everything is as planned; run it again")
+                raise ChainError("the contracts differ from the plan; run the command again")
         await _propose(chain, job, found.contracts, plan)
         return found.contracts, plan
 

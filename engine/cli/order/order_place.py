@@ -109,7 +109,7 @@ class Placing(Struct, frozen=True, kw_only=True):
             ConfigError: the tokens are the same, or the text is no amount of the token.
         """
         if src.address == dest.address:
-            raise ConfigError("BUY_TOKEN", "is the token that is sold")
+            raise ConfigError("BUY_TOKEN", "equals SELL_TOKEN")
         return raw_units(self.amount, src if self.side is Side.SELL else dest, "AMOUNT")
 
     def raw_limit(self, text: str, src: TradedToken, dest: TradedToken, field: str) -> int:

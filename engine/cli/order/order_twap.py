@@ -77,7 +77,7 @@ def twap(
     if other is not None:
         raise click.UsageError(f"--side {placing.side.value} is bounded by {field}")
     if bound is not None and slippage_bps is not None:
-        raise click.UsageError(f"--slippage: {field} is the bound already")
+        raise click.UsageError(f"--slippage: excluded by {field}")
     try:
         if bound is not None:
             parse_decimal(bound, field)

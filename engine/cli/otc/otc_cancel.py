@@ -69,7 +69,7 @@ def cancel(
     later expiry.
     """
     if bool(sources) == (life_s is not None):
-        raise click.UsageError(f"{SOURCE}... or --all-within: one of them says which orders")
+        raise click.UsageError(f"{SOURCE}... or --all-within: exactly one of them names the orders")
     if len(sources) > limits.CANCEL_IDS_MAX:
         raise click.UsageError(f"{SOURCE}: at most {limits.CANCEL_IDS_MAX} at once, got {len(sources)}")
     if not venue.url and rfq is None:

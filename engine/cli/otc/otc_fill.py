@@ -120,7 +120,7 @@ def fill(
     if not venue.url and rfq is None:
         raise click.UsageError("--venue or --rfq is needed: one of them names the RFQ contract")
     if source == STDIN and not (yes or dry_run):
-        raise click.UsageError(f"{STDIN}: with --yes or --dry-run only: there is nobody to ask")
+        raise click.UsageError(f"{STDIN}: with --yes or --dry-run only: the command cannot prompt")
     named = named_order(source)
     if named.order_hash and not venue.url:
         raise click.UsageError("--venue: is needed to look an order up by its hash; a FILE needs none")

@@ -83,7 +83,7 @@ class _PostOptions(Struct, frozen=True, kw_only=True):
             if token.is_native:
                 raise ConfigError(field, "is the native token: OTC orders are of ERC-20 tokens, so wrap it")
         if src.address == dest.address:
-            raise ConfigError("BUY_TOKEN", "is the token that is sold")
+            raise ConfigError("BUY_TOKEN", "equals SELL_TOKEN")
         if self.taker == self.key.address:
             raise ConfigError("--taker", "is the account of the key itself")
         amount = raw_units(self.amount, src, "AMOUNT")
@@ -158,7 +158,7 @@ def post(
     if (price_text is None) == (receive is None):
         raise click.UsageError(f"one of {_PRICE} and {_RECEIVE} is needed")
     if taker == ZERO_ADDRESS:
-        raise click.UsageError("--taker: the zero address is nobody's; leave it out for anyone")
+        raise click.UsageError("--taker: the zero address is no account; leave --taker out for anyone")
     if out is not None and os.path.lexists(out):
         raise click.UsageError(f"--out: {out} exists; it is not overwritten")
     if out is not None and not (out.parent.is_dir() and os.access(out.parent, os.W_OK)):

@@ -88,7 +88,7 @@ def watch(
     one = {"--rpc": rpc, "--rfq": rfq}
     refuse_mixed(name, "a HASH", many=many, one=one)
     if rfq is not None and rpc is None:
-        raise click.UsageError("--rfq: only with --rpc: the chain is not asked without it")
+        raise click.UsageError("--rfq: needs --rpc: only the chain knows the contract")
     if name is None:
         wanted = OtcEventsWanted(
             maker="" if maker is None else to_checksum(maker),

@@ -300,7 +300,7 @@ async def _is_more_settled(chain: Chain, subject: Subject, parts: Sequence[_Part
     try:
         state = decode_order_state(answer, order_hash, is_scheduled=not isinstance(order, DeltaOrder))
     except InvalidInput:
-        raise ChainError("the Delta contract does not tell the order's state") from None
+        raise ChainError("the Delta contract has no state of the order") from None
     if not isinstance(order, DeltaOrder):
         return (order.num_slices if state.is_closed else state.done) > len(parts)
     if order.kind == KIND_BUY:

@@ -230,9 +230,9 @@ async def take_back(trader: Trader, contract: SigningContract, withdrawal: Withd
 def _check_bounds(terms: SignableTerms) -> None:
     """Pass for a bound above zero, under which each slice can be settled."""
     if terms.limit == 0:
-        raise VenueError("with this slippage nothing would have to be received: ask for less slippage")
+        raise VenueError("this slippage allows a receipt of 0: use less slippage")
     if terms.wish.schedule is not None and terms.slice_limit == 0:
-        raise VenueError("no slice could spend one unit: ask for fewer slices, or allow more to be spent")
+        raise VenueError("a slice may spend less than one unit: use fewer slices or a larger maximum")
 
 
 def _placed(record: OrderRecord | None, order_hash: bytes, terms: SignableTerms) -> Placed:
@@ -248,7 +248,7 @@ def _placed(record: OrderRecord | None, order_hash: bytes, terms: SignableTerms)
 def _with_deposit(fault: VenueError) -> VenueError:
     """The refusal, with a hint at the command that takes the deposit back."""
     return VenueError(
-        f"{fault.detail}. The deposit is still there; `cambist order withdraw` takes it back",
+        f"{fault.detail}. The deposit remains; `cambist order withdraw` takes it back",
         status=fault.status,
         error_type=fault.error_type,
         details=fault.details,

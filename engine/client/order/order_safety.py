@@ -170,7 +170,7 @@ def check_record(record: OrderRecord, order_hash: bytes, terms: SignableTerms) -
     )
     for member, expected, got in checks:
         if expected != got:
-            raise VenueError(f"the venue's record is of another order: {member} is {got}, not {expected}")
+            raise VenueError(f"the venue's record differs from the order: {member} is {got}, not {expected}")
 
 
 def _price_checks(block: DeltaBlock, wish: OrderWish, delta: bytes) -> Iterator[ComparedMember]:

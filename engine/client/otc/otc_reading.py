@@ -46,10 +46,10 @@ async def standing_of(chain: Chain, contract: SigningContract, signed: SignedOtc
         ],
         header.hash,
     )
-    token = f"{to_checksum(order.maker_asset)} does not tell balances: it is no token"
+    token = f"{to_checksum(order.maker_asset)} has no balanceOf: it is no token"
     return OtcOnChain(
         header.time_s,
-        _number(kept, f"{to_checksum(contract.address)} does not tell what is left of orders"),
+        _number(kept, f"{to_checksum(contract.address)} has no unfilled amounts of orders"),
         _number(has, token),
         _number(allows, token),
     )
@@ -68,7 +68,7 @@ async def kept_of(
     if words[:2] != [uint_word(WORD_BYTES), uint_word(len(order_hashes))] or len(words) != 2 + len(
         order_hashes
     ):
-        raise ChainError(f"{to_checksum(contract.address)} does not tell what is left of orders")
+        raise ChainError(f"{to_checksum(contract.address)} has no unfilled amounts of orders")
     return [int.from_bytes(word, "big") for word in words[2:]]
 
 

@@ -70,7 +70,7 @@ def check_stored(stored: StoredOrder, signed: SignedOtc, contract: SigningContra
     try:
         kept = signed_of(stored, contract)
     except InvalidInput as fault:
-        raise VenueError(f"the venue's order makes no sense: {fault.detail}") from None
+        raise VenueError(f"the venue's order is malformed: {fault.detail}") from None
     for member in RfqOrder.__struct_fields__:
         _same(member, getattr(signed.order, member), getattr(kept.order, member))
     _same("orderHash", to_hex(signed.order_hash), stored.order_hash.lower())
@@ -89,7 +89,7 @@ def check_asked(stored: StoredOrder, order_hash: bytes, contract: SigningContrac
     try:
         signed = signed_of(stored, contract)
     except InvalidInput as fault:
-        raise VenueError(f"the venue's order makes no sense: {fault.detail}") from None
+        raise VenueError(f"the venue's order is malformed: {fault.detail}") from None
     if stored.chain_id != contract.chain_id:
         raise VenueError(
             f"order {to_hex(order_hash)} is on chain {stored.chain_id}, not on {contract.chain_id}"
@@ -137,14 +137,14 @@ def check_fillable(order: RfqOrder, standing: OtcOnChain, taker: bytes, closed: 
     if order.taker not in (ZERO_ADDRESS, taker):
         raise ChainError(
             f"the order names {to_checksum(order.taker)} as its taker, and the key is of "
-            f"{to_checksum(taker)}: the contract refuses everybody else"
+            f"{to_checksum(taker)}: the contract refuses any other taker"
         )
     if standing.is_closed:
-        raise ChainError(f"nothing of the order is left: {closed or 'it was filled or cancelled'}")
+        raise ChainError(f"the order has no unfilled amount: {closed or 'it was filled or cancelled'}")
     if standing.is_past(order):
         raise ChainError(f"the order expired at {order.expiry}, and the chain's time is {standing.time_s}")
     if not order.maker_amount or not order.taker_amount:
-        raise ChainError("the order gives nothing, or wants nothing: it cannot be filled")
+        raise ChainError("the order has an amount of 0: it cannot be filled")
     if NATIVE_TOKEN in (order.maker_asset, order.taker_asset):
         raise ChainError("the order is of the native token, which the RFQ contract cannot move")
 
@@ -232,7 +232,7 @@ def _most(order: RfqOrder, backed: int) -> int:
 
 def _same(member: str, expected: object, got: object) -> None:
     if expected != got:
-        raise VenueError(f"the venue's order is another one: {member} is {_text(got)}, not {_text(expected)}")
+        raise VenueError(f"the venue's order differs: {member} is {_text(got)}, not {_text(expected)}")
 
 
 def _text(value: object) -> str:

@@ -185,7 +185,7 @@ def rest_of(order: RfqOrder, left: int) -> OtcPart:
     most = min(order.taker_amount, ((left + 1) * order.taker_amount - 1) // order.maker_amount)
     maker_amount = mul_div_down(most, order.maker_amount, order.taker_amount)
     if maker_amount == 0:
-        raise ChainError("what is left of the order is less than one unit of what is given for it buys")
+        raise ChainError("the unfilled part of the order is worth less than one unit of the given token")
     return _cheapest(order, maker_amount)
 
 

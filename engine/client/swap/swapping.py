@@ -105,7 +105,7 @@ class Swapper:
         priced = await self._priced(wish, router)
         limit = limit_of(priced.route, wish.side, wish.slippage_bps)
         if limit == 0:
-            raise VenueError("with this slippage nothing would have to be received: ask for less slippage")
+            raise VenueError("this slippage allows a receipt of 0: use less slippage")
         balance, allowance = await held(self._chain, wish.src, wish.user, router)
         offer = Offer(
             wish=wish,
@@ -185,7 +185,7 @@ class Swapper:
         if now < offer.limit if wish.side is Side.SELL else now > offer.limit:
             raise VenueError(f"the price has moved beyond the slippage: {now} now, {offer.limit} was agreed")
         if fee_bps_of(priced.route) > fee_bps_of(offer.route):
-            raise VenueError("the partner's fee is above what was agreed")
+            raise VenueError("the partner's fee is above the agreed fee")
         return priced
 
     async def _built(self, offer: Offer) -> _CheckedSwap:
@@ -208,9 +208,9 @@ class Swapper:
         call = EthCall(offer.router, data, offer.wish.user, value_wei)
         moved = _number(await self._chain.call(call))
         if offer.wish.side is Side.SELL and moved < offer.limit:
-            raise UnsafeTransaction("what is received in a simulation", f"at least {offer.limit}", moved)
+            raise UnsafeTransaction("simulated receipt", f"at least {offer.limit}", moved)
         if offer.wish.side is Side.BUY and moved > offer.limit:
-            raise UnsafeTransaction("what is spent in a simulation", f"at most {offer.limit}", moved)
+            raise UnsafeTransaction("simulated spending", f"at most {offer.limit}", moved)
         return _CheckedSwap(call, await gas_needed(self._chain, call), moved)
 
     @staticmethod
@@ -239,4 +239,4 @@ def _number(returned: bytes) -> int:
     try:
         return decode_uint(returned)
     except InvalidInput:
-        raise ChainError("the router answers a simulation without a number") from None
+        raise ChainError("the router's answer to a simulation has no amount") from None

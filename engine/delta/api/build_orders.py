@@ -107,4 +107,4 @@ class DeltaOrders:
         for side in sorted(Side, key=lambda one: one is not likely):
             if await self._issued.is_issued(quoted_as(side, given), now_ms):
                 return decode_route(bytes(body.route)), side
-        raise RouteValidationFailed(field="route", expected="a route of GET /v2/quote as it came")
+        raise RouteValidationFailed(field="route", expected="an unchanged route of GET /v2/quote")

@@ -63,7 +63,7 @@ async def simulated(
         with trio.fail_after(SIMULATION_S):
             where = await upcoming()
     except trio.TooSlowError:
-        raise ChainError(f"the latest block was not told within {SIMULATION_S:g} s") from None
+        raise ChainError(f"the node gave no latest block within {SIMULATION_S:g} s") from None
     by_agent: defaultdict[str, list[Candidate]] = defaultdict(list)
     for one in candidates:
         by_agent[one.agent].append(one)

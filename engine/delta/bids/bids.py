@@ -311,13 +311,13 @@ def sorted_out(
 def _candidate(answer: Answer, place: int, bid: SolverBid, orders: Mapping[bytes, RoundOrder]) -> Candidate:
     asked = [_asked(answer.agent, at, part, orders) for at, part in enumerate(bid.parts)]
     if len({one.order_hash for one in asked}) < len(asked):
-        raise InvalidInput("an order stands once in a bid", field="parts")
+        raise InvalidInput("an order may stand only once in a bid", field="parts")
     is_crossing = len(asked) > 1
     for at, one in enumerate(asked):
         if is_crossing and not isinstance(one.order, DeltaOrder):
             raise InvalidInput(
                 field=f"parts[{at}].orderHash",
-                expected="an order of type Order, which alone can be crossed",
+                expected="an order of type Order: no other type can be crossed",
                 got=one.document.order_type,
             )
     parts = tuple(
@@ -342,7 +342,7 @@ def _asked(agent: str, at: int, part: BidPart, orders: Mapping[bytes, RoundOrder
     found = orders.get(_hash(part.order_hash, field))
     if found is None or not found.document.admits(agent):
         raise InvalidInput(
-            field=field, expected="an order of the round that the agent may bid for", got=part.order_hash
+            field=field, expected="an order of the round that admits the agent", got=part.order_hash
         )
     return found
 

@@ -188,7 +188,7 @@ class OrderDesk:
         """Read the record of a stored order."""
         kept = await self._stored.record(order_hash)
         if kept is None:
-            raise StoreError("an order that was kept is not there")
+            raise StoreError("a stored order is missing")
         return kept
 
     async def _judged(self, place: ServedChain, submission: Submission, now_ms: int) -> DeltaOrderRow:
@@ -225,4 +225,6 @@ async def _check_cancel(place: ServedChain, signature: OwnerSignature, delta: by
     has_code = await signer_has_code(place.chain, signature, header)
     (answer,) = await place.chain.call_many([asked], header.hash)
     if signature_state(signature, answer, has_code=has_code) is not SignatureState.SIGNED:
-        raise InvalidCancelSignature("it is empty, and the owner has not signed this by a call")
+        raise InvalidCancelSignature(
+            "the signature is empty, and the owner has not signed the cancellation by a call"
+        )

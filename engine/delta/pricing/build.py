@@ -406,7 +406,7 @@ def check_purchase_slices(order: TwapBuyOrder, field: str) -> None:
     first = next_part(order, 0)
     if first is not None and not first.src_amount:
         raise InvalidTWAPBuyParams(
-            field=field, expected="an amount of which each slice gets something", got=order.max_src_amount
+            field=field, expected="an amount above 0 for each slice", got=order.max_src_amount
         )
 
 

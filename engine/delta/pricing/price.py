@@ -129,5 +129,5 @@ def gas_in_token(token: ListedToken, gas_wei: int, native: bytes, usd: UsdPrices
         return gas_wei
     cost, unit = usd.value(native, gas_wei), usd.value(token.routed, 10**token.decimals)
     if cost is None or not unit:
-        raise PricingError(f"there is no price to value gas in {token.symbol} by")
+        raise PricingError(f"no price values gas in {token.symbol}")
     return int((cost.scaleb(token.decimals) / unit).to_integral_value(ROUND_CEILING))

@@ -201,7 +201,7 @@ async def _show_refusals(scene: _Bilateral, posted: _Posted) -> None:
     try:
         await scene.filler(stranger, posted.contract, _unheard).standing(posted.signed)
     except ChainError as refusal:
-        if "the contract refuses everybody else" not in refusal.detail:
+        if "the contract refuses any other taker" not in refusal.detail:
             raise
         table.add_row("with cambist otc fill", f"[red]{refusal.detail}[/red]")
     else:

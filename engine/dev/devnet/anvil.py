@@ -69,7 +69,7 @@ class AnvilChain(RpcChain):
             ChainError: the snapshot does not exist or is used up.
         """
         if await self._do("evm_revert", hex(snapshot)) != b"true":
-            raise ChainError(f"there is no snapshot {snapshot}")
+            raise ChainError(f"unknown snapshot {snapshot}")
         self._height = 0
 
     async def reorganise(self, depth: int, again: Sequence[tuple[bytes, int]] = ()) -> None:

@@ -218,5 +218,5 @@ def _source_class(name: str, folder: Path, field: str) -> type[PriceSource]:
     except (TypeError, ValueError):
         raise ConfigError(field, f"{name} is not made by {class_name}(options, context)") from None
     if not inspect.isasyncgenfunction(getattr(found, "updates", None)):
-        raise ConfigError(field, f"{name} has no async generator `updates`: `async def` with `yield` in it")
+        raise ConfigError(field, f"{name} has no async generator `updates`: an `async def` with a `yield`")
     return found

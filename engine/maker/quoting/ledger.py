@@ -169,11 +169,14 @@ class QuoteLedger:
             FirmRefused: the promise would exceed a bound; the message names the bound, not its value.
         """
         if holding.quote_max is not None and amount > holding.quote_max:
-            raise FirmRefused(message="Notional limit", detail="makerAmount is above the bound of one quote")
+            raise FirmRefused(message="Notional limit", detail="makerAmount is above quote_max of the token")
         if exposure.one_max is not None and notional > exposure.one_max:
-            raise FirmRefused(message="Notional limit", detail="one quote of this pair may not be so large")
+            raise FirmRefused(message="Notional limit", detail="the quote is above notional_max of the pair")
         if exposure.open_max is not None and exposure.notional + notional > exposure.open_max:
-            raise FirmRefused(message="Notional limit", detail="too much of this pair is open; retry later")
+            raise FirmRefused(
+                message="Notional limit",
+                detail="open quotes of the pair are at open_notional_max; retry later",
+            )
         if amount >= holding.funds - holding.reserved:
             raise FirmRefused(message="Not enough funds", detail="ask for less, or retry later")
         if len(self._queue) >= self._live_max:

@@ -77,7 +77,7 @@ class Ask(Struct, eq=False):
             ValueError: the ask holds no quote.
         """
         if self.quote is None:
-            raise ValueError(f"{self.maker} has signed nothing")
+            raise ValueError(f"{self.maker} has signed no quote")
         return self.quote.order
 
     def rate(self) -> Fraction:

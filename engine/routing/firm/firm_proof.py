@@ -50,7 +50,7 @@ async def prove(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
             await _look_for_traces(chain, rfq, [ask for ask in asks if ask.quote is not None])
             await _count_funds(chain, rfq, [ask for ask in asks if ask.quote is not None])
     except (ChainError, trio.TooSlowError):
-        raise ServiceUnavailable("what the makers have cannot be read from the chain") from None
+        raise ServiceUnavailable("the makers' funds cannot be read from the chain") from None
 
 
 async def _ask_contracts(chain: Chain, rfq: bytes, asks: Iterable[Ask]) -> None:

@@ -26,7 +26,7 @@ def back_up(path: Path, out: Path, *, force: bool) -> int:
         StoreError: the database is damaged or cannot be read, or the disk of `out` is full.
     """
     if not is_there(path):
-        raise ConfigError("store.url", f"there is no {path}")
+        raise ConfigError("store.url", f"{path} does not exist")
     try:
         with whole_file(out, force=force) as beside:
             with closing(open_for_reading(path)) as source, closing(_new(beside)) as target:

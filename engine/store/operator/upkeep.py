@@ -76,7 +76,7 @@ class SqliteUpkeep:
 
     def _check_there(self) -> None:
         if not is_there(self._path):
-            raise ConfigError("store.url", f"there is no {self._path}; cambist db migrate makes it")
+            raise ConfigError("store.url", f"{self._path} does not exist; cambist db migrate creates it")
 
 
 class _SqliteSnapshot:

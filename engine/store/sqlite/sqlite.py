@@ -317,7 +317,7 @@ class SqliteBackend:
             row = self._by(name, number, tuple(by_column[column] for column in unique.columns))
             if row is not None:
                 return Duplicate(name, number, row)
-        raise StoreError(f"{name}: a row was not inserted and is not there")
+        raise StoreError(f"{name}: a row was neither inserted nor found")
 
     def _by(self, name: str, unique: int, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
         rows = _rows(self._connection, by(TABLES[name], *values, unique=unique))

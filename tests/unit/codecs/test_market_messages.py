@@ -274,8 +274,8 @@ def test_orders_stand_in_place_of_a_route() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"orders": None}, "priceRoute: missing, and there are no orders in its place"),
-        ({"priceRoute": {}}, "orders: there is a priceRoute already"),
+        ({"orders": None}, "priceRoute: missing, and the body has no orders in its place"),
+        ({"priceRoute": {}}, "orders: the body has a priceRoute already"),
         ({"orders": []}, "orders: expected an array of length >= 1"),
         ({"orders": [ORDER] * 17}, "orders: expected an array of length <= 16"),
         ({"orders": [ORDER, ORDER | {"taker": 5}]}, "orders[1].taker: expected a string, got an integer"),

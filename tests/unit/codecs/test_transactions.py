@@ -198,7 +198,7 @@ REFUSED: list[tuple[str, int, Callable[[Sequence[rlp.Item]], rlp.Item], str]] = 
     ("a v of 27", PARITY, lambda _: b"\x1b", "yParity"),
     ("no r", R, lambda _: b"", "r: expected above zero"),
     ("an r at the order", R, lambda _: CURVE_ORDER.to_bytes(32, "big"), "r: expected above zero and below"),
-    ("an r that is on no point", R, lambda _: b"\5", "no key can have made it"),
+    ("an r that is on no point", R, lambda _: b"\5", "no key makes this signature"),
     ("no s", S, lambda _: b"", "s: expected above zero"),
     ("the other s", S, lambda items: (CURVE_ORDER - rlp.as_uint(items[S], "s")).to_bytes(32, "big"),
      "s: expected above zero, in the lower half"),

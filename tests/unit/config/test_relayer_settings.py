@@ -28,8 +28,8 @@ def test_defaults() -> None:
         ("in_flight_max = 33", r"in_flight_max is 1 to 32, got 33"),
         ("gas_max = 20999", r"gas_max is 21000 to"),
         ("fees = 1", r"relayers\.1\.fees: is not a setting"),
-        ('[relayers.77]\nkey = "sender"', r"relayers\.77: there is no chain 77"),
-        ('[relayers.10]\nkey = "nobody"', r"relayers\.10\.key: there is no key 'nobody'"),
+        ('[relayers.77]\nkey = "sender"', r"relayers\.77: unknown chain 77"),
+        ('[relayers.10]\nkey = "nobody"', r"relayers\.10\.key: unknown key 'nobody'"),
     ],
 )
 def test_what_makes_no_sense_is_refused(text: str, words: str) -> None:

@@ -253,7 +253,7 @@ WRONG = {
     ),
     "partner's tier": (
         f"[partners.p]\naddress = '{ADDRESS}'\ntier = 'gold'",
-        "partners.p.tier: there is no tier 'gold'",
+        "partners.p.tier: unknown tier 'gold'",
     ),
     "partner above its tier": (
         f"[partners.p]\naddress = '{ADDRESS}'\ntier = 't'\nfee_bps = 11\n[tiers.t]\nfee_bps_max = 10",
@@ -310,7 +310,7 @@ TOKEN = "[[tokens]]\nchain_id = {}\naddress = '{}'\nsymbol = '{}'\ndecimals = 6\
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        pytest.param(TOKEN.format(5, ADDRESS, "A"), "tokens[0].chain_id: there is no chain 5", id="chain"),
+        pytest.param(TOKEN.format(5, ADDRESS, "A"), "tokens[0].chain_id: unknown chain 5", id="chain"),
         pytest.param(TOKEN.format(1, "0x0", "A"), "tokens[0].address: expected an address", id="address"),
         pytest.param(
             TOKEN.format(1, "0x" + "aB" * 20, "A") + TOKEN.format(1, "0x" + "Ab" * 20, "B"),

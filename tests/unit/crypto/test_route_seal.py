@@ -95,7 +95,7 @@ def test_an_old_forgery_is_invalid_rather_than_stale() -> None:
     ],
 )
 def test_a_changed_route_is_invalid(route: bytes) -> None:
-    with pytest.raises(InvalidPriceRoute, match="it is not the route that its hmac was issued for"):
+    with pytest.raises(InvalidPriceRoute, match="the route differs from the route of its hmac"):
         RouteSeal([KEY]).check(route, GOOD, NOW_MS)
 
 

@@ -275,7 +275,7 @@ class TestKeys:
 
     def test_two_keys_are_not_one_secret(self) -> None:
         keys = {name: ApiKey(secret=Secret("same", "env:A")) for name in "ab"}
-        with pytest.raises(ConfigError, match=r"venue\.api_keys\.b\.secret: is the secret of a too"):
+        with pytest.raises(ConfigError, match=r"venue\.api_keys\.b\.secret: equals the secret of a"):
             KeyRing(keys, SECRET32)
 
 

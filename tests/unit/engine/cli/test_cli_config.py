@@ -117,7 +117,7 @@ WRONG = {
     ),
     "a key without contracts": (
         GOOD.replace(f'["31337:{ROUTER}"]', "[]"),
-        "keys.maker.policy.contracts: names no contract: the key could sign nothing",
+        "keys.maker.policy.contracts: names no contract: the key could sign no data",
     ),
     "a key that is none": (
         GOOD.replace("env:MAKER_KEY", "env:VENUE_SECRET"),

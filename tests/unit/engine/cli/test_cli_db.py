@@ -318,7 +318,7 @@ COMMANDS = (("status",), ("vacuum",), ("export",), ("backup", "out"))
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=[arguments[0] for arguments in COMMANDS])
 def test_a_database_that_is_not_there_is_not_made(here: Folder, arguments: tuple[str, ...]) -> None:
-    assert here.refused(*arguments).startswith(f"store.url: there is no {here.database}")
+    assert here.refused(*arguments).startswith(f"store.url: {here.database} does not exist")
     assert not here.database.exists()
     assert not (here.folder / "out").exists()
 

@@ -37,7 +37,7 @@ def test_halt_and_resume_write_the_file_and_need_no_secret(tmp_path: Path) -> No
 def test_what_there_is_not_cannot_be_halted(tmp_path: Path, scope: str) -> None:
     status, said = run("maker", "halt", "--config", write(tmp_path), *scope.split())
     assert status == 2
-    assert "no chain" in said or "no pair" in said
+    assert "unknown chain" in said or "no pair" in said
     assert not (tmp_path / "halt").exists()
 
 

@@ -85,7 +85,7 @@ def test_what_was_posted_and_what_was_asked_for_pass() -> None:
 def test_every_member_that_is_signed_is_held(changed: dict[str, Any]) -> None:
     lie = a_stored(**changed)
     (member,) = changed
-    with pytest.raises(VenueError, match=f"another one: {member} is"):
+    with pytest.raises(VenueError, match=f"order differs: {member} is"):
         check_stored(lie, SIGNED, CONTRACT)
     with pytest.raises(UnsafeTransaction, match=HASH):
         check_asked(lie, SIGNED.order_hash, CONTRACT)
@@ -133,10 +133,10 @@ def test_an_order_is_fillable_by_its_taker_up_to_its_last_second() -> None:
     ("order", "standing", "taker", "said"),
     [
         ({}, {}, OTHER, f"names {to_checksum(TAKER)} as its taker, and the key is of {to_checksum(OTHER)}"),
-        ({}, {"kept": 1}, TAKER, "nothing of the order is left: it was filled or cancelled"),
+        ({}, {"kept": 1}, TAKER, "the order has no unfilled amount: it was filled or cancelled"),
         ({}, {"time_s": 2_001}, TAKER, "the order expired at 2000, and the chain's time is 2001"),
-        ({"maker_amount": 0}, {}, TAKER, "gives nothing, or wants nothing"),
-        ({"taker_amount": 0}, {}, TAKER, "gives nothing, or wants nothing"),
+        ({"maker_amount": 0}, {}, TAKER, "has an amount of 0"),
+        ({"taker_amount": 0}, {}, TAKER, "has an amount of 0"),
         ({"taker_asset": parse_hex(limits.NATIVE_PLACEHOLDER, "")}, {}, TAKER, "is of the native token"),
     ],
     ids=["stranger", "closed", "expired", "gives nothing", "wants nothing", "native"],
@@ -150,7 +150,7 @@ def test_what_cannot_be_filled_says_why(
 
 
 def test_what_is_known_of_a_closed_order_is_told() -> None:
-    with pytest.raises(ChainError, match="left: cancelled by 0x12"):
+    with pytest.raises(ChainError, match="unfilled amount: cancelled by 0x12"):
         check_fillable(ORDER, structs.replace(OPEN, kept=1), TAKER, "cancelled by 0x12")
 
 

@@ -76,8 +76,8 @@ async def test_symbols_and_addresses_lead_to_tokens(text: str, token: TradedToke
         ("BAD", "SELL_TOKEN: the venue lists BAD at 0x1: no address"),
         ("0x12", "SELL_TOKEN: expected"),
         (f"0x{'0e' * 20}", "SELL_TOKEN: the token has 255 decimals"),
-        (f"0x{'0f' * 20}", "SELL_TOKEN: there is no token at"),
-        (f"0x{'10' * 20}", "SELL_TOKEN: there is no token at"),
+        (f"0x{'0f' * 20}", "SELL_TOKEN: no token at"),
+        (f"0x{'10' * 20}", "SELL_TOKEN: no token at"),
     ],
 )
 async def test_what_is_no_token_is_refused_by_argument(text: str, said: str) -> None:
@@ -130,7 +130,7 @@ def test_a_permit_recovers_its_owner() -> None:
 def test_a_token_without_permits_is_told(missing: int) -> None:
     told = answers()
     told[missing] = Reverted("no")
-    with pytest.raises(ChainError, match="takes no EIP-2612 permits: approve instead"):
+    with pytest.raises(ChainError, match="takes no EIP-2612 permits: use an approval"):
         permit_basis(told, 1, USDC)
 
 

@@ -60,8 +60,8 @@ def test_a_source_may_stand_in_a_package(tmp_path: Path) -> None:
         ("a b:C", None, "or module:Class, got 'a b:C'"),
         ("../x:C", None, "or module:Class"),
         ("module:", None, "or module:Class"),
-        ("no_such_module:C", None, "there is no module no_such_module, neither in .* nor installed"),
-        ("no_such.module:C", None, "there is no module no_such.module"),
+        ("no_such_module:C", None, "unknown module no_such_module, neither in .* nor installed"),
+        ("no_such.module:C", None, "unknown module no_such.module"),
         (
             "own_needing:C",
             "import not_there_at_all",

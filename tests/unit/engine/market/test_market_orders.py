@@ -243,7 +243,7 @@ async def test_the_executor_takes_what_was_made_out_to_it_for_the_user() -> None
     await refused(
         InvalidInput,
         rf"orders\[0\].nonceAndMeta: expected userAddress {to_checksum(STRANGER)} in its lower 160 bits"
-        ", got .*made out to somebody else",
+        ", got .*is for another user",
         sale(sent(order), userAddress=to_checksum(STRANGER)),
     )
 
@@ -268,12 +268,13 @@ def one(**changed: Any) -> dict[str, Any]:
 
 SAME = sent(an_order())
 RULES: list[tuple[str, type[RequestError], str, dict[str, Any]]] = [
-    ("a route too", InvalidInput, "orders: there is a priceRoute already", {"priceRoute": {}}),
-    ("neither", InvalidInput, "priceRoute: missing, and there are no orders", {"orders": None}),
+    ("a route too", InvalidInput, "orders: the body has a priceRoute already", {"priceRoute": {}}),
+    ("neither", InvalidInput, "priceRoute: missing, and the body has no orders", {"orders": None}),
     ("no order at all", InvalidInput, r"orders: expected an array of length >= 1", {"orders": []}),
     ("too many", InvalidInput, r"orders: expected an array of length <= 16",
      {"orders": [SAME] * (VENUE_SWAP_ORDERS_MAX + 1)}),
-    ("one twice", InvalidInput, r"orders\[1\]: it is in the list already", {"orders": [SAME, dict(SAME)]}),
+    ("one twice", InvalidInput, r"orders\[1\]: the order stands twice in the list",
+     {"orders": [SAME, dict(SAME)]}),
     ("no object", InvalidInput, r"orders\[0\]: expected an object", {"orders": ["x"]}),
     ("a member missing", InvalidInput, r"orders\[0\].maker: missing",
      {"orders": [{name: value for name, value in SAME.items() if name != "maker"}]}),
@@ -307,9 +308,9 @@ RULES: list[tuple[str, type[RequestError], str, dict[str, Any]]] = [
     ("no amount", InvalidInput, "srcAmount: missing", {"srcAmount": None}),
     ("no amount to buy", InvalidInput, "destAmount: missing", {"side": "BUY"}),
     ("an amount of none", InvalidInput, "srcAmount: expected an amount above zero", {"srcAmount": "0"}),
-    ("a bound out of reach", InvalidInput, f"destAmount: expected at most what comes of it, {NET}",
+    ("a bound out of reach", InvalidInput, f"destAmount: expected at most the proceeds, {NET}",
      {"destAmount": str(NET + 1)}),
-    ("that to buy", InvalidInput, f"srcAmount: expected at least what it costs, {COST}",
+    ("that to buy", InvalidInput, f"srcAmount: expected at least the cost, {COST}",
      {"side": "BUY", "destAmount": str(GROSS), "srcAmount": str(COST - 1)}),
     ("more than there is", InvalidInput,
      f"orders: expected orders that take srcAmount, {ONE + 1}, together, got {ONE}",
@@ -462,7 +463,7 @@ async def test_signatures_are_paid_before_they_are_looked_at(monkeypatch: pytest
     assert (len(recovered), units.spent) == (15, 15)
     await asked(sent(an_order()))
     questions = len(shop.chain.asked)
-    with pytest.raises(RateLimited, match="too many wrong signatures: come back in 1 s"):
+    with pytest.raises(RateLimited, match="too many wrong signatures: retry in 1 s"):
         await asked(sent(an_order()), wrong[0])
     assert (len(recovered), len(shop.chain.asked)) == (16, questions)
 

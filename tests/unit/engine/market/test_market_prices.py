@@ -291,7 +291,7 @@ def test_taxes_are_what_is_priced() -> None:
     assert int(route.dest_amount) < NET * 91 // 100
     for name in taxes:
         all_of_it: dict[str, Any] = {name: 10_000}
-        refused(NoRoute, f"{name}: nothing would arrive", **all_of_it)
+        refused(NoRoute, f"{name}: the receipt would be 0", **all_of_it)
         more: dict[str, Any] = {name: 10_001}
         refused(InvalidInput, f"{name}: expected an integer from 0 to 10000", **more)
 

@@ -175,7 +175,7 @@ def test_who_has_signed(signature: bytes | None, has_code: bool, answer: Any, ex
 
 
 def test_an_account_without_code_never_signs_by_contract() -> None:
-    with pytest.raises(InvalidSignature, match="one that is not deployed yet cannot sign"):
+    with pytest.raises(InvalidSignature, match="a wallet that is not deployed yet cannot sign"):
         answered(terms_of(a_body(signature=b"")), answers(signature=b""), without_code=(), has_code=False)
 
 

@@ -82,7 +82,7 @@ def test_the_commands_change_the_file_and_tell_what_holds(settings: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("exclude", "gamma"), "there is no maker 'gamma': expected alpha, beta"),
+        (("exclude", "gamma"), "unknown maker 'gamma': expected alpha, beta"),
         (("exclude", "beta", "--chain", "10"), "beta is on no chain 10"),
         (("release",), "Missing argument 'NAME'"),
     ],

@@ -76,7 +76,7 @@ def test_what_the_settings_lack_is_in_contracts_json_and_what_they_say_counts() 
 @pytest.mark.parametrize(
     ("text", "field", "says"),
     [
-        ("[venue]\n", "chains", "there is nothing to serve"),
+        ("[venue]\n", "chains", "no chain has `market` or `delta` and a node"),
         (CHAIN + NODE + TOKENS + "[venue]\n", f"chains.{CHAIN_ID}.rfq_contract", "contracts.json"),
         (CHAIN + ADDRESSES.replace("router", "fee_vault") + NODE + TOKENS + "[venue]\n",
          f"chains.{CHAIN_ID}.router", "is not set"),
@@ -84,7 +84,7 @@ def test_what_the_settings_lack_is_in_contracts_json_and_what_they_say_counts() 
          f"chains.{CHAIN_ID}.delta_contract", "is not set"),
         (CHAIN + ADDRESSES + NODE + "[venue]\n", "tokens", "none is listed"),
         (CHAIN + ADDRESSES + NODE + TOKENS + '[venue.makers.m.chains.5]\nurl = "http://m"\n',
-         "venue.makers.m.chains.5", "there is no chain 5"),
+         "venue.makers.m.chains.5", "unknown chain 5"),
         (CHAIN + ADDRESSES + NODE + TOKENS + '[venue.makers.m.chains.1]\nurl = "http://m"\n',
          "venue.makers.m.chains.1", "chains.1.node.urls"),
         (CHAIN.replace("true", "false") + ADDRESSES + NODE + TOKENS
