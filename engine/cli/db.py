@@ -70,7 +70,7 @@ def migrate_command(path: Path | None, *, check: bool) -> None:
 
 @db.command("status")
 @_CONFIG
-@click.option("--json", "as_json", is_flag=True, help="One JSON document, times in Unix milliseconds.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document, times in Unix milliseconds.")
 def status_command(path: Path | None, *, as_json: bool) -> None:
     """Print the size and the content of the store.
 
@@ -149,7 +149,7 @@ def rescan_command(path: Path | None, chain_id: int, first_block: int) -> None:
     """
     settings = read_settings(path, os.environ, reveal=False)
     if chain_id not in settings.chains:
-        raise ConfigError(f"chains.{chain_id}", "there is no such chain in the settings")
+        raise ConfigError(f"chains.{chain_id}", "unknown chain: the settings do not name it")
     folder = path.parent if path else Path()
     field = f"chains.{chain_id}.node"
     node = revealed(settings.chains[chain_id].node, field, os.environ, folder)

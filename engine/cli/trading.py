@@ -124,7 +124,7 @@ def _with_place(command: Callable[..., None], *, is_needed: bool) -> Callable[..
         command(venue=VenueOptions(venue_url or "", secret, is_json), **rest)
 
     for option in (
-        click.option("--json", "is_json", is_flag=True, help="One line of JSON on standard output."),
+        click.option("--json", "is_json", is_flag=True, help="Print one line of JSON on standard output."),
         click.option("--api-key", help=API_KEY_HELP),
         click.option("--venue", "venue_url", required=is_needed, help=VENUE_HELP),
     ):

@@ -68,7 +68,7 @@ def read_base_url(url: str, field: str, schemes: tuple[str, ...]) -> BaseUrl:
     named = f"[{host}]" if ":" in host else host
     header = named if port in (None, _PORTS[scheme]) else f"{named}:{port}"
     if (path and not is_target(path.encode())) or not is_host(header.encode()):
-        raise ConfigError(field, f"{expected}; percent-encode what is not visible ASCII")
+        raise ConfigError(field, f"{expected}; percent-encode all but visible ASCII")
     return BaseUrl(scheme, host, _PORTS[scheme] if port is None else port, path, header)
 
 

@@ -144,7 +144,7 @@ def list_table() -> Table:
 def markdown_table() -> str:
     """Build the Markdown table of checks for docs/maker-check.md."""
     rows = [
-        "| Check | What holds | Kind | Weight | Rule | Fix |",
+        "| Check | Statement | Kind | Weight | Rule | Fix |",
         "|---|---|---|---|---|---|",
         *(
             f"| `{check.id}` | {check.title} | {check.kind} | {check.severity.value} "

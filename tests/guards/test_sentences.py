@@ -1,24 +1,43 @@
-"""Docstrings of the package: each sentence begins with the thing that it is about.
+"""Sentences of the package and of its pages begin with the thing that they are about.
 
     What the maker may know of it.      ->   Score report shown to the maker.
     When it was issued.                 ->   Time of issue.
 
-`Choice:` paragraphs and indented blocks (figures, Args, Attributes) are left out.
+The tests read docstrings, pages, help texts of commands, and summaries of the API. They leave out `Choice:`
+paragraphs and indented blocks of docstrings (figures, Args, Attributes), fenced blocks of pages, and two
+generated pages.
 """
 
 import ast
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 
 from support.tracked_files import ROOT, tracked_files
 
 FOLDERS = ("config", "crypto", "codecs", "feeds", "engine")
+GENERATED = {"choices.md", "lifecycles.md"}
+SHOWN = {"help", "short_help", "epilog", "summary"}
+"""Arguments of calls whose texts users read: pages of `--help`, and the OpenAPI document."""
+
 _OPAQUE = re.compile(
     r"(?:What|Who|Whoever|Whom|Whose|Those|That which|One|There|So|Such|None of|It|They|Which|How|When|Where"
     r"|Nobody|Nothing|Everybody|Everything|Somebody|Something)\b"
 )
+_OPAQUE_OF_PAGES = re.compile(
+    r"(?:What(?:ever)?|Who(?:ever|m|se)?|Those|That which|There|So|None of|They|Which|How|When|Where"
+    r"|Nobody|Everybody|Everything|Somebody|Something|what(?:ever)?|who(?:ever|m|se)?|those|there|nobody)\b"
+)
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+_HEADINGS = re.compile(r"^(#+ .*)$", re.MULTILINE)
+_BREAKS = re.compile(r"\n\s*\n|\n(?=\||\s*(?:[-*]|\d+\.) )|(?<!\\)\|")
+_MARKS = re.compile(r"^\s*(?:#+|[-*]|\d+\.)?\s*\**")
+
+
+def _sentences(text: str) -> list[str]:
+    return re.split(r"(?<=[.;:?])\s+", " ".join(text.split()))
 
 
 def opaque(docstring: str) -> Iterator[str]:
@@ -26,8 +45,15 @@ def opaque(docstring: str) -> Iterator[str]:
     for paragraph in re.split(r"\n\s*\n", docstring):
         if paragraph.startswith("    "):
             continue
-        text = " ".join(paragraph.split()).partition("Choice:")[0]
-        yield from (sentence for sentence in re.split(r"(?<=[.;:])\s+", text) if _OPAQUE.match(sentence))
+        text = paragraph.partition("Choice:")[0]
+        yield from (sentence for sentence in _sentences(text) if _OPAQUE.match(sentence))
+
+
+def opaque_of_page(page: str) -> Iterator[str]:
+    """Such sentences of a page: of its paragraphs, headings, items of lists, and cells of tables."""
+    for part in _BREAKS.split(_HEADINGS.sub(r"\n\1\n", _FENCED.sub("\n\n", page))):
+        text = _MARKS.sub("", part)
+        yield from (sentence for sentence in _sentences(text) if _OPAQUE_OF_PAGES.match(sentence))
 
 
 def documented(source: str) -> Iterator[tuple[int, str]]:
@@ -42,16 +68,54 @@ def documented(source: str) -> Iterator[tuple[int, str]]:
                     yield after.lineno, text
 
 
+def shown(source: str) -> Iterator[tuple[int, str]]:
+    """Line and text of each help text and summary; values of a formatted text are empty."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.keyword) and node.arg in SHOWN:
+            texts = [
+                part.value
+                for part in ast.walk(node.value)
+                if isinstance(part, ast.Constant) and isinstance(part.value, str)
+            ]
+            yield node.value.lineno, "".join(texts)
+
+
+def _sources() -> Iterator[Path]:
+    for path in tracked_files():
+        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in FOLDERS:
+            yield path
+
+
 def test_sentences_of_docstrings_begin_with_a_noun() -> None:
     read, found = 0, {}
-    for path in tracked_files():
-        if path.suffix != ".py" or path.relative_to(ROOT).parts[0] not in FOLDERS:
-            continue
+    for path in _sources():
         for line, text in documented(path.read_text(encoding="utf-8")):
             read += 1
             if wrong := [*opaque(text)]:
                 found[f"{path.relative_to(ROOT)}:{line}"] = wrong
     assert read > 5_000
+    assert found == {}
+
+
+def test_help_texts_and_summaries_begin_with_a_noun() -> None:
+    read, found = 0, {}
+    for path in _sources():
+        for line, text in shown(path.read_text(encoding="utf-8")):
+            read += 1
+            if wrong := [*opaque(text)]:
+                found[f"{path.relative_to(ROOT)}:{line}"] = wrong
+    assert read > 150
+    assert found == {}
+
+
+def test_sentences_of_pages_begin_with_a_noun() -> None:
+    pages = [path for path in tracked_files() if path.suffix == ".md" and path.name not in GENERATED]
+    found = {
+        str(path.relative_to(ROOT)): wrong
+        for path in pages
+        if (wrong := [*opaque_of_page(path.read_text(encoding="utf-8"))])
+    }
+    assert len(pages) > 25
     assert found == {}
 
 
@@ -61,3 +125,14 @@ def test_an_opaque_beginning_is_found() -> None:
     ]
     assert [*documented('LIMIT = 1\n"""What it bounds."""\n')][1:] == [(2, "What it bounds.")]
     assert not [*opaque("Time of issue, Unix milliseconds.\n\nChoice: what is silent.")]
+
+
+def test_an_opaque_beginning_of_a_page_or_a_help_text_is_found() -> None:
+    page = (
+        "# What it is\nA venue.\n\n| Way | who may |\n|---|---|\n| `a` | the owner; there it ends |\n\n"
+        "- **When it ends**: now\n\n```\nWhat is fenced.\n```\n"
+    )
+    assert [*opaque_of_page(page)] == ["What it is", "who may", "there it ends", "When it ends**:"]
+    assert [*shown('option("--a", help="Who " f"asks {name}.", default="When it ends.")')] == [
+        (1, "Who asks .")
+    ]

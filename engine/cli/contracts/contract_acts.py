@@ -80,7 +80,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
         "--dry-run", "is_dry", is_flag=True, help="Simulate the calls, print them, and send nothing."
     )
     @click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
-    @click.option("--json", "is_json", is_flag=True, help="One JSON object on standard output.")
+    @click.option("--json", "is_json", is_flag=True, help="Print one JSON object on standard output.")
     @wraps(command)
     def with_place(
         path: Path | None,
@@ -210,7 +210,7 @@ def claim(
     """Claim fees from the vault: a partner's, or the protocol's."""
     whose = account or (place.key.address if place.key else None)
     if whose is None:
-        raise click.UsageError("--account or --key: one of them says whose fees")
+        raise click.UsageError("--account or --key: exactly one of them names the account of the fees")
     _run(_claim, place, whose, tokens, receiver or whose, since)
 
 
