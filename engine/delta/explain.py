@@ -45,20 +45,20 @@ if TYPE_CHECKING:
 
 _S = OrderStatus
 _STATES = {
-    _S.AWAITING_SIGNATURE: ("awaitingSignature", "the owner, a contract, has yet to sign it on chain"),
+    _S.AWAITING_SIGNATURE: ("awaitingSignature", "the owner, a contract, has yet to sign the order on chain"),
     _S.SUSPENDED: ("suspended", "the owner's balance or allowance is below what the next settlement takes"),
-    _S.CANCELLING: ("cancelling", "its owner cancelled it; a settlement that is under way may still win"),
-    _S.BRIDGING: ("bridging", "its origin is settled, the destination is not yet"),
-    _S.REFUNDING: ("refunding", "its destination failed, and it is refunded"),
-    _S.CANCELLED: ("cancelled", "it was cancelled by its owner"),
-    _S.EXPIRED: ("expired", "what was left of it could not be filled any more before its deadline"),
-    _S.FAILED: ("failed", "its settlement failed too often, or can never succeed"),
-    _S.REFUNDED: ("refunded", "its destination failed, and it was refunded"),
+    _S.CANCELLING: ("cancelling", "the owner cancelled the order; a settlement under way may still win"),
+    _S.BRIDGING: ("bridging", "the origin is settled, the destination not yet"),
+    _S.REFUNDING: ("refunding", "the destination failed, and the order is being refunded"),
+    _S.CANCELLED: ("cancelled", "the owner cancelled the order"),
+    _S.EXPIRED: ("expired", "the rest of the order could not be filled before its deadline"),
+    _S.FAILED: ("failed", "settlements of the order failed too often, or can never succeed"),
+    _S.REFUNDED: ("refunded", "the destination failed, and the order was refunded"),
 }
 _REFUSALS = {
-    Notice.REVERTED: "{count} would be reverted if settled; {agent}: {detail}",
+    Notice.REVERTED: "{count} would revert in a settlement; {agent}: {detail}",
     Notice.SIMULATION_MISMATCH: "{count} promised more than the simulation gave; {agent}: {detail}",
-    Notice.MALFORMED: "{count} made no sense; {agent}: {detail}",
+    Notice.MALFORMED: "{count} had invalid bids; {agent}: {detail}",
     Notice.LATE: "{agents} answered too late or not at all; {agent}: {detail}",
 }
 
@@ -109,14 +109,14 @@ def _reasons(facts: OrderFacts) -> list[tuple[str, str]]:
     reasons = [*_resting(facts), *_schedule(facts), *_agents(facts)]
     if facts.row.failures:
         times = "1 settlement" if facts.row.failures == 1 else f"{facts.row.failures} settlements"
-        reasons.append(("settlementsFailed", f"{times} of it came to nothing; it is auctioned again"))
+        reasons.append(("settlementsFailed", f"{times} of the order failed; the venue auctions it again"))
     closed_at = iso_ms(facts.last_round_ms) if facts.last_round_ms else ""
     if facts.rounds:
         reasons += _last_round(facts.rounds[0], max(closed_at, facts.rounds[0].closed_at))
     elif closed_at:
         reasons.append(_nobody_bid(closed_at))
     elif not reasons:
-        reasons.append(("notAuctioned", "no round with it is closed yet"))
+        reasons.append(("notAuctioned", "no round with the order is closed yet"))
     return reasons
 
 
@@ -136,7 +136,7 @@ def _resting(facts: OrderFacts) -> list[tuple[str, str]]:
     else:
         of, limit, word = f"buys {resting.amount}", f"at most {resting.limit}", "want"
     given = "do not fill it" if resting.given is None else f"{word} {resting.given} after gas and fee"
-    return [("resting", f"it waits for its price: it {of} for {limit}, and makers' books {given} now")]
+    return [("resting", f"the order waits for its price: it {of} for {limit}, and makers' books {given} now")]
 
 
 def _schedule(facts: OrderFacts) -> list[tuple[str, str]]:
@@ -147,7 +147,7 @@ def _schedule(facts: OrderFacts) -> list[tuple[str, str]]:
     if due_s <= facts.chain_s:
         return []
     done = f"{live.filled} of {live.order.num_slices} slices are settled"
-    return [("sliceNotDue", f"{done}, the next one is due at {iso_ms(due_s * 1_000)}")]
+    return [("sliceNotDue", f"{done}, the next slice is due at {iso_ms(due_s * 1_000)}")]
 
 
 def _agents(facts: OrderFacts) -> list[tuple[str, str]]:
@@ -174,7 +174,7 @@ def _are_late(agents: Sequence[str]) -> str:
 
 
 def _nobody_bid(closed_at: str) -> tuple[str, str]:
-    return ("noBids", f"in the last round, closed at {closed_at}, no agent bid for it")
+    return ("noBids", f"in the last round, closed at {closed_at}, no agent bid for the order")
 
 
 def _last_round(kept: OrderRound, closed_at: str) -> list[tuple[str, str]]:

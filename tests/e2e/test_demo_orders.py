@@ -46,7 +46,7 @@ async def test_every_scene_says_what_has_happened(tmp_path: Path) -> None:
     assert "has sent no transaction, not even to approve" in auction
 
     assert "limit price        1 WETH = 2600 USDC  (+4.02 % from now)" in limit
-    assert "it waits for its price: it sells 4000000000000000000 for at least 10400000000" in limit
+    assert "the order waits for its price: it sells 4000000000000000000 for at least 10400000000" in limit
     assert [row[1:] for row in rows(limit, "rounds")] == [["0"]], "nobody is asked while it rests"
     assert "alpha raises its bid from 2500 to 2606" in limit
     assert [row[-1] for row in rows(limit, "user")] == ["-4", "10422.9576", "0"]
@@ -61,7 +61,7 @@ async def test_every_scene_says_what_has_happened(tmp_path: Path) -> None:
     gaps = re.findall(r"settled (\d+) and (\d+) s apart on the chain, and the last took the remainder", twap)
     assert min(int(gap) for gap in gaps[0]) >= 60
 
-    assert "it waits for its price" in cancellation
+    assert "the order waits for its price" in cancellation
     assert "is CANCELLED: nothing more of it is settled" in cancellation
     assert not rows(cancellation, "user")
     assert "nobody's balance has moved" in cancellation

@@ -82,7 +82,7 @@ async def test_time_that_is_up_says_how_to_go_on(shell: Shell) -> None:
     assert f"order not ended: {order_id} PENDING" in done.stdout
     assert f"the order goes on: `cambist order watch {order_id} --venue {shell.venue.url}`" in done.stderr
     assert f"`cambist order cancel {order_id}" in done.stderr
-    assert "noBids: no agent bid for it" in done.stderr
+    assert "noBids: no agent bid for the order" in done.stderr
     assert (await shell.told("watch", order_id, "--timeout", "4", status=4))["status"] == "PENDING"
 
 

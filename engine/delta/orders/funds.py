@@ -114,14 +114,14 @@ def told_of(lacks: Sequence[MissingFund], src_token: bytes) -> list[tuple[str, s
 
 def _sentence(lack: MissingFund, token: str) -> str:
     if lack.there is None:
-        return f"the contract of {token} does not tell what the owner has; {lack.needed} is needed"
+        return f"the contract of {token} has no amount of the owner's; {lack.needed} is needed"
     match lack.fund:
         case Fund.BALANCE:
             there = f"the owner has {lack.there} of {token}"
             return f"{there}, and the next settlement takes {lack.needed}"
         case Fund.ALLOWANCE:
             there = f"the Delta contract may take {lack.there} of {token}"
-            return f"{there}, and what is left of the order takes {lack.needed}"
+            return f"{there}, and the rest of the order takes {lack.needed}"
         case Fund.DEPOSIT:
             there = f"the owner has deposited {lack.there} wei"
             return f"{there}, and the next settlement takes {lack.needed}"

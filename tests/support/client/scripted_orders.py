@@ -416,7 +416,7 @@ class OrderVenue(ScriptedVenue):
             "orderId": order_id,
             "orderHash": self._hash(placed),
             "status": placed.status,
-            "reasons": [{"code": "noBids", "text": "no agent bid for it"}],
+            "reasons": [{"code": "noBids", "text": "no agent bid for the order"}],
             "lastRounds": [],
         }
 

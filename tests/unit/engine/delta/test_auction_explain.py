@@ -192,10 +192,12 @@ def test_before_its_first_round() -> None:
 
 def test_a_round_in_which_nobody_bid_is_told_with_its_time() -> None:
     told = codes(last_round_ms=NOW_MS + 5_000)
-    assert told == {"noBids": "in the last round, closed at 2023-11-14T22:13:25.000Z, no agent bid for it"}
+    assert told == {
+        "noBids": "in the last round, closed at 2023-11-14T22:13:25.000Z, no agent bid for the order"
+    }
     kept = a_round()
     assert codes(rounds=(kept,)) == {
-        "noBids": f"in the last round, closed at {kept.closed_at}, no agent bid for it"
+        "noBids": f"in the last round, closed at {kept.closed_at}, no agent bid for the order"
     }
     later = codes(rounds=(kept,), last_round_ms=NOW_MS + 5_000)
     assert later == told, "the rounds since were like that one"
@@ -229,7 +231,7 @@ def test_a_slice_that_is_not_due() -> None:
     slices = a_round_order(1, a_twap())
     waiting = live(slices, filled=1, last_fill_s=NOW_MS // 1_000 - 20)
     assert codes(live=waiting) == {
-        "sliceNotDue": "1 of 3 slices are settled, the next one is due at 2023-11-14T22:14:00.000Z"
+        "sliceNotDue": "1 of 3 slices are settled, the next slice is due at 2023-11-14T22:14:00.000Z"
     }
     assert list(codes(live=waiting, now_ms=NOW_MS + 3_600_000)) == ["sliceNotDue"], "by the chain's clock"
     assert list(codes(live=waiting, chain_s=NOW_MS // 1_000 + 39)) == ["sliceNotDue"]
@@ -238,7 +240,7 @@ def test_a_slice_that_is_not_due() -> None:
 
 def test_settlements_that_failed_are_counted_beside_the_last_round() -> None:
     told = codes(row={"failures": 2}, rounds=(a_round(a_proven("alpha", (SALE, FAIR))),))
-    assert told == {"settlementsFailed": "2 settlements of it came to nothing; it is auctioned again"}
+    assert told == {"settlementsFailed": "2 settlements of the order failed; the venue auctions it again"}
 
 
 def test_the_best_promise_stands_beside_the_limit() -> None:
@@ -256,9 +258,9 @@ def test_the_best_promise_stands_beside_the_limit() -> None:
 @pytest.mark.parametrize(
     ("notice", "text"),
     [
-        (Notice.REVERTED, "1 answer would be reverted if settled; beta: why"),
+        (Notice.REVERTED, "1 answer would revert in a settlement; beta: why"),
         (Notice.SIMULATION_MISMATCH, "1 answer promised more than the simulation gave; beta: why"),
-        (Notice.MALFORMED, "1 answer made no sense; beta: why"),
+        (Notice.MALFORMED, "1 answer had invalid bids; beta: why"),
         (Notice.LATE, "beta answered too late or not at all; beta: why"),
     ],
 )

@@ -82,7 +82,7 @@ def test_what_lacks_is_told_with_what_is_needed_and_what_is_there() -> None:
     assert [code for code, _ in told] == ["balanceLacks", "allowanceLacks"]
     assert [sentence.lower() for _, sentence in told] == [
         f"the owner has 1 of {text}, and the next settlement takes 7",
-        f"the delta contract may take 2 of {text}, and what is left of the order takes 9",
+        f"the delta contract may take 2 of {text}, and the rest of the order takes 9",
     ]
     (deposit,) = told_of(lacks_of(Needs(7, 0, is_native=True), Holding(3, 0)), NATIVE_TOKEN)
     assert deposit == (
@@ -91,4 +91,4 @@ def test_what_lacks_is_told_with_what_is_needed_and_what_is_there() -> None:
     )
     ((code, sentence),) = told_of(lacks_of(needs, None), WETH)
     assert code == "balanceLacks"
-    assert "does not tell" in sentence
+    assert "has no amount of the owner" in sentence
