@@ -12,9 +12,10 @@ from support.contracts.settling import Market
 from support.contracts.swapping import a_venue
 
 PAGE = (Path(__file__).parents[2] / "docs" / "contracts.md").read_text(encoding="utf-8")
+_, _, GAS = PAGE.partition("\n## Gas\n")
 ROW = re.compile(r"^\| ([^|]+?) \| ([\d,]* ?)\| ([\d,]+) \|$", re.MULTILINE)
-TABLE = {what: int(now.replace(",", "")) for what, _, now in ROW.findall(PAGE)}
-BEFORE = {what: int(gas.replace(",", "")) for what, gas, _ in ROW.findall(PAGE) if gas.strip()}
+TABLE = {what: int(now.replace(",", "")) for what, _, now in ROW.findall(GAS)}
+BEFORE = {what: int(gas.replace(",", "")) for what, gas, _ in ROW.findall(GAS) if gas.strip()}
 FAIR = 2_500 * USDC
 APART = 500
 """Units: hashes and signatures with more zero bytes cost less."""
