@@ -64,13 +64,3 @@ def bench_empty_handler(benchmark: Any) -> None:
 def bench_admitted_by_address(benchmark: Any) -> None:
     """A caller without a key."""
     measure(benchmark, an_admission().plain(empty, 1), calls("192.0.%"))
-
-
-def bench_admitted_by_key(benchmark: Any) -> None:
-    """A caller with one."""
-    measure(benchmark, an_admission().plain(empty, 1), calls("192.0.%", x_api_key=KEY.encode()))
-
-
-def bench_admitted_behind_a_proxy(benchmark: Any) -> None:
-    """A caller whom a trusted proxy names."""
-    measure(benchmark, an_admission().plain(empty, 1), calls("10.0.0.1", x_forwarded_for=b"192.0.%"))

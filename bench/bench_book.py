@@ -5,7 +5,6 @@ Decimal builder does what ours does: refuses the same grids, floors amounts to u
 walk has no use for them and goes level by level, as such code does.
 """
 
-import itertools
 import random
 from collections.abc import Callable
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
@@ -18,7 +17,7 @@ from bench.conftest import LAPS
 from bench.fixtures import next_of
 from cambist.codecs.messages.maker_messages import Level, PriceGrid
 from cambist.feeds.books.book import Book, Ladder, build_book
-from cambist.feeds.books.fill import base_received, quote_received
+from cambist.feeds.books.fill import quote_received
 
 BASE_DECIMALS, QUOTE_DECIMALS = 18, 6
 ROUNDS = 6_000 // LAPS
@@ -46,20 +45,8 @@ def grid_json(seed: int, levels: int = 20) -> bytes:
     return msgspec.json.encode({"bids": bids, "asks": asks})
 
 
-def trimmed(raw: bytes) -> bytes:
-    """The same grid as JavaScript prints it: without trailing zeros."""
-    sides = msgspec.json.decode(raw)
-    return msgspec.json.encode(
-        {
-            name: [[text.rstrip("0").rstrip(".") for text in level] for level in levels]
-            for name, levels in sides.items()
-        }
-    )
-
-
 decode_grid = msgspec.json.Decoder(PriceGrid).decode
 GRIDS = [grid_json(seed) for seed in range(CORPUS)]
-TRIMMED = [trimmed(raw) for raw in GRIDS]
 
 
 def apply(grid: PriceGrid, previous: tuple[PriceGrid, Book] | None = None) -> Book:
@@ -126,11 +113,6 @@ def bench_apply_fresh(benchmark: Any) -> None:
     benchmark.pedantic(apply, setup=each_decoded(GRIDS), rounds=ROUNDS, warmup_rounds=100)
 
 
-def bench_apply_fresh_trimmed(benchmark: Any) -> None:
-    assert_equal_work(TRIMMED[0])
-    benchmark.pedantic(apply, setup=each_decoded(TRIMMED), rounds=ROUNDS, warmup_rounds=100)
-
-
 def bench_apply_fresh_decimal(benchmark: Any) -> None:
     with localcontext(EXACT):
         benchmark.pedantic(apply_decimal, setup=each_decoded(GRIDS), rounds=ROUNDS, warmup_rounds=100)
@@ -173,19 +155,6 @@ def _apply_changes(benchmark: Any, *, prices: bool, amounts: bool) -> None:
         state[0] = grid, apply(grid, previous)
 
     benchmark.pedantic(apply_next, setup=following, rounds=ROUNDS, warmup_rounds=100)
-
-
-def bench_apply_one_side_changed(benchmark: Any) -> None:
-    grid = decode_grid(GRIDS[0])
-    previous = grid, apply(grid)
-    following = next_of(GRIDS)
-
-    def changed() -> tuple[tuple[PriceGrid, tuple[PriceGrid, Book]], dict[str, Any]]:
-        asks = [[f"9{price}", amount] for price, amount in msgspec.json.decode(following())["asks"]]
-        sides = {"bids": grid.bids, "asks": asks}
-        return (decode_grid(msgspec.json.encode(sides)), previous), {}
-
-    benchmark.pedantic(apply, setup=changed, rounds=ROUNDS, warmup_rounds=100)
 
 
 def bench_apply_unchanged(benchmark: Any) -> None:
@@ -258,13 +227,3 @@ def bench_quote_100_levels(benchmark: Any) -> None:
 
 def bench_quote_100_levels_decimal(benchmark: Any) -> None:
     price_with_decimals(benchmark, 100)
-
-
-def bench_quote_inverted_20_levels(benchmark: Any) -> None:
-    """An amount in the quote token."""
-    book = apply(decode_grid(grid_json(1)))
-    numbers = random.Random(2)
-    depth = book.asks.quote_before[-1] // 10**book.asks.quote_scale
-    following = itertools.cycle([numbers.randint(1, depth) for _ in range(10_000)]).__next__
-    asks = book.asks
-    assert benchmark(lambda: base_received(asks, following()))

@@ -1,6 +1,5 @@
 """Transactions, calldata and events, which go to a chain and come from it, beside eth-account and eth-abi."""
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -41,11 +40,6 @@ def bench_sign_transaction(benchmark: Any) -> None:
 def bench_sign_transaction_eth_account(eth_account: Peer, in_peer: Callable[[Peer, str, int], None]) -> None:
     assert eth_account.ask("transaction 20") == sign_transaction(TRANSACTIONS[19], KEY).raw.hex()
     in_peer(eth_account, "transaction", 20)
-
-
-def bench_decode_transaction(benchmark: Any) -> None:
-    following = itertools.cycle([sign_transaction(tx, KEY).raw for tx in TRANSACTIONS[:2_000]]).__next__
-    assert benchmark(lambda: decode_transaction(following())).sender == KEY.address
 
 
 def bench_fill_order_calldata(benchmark: Any) -> None:

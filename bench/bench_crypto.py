@@ -1,6 +1,5 @@
 """Hashing, signing, recovering and request signatures, beside the C calls under them and eth-account."""
 
-import itertools
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -9,19 +8,16 @@ from coincurve._libsecp256k1 import ffi, lib
 from coincurve.context import GLOBAL_CONTEXT
 
 from bench.fixtures import (
-    CONTRACT,
     DOMAIN_SEPARATOR,
     KEY,
     NOW_MS,
     SECRET,
-    delta_order,
     firm_body,
     next_of,
     rfq_order,
 )
 from bench.native_signature import native_signer
 from bench.peers.process import Peer
-from cambist.codecs.eip712_orders.delta import ORDER, delta_domain_separator
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER
 from cambist.crypto.hmac_auth import RequestSigner, RequestVerifier
 from cambist.crypto.keccak import keccak256, keccak256_public
@@ -54,17 +50,6 @@ def bench_native_signature(benchmark: Any, next_digest: Callable[[], bytes]) -> 
 def bench_sign_digest(benchmark: Any, next_digest: Callable[[], bytes]) -> None:
     rs64, recovery_id = benchmark(lambda: KEY.sign(next_digest()))
     assert (len(rs64), recovery_id in (0, 1)) == (64, True)
-
-
-def bench_order_digest(benchmark: Any) -> None:
-    following = next_of(ORDERS)
-    assert len(benchmark(lambda: DIGEST_OF(following()))) == 32
-
-
-def bench_delta_order_digest(benchmark: Any) -> None:
-    digest_of = ORDER.compiled.digest_for(delta_domain_separator("Portikus", "2.0.0", 31_337, CONTRACT))
-    following = itertools.cycle([delta_order(number) for number in range(20_000)]).__next__
-    assert len(benchmark(lambda: digest_of(following()))) == 32
 
 
 def bench_order_hash_and_sign(benchmark: Any) -> None:
@@ -108,11 +93,6 @@ def bench_recover_address(benchmark: Any) -> None:
 def bench_recover_address_eth_account(eth_account: Peer, in_peer: Callable[[Peer, str, int], None]) -> None:
     assert eth_account.ask("recover 1") == KEY.address.hex()
     in_peer(eth_account, "recover", 20)
-
-
-def bench_hmac_sign(benchmark: Any) -> None:
-    following = next_of(BODIES)
-    assert len(benchmark(lambda: SIGNING.headers(NOW_MS, "POST", "/1/firm", following()))) == 4
 
 
 @cache

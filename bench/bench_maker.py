@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench.firm_check import fault, nonce
+from bench.firm_check import fault
 from bench.fixtures import NOW_MS
 from bench.maker_fixture import Maker, build_maker, prepared_calls
 from bench.maker_work import work
@@ -45,13 +45,3 @@ def bench_firm_handler(benchmark: Any, maker: Maker, calls: list[HttpCall], numb
     assert not fault(work(number), reply.body, NOW_MS // 1_000)
     assert maker.role.desk.signed > signed
     assert not maker.role.desk.refused
-
-
-def bench_firm_desk(benchmark: Any, maker: Maker, calls: list[HttpCall], numbers: Iterator[int]) -> None:
-    """The same without HMAC: what an operator of an unsigned surface has."""
-    answer, following = maker.role.desk.answer, numbers.__next__
-
-    def once() -> bytes:
-        return answer(calls[following()].request.body, NOW_MS)
-
-    assert nonce(benchmark(once)) != nonce(once())
