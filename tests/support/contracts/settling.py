@@ -308,45 +308,39 @@ class Market(msgspec.Struct, frozen=True):
         }
         return await self.world.a_delta_order(**opposite | changed)
 
+    async def _twap(self) -> dict[str, Any]:
+        """Fields of an order in three slices, a minute apart, for the user's WETH and USDC."""
+        world = self.world
+        return {
+            "owner": world.user.address,
+            "beneficiary": world.user.address,
+            "src_token": world.weth,
+            "dest_token": world.usdc,
+            "nonce": secrets.randbits(64),
+            "partner_and_fee": 0,
+            "deadline": await world.now_s() + HOUR_S,
+            "interval": 60,
+            "num_slices": 3,
+            "permit": b"",
+            "metadata": b"",
+            "bridge": SAME_CHAIN,
+        }
+
     async def a_twap(self, **changed: Any) -> TwapOrder:
         """The user sells one WETH and a bit in three slices, a minute apart, for 2,400 USDC a whole one."""
-        world = self.world
         order = TwapOrder(
-            owner=world.user.address,
-            beneficiary=world.user.address,
-            src_token=world.weth,
-            dest_token=world.usdc,
-            nonce=secrets.randbits(64),
-            partner_and_fee=0,
-            deadline=await world.now_s() + HOUR_S,
-            interval=60,
-            num_slices=3,
+            **await self._twap(),
             dest_amount_per_slice=800 * USDC,
             total_src_amount=ONE,
-            permit=b"",
-            metadata=b"",
-            bridge=SAME_CHAIN,
         )
         return msgspec.structs.replace(order, **changed)
 
     async def a_twap_purchase(self, **changed: Any) -> TwapBuyOrder:
         """The user buys 2,500 USDC in three slices, a minute apart, for 1.1 WETH at most."""
-        world = self.world
         order = TwapBuyOrder(
-            owner=world.user.address,
-            beneficiary=world.user.address,
-            src_token=world.weth,
-            dest_token=world.usdc,
-            nonce=secrets.randbits(64),
-            partner_and_fee=0,
-            deadline=await world.now_s() + HOUR_S,
-            interval=60,
-            num_slices=3,
+            **await self._twap(),
             total_dest_amount=2_500 * USDC,
             max_src_amount=11 * ONE // 10,
-            permit=b"",
-            metadata=b"",
-            bridge=SAME_CHAIN,
         )
         return msgspec.structs.replace(order, **changed)
 

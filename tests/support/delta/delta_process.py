@@ -40,7 +40,6 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.deploy.address_book import chain_entry, write_entries
 from cambist.engine.chain.deploy.deploy import create
 from cambist.engine.chain.port import LogFilter
 from cambist.engine.dev.devnet.dispatch import answer
@@ -55,6 +54,7 @@ from support.contracts.settling import DELIVER, Market, a_market
 from support.patience import PATIENCE_S, ROUND_S, until, until_told
 from support.server.scripted_server import Caller, scripted_server
 from support.store.store_work import is_running, store_processes
+from support.venue.venue_on_world import entry_of
 from support.venue.venue_role import CHAIN_ID, DECIMALS, ENVIRON
 from support.warm_processes import WarmProcess, warm_process
 
@@ -446,17 +446,7 @@ def _write_settings(
     folder: Path, world: World, port: int, url: str, agents: dict[str, int], round_s: float
 ) -> None:
     tokens = {"WETH": world.weth, "USDC": world.usdc, "DAI": world.dai}
-    entry = chain_entry(
-        "devnet",
-        world.at,
-        wrappedNative=to_checksum(world.weth),
-        permit2=to_checksum(world.permit2),
-        tokens={
-            symbol: {"address": to_checksum(address), "decimals": DECIMALS[symbol]}
-            for symbol, address in tokens.items()
-        },
-    )
-    write_entries(folder, {CHAIN_ID: entry})
+    entry_of(world, folder)
     text = _VENUE.format(port=port, chain_id=CHAIN_ID, confirmations=CONFIRMATIONS, url=url, round_s=round_s)
     for name, at in agents.items():
         text += _AGENT.format(name=name, NAME=name.upper(), port=at)

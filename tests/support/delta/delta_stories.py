@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
-from uuid import UUID
 
 import trio
 
@@ -28,7 +27,6 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.port import EthCall, Receipt
-from cambist.engine.orders.order_units import order_id
 from cambist.engine.store.queries import open_transactions
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import row_of
@@ -322,11 +320,6 @@ class DeltaStory:
             return all(notice in told for notice in notices)
 
         await until(is_told)
-
-
-def id_of(world: World, order: Any) -> UUID:
-    """What an order will be known by."""
-    return order_id(world.delta_hash(order))
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ is kept stays as it is.
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from cambist.codecs.eip712_orders.delta import (
     OrderCancellations,
     delta_domain_separator,
 )
-from cambist.codecs.http1 import Http1Limits, Response
+from cambist.codecs.http1 import Http1Limits
 from cambist.config.chains import ChainSettings
 from cambist.config.secret import Secret
 from cambist.config.sections.partners import RegisteredPartner
@@ -57,7 +57,7 @@ from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
 from support.chain.world import DELTA_NAME, DELTA_VERSION, ONE, USDC, World, a_world
 from support.contracts.settling import AnyOrder
-from support.patience import PATIENCE_S
+from support.server.asked_front import AskedFront
 from support.venue.market_place import a_shop
 
 CHAIN_ID, MARKET_ONLY = 31_337, 100
@@ -77,7 +77,7 @@ class _Made:
     snapshot = 0
 
 
-class OrderFront:
+class OrderFront(AskedFront):
     """Asks a server that takes orders.
 
     Attributes:
@@ -108,34 +108,11 @@ class OrderFront:
 
     # --- Requests ---------------------------------------------------------------------------------------
 
-    async def ask(
-        self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None
-    ) -> Response:
-        """One request as it stands."""
-        sent = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
-        return await self._client.request(method.encode(), target.encode(), sent, body, deadline_s=PATIENCE_S)
-
-    async def answer(self, path: str, **query: Any) -> tuple[int, Any]:
-        """Status and JSON of a GET."""
-        response = await self.ask("GET", f"{path}?{urlencode(query)}" if query else path)
-        return response.status, msgspec.json.decode(response.body)
-
-    async def get(self, path: str, **query: Any) -> Any:
-        """The JSON of a GET that is answered 200."""
-        status, told = await self.answer(path, **query)
-        assert status == 200, told
-        return told
-
     async def listed(self, **query: Any) -> Any:
         """GET /v2/delta/orders with the operator's key: everybody's, unless the query says whose."""
         response = await self.ask("GET", f"{ORDERS}?{urlencode(query)}", headers=OPERATOR)
         assert response.status == 200, response.body
         return msgspec.json.decode(response.body)
-
-    async def post(self, path: str, body: Any, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
-        """Status and JSON of a POST."""
-        response = await self.ask("POST", path, msgspec.json.encode(body), headers)
-        return response.status, msgspec.json.decode(response.body)
 
     # --- Orders -----------------------------------------------------------------------------------------
 

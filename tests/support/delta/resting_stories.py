@@ -15,16 +15,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 from unittest.mock import patch
 
 import trio
 
 from cambist.config.settings import parse_settings
-from cambist.crypto.addresses import to_checksum
 from cambist.engine.agent.app import opened_agent
-from cambist.engine.chain.deploy.address_book import chain_entry, write_entries
 from cambist.engine.delta.resting import price_watch
 from cambist.engine.process.clock import WallClock
 from cambist.feeds.books.pair_index import PairIndex
@@ -35,13 +32,13 @@ from support.contracts.settling import Market, a_market
 from support.delta.delta_stories import DeltaStory, Record, running_delta
 from support.makers.agent_role import agent_text
 from support.patience import LATE_ROUND_S, PATIENCE_S, until
+from support.venue.venue_on_world import devnet_of
 from support.venue.venue_role import (
     CHAIN_ID,
     DECIMALS,
     ENVIRON,
     MAKER_KEYS,
     SECRETS,
-    Devnet,
     running_makers,
     write_grids,
 )
@@ -138,21 +135,9 @@ async def a_resting_story(
         again_s: the auctioneer's pause after a round without a settlement.
     """
     market = market or await _stocked(world)
-    tokens = {"WETH": world.weth, "USDC": world.usdc, "DAI": world.dai, "WBTC": b"\x0d" * 20}
-    entry = chain_entry(
-        "devnet",
-        world.at,
-        wrappedNative=to_checksum(world.weth),
-        permit2=to_checksum(world.permit2),
-        tokens={
-            symbol: {"address": to_checksum(address), "decimals": DECIMALS[symbol]}
-            for symbol, address in tokens.items()
-        },
-    )
-    devnet = Devnet(world.chain, cast("Any", SimpleNamespace(entry=entry, url="http://127.0.0.1:9")))
     home = folder / "filler"
     home.mkdir(exist_ok=True)
-    write_entries(home, {CHAIN_ID: entry})
+    devnet = devnet_of(world, home)
     async with AsyncExitStack() as owned:
         owned.enter_context(patch.object(price_watch, "RESTING_SWEEP_S", _SWEEP_S))
         makers = await owned.enter_async_context(running_makers(folder, devnet, {_MAKER: pairs}))

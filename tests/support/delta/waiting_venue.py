@@ -13,7 +13,7 @@ asked once whether they answer.
 """
 
 import inspect
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,6 @@ from cambist.config.errors import NodeUnavailable
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain import pulse
-from cambist.engine.chain.deploy.address_book import chain_entry, write_entries
 from cambist.engine.delta import opening as delta_opening
 from cambist.engine.delta.bids.agent_client import AgentClient
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
@@ -45,6 +44,7 @@ from support.contracts.settling import Market
 from support.makers.live_books import a_book
 from support.patience import PATIENCE_S, STORY_S
 from support.server.scripted_server import Caller
+from support.venue.venue_on_world import entry_of
 from support.venue.venue_role import CHAIN_ID, DECIMALS, ENVIRON
 
 CONFIRMATIONS = 4
@@ -400,19 +400,7 @@ async def a_waiting_venue(
     market: Market, clock: SimulatedClock, folder: Path
 ) -> AsyncGenerator[WaitingVenue]:
     """Everything, once the venue serves."""
-    world = market.world
-    tokens: Mapping[str, bytes] = {"WETH": world.weth, "USDC": world.usdc, "DAI": world.dai}
-    entry = chain_entry(
-        "devnet",
-        world.at,
-        wrappedNative=to_checksum(world.weth),
-        permit2=to_checksum(world.permit2),
-        tokens={
-            symbol: {"address": to_checksum(address), "decimals": DECIMALS[symbol]}
-            for symbol, address in tokens.items()
-        },
-    )
-    write_entries(folder, {CHAIN_ID: entry})
+    entry_of(market.world, folder)
     async with trio.open_nursery() as nursery:
         venue = WaitingVenue(market, clock, folder, nursery)
         nursery.start_soon(venue.run)

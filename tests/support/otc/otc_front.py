@@ -11,12 +11,11 @@ otherwise; then what is kept stays as it is.
 """
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import msgspec
 import trio
@@ -24,7 +23,7 @@ import trio
 from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_otc
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
-from cambist.codecs.http1 import Http1Limits, Response
+from cambist.codecs.http1 import Http1Limits
 from cambist.config.chains import ChainSettings
 from cambist.config.sections.server import ServerSettings
 from cambist.config.sections.venue import RateTier, VenueSettings
@@ -59,6 +58,7 @@ from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
 from support.chain.world import ONE, USDC, World, a_world
 from support.patience import PATIENCE_S
+from support.server.asked_front import AskedFront
 from support.venue.market_place import a_shop
 
 CHAIN_ID, OTHER_RFQ, MARKET_ONLY = 31_337, 31_338, 100
@@ -75,7 +75,7 @@ class _Made:
     snapshot = 0
 
 
-class OtcFront:
+class OtcFront(AskedFront):
     """Asks a server that takes OTC orders.
 
     Attributes:
@@ -92,37 +92,11 @@ class OtcFront:
         self.engine: OtcEngine
         self.scheduler: Scheduler
         self.document: dict[str, Any]
-        self._client: HttpClient
         self._nonce = 0
 
     def now_ms(self) -> int:
         """The venue's clock."""
         return WallClock().now_ms() + 1_000 * self.later_s
-
-    # --- Requests ---------------------------------------------------------------------------------------
-
-    async def ask(
-        self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None
-    ) -> Response:
-        """One request as it stands."""
-        sent = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
-        return await self._client.request(method.encode(), target.encode(), sent, body, deadline_s=PATIENCE_S)
-
-    async def answer(self, path: str, **query: Any) -> tuple[int, Any]:
-        """Status and JSON of a GET."""
-        response = await self.ask("GET", f"{path}?{urlencode(query)}" if query else path)
-        return response.status, msgspec.json.decode(response.body)
-
-    async def get(self, path: str, **query: Any) -> Any:
-        """The JSON of a GET that is answered 200."""
-        status, told = await self.answer(path, **query)
-        assert status == 200, told
-        return told
-
-    async def post(self, path: str, body: Any) -> tuple[int, Any]:
-        """Status and JSON of a POST."""
-        response = await self.ask("POST", path, msgspec.json.encode(body))
-        return response.status, msgspec.json.decode(response.body)
 
     # --- Orders -----------------------------------------------------------------------------------------
 

@@ -33,9 +33,9 @@ class _At(Struct, frozen=True):
     url: str = "http://127.0.0.1:9"
 
 
-def devnet_of(world: World, folder: Path) -> Devnet:
-    """The chain as a venue's settings name it; its contracts and tokens stand in a file of the folder."""
-    tokens = {"WETH": world.weth, "USDC": world.usdc, "DAI": world.dai, "WBTC": b"\x0d" * 20}
+def entry_of(world: World, folder: Path, more: Mapping[str, bytes] | None = None) -> DeployedChain:
+    """The chain's entry in the folder's address book: its contracts, WETH, USDC, DAI and more tokens."""
+    tokens = {"WETH": world.weth, "USDC": world.usdc, "DAI": world.dai, **(more or {})}
     entry = chain_entry(
         "devnet",
         world.at,
@@ -47,6 +47,12 @@ def devnet_of(world: World, folder: Path) -> Devnet:
         },
     )
     write_entries(folder, {CHAIN_ID: entry})
+    return entry
+
+
+def devnet_of(world: World, folder: Path) -> Devnet:
+    """The chain as a venue's settings name it; its contracts and tokens stand in a file of the folder."""
+    entry = entry_of(world, folder, {"WBTC": b"\x0d" * 20})
     return Devnet(world.chain, cast("RunningChain", _At(entry)))
 
 
