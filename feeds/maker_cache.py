@@ -4,19 +4,15 @@
     /pairs   ->  pair id  -> base, quote           of pairs of such tokens
     /prices  ->  pair id  -> grid, time confirmed  of such pairs
 
-A book is in the index exactly while its pair is in all three answers, its grid makes a book with a level on
-some side, it was confirmed within `stale_ms`, it is not in a cool-down (a rest), and no reason withholds the
-maker. The answers may come in any order: an entry that is not usable yet is remembered. A side with a bound
-on its size shows its first levels, up to the bound.
+A book is in the index exactly while all three answers have its pair, its grid has a level, it was confirmed
+within `stale_ms`, no cool-down (a rest) and no reason withholds it. The answers may come in any order.
 
-The `apply_` methods are generators that yield after every entry, so that their driver can let other tasks
-run. Between two steps the cache is whole, and an abandoned generator leaves its remaining entries as they
-were. Only one generator may run at a time. Each book is built aside and put into the index in one step.
+The `apply_` methods are generators that yield after every entry, for their driver to let other tasks run. The
+cache is whole between two steps; an abandoned generator changes no further entry. Only one may run at a time.
 
 A refused pair or grid takes the pair's former book out of use. A socket message that arrives after a poll was
 sent is newer than the poll's answer: an update prevails over the answer's entries of the same ids, a first
-message over the whole answer. A grid without a pair is forgotten after `stale_ms`. A malformed address of a
-blacklist is left out, a repeated address counts once.
+message over the whole answer. A grid without a pair is forgotten after `stale_ms`.
 
 Source: spec 3.8, 3.11, 3.6; ARCHITECTURE.md, "Feeds".
 Choice: A token without the type ERC20, or not listed with the same decimals, is left out with its pairs.
@@ -198,7 +194,7 @@ class MakerCache:
             yield from self._take_prices(prices, now_ms, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_blacklist(self, told: Decoded[BlacklistBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply an answer of /blacklist; it replaces the polled addresses of the previous answer."""
+        """Apply an answer of /blacklist, which replaces the polled addresses; malformed ones are left out."""
         self._updated_ms = now_ms
         if asked_ms >= self._first_ms:
             yield from self._take_addresses(told.body.blacklist, told.refused, now_ms, is_complete=True)
@@ -258,9 +254,7 @@ class MakerCache:
         self.withhold(_REST)
 
     def bound(self, src: bytes, dest: bytes, amount: int, until_ms: int) -> None:
-        """Show at most `amount` raw base units of the side that takes `src` until `until_ms`; replaces an
-        earlier bound.
-        """
+        """Show at most `amount` raw base units of the side that takes `src`, until `until_ms`."""
         self._bounds[src, dest] = amount, until_ms
         self._show(_ends(src, dest))
 

@@ -168,8 +168,7 @@ class Relayer:
     """The relayer of one chain and key; see the module. `run` is its task.
 
     Args:
-        key: signs the transactions; its policy has to allow transactions to its own address (fillers of
-            nonces).
+        key: signs the transactions; its policy has to allow those to its own address, which fill nonces.
         leases: the engine's leases of shards; they have to stay open while the relayer runs.
         now_ms: wall clock, Unix milliseconds.
 
@@ -211,15 +210,13 @@ class Relayer:
         return self._key.address
 
     async def submit(self, effect_key: str, call: EthCall, deadline_s: int | None = None) -> IntentOutcome:
-        """Submit a call to be mined once. Submitting the same key again changes nothing.
+        """Submit a call to be mined once; return the intent's state, without a receipt. Submitting the same
+        key again changes nothing.
 
         Args:
             effect_key: the intent's unique name; its call is mined at most once.
             call: the call with its gas limit; the relayer is the sender.
             deadline_s: Unix seconds; from then on the intent is cancelled unless it is mined.
-
-        Returns:
-            The intent's state, without a receipt.
 
         Raises:
             StoreUnavailable: the intent was not stored, or may have been: submit again.
@@ -261,8 +258,7 @@ class Relayer:
         """Wait until an intent is mined or will never be; the caller sets a time limit.
 
         Args:
-            final: return only once the outcome is final; False returns once the intent is mined, even if
-                unconfirmed.
+            final: wait for the chain's confirmations too; False returns once the intent is mined.
 
         Raises:
             KeyError: no intent was submitted under that key.
