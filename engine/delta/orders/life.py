@@ -34,7 +34,7 @@ SETTLE, CANCEL = "settle", "cancel"
 """Kinds of side effects of Delta orders."""
 
 _S, _W = OrderStatus, DeltaReason
-OPEN = DELTA_LIFECYCLE.before(_W.FUNDS_MOVED)
+OPEN = DELTA_LIFECYCLE.before(_W.FAILURES)
 """States of orders that may be auctioned and settled."""
 CANCELLABLE = DELTA_LIFECYCLE.before(_W.CANCEL_SIGNED)
 ENDED = DELTA_LIFECYCLE.terminal()

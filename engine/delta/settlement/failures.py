@@ -55,7 +55,7 @@ BY_CAUSE: Mapping[IntentCause, SettlementFailure] = {
     _C.REFUSED: _F.AGENTS,
     _C.FORBIDDEN: _F.AGENTS,
     _C.REVERTED: _F.AGENTS,
-    _C.UNKNOWN: _F.AGENTS,
+    _C.UNKNOWN: _F.DOUBTFUL,
 }
 """Kinds by the relayer's cause, if the contract's error is unknown."""
 

@@ -37,7 +37,7 @@ CAUSES = [
     (_C.REFUSED, _F.AGENTS),
     (_C.FORBIDDEN, _F.AGENTS),
     (_C.REVERTED, _F.AGENTS),
-    (_C.UNKNOWN, _F.AGENTS),
+    (_C.UNKNOWN, _F.DOUBTFUL),
 ]
 
 
