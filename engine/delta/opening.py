@@ -30,7 +30,7 @@ from ..routing.makers import request_signer
 from ..served.served_chain import ServedChain, ServedChains
 from ..store.leases import Leases
 from ..store.store import Store
-from .auction.agents import Agents, RoundBell
+from .auction.agents import Agents, AuctioneerWakeup
 from .auction.auction_queue import AuctionQueue
 from .auction.auctioneer import Auctioneer, AuctionIds
 from .auction.simulating import AuctionAt
@@ -126,9 +126,9 @@ async def _chain(
     delta = opening.venue.delta
     followed = opening.footing.chains.of(place.chain_id)
     relayer = _relayer(opening, place)
-    bell = RoundBell()
+    wakeup = AuctioneerWakeup()
     clients = await _agents(owned, opening, place)
-    agents = Agents(clients, chain_id=place.chain_id, settings=delta, bell=bell, wall_ms=wall_ms)
+    agents = Agents(clients, chain_id=place.chain_id, settings=delta, wakeup=wakeup, wall_ms=wall_ms)
     funds = FundsWatch(
         place.chain, orders, followed.watch, delta=place.delta, read_to=followed.read_to, wall_ms=wall_ms
     )
@@ -148,7 +148,7 @@ async def _chain(
     queue = AuctionQueue(
         place.chain,
         agents,
-        bell,
+        wakeup,
         orders,
         scheduler,
         head_time_s=lambda: place.pulse.head_time_s,
@@ -165,7 +165,7 @@ async def _chain(
     auctioneer = Auctioneer(
         AuctionAt(place, relayer.address, opening.settings.relayers[place.chain_id].gas_max),
         agents,
-        bell,
+        wakeup,
         queue,
         orders,
         store,

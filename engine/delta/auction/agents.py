@@ -24,23 +24,23 @@ from .due_orders import AgentNames, AgentRoom
 _log = structlog.get_logger("cambist.venue")
 
 
-class RoundBell:
-    """Event that wakes the auctioneer: rung when an order is due or an agent has room."""
+class AuctioneerWakeup:
+    """Event that wakes the auctioneer: an order is due, or an agent has room."""
 
     def __init__(self) -> None:
-        self._rung = trio.Event()
+        self._woken = trio.Event()
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake the auctioneer: an order is due, or an agent may be asked about more orders than before."""
-        self._rung.set()
+        self._woken.set()
 
     async def wait(self) -> None:
-        """Wait for the first ring since `reset`."""
-        await self._rung.wait()
+        """Wait for the first `wake` since `reset`."""
+        await self._woken.wait()
 
     def reset(self) -> None:
-        """Forget all rings so far."""
-        self._rung = trio.Event()
+        """Forget all calls of `wake` so far."""
+        self._woken = trio.Event()
 
 
 class Agents:
@@ -49,7 +49,7 @@ class Agents:
     Args:
         clients: HTTP clients by agent name.
         settings: lengths of rests and rounds.
-        bell: rung when an agent may be asked about more orders than before.
+        wakeup: set when an agent may be asked about more orders than before.
         wall_ms: returns the time, Unix milliseconds.
     """
 
@@ -59,13 +59,13 @@ class Agents:
         *,
         chain_id: int,
         settings: DeltaSettings,
-        bell: RoundBell,
+        wakeup: AuctioneerWakeup,
         wall_ms: Callable[[], int],
     ) -> None:
         self._clients = clients
         self._chain_id = chain_id
         self._wall_ms = wall_ms
-        self._bell = bell
+        self._wakeup = wakeup
         rest_ms, rest_ms_max = round(settings.rest_s * 1_000), round(settings.rest_s_max * 1_000)
         self._rests = {name: AgentRest(rest_ms, rest_ms_max) for name in clients}
         self._paces = {name: AgentPace(settings.round_s) for name in clients}
@@ -174,10 +174,10 @@ class Agents:
         else:
             not_reached = 0 if answer is None else len(answer.not_reached.intersection(hashes))
             pace.answered(question, trio.current_time(), not_reached)
-            self._bell.ring()
+            self._wakeup.wake()
             return answer
         pace.failed(question, trio.current_time(), is_late=failure.fault is AgentFault.LATE)
-        self._bell.ring()
+        self._wakeup.wake()
         raise failure
 
     # --- Outcomes ---------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from ...orders.scheduler import Scheduler
 from ..bids.bids import RoundOrder, asked_of
 from ..orders.live_orders import LiveOrder, LiveOrders
 from ..orders.terms import slice_due
-from .agents import Agents, RoundBell
+from .agents import Agents, AuctioneerWakeup
 from .due_orders import AgentRoom, Assignment, DueOrders
 from .slice_watch import SliceWatch
 
@@ -46,7 +46,7 @@ class AuctionQueue:
 
     Args:
         agents: agents of the chain, which decide how many orders share a round.
-        bell: rung when an order is due.
+        wakeup: set when an order is due.
         scheduler: the engine's scheduler of timers.
         head_time_s: returns the time of the latest block that this process has seen, Unix seconds.
         settings: pauses and time limits.
@@ -60,7 +60,7 @@ class AuctionQueue:
         self,
         chain: Chain,
         agents: Agents,
-        bell: RoundBell,
+        wakeup: AuctioneerWakeup,
         orders: LiveOrders,
         scheduler: Scheduler,
         *,
@@ -69,7 +69,7 @@ class AuctionQueue:
         wall_ms: Callable[[], int],
     ) -> None:
         self._agents = agents
-        self._bell = bell
+        self._wakeup = wakeup
         self._orders = orders
         self._scheduler = scheduler
         self._settings = settings
@@ -225,7 +225,7 @@ class AuctionQueue:
         is_new = order_hash not in self._tries if is_new is None else is_new
         agents = self._agents.admitted(live.document)
         self._ready.add(order_hash, agents, trio.current_time(), is_new=is_new)
-        self._bell.ring()
+        self._wakeup.wake()
 
 
 def _timer(order_hash: bytes) -> tuple[str, bytes]:

@@ -60,7 +60,7 @@ from ..settlement.settling import (
     settlement_of,
     settlement_payload,
 )
-from .agents import Agents, RoundBell
+from .agents import Agents, AuctioneerWakeup
 from .auction import AuctionVerdict, Decision, deciding, left_out, let_go, notices
 from .auction_queue import AuctionQueue, DueRound
 from .auction_record import Rejections, RoundTimes, round_rows
@@ -127,7 +127,7 @@ class Auctioneer:
 
     Args:
         agents: agents of the chain.
-        bell: event that wakes `run`; the agents and the queue ring it too.
+        wakeup: event that wakes `run`; the agents and the queue set it too.
         queue: orders that wait for a round.
         settling: receives the runners-up of each settlement.
         claims: amounts of accounts' funds that open settlements use.
@@ -141,7 +141,7 @@ class Auctioneer:
         self,
         at: AuctionAt,
         agents: Agents,
-        bell: RoundBell,
+        wakeup: AuctioneerWakeup,
         queue: AuctionQueue,
         orders: LiveOrders,
         store: Store,
@@ -166,7 +166,7 @@ class Auctioneer:
         self._wall_ms = wall_ms
         self._closed_ms: dict[bytes, int] = {}
         self._silent: dict[bytes, _Silence] = {}  # order hash -> reason why its last round had no bid
-        self._bell = bell
+        self._wakeup = wakeup
         self._open = self._rounds = self._won = self._void = 0
         self._void_in_row = 0
         self._opens_at = -math.inf  # earliest time of the next round, in trio's time
@@ -225,15 +225,15 @@ class Auctioneer:
             while True:
                 wakes_at = self._open_rounds()
                 with trio.move_on_at(wakes_at):
-                    await self._bell.wait()
-                self._bell.reset()
+                    await self._wakeup.wait()
+                self._wakeup.reset()
                 await trio.sleep(self._settings.gather_s)
 
     def _open_rounds(self) -> float:
         """Open rounds for due orders, as far as agents have capacity.
 
         Returns:
-            Time of the next call if the bell does not ring before, in trio's time.
+            Time of the next call if nothing wakes the auctioneer before, in trio's time.
         """
         now = trio.current_time()
         if not self._queue.due or self._open >= VENUE_ROUNDS_OPEN_MAX:
@@ -269,7 +269,7 @@ class Auctioneer:
             for order_hash in due.orders:
                 if order_hash in this.unsettled:
                     self._over(order_hash, is_counted=order_hash in this.considered and not is_void)
-            self._bell.ring()
+            self._wakeup.wake()
 
     def _note_void(self, *, is_void: bool) -> None:
         """Record whether a round was void; after a void one delay the next rounds, as the chain or the store

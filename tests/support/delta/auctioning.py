@@ -29,7 +29,7 @@ from cambist.config.sections.venue import DeltaSettings
 from cambist.config.settings import parse_settings
 from cambist.engine.chain.holdings import Holding
 from cambist.engine.chain.port import EthCall, Header, Upcoming
-from cambist.engine.delta.auction.agents import Agents, RoundBell
+from cambist.engine.delta.auction.agents import Agents, AuctioneerWakeup
 from cambist.engine.delta.auction.auction_queue import AuctionQueue
 from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
 from cambist.engine.delta.auction.simulating import AuctionAt
@@ -224,14 +224,14 @@ def an_auctioneer(
         rfq=b"\x0b" * 20,
     )
     settings = DeltaSettings(gather_s=0.001, round_s=round_s)
-    bell = RoundBell()
-    asked = Agents(cast("Any", agents), chain_id=chain_id, settings=settings, bell=bell, wall_ms=wall_ms)
+    wakeup = AuctioneerWakeup()
+    asked = Agents(cast("Any", agents), chain_id=chain_id, settings=settings, wakeup=wakeup, wall_ms=wall_ms)
     idle: Any = SimpleNamespace(line_up=lambda *_: None)
     chain = cast("Any", place.chain)
     queue = AuctionQueue(
         chain,
         asked,
-        bell,
+        wakeup,
         orders,
         Scheduler(wall_ms),
         head_time_s=lambda: 0,
@@ -241,7 +241,7 @@ def an_auctioneer(
     auctioneer = Auctioneer(
         AuctionAt(cast("Any", place), b"\x4e" * 20, 5_000_000),
         asked,
-        bell,
+        wakeup,
         queue,
         orders,
         store,

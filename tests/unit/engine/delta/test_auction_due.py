@@ -9,7 +9,7 @@ import trio
 
 from cambist.config.sections.venue import DeltaSettings
 from cambist.engine.chain.port import Header, Upcoming
-from cambist.engine.delta.auction.agents import Agents, RoundBell
+from cambist.engine.delta.auction.agents import Agents, AuctioneerWakeup
 from cambist.engine.delta.auction.auction_queue import AuctionQueue
 from cambist.engine.delta.orders.live_orders import LiveOrder
 from cambist.engine.delta.settlement.settling import Settling
@@ -31,15 +31,15 @@ class Clock:
         self.scheduler = Scheduler(lambda: self.now_ms)
         self.chain_s, self.looks = NOW_S, 0
         self.lives: dict[bytes, LiveOrder] = {}
-        bell, settings = RoundBell(), DeltaSettings()
+        wakeup, settings = AuctioneerWakeup(), DeltaSettings()
 
         def wall_ms() -> int:
             return self.now_ms
 
         self.queue = AuctionQueue(
             cast("Any", self),
-            Agents({}, chain_id=1, settings=settings, bell=bell, wall_ms=wall_ms),
-            bell,
+            Agents({}, chain_id=1, settings=settings, wakeup=wakeup, wall_ms=wall_ms),
+            wakeup,
             cast("Any", self.lives),
             self.scheduler,
             head_time_s=lambda: 0,

@@ -10,7 +10,7 @@ import trio.testing
 
 from cambist.config.limits import AGENT_ORDERS_AT_FIRST
 from cambist.config.sections.venue import DeltaSettings
-from cambist.engine.delta.auction.agents import Agents, RoundBell
+from cambist.engine.delta.auction.agents import Agents, AuctioneerWakeup
 from cambist.engine.delta.auction.auction_queue import AuctionQueue
 from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
 from cambist.engine.delta.orders.live_orders import LiveOrder
@@ -47,17 +47,17 @@ class InVain(Auctioneer):
     def __init__(self, market: Watched, orders: Any, scheduler: Scheduler, wall_ms: Any) -> None:
         at = cast("Any", SimpleNamespace(place=SimpleNamespace(chain_id=1, chain=None)))
         clients, nothing = {"ann": cast("Any", Bidless())}, cast("Any", None)
-        bell, settings = RoundBell(), DeltaSettings()
-        agents = Agents(clients, chain_id=1, settings=settings, bell=bell, wall_ms=wall_ms)
+        wakeup, settings = AuctioneerWakeup(), DeltaSettings()
+        agents = Agents(clients, chain_id=1, settings=settings, wakeup=wakeup, wall_ms=wall_ms)
         self.queue = AuctionQueue(
-            nothing, agents, bell, orders, scheduler,
+            nothing, agents, wakeup, orders, scheduler,
             head_time_s=lambda: 0, settings=settings, wall_ms=wall_ms,
         )  # fmt: skip
         self.watch = PriceWatch(
             market.index, market.prices, self.queue, gas_price_wei=lambda: 0, wall_ms=wall_ms
         )
         super().__init__(
-            at, agents, bell, self.queue, orders, nothing, settling=nothing, claims=nothing,
+            at, agents, wakeup, self.queue, orders, nothing, settling=nothing, claims=nothing,
             unsettled=self.watch.again, ids=AuctionIds(), settings=settings, wall_ms=wall_ms,
         )  # fmt: skip
         self.seen: list[tuple[float, set[bytes]]] = []
