@@ -1,9 +1,19 @@
 """`cambist demo`: a demonstration of makers, agents, a venue, swaps and orders."""
 
+import tempfile
+from pathlib import Path
+
 import click
+import trio
 from rich.console import Console
 
-from ..dev.demo.story import run_demo
+from ..dev.demo.foundations import run_foundations
+from ..dev.demo.market_maker import run_market_maker
+from ..dev.demo.orders import run_orders
+from ..dev.demo.otc_orders import run_otc_orders
+from ..dev.demo.settlement import a_stage, show_contracts
+from ..dev.demo.swaps import run_swaps
+from ..dev.demo.venue import a_market_place
 from ..process.logs import configure_logs
 
 
@@ -17,4 +27,18 @@ def demo() -> None:
     Keys are throw-away or public; files are in a temporary folder; nothing leaves this machine.
     """
     configure_logs("error")
-    run_demo(Console())
+    console = Console()
+    with tempfile.TemporaryDirectory() as name:
+        trio.run(_run_on_chain, console, Path(name))
+    run_foundations(console)
+
+
+async def _run_on_chain(console: Console, folder: Path) -> None:
+    async with a_stage(folder) as stage:
+        console.rule("1. A chain with the contracts on it")
+        show_contracts(console, stage.running)
+        await run_market_maker(console, stage, folder)
+        async with a_market_place(stage, folder) as place:
+            await run_swaps(console, stage, place)
+            await run_orders(console, stage, place)
+            await run_otc_orders(console, stage, place)

@@ -1,6 +1,6 @@
 """The demo: a market maker, a venue, agents and traders on one chain, shown step by step.
 
 In: nothing. Out: each step's result on the terminal; an exception if a step fails.
-Read: `story`, `foundations`, `settlement`, `market_maker`, `venue`, `place_settings`, `balances`, `swaps`,
+Read: `foundations`, `settlement`, `market_maker`, `venue`, `place_settings`, `balances`, `swaps`,
     `order_scene`, `orders`, `waiting_orders`, `otc_orders`.
 """
