@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from ...config.errors import ConfigError, InvalidInput
 from ...config.sections.nodes import NodeSettings, revealed
 from ...crypto.addresses import checked_address
 from ..client.client import check_url
+from ..client.limit_price import LimitPrice
 from ..client.terms import TradedToken
 
 VENUE_HELP = "The venue's URL."
@@ -119,6 +121,31 @@ def check_partner(partner: str) -> None:
     """Refuse a partner's name that is too long."""
     if len(partner) > limits.NAME_CHARS_MAX:
         raise click.UsageError(f"--partner: at most {limits.NAME_CHARS_MAX} characters")
+
+
+def check_decimals(amounts: Mapping[str, str | None]) -> None:
+    """Refuse malformed amounts.
+
+    Args:
+        amounts: text by the name in errors; None if absent.
+    """
+    try:
+        for name, text in amounts.items():
+            if text is not None:
+                parse_decimal(text, name)
+    except InvalidInput as error:
+        raise click.UsageError(error.detail) from None
+
+
+def check_price(prices: Mapping[str, str | None], amounts: Mapping[str, str | None]) -> None:
+    """Refuse malformed or zero prices, and malformed amounts; see `check_decimals`."""
+    try:
+        for name, text in prices.items():
+            if text is not None:
+                LimitPrice.parse(text, name)
+    except (ConfigError, InvalidInput) as error:
+        raise click.UsageError(error.detail) from None
+    check_decimals(amounts)
 
 
 def raw_units(text: str, token: TradedToken, field: str) -> int:

@@ -1,39 +1,52 @@
-"""Parts shared by the commands that ask a venue: `swap`, `order`, `otc`, `webhooks`."""
+"""Parts shared by the commands that ask a venue: `swap`, `order`, `otc`, `webhooks`.
+
+    options --gathered--> a struct --SigningOptions.run--> a TradeSession --the work--> an exit status
+
+A struct declares the members, and a list beside it the options with the same names. A command that signs
+checks node and key before the event loop starts; its session has the open chain, venue and trader.
+"""
 
 import math
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 import trio
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from ...codecs.messages.resource_messages import TokenList
+from ...codecs.messages.vocabulary import Side
+from ...codecs.messages.wire import encode
 from ...config import limits
 from ...config.errors import ConfigError
 from ...config.secret import Secret, read_secret
 from ...config.timeouts import TRADER_WATCH_S
-from ...crypto.secp256k1 import SigningKey
-from ..chain.port import Chain
+from ..chain.artifacts import known_errors
+from ..chain.nodes.rpc import RpcChain
 from ..client.allowing import Allowing
 from ..client.client import VenueClient
 from ..client.outcome import TradeVerdict
 from ..client.terms import TradedToken
 from ..client.tokens import find_token
 from ..client.trader import Trader
+from ..client.trusted_contract import SigningContract, TradingContract, signing_contract
 from ..process.interrupts import until_interrupted
 from .parameters import (
     API_KEY_HELP,
     RPC_HELP,
     VENUE_HELP,
+    AddressParam,
+    check_partner,
     check_venue,
+    checked_node,
+    raw_units,
 )
-from .sources import KEY_HELP, PASSWORD_HELP
+from .sources import KEY_HELP, PASSWORD_HELP, agree, read_key
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,6 +75,9 @@ SLIPPAGE_BPS = 50
 """Default slippage tolerance, basis points."""
 HELP = {"help_option_names": ["-h", "--help"]}
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""An option or an argument of click."""
+
 
 class UnderWay(Struct):
     """State of a running command that decides what an interrupt prints and which exit status it has.
@@ -75,13 +91,42 @@ class UnderWay(Struct):
     status: int = UNKNOWN
 
 
-class VenueOptions(Struct, frozen=True):
-    """Options of a command that name the venue and the output format."""
+def gathered(struct: type[Struct], into: str, *options: Decorator) -> Decorator:
+    """Decorator that adds options to a command, which receives them as one struct.
+
+    Args:
+        struct: its members have the names of the options' parameters; members without an option keep their
+            defaults.
+        into: name of the command's parameter.
+    """
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def gathering(**given: Any) -> None:
+            members = {name: given.pop(name) for name in struct.__struct_fields__ if name in given}
+            command(**{into: struct(**members)}, **given)
+
+        decorated: Callable[..., None] = gathering
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return add
+
+
+# --- A venue ------------------------------------------------------------------------------------------
+
+
+class VenueOptions(Struct, frozen=True, kw_only=True):
+    """Options of a command that name the venue and the output format.
+
+    Attributes:
+        url: of the venue; empty if a command needs none and none is named.
+    """
 
     url: str
-    api_key: Secret | None
-    is_json: bool
-    timeout_s: float = TRADER_WATCH_S
+    api_key: Secret | None = None
+    is_json: bool = False
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[VenueClient]:
@@ -104,44 +149,245 @@ class VenueOptions(Struct, frozen=True):
         """Return the command that withdraws a deposit."""
         return f"`cambist order withdraw --venue {self.url} ...` takes the deposit back"
 
-
-def venue_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that adds the options of a venue to a command, which receives them as `venue`."""
-    return _with_place(command, is_needed=True)
-
-
-def venue_options_if_any(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator like `venue_options` with an optional --venue: without it the URL is empty."""
-    return _with_place(command, is_needed=False)
+    def show(self, told: Mapping[str, Any], lines: Iterable[str]) -> None:
+        """Print a result on standard output: `told` as a line of JSON with --json, else the lines."""
+        for line in (encode(told).decode(),) if self.is_json else lines:
+            click.echo(line)
 
 
-def _with_place(command: Callable[..., None], *, is_needed: bool) -> Callable[..., None]:
-    @wraps(command)
-    def with_venue(*, venue_url: str | None, api_key: str | None, is_json: bool, **rest: Any) -> None:
-        if venue_url is not None:
-            check_venue(venue_url)
-        secret = read_secret(api_key, os.environ, "--api-key") if api_key else None
-        command(venue=VenueOptions(venue_url or "", secret, is_json), **rest)
-
-    for option in (
-        click.option("--json", "is_json", is_flag=True, help="Print one line of JSON on standard output."),
-        click.option("--api-key", help=API_KEY_HELP),
-        click.option("--venue", "venue_url", required=is_needed, help=VENUE_HELP),
-    ):
-        with_venue = option(with_venue)
-    return with_venue
+def _checked_url(_: click.Context, __: click.Parameter, url: str | None) -> str:
+    if url is not None:
+        check_venue(url)
+    return url or ""
 
 
-def chain_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that adds the options of a chain, its node, and the key that signs."""
-    for option in (
-        click.option("--password", help=PASSWORD_HELP),
-        click.option("--key", required=True, help=KEY_HELP),
-        click.option("--rpc", required=True, help=RPC_HELP),
+def _revealed_key(_: click.Context, __: click.Parameter, reference: str | None) -> Secret | None:
+    return read_secret(reference, os.environ, "--api-key") if reference else None
+
+
+def venue_list(*, is_needed: bool = True) -> list[Decorator]:
+    """The options of `VenueOptions`."""
+    return [
+        click.option("--venue", "url", required=is_needed, callback=_checked_url, help=VENUE_HELP),
+        click.option("--api-key", callback=_revealed_key, help=API_KEY_HELP),
+        click.option("--json", "is_json", is_flag=True, help="One line of JSON on standard output."),
+    ]
+
+
+venue_options = gathered(VenueOptions, "venue", *venue_list())
+"""Decorator that adds the options of a venue to a command, which receives them as `venue`."""
+
+
+# --- A key on a chain ---------------------------------------------------------------------------------
+
+
+class TradeSession(Struct, frozen=True, kw_only=True):
+    """A running command that signs: the open chain and venue, and the key's account.
+
+    Attributes:
+        client: of the venue; None if no venue is named.
+        pinned: 20 bytes; see `SigningOptions`.
+    """
+
+    under_way: UnderWay
+    console: "Console"
+    chain: RpcChain
+    client: VenueClient | None
+    trader: Trader
+    pinned: bytes | None
+
+    @property
+    def venue(self) -> VenueClient:
+        """The client of the named venue.
+
+        Raises:
+            ConfigError: no venue is named.
+        """
+        if self.client is None:
+            raise ConfigError("--venue", "is needed to look an order up by its hash; a FILE needs none")
+        return self.client
+
+    async def contract(self, contract: TradingContract) -> SigningContract:
+        """The trusted contract; see `signing_contract`."""
+        return await signing_contract(self.chain, self.client, contract, self.pinned)
+
+
+class SigningOptions(VenueOptions, frozen=True, kw_only=True):
+    """Options of a command that signs; members with a default are options of some commands only.
+
+    Attributes:
+        rpc, key, password: references as typed.
+        pinned: 20 bytes, the one contract to use, whatever its code; None for the venue's.
+        timeout_s: seconds for which an order is followed.
+        is_sure: --yes; is_rehearsal: --dry-run.
+    """
+
+    chain_id: int
+    rpc: str
+    key: str
+    password: str | None
+    pinned: bytes | None
+    permit: bool = False
+    approve_max: bool = False
+    timeout_s: float = TRADER_WATCH_S
+    is_sure: bool = False
+    is_rehearsal: bool = False
+
+    @property
+    def allowing(self) -> Allowing:
+        """The way in which a spender is allowed to take the sold token.
+
+        Raises:
+            click.UsageError: --permit and --approve-max are set.
+        """
+        if self.permit and self.approve_max:
+            raise click.UsageError("--permit and --approve-max exclude each other")
+        return Allowing.PERMIT if self.permit else Allowing.MOST if self.approve_max else Allowing.EXACT
+
+    def agree(self, question: str) -> None:
+        """Ask for consent, unless --yes has given it; see `sources.agree`."""
+        if not self.is_sure:
+            agree(question)
+
+    def run(self, do: Callable[..., Awaitable[int]], *what: object, **amounts: str) -> NoReturn:
+        """Check the options, open a session, run the command's work in it, and exit with its status.
+
+        Args:
+            do: receives the session, then `what`; returns the exit status.
+            amounts: texts of amounts to check, by their names in errors.
+        """
+        allowing, node = self.allowing, checked_node(self.rpc, **amounts)
+        key = read_key(self.key, self.password)
+
+        async def opened(under_way: UnderWay) -> int:
+            console = new_console()
+            async with (
+                RpcChain.open(self.chain_id, node, known_errors()) as chain,
+                _open_if_named(self) as client,
+            ):
+                trader = Trader(
+                    chain=chain,
+                    key=key,
+                    wall_s=lambda: int(time.time()),
+                    tell=partial(console.print, style="dim"),
+                    allowing=allowing,
+                )
+                session = TradeSession(
+                    under_way=under_way,
+                    console=console,
+                    chain=chain,
+                    client=client,
+                    trader=trader,
+                    pinned=self.pinned,
+                )
+                return await do(session, *what)
+
+        run(opened)
+
+
+@asynccontextmanager
+async def _open_if_named(venue: VenueOptions) -> AsyncGenerator[VenueClient | None]:
+    if not venue.url:
+        yield None
+        return
+    async with venue.open() as client:
+        yield client
+
+
+PIN_HELP = {
+    "--router": "The one router to use, whatever its code; else this release's.",
+    "--delta": "The one Delta contract to use, whatever its code.",
+    "--rfq": "The one RFQ contract to use, whatever its code.",
+}
+
+
+def pin(contract: TradingContract) -> Decorator:
+    """The option that pins a contract's address."""
+    return click.option(contract.option, "pinned", type=AddressParam(), help=PIN_HELP[contract.option])
+
+
+def signing_list(contract: TradingContract) -> list[Decorator]:
+    """The options of every command that signs for a contract, without those of its venue."""
+    return [
         click.option("--chain", "chain_id", type=click.IntRange(1), required=True, help="The chain id."),
-    ):
-        command = option(command)
-    return command
+        click.option("--rpc", required=True, help=RPC_HELP),
+        click.option("--key", required=True, help=KEY_HELP),
+        click.option("--password", help=PASSWORD_HELP),
+        pin(contract),
+    ]
+
+
+permit_option = click.option(
+    "--permit", is_flag=True, help="Sign an EIP-2612 permit in place of an approval."
+)
+approve_max_option = click.option(
+    "--approve-max", is_flag=True, help="Approve any amount, not just this one."
+)
+follow = click.option("--follow", "follows", is_flag=True, help="Follow it until it has ended.")
+yes_option = click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
+
+
+def dry_run_option(text: str) -> Decorator:
+    """The option --dry-run with its help."""
+    return click.option("--dry-run", "is_rehearsal", is_flag=True, help=text)
+
+
+# --- A sale or a purchase -----------------------------------------------------------------------------
+
+
+class TradeOptions(SigningOptions, frozen=True, kw_only=True):
+    """Options of a command that trades AMOUNT of SELL_TOKEN for BUY_TOKEN.
+
+    Attributes:
+        amount: whole tokens as typed: of the sold token, or with `side` BUY of the bought token.
+        receiver: 20 bytes; None for the key's account.
+    """
+
+    sell: str
+    buy: str
+    amount: str
+    side: Side = Side.SELL
+    receiver: bytes | None = None
+    partner: str = ""
+
+    async def find_pair(self, session: TradeSession) -> tuple[TokenList, TradedToken, TradedToken]:
+        """Fetch the venue's list of tokens, and find the sold and the bought token in it.
+
+        Raises:
+            ConfigError: an argument names no token.
+        """
+        session.trader.tell("asking the venue for its tokens")
+        listed = await session.venue.tokens(session.chain.chain_id)
+        src = await find_token(session.chain, listed, self.sell, "SELL_TOKEN")
+        return listed, src, await find_token(session.chain, listed, self.buy, "BUY_TOKEN")
+
+    def raw_amount(self, src: TradedToken, dest: TradedToken) -> int:
+        """Convert AMOUNT to raw units.
+
+        Raises:
+            ConfigError: the tokens are the same, or the text is no amount of the token.
+        """
+        if src.address == dest.address:
+            raise ConfigError("BUY_TOKEN", "is the token that is sold")
+        return raw_units(self.amount, src if self.side is Side.SELL else dest, "AMOUNT")
+
+
+def _short_name(_: click.Context, __: click.Parameter, partner: str) -> str:
+    check_partner(partner)
+    return partner
+
+
+pair_arguments: list[Decorator] = [
+    click.argument("sell", metavar="SELL_TOKEN"),
+    click.argument("buy", metavar="BUY_TOKEN"),
+    click.argument("amount"),
+]
+receiver_options: list[Decorator] = [
+    click.option(
+        "--receiver", type=AddressParam(), help="Who gets what is bought; the key's account if absent."
+    ),
+    click.option("--partner", default="", callback=_short_name, help="The partner's key."),
+]
 
 
 class SecondsParam(click.FloatRange):
@@ -169,20 +415,14 @@ timeout = click.option(
 )
 
 
-slippage = click.option(
-    "--slippage",
-    "slippage_bps",
-    metavar="BPS",
-    type=click.IntRange(limits.SLIPPAGE_BPS_MIN, limits.SLIPPAGE_BPS_MAX),
-    default=SLIPPAGE_BPS,
-    show_default=True,
-    help="Tolerated loss against the quote, in basis points.",
-)
-permit_option = click.option(
-    "--permit", is_flag=True, help="Sign an EIP-2612 permit in place of an approval."
-)
-approve_max_option = click.option(
-    "--approve-max", is_flag=True, help="Approve any amount, not just this amount."
+def slippage_option(text: str, **more: Any) -> Decorator:
+    """The option --slippage with its help."""
+    bps = click.IntRange(limits.SLIPPAGE_BPS_MIN, limits.SLIPPAGE_BPS_MAX)
+    return click.option("--slippage", "slippage_bps", metavar="BPS", type=bps, help=text, **more)
+
+
+slippage = slippage_option(
+    "How much worse than quoted it may become, in basis points.", default=SLIPPAGE_BPS, show_default=True
 )
 
 
@@ -208,41 +448,6 @@ def run(do: Callable[..., Any], *what: object) -> NoReturn:
     sys.exit(status)
 
 
-def allowing_of(*, permit: bool, approve_max: bool) -> Allowing:
-    """Determine from the options how a spender is allowed to take the sold token.
-
-    Raises:
-        click.UsageError: both options are set.
-    """
-    if permit and approve_max:
-        raise click.UsageError("--permit and --approve-max exclude each other")
-    return Allowing.PERMIT if permit else Allowing.MOST if approve_max else Allowing.EXACT
-
-
-def allowing_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that adds the options of an allowance for the spender, received as `allowing`."""
-
-    @wraps(command)
-    def with_allowing(*, permit: bool, approve_max: bool, **rest: Any) -> None:
-        command(allowing=allowing_of(permit=permit, approve_max=approve_max), **rest)
-
-    return permit_option(approve_max_option(with_allowing))
-
-
-async def find_pair(
-    chain: Chain, venue: VenueClient, sell: str, buy: str, tell: Callable[[str], None]
-) -> tuple[TokenList, TradedToken, TradedToken]:
-    """Fetch the venue's list of tokens, and find the tokens that SELL_TOKEN and BUY_TOKEN name in it.
-
-    Raises:
-        ConfigError: an argument names no token.
-    """
-    tell("asking the venue for its tokens")
-    listed = await venue.tokens(chain.chain_id)
-    src = await find_token(chain, listed, sell, "SELL_TOKEN")
-    return listed, src, await find_token(chain, listed, buy, "BUY_TOKEN")
-
-
 def refuse_mixed(name: str | None, noun: str, *, many: dict[str, Any], one: dict[str, Any]) -> None:
     """Refuse options about many orders beside the name of one, and options about one without a name.
 
@@ -259,13 +464,6 @@ def refuse_mixed(name: str | None, noun: str, *, many: dict[str, Any], one: dict
             raise click.UsageError(f"{option}: {'not with' if name is not None else 'only with'} {noun}")
 
 
-def new_trader(
-    chain: Chain, key: SigningKey, tell: Callable[[str], None], allowing: Allowing = Allowing.EXACT
-) -> Trader:
-    """Create a trader with the key's account and the wall clock."""
-    return Trader(chain=chain, key=key, wall_s=lambda: int(time.time()), tell=tell, allowing=allowing)
-
-
 def new_console() -> "Console":
     """Create a console on standard error, for progress and the offer."""
     from rich.console import Console
@@ -273,6 +471,6 @@ def new_console() -> "Console":
     return Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
-def timed(place: VenueOptions, timeout_s: float) -> VenueOptions:
-    """Copy the venue options with a time limit for following orders, in seconds."""
-    return structs.replace(place, timeout_s=timeout_s)
+def new_tell() -> Callable[[str], None]:
+    """Create the function that prints a line of progress on standard error."""
+    return partial(new_console().print, style="dim")

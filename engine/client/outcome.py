@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
 
@@ -68,6 +68,17 @@ class OrderOutcome(Struct, frozen=True, kw_only=True):
     step: str = "order"
     tx_hash: bytes = b""
     reason: str = ""
+
+    @classmethod
+    def failed(cls, failed: StepFailedError, order_hash: bytes = b"") -> Self:
+        """The outcome of an order before which a transaction reverted, or was not mined in time."""
+        return cls(
+            verdict=failed_verdict(failed),
+            order_hash=order_hash,
+            step=failed.step,
+            tx_hash=failed.tx_hash,
+            reason=failed.reason,
+        )
 
 
 def mined_outcome(

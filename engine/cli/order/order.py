@@ -14,50 +14,39 @@ submitted, 2 wrong usage, 3 another end: not settled, not cancelled, or an earli
 """
 
 from collections.abc import Sequence
-from functools import partial
 
 import click
 
 from ....codecs.amounts import parse_units
 from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.vocabulary import OrderStatus
-from ....codecs.messages.wire import encode
 from ....config import limits
 from ....config.errors import InvalidInput, VenueError
-from ....config.sections.nodes import NodeSettings
 from ....crypto.addresses import checked_address
 from ....crypto.hexadecimal import to_hex
-from ....crypto.secp256k1 import SigningKey
-from ...chain.artifacts import known_errors
-from ...chain.nodes.rpc import RpcChain
 from ...client.order.order_cancelling import cancel, follow_all
 from ...client.order.order_following import MEANS, TERMINAL
 from ...client.order.order_placing import Withdrawal, take_back
 from ...client.outcome import failed_verdict
 from ...client.sending import StepFailedError
 from ...client.tokens import NATIVE_DECIMALS
-from ...client.trusted_contract import DELTA, signing_contract
-from ..parameters import (
-    checked_node,
-)
-from ..sources import read_key
+from ...client.trusted_contract import DELTA
 from ..trading import (
     ENDED,
     EXIT,
     HELP,
     UNKNOWN,
-    UnderWay,
+    SigningOptions,
+    TradeSession,
     VenueOptions,
-    new_console,
-    new_trader,
-    run,
-    timed,
+    gathered,
+    signing_list,
     timeout,
-    venue_options,
+    venue_list,
 )
 from .order_limit import limit
 from .order_list import list_orders
-from .order_options import is_native, order_name, signing_options
+from .order_options import is_native, order_name
 from .order_swap import swap
 from .order_twap import twap
 from .order_watch import watch
@@ -74,19 +63,8 @@ def order() -> None:
 
 @order.command("cancel", context_settings=HELP)
 @click.argument("names", metavar="ID...", nargs=-1, required=True)
-@signing_options
-@timeout
-@venue_options
-def cancel_orders(
-    venue: VenueOptions,
-    names: tuple[str, ...],
-    chain_id: int,
-    rpc: str,
-    key: str,
-    password: str | None,
-    delta: bytes | None,
-    timeout_s: float,
-) -> None:
+@gathered(SigningOptions, "asked", *signing_list(DELTA), timeout, *venue_list())
+def cancel_orders(asked: SigningOptions, names: tuple[str, ...]) -> None:
     """Cancel orders, by their ids or hashes: all of them or none. Costs no gas.
 
     A settlement under way may still win: the command follows each order and reports its outcome.
@@ -94,94 +72,62 @@ def cancel_orders(
     if len(names) > limits.CANCEL_IDS_MAX:
         raise click.UsageError(f"ID: at most {limits.CANCEL_IDS_MAX} at once, got {len(names)}")
     checked = tuple(dict.fromkeys(order_name(name, "ID") for name in names))
-    signer = read_key(key, password)
-    run(_cancel, timed(venue, timeout_s), checked, chain_id, checked_node(rpc), signer, delta)
+    asked.run(_cancel, asked, checked)
 
 
 @order.command("withdraw", context_settings=HELP)
-@click.option("--amount", help="Amount in whole native tokens; the whole deposit if absent.")
-@click.option("--to", "receiver", help="Receiver, in place of the key's account.")
-@signing_options
-@venue_options
-def withdraw(
-    venue: VenueOptions,
-    amount: str | None,
-    receiver: str | None,
-    chain_id: int,
-    rpc: str,
-    key: str,
-    password: str | None,
-    delta: bytes | None,
-) -> None:
+@click.option("--amount", help="Of whole native tokens; all that is deposited if absent.")
+@click.option("--to", "receiver", help="The account that gets them, in place of the key's own.")
+@gathered(SigningOptions, "asked", *signing_list(DELTA), *venue_list())
+def withdraw(asked: SigningOptions, amount: str | None, receiver: str | None) -> None:
     """Take back native tokens that are deposited with the Delta contract.
 
     A live order that gives native tokens cannot be settled without its deposit.
     """
-    signer = read_key(key, password)
     try:
         wei = None if amount is None else parse_units(amount, NATIVE_DECIMALS, "--amount")
-        to = signer.address if receiver is None else checked_address(receiver, "--to")
+        to = None if receiver is None else checked_address(receiver, "--to")
     except InvalidInput as fault:
         raise click.UsageError(fault.detail) from None
-    run(_withdraw, venue, Withdrawal(wei, to), chain_id, checked_node(rpc), signer, delta)
+    asked.run(_withdraw, asked, wei, to)
 
 
 # --- Their work ---------------------------------------------------------------------------------------
 
 
-async def _cancel(
-    under_way: UnderWay,
-    place: VenueOptions,
-    names: tuple[str, ...],
-    chain_id: int,
-    node: NodeSettings,
-    key: SigningKey,
-    delta: bytes | None,
-) -> int:
-    tell = partial(new_console().print, style="dim")
-    async with RpcChain.open(chain_id, node, known_errors()) as chain, place.open() as venue:
-        contract = await signing_contract(chain, venue, DELTA, delta)
-        under_way.hint = f"`cambist order watch ID --venue {place.url}` says whether it is cancelled"
-        followers = await cancel(new_trader(chain, key, tell), venue, contract, names)
-        try:
-            await follow_all(followers, place.timeout_s)
-        except VenueError as fault:
-            click.echo(f"Error: {fault.detail}", err=True)
-    records = [follower.record for follower in followers if follower.record is not None]
-    return _report_cancelled(place, records)
+async def _cancel(session: TradeSession, asked: SigningOptions, names: tuple[str, ...]) -> int:
+    contract = await session.contract(DELTA)
+    session.under_way.hint = f"`cambist order watch ID --venue {asked.url}` says whether it is cancelled"
+    followers = await cancel(session.trader, session.venue, contract, names)
+    try:
+        await follow_all(followers, asked.timeout_s)
+    except VenueError as fault:
+        click.echo(f"Error: {fault.detail}", err=True)
+    return _report_cancelled(asked, [each.record for each in followers if each.record is not None])
 
 
-async def _withdraw(
-    under_way: UnderWay,
-    place: VenueOptions,
-    withdrawal: Withdrawal,
-    chain_id: int,
-    node: NodeSettings,
-    key: SigningKey,
-    delta: bytes | None,
-) -> int:
-    tell = partial(new_console().print, style="dim")
-    async with RpcChain.open(chain_id, node, known_errors()) as chain, place.open() as venue:
-        contract = await signing_contract(chain, venue, DELTA, delta)
-        under_way.hint = "a withdrawal that was sent may be mined all the same; ask again for what is left"
-        try:
-            receipt, amount = await take_back(new_trader(chain, key, tell), contract, withdrawal)
-        except StepFailedError as failed:
-            click.echo(f"Error: {failed}", err=True)
-            return EXIT[failed_verdict(failed)]
+async def _withdraw(session: TradeSession, asked: SigningOptions, wei: int | None, to: bytes | None) -> int:
+    contract = await session.contract(DELTA)
+    session.under_way.hint = (
+        "a withdrawal that was sent may be mined all the same; ask again for what is left"
+    )
+    withdrawal = Withdrawal(wei, to or session.trader.key.address)
+    try:
+        receipt, amount = await take_back(session.trader, contract, withdrawal)
+    except StepFailedError as failed:
+        click.echo(f"Error: {failed}", err=True)
+        return EXIT[failed_verdict(failed)]
     told = {"txHash": to_hex(receipt.tx_hash), "amountWei": str(amount)}
-    click.echo(encode(told).decode() if place.is_json else f"{amount} wei came back: {told['txHash']}")
+    asked.show(told, [f"{amount} wei came back: {told['txHash']}"])
     return 0
 
 
 def _report_cancelled(place: VenueOptions, records: Sequence[OrderRecord]) -> int:
     """Print the state of each order; return the exit status."""
-    if place.is_json:
-        orders = [{"id": record.id, "status": record.status.value} for record in records]
-        click.echo(encode({"orders": orders}).decode())
-    else:
-        for record in records:
-            click.echo(f"order {record.id} {record.status.value}: {MEANS[record.status]}")
+    place.show(
+        {"orders": [{"id": record.id, "status": record.status.value} for record in records]},
+        [f"order {record.id} {record.status.value}: {MEANS[record.status]}" for record in records],
+    )
     if any(is_native(record) and record.status is OrderStatus.CANCELLED for record in records):
         click.echo("`cambist order withdraw` takes back what was deposited", err=True)
     going_on = [record.id for record in records if record.status not in TERMINAL]

@@ -1,18 +1,18 @@
 """`cambist order limit`: a Delta order that rests until its price can be had."""
 
+from functools import partial
+
 import click
 
-from ....codecs.amounts import parse_decimal
 from ....codecs.messages.vocabulary import OrderType
-from ....config.errors import ConfigError, InvalidInput
 from ....config.timeouts import TRADER_LIMIT_ORDER_S
 from ...client.limit_price import LimitPrice
 from ...client.order.order_terms import OrderWish
 from ...client.schedule import duration_text
 from ...client.terms import TradedToken
-from ..parameters import Duration
-from ..trading import HELP, run
-from .order_place import Placing, follow, place_order, placing_options
+from ..parameters import Duration, check_price
+from ..trading import HELP, follow
+from .order_place import PlacingOptions, place_order, placing_options
 
 _PRICE, _AMOUNT = "--limit", "--limit-amount"
 
@@ -36,9 +36,9 @@ _PRICE, _AMOUNT = "--limit", "--limit-amount"
     help=f"Life of the order: 90, 30m, 12h, 7d.  [default: {duration_text(TRADER_LIMIT_ORDER_S)}]",
 )
 @follow
-@placing_options
+@placing_options()
 def limit(
-    placing: Placing,
+    placing: PlacingOptions,
     price_text: str | None,
     limit_amount: str | None,
     life_s: int,
@@ -54,23 +54,22 @@ def limit(
     """
     if (price_text is None) == (limit_amount is None):
         raise click.UsageError(f"one of {_PRICE} and {_AMOUNT} is needed")
-    price = None
-    try:
-        if price_text is not None:
-            price = LimitPrice.parse(price_text, _PRICE)
-        else:
-            parse_decimal(limit_amount, _AMOUNT)
-    except (ConfigError, InvalidInput) as error:
-        raise click.UsageError(error.detail) from None
+    check_price({_PRICE: price_text}, {_AMOUNT: limit_amount})
 
-    def wish_of(src: TradedToken, dest: TradedToken) -> OrderWish:
-        if price is not None:
+    def wish_of(owner: bytes, src: TradedToken, dest: TradedToken) -> OrderWish:
+        if price_text is not None:
             amount = placing.raw_amount(src, dest)
-            bound = price.limit_amount(placing.side, amount, src, dest, _PRICE)
+            bound = LimitPrice.parse(price_text, _PRICE).limit_amount(placing.side, amount, src, dest, _PRICE)
         else:
             bound = placing.raw_limit(limit_amount or "", src, dest, _AMOUNT)
         return placing.wish(
-            src, dest, type=OrderType.LIMIT, life_s=life_s, limit_amount=bound, is_partial=is_partial
+            owner,
+            src,
+            dest,
+            type=OrderType.LIMIT,
+            life_s=life_s,
+            limit_amount=bound,
+            is_partial=is_partial,
         )
 
-    run(place_order, placing, wish_of, follows)
+    placing.run(partial(place_order, follows=follows), placing, wish_of, AMOUNT=placing.amount)

@@ -7,7 +7,6 @@ import click
 
 from ....codecs.messages.delta_messages import OrderRecord
 from ....codecs.messages.vocabulary import OrderStatus
-from ....codecs.messages.wire import encode
 from ....config import limits
 from ....config.error_text import one_line
 from ....config.errors import InvalidInput, VenueError
@@ -24,20 +23,7 @@ from ...client.order.order_view import (
     outcome_of,
 )
 from ...client.outcome import TradeVerdict
-from ..parameters import (
-    AddressParam,
-)
-from ..trading import EXIT, HASH_BYTES, VenueOptions, chain_options
-
-
-def signing_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that adds the options of a command that signs for the Delta contract."""
-    pin = click.option(
-        "--delta",
-        type=AddressParam(),
-        help="Delta contract to use, whatever its code; this release's if absent.",
-    )
-    return chain_options(pin(command))
+from ..trading import EXIT, HASH_BYTES, VenueOptions
 
 
 async def ended(record: OrderRecord, chain: RpcChain | None, subject: Subject | None) -> DeltaOutcome:
@@ -76,11 +62,7 @@ def report(
     place: VenueOptions, outcome: DeltaOutcome, tokens: OfferTokens, offer: OrderOffer | None = None
 ) -> int:
     """Print the result on standard output; return the exit status."""
-    if place.is_json:
-        click.echo(encode(order_json(outcome, offer)).decode())
-    else:
-        for line in order_lines(outcome, tokens):
-            click.echo(line)
+    place.show(order_json(outcome, offer), order_lines(outcome, tokens))
     record = outcome.record
     if record is not None and record.status not in TERMINAL:
         click.echo(f"the order goes on: {place.hint(record.id)}", err=True)

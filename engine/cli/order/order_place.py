@@ -1,79 +1,52 @@
 """Shared code of the commands that place an order: their options, and the steps from price to settlement.
 
-    options -> Placing --a wish, once the tokens are known--> offer, shown -> confirmed -> placed -> followed
+    PlacingOptions --a wish, once the tokens are known--> offer, shown -> confirmed -> placed -> followed
 
 Each command adds its own options and turns them into a wish: the order that the user wants.
 """
 
 from collections.abc import Callable
-from functools import partial, wraps
-from typing import Any
 
 import click
-from msgspec import Struct
 
 from ....codecs.messages.vocabulary import OrderType, Side
-from ....config.errors import ChainError, ConfigError, VenueError
-from ....config.sections.nodes import NodeSettings
+from ....config.errors import ChainError, VenueError
 from ....crypto.hexadecimal import to_hex
-from ....crypto.secp256k1 import SigningKey
-from ...chain.artifacts import known_errors
-from ...chain.nodes.rpc import RpcChain
-from ...client.allowing import Allowing
-from ...client.client import VenueClient
 from ...client.order.order_following import OrderFollower, Subject
 from ...client.order.order_placing import OrderOffer, OrderPlacer
 from ...client.order.order_safety import signed_order
 from ...client.order.order_terms import OrderWish
 from ...client.order.order_view import DeltaOutcome, OfferTokens, order_table
-from ...client.outcome import TradeVerdict, failed_verdict
+from ...client.outcome import TradeVerdict
 from ...client.schedule import Schedule
 from ...client.sending import StepFailedError
 from ...client.terms import TradedToken
-from ..parameters import AddressParam, check_partner, checked_node, raw_units
-from ..sources import agree, read_key
+from ...client.trusted_contract import DELTA
+from ..parameters import raw_units
 from ..trading import (
     SLIPPAGE_BPS,
-    UnderWay,
-    VenueOptions,
-    allowing_of,
+    Decorator,
+    TradeOptions,
+    TradeSession,
     approve_max_option,
-    find_pair,
-    new_console,
-    new_trader,
-    timed,
+    dry_run_option,
+    gathered,
+    pair_arguments,
+    receiver_options,
+    signing_list,
     timeout,
-    venue_options,
+    venue_list,
+    yes_option,
 )
-from .order_options import ended, report, signing_options, tell_why
-
-follow = click.option("--follow", "follows", is_flag=True, help="Follow the order until it has ended.")
+from .order_options import ended, report, tell_why
 
 
-class Placing(Struct, frozen=True, kw_only=True):
-    """Options of all commands that place an order.
-
-    Attributes:
-        amount: whole tokens as typed: of the sold token, or with BUY of the bought token.
-    """
-
-    sell: str
-    buy: str
-    amount: str
-    side: Side
-    venue: VenueOptions
-    chain_id: int
-    node: NodeSettings
-    key: SigningKey
-    receiver: bytes | None
-    partner: str
-    delta: bytes | None
-    allowing: Allowing
-    is_sure: bool
-    is_rehearsal: bool
+class PlacingOptions(TradeOptions, frozen=True, kw_only=True):
+    """Options of all commands that place an order."""
 
     def wish(
         self,
+        owner: bytes,
         src: TradedToken,
         dest: TradedToken,
         *,
@@ -84,7 +57,7 @@ class Placing(Struct, frozen=True, kw_only=True):
         schedule: Schedule | None = None,
         is_partial: bool = False,
     ) -> OrderWish:
-        """Build the wish for an order of these tokens."""
+        """Build the wish of an owner, 20 bytes, for an order of these tokens."""
         return OrderWish(
             chain_id=self.chain_id,
             src=src,
@@ -94,188 +67,117 @@ class Placing(Struct, frozen=True, kw_only=True):
             slippage_bps=slippage_bps,
             limit_amount=limit_amount,
             type=type,
-            owner=self.key.address,
-            beneficiary=self.receiver or self.key.address,
+            owner=owner,
+            beneficiary=self.receiver or owner,
             partner=self.partner,
             life_s=life_s,
             schedule=schedule,
             is_partial=is_partial,
         )
 
-    def raw_amount(self, src: TradedToken, dest: TradedToken) -> int:
-        """Convert AMOUNT to raw units.
-
-        Raises:
-            ConfigError: the tokens are the same, or the text is no amount of the token.
-        """
-        if src.address == dest.address:
-            raise ConfigError("BUY_TOKEN", "equals SELL_TOKEN")
-        return raw_units(self.amount, src if self.side is Side.SELL else dest, "AMOUNT")
-
     def raw_limit(self, text: str, src: TradedToken, dest: TradedToken, field: str) -> int:
         """Convert an amount of the token whose amount is not fixed to raw units."""
         return raw_units(text, dest if self.side is Side.SELL else src, field)
 
 
-def placing_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that adds the options of all commands that place an order, received as `placing`."""
+WishOf = Callable[[bytes, TradedToken, TradedToken], OrderWish]
+"""Builds the wish from the owner, the sold and the bought token."""
 
-    @wraps(command)
-    def with_placing(
-        *,
-        venue: VenueOptions,
-        side: str,
-        rpc: str,
-        key: str,
-        password: str | None,
-        permit: bool = False,
-        approve_max: bool,
-        yes: bool,
-        dry_run: bool,
-        timeout_s: float,
-        sell: str,
-        buy: str,
-        amount: str,
-        chain_id: int,
-        receiver: bytes | None,
-        partner: str,
-        delta: bytes | None,
-        **rest: Any,
-    ) -> None:
-        allowing = allowing_of(permit=permit, approve_max=approve_max)
-        check_partner(partner)
-        placing = Placing(
-            sell=sell,
-            buy=buy,
-            amount=amount,
-            side=Side(side.upper()),
-            venue=timed(venue, timeout_s),
-            chain_id=chain_id,
-            node=checked_node(rpc, AMOUNT=amount),
-            key=read_key(key, password),
-            receiver=receiver,
-            partner=partner,
-            delta=delta,
-            allowing=allowing,
-            is_sure=yes,
-            is_rehearsal=dry_run,
-        )
-        command(placing=placing, **rest)
 
-    decorated: Callable[..., None] = with_placing
-    for option in (
-        venue_options,
-        timeout,
-        click.option("--dry-run", is_flag=True, help="Show the price, build and check the order, and stop."),
-        click.option("--yes", is_flag=True, help="Do not ask."),
-        approve_max_option,
-        click.option("--partner", default="", help="The partner's key."),
-        click.option(
-            "--receiver",
-            type=AddressParam(),
-            help="Receiver of the bought tokens; the key's account if absent.",
-        ),
+def _side(_: click.Context, __: click.Parameter, side: str) -> Side:
+    return Side(side.upper())
+
+
+def placing_options(*own: Decorator) -> Decorator:
+    """Decorator that adds the options of all commands that place an order, received as `placing`.
+
+    Args:
+        own: further options that are members of `PlacingOptions`.
+    """
+    return gathered(
+        PlacingOptions,
+        "placing",
+        *own,
+        *pair_arguments,
+        *signing_list(DELTA),
         click.option(
             "--side",
             type=click.Choice([side.value for side in Side], case_sensitive=False),
+            callback=_side,
             default=Side.SELL.value,
             show_default=True,
             help="Meaning of AMOUNT: the sold or the bought amount.",
         ),
-        signing_options,
-        click.argument("amount"),
-        click.argument("buy", metavar="BUY_TOKEN"),
-        click.argument("sell", metavar="SELL_TOKEN"),
-    ):
-        decorated = option(decorated)
-    return decorated
+        *receiver_options,
+        approve_max_option,
+        yes_option,
+        dry_run_option("Show the price, have the order built and checked, and stop."),
+        timeout,
+        *venue_list(),
+    )
 
 
 async def place_order(
-    under_way: UnderWay,
-    placing: Placing,
-    wish_of: Callable[[TradedToken, TradedToken], OrderWish],
-    follows: bool,  # noqa: FBT001  handed through `run`
+    session: TradeSession, placing: PlacingOptions, wish_of: WishOf, *, follows: bool
 ) -> int:
-    """Show the offer, ask for consent, place the order, and follow it if `follows`; return the exit status.
-
-    Args:
-        wish_of: builds the wish from the sold and the bought token.
-    """
-    console = new_console()
-    tell = partial(console.print, style="dim")
-    async with (
-        RpcChain.open(placing.chain_id, placing.node, known_errors()) as chain,
-        placing.venue.open() as venue,
-    ):
-        _, src, dest = await find_pair(chain, venue, placing.sell, placing.buy, tell)
-        placer = OrderPlacer(new_trader(chain, placing.key, tell, placing.allowing), venue)
-        offer = await placer.offer(wish_of(src, dest), placing.delta)
-        console.print(order_table(offer, placing.allowing))
-        if placing.is_rehearsal:
-            checked = await placer.rehearse(offer)
-            outcome = DeltaOutcome(verdict=TradeVerdict.REHEARSED, order_hash=checked.order_hash)
-        else:
-            if not placing.is_sure:
-                agree("Place it?")
-            outcome = await _placed(under_way, placing, placer, offer)
-            if follows and outcome.verdict is TradeVerdict.PLACED:
-                outcome = await _followed(outcome, placing, offer, chain, venue, tell)
-    return report(placing.venue, outcome, OfferTokens(src, dest), offer)
+    """Show the offer, ask for consent, place the order, follow it if `follows`; return the exit status."""
+    _, src, dest = await placing.find_pair(session)
+    placer = OrderPlacer(session.trader, session.venue)
+    offer = await placer.offer(wish_of(session.trader.key.address, src, dest), placing.pinned)
+    session.console.print(order_table(offer, placing.allowing))
+    if placing.is_rehearsal:
+        checked = await placer.rehearse(offer)
+        outcome = DeltaOutcome(verdict=TradeVerdict.REHEARSED, order_hash=checked.order_hash)
+    else:
+        placing.agree("Place it?")
+        outcome = await _placed(session, placing, placer, offer)
+        if follows and outcome.verdict is TradeVerdict.PLACED:
+            outcome = await _followed(session, placing, offer, outcome)
+    return report(placing, outcome, OfferTokens(src, dest), offer)
 
 
 async def _placed(
-    under_way: UnderWay, placing: Placing, placer: OrderPlacer, offer: OrderOffer
+    session: TradeSession, placing: PlacingOptions, placer: OrderPlacer, offer: OrderOffer
 ) -> DeltaOutcome:
-    """Place the order; `under_way` keeps the hint for an interrupt up to date."""
-    known_hash = b""
+    """Place the order; the session's hint for an interrupt is kept up to date."""
+    under_way, known_hash = session.under_way, b""
 
     def about_to(order_hash: bytes) -> None:
         nonlocal known_hash
         known_hash, name = order_hash, to_hex(order_hash)
-        under_way.hint = f"the order {name} may be live: {placing.venue.hint(name)}"
+        under_way.hint = f"the order {name} may be live: {placing.hint(name)}"
         if offer.must_deposit:
-            under_way.hint += f", {placing.venue.withdrawal()}"
+            under_way.hint += f", {placing.withdrawal()}"
 
     if placing.allowing.approves(offer.missing):
         under_way.hint = "no order was placed; an approval that was sent may be mined all the same"
     try:
         placed = await placer.place(offer, about_to)
     except StepFailedError as failed:
-        return DeltaOutcome(
-            verdict=failed_verdict(failed),
-            order_hash=known_hash,
-            step=failed.step,
-            tx_hash=failed.tx_hash,
-            reason=failed.reason,
-        )
+        return DeltaOutcome.failed(failed, known_hash)
     order_hash, record = placed.order_hash, placed.record
     if record is None:
         return DeltaOutcome(verdict=TradeVerdict.UNKNOWN, order_hash=order_hash, reason=placed.fault)
-    under_way.hint = f"the order goes on: {placing.venue.hint(record.id)}"
+    under_way.hint = f"the order goes on: {placing.hint(record.id)}"
     return DeltaOutcome(verdict=TradeVerdict.PLACED, order_hash=order_hash, record=record)
 
 
 async def _followed(
-    placed: DeltaOutcome,
-    placing: Placing,
-    offer: OrderOffer,
-    chain: RpcChain,
-    venue: VenueClient,
-    tell: Callable[[str], None],
+    session: TradeSession, placing: PlacingOptions, offer: OrderOffer, placed: DeltaOutcome
 ) -> DeltaOutcome:
     """Follow an order that the venue has accepted; return its outcome."""
     record = placed.record
     if record is None:
         return placed
+    venue, tell = session.venue, session.trader.tell
     follower = OrderFollower(venue, record.id, tell)
     try:
         subject = Subject(offer.contract.address, signed_order(record, offer.contract))
         follower.see(record)
-        await follower.follow(placing.venue.timeout_s)
+        await follower.follow(placing.timeout_s)
         record = follower.record or record
         await tell_why(venue, record, tell)
-        return await ended(record, chain, subject)
+        return await ended(record, session.chain, subject)
     except (VenueError, ChainError) as fault:
         return DeltaOutcome(
             verdict=TradeVerdict.UNKNOWN,

@@ -1,5 +1,7 @@
 """`cambist order swap`: a Delta order at the market's price, from the quote to the settlement."""
 
+from functools import partial
+
 import click
 
 from ....codecs.messages.vocabulary import OrderType
@@ -7,8 +9,8 @@ from ....config.timeouts import TRADER_ORDER_S
 from ...client.order.order_terms import OrderWish
 from ...client.terms import TradedToken
 from ..parameters import Duration
-from ..trading import HELP, permit_option, run, slippage
-from .order_place import Placing, place_order, placing_options
+from ..trading import HELP, permit_option, slippage
+from .order_place import PlacingOptions, place_order, placing_options
 
 
 @click.command("swap", context_settings=HELP)
@@ -20,10 +22,9 @@ from .order_place import Placing, place_order, placing_options
     default=str(TRADER_ORDER_S),
     help=f"Life of the order.  [default: {TRADER_ORDER_S} seconds]",
 )
-@permit_option
-@click.option("--no-wait", is_flag=True, help="Stop after the submission.")
-@placing_options
-def swap(placing: Placing, slippage_bps: int, life_s: int, *, no_wait: bool) -> None:
+@click.option("--no-wait", is_flag=True, help="Stop once it is submitted.")
+@placing_options(permit_option)
+def swap(placing: PlacingOptions, slippage_bps: int, life_s: int, *, no_wait: bool) -> None:
     """Swap AMOUNT of SELL_TOKEN for BUY_TOKEN by a Delta order.
 
     Tokens are addresses, or symbols of the venue's list; amounts are in whole tokens, such as 1.5. Shows the
@@ -31,7 +32,7 @@ def swap(placing: Placing, slippage_bps: int, life_s: int, *, no_wait: bool) -> 
     deposited for the order; other tokens cost gas only for an approval.
     """
 
-    def wish_of(src: TradedToken, dest: TradedToken) -> OrderWish:
-        return placing.wish(src, dest, type=OrderType.MARKET, life_s=life_s, slippage_bps=slippage_bps)
+    def wish_of(owner: bytes, src: TradedToken, dest: TradedToken) -> OrderWish:
+        return placing.wish(owner, src, dest, type=OrderType.MARKET, life_s=life_s, slippage_bps=slippage_bps)
 
-    run(place_order, placing, wish_of, not no_wait)
+    placing.run(partial(place_order, follows=not no_wait), placing, wish_of, AMOUNT=placing.amount)

@@ -4,19 +4,20 @@ Without `--deadline` a TWAP has time for every slice and for two more intervals 
 is longer, so that slices without a bid may still settle.
 """
 
+from functools import partial
+
 import click
 
-from ....codecs.amounts import parse_decimal
 from ....codecs.messages.vocabulary import OrderType, Side
 from ....config import limits
-from ....config.errors import ConfigError, InvalidInput
+from ....config.errors import ConfigError
 from ....config.timeouts import TRADER_ORDER_S, TRADER_TWAP_SLACK_S
 from ...client.order.order_terms import OrderWish
 from ...client.schedule import Schedule, duration_text
 from ...client.terms import TradedToken
-from ..parameters import Duration
-from ..trading import HELP, SLIPPAGE_BPS, run
-from .order_place import Placing, follow, place_order, placing_options
+from ..parameters import Duration, check_decimals
+from ..trading import HELP, SLIPPAGE_BPS, follow, slippage_option
+from .order_place import PlacingOptions, place_order, placing_options
 
 _SLICES_MAX = 2**32 - 1  # a uint32 in the order
 _LIFE_S_MAX = 2**32
@@ -37,15 +38,11 @@ _BOUND = {Side.SELL: "--min", Side.BUY: "--max"}
     required=True,
     help="Least time between two slices: 300, 5m, 1h.",
 )
-@click.option("--min", "least", metavar="AMOUNT", help="Least total receipt.")
-@click.option("--max", "most", metavar="AMOUNT", help="With --side BUY: largest total spending.")
-@click.option(
-    "--slippage",
-    "slippage_bps",
-    metavar="BPS",
-    type=click.IntRange(limits.SLIPPAGE_BPS_MIN, limits.SLIPPAGE_BPS_MAX),
-    help="Without --min or --max: tolerated loss of a slice against the price now, in basis points.  "
-    f"[default: {SLIPPAGE_BPS}]",
+@click.option("--min", "least", metavar="AMOUNT", help="The least that is received in all.")
+@click.option("--max", "most", metavar="AMOUNT", help="With --side BUY: the most that is spent in all.")
+@slippage_option(
+    "Without --min or --max: how much worse than now a slice may become, in basis points.  "
+    f"[default: {SLIPPAGE_BPS}]"
 )
 @click.option(
     "--deadline",
@@ -54,9 +51,9 @@ _BOUND = {Side.SELL: "--min", Side.BUY: "--max"}
     help="Life of the order.  [default: the schedule, and two intervals or 20m more]",
 )
 @follow
-@placing_options
+@placing_options()
 def twap(
-    placing: Placing,
+    placing: PlacingOptions,
     slices: int,
     interval_s: int,
     least: str | None,
@@ -77,20 +74,17 @@ def twap(
     if other is not None:
         raise click.UsageError(f"--side {placing.side.value} is bounded by {field}")
     if bound is not None and slippage_bps is not None:
-        raise click.UsageError(f"--slippage: excluded by {field}")
-    try:
-        if bound is not None:
-            parse_decimal(bound, field)
-    except InvalidInput as error:
-        raise click.UsageError(error.detail) from None
+        raise click.UsageError(f"--slippage: {field} is the bound already")
+    check_decimals({field: bound})
     schedule = Schedule(slices, interval_s)
     checked_life_s = _life_s(schedule, life_s)
 
-    def wish_of(src: TradedToken, dest: TradedToken) -> OrderWish:
+    def wish_of(owner: bytes, src: TradedToken, dest: TradedToken) -> OrderWish:
         total = placing.raw_amount(src, dest)
         if total < slices:
             raise ConfigError("--slices", f"expected at most {total}, a raw unit for each, got {slices}")
         return placing.wish(
+            owner,
             src,
             dest,
             type=OrderType.MARKET,
@@ -100,7 +94,7 @@ def twap(
             schedule=schedule,
         )
 
-    run(place_order, placing, wish_of, follows)
+    placing.run(partial(place_order, follows=follows), placing, wish_of, AMOUNT=placing.amount)
 
 
 def _life_s(schedule: Schedule, asked_s: int | None) -> int:

@@ -5,8 +5,8 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
 from random import SystemRandom
+from typing import NoReturn
 
 import click
 
@@ -28,129 +28,176 @@ from ...client.order.order_safety import signed_order
 from ...client.order.order_view import DeltaOutcome, OfferTokens
 from ...client.outcome import TradeVerdict
 from ...client.tokens import find_token
-from ...client.trusted_contract import DELTA, signing_contract
+from ...client.trusted_contract import DELTA, TradingContract, signing_contract
 from ..parameters import RPC_HELP, AddressParam, checked_node
 from ..trading import (
     HELP,
+    Decorator,
     SecondsParam,
     UnderWay,
     VenueOptions,
-    new_console,
+    gathered,
+    new_tell,
+    pin,
     refuse_mixed,
     run,
-    timed,
-    venue_options,
+    venue_list,
 )
 from .order_options import ended, order_name, report, tell_why
 
 
+class WatchOptions(VenueOptions, frozen=True, kw_only=True):
+    """Options of a command that follows an order, or with `name` None the changes of many orders.
+
+    Attributes:
+        after: resume token.
+        rpc, pinned: with `name`: the node to verify with, as typed, and the contract, 20 bytes.
+        watch_s: seconds; None for the default.
+    """
+
+    name: str | None
+    chain_ids: tuple[int, ...]
+    after: str | None
+    rpc: str | None
+    pinned: bytes | None
+    watch_s: float | None
+
+    def check(self, noun: str, pin_option: str, **many: object) -> NodeSettings | None:
+        """Refuse options that exclude each other; return the node of --rpc.
+
+        Args:
+            noun: kind of `name` with its article.
+            many: further options about many orders, without their dashes.
+
+        Raises:
+            click.UsageError: names the option.
+        """
+        about_many = {f"--{option}": value for option, value in many.items()}
+        about_many |= {"--chain": self.chain_ids, "--after": self.after}
+        refuse_mixed(self.name, noun, many=about_many, one={"--rpc": self.rpc, pin_option: self.pinned})
+        return None if self.rpc is None else checked_node(self.rpc)
+
+    def listen(self, wanted: EventSelection, line_of: Callable[[OrderEventMessage], str]) -> NoReturn:
+        """Run `listen` for these options."""
+        run(_listen, self, wanted, line_of)
+
+    @property
+    def chosen_chains(self) -> tuple[int, ...]:
+        """The chain ids, each once."""
+        return tuple(dict.fromkeys(self.chain_ids))
+
+
+def watch_options(word: str, contract: TradingContract, *owners: Decorator) -> Decorator:
+    """Decorator that adds the options of `WatchOptions`, received as `asked`.
+
+    Args:
+        word: metavar of the order's name.
+        owners: further options about many orders, received by themselves.
+    """
+    return gathered(
+        WatchOptions,
+        "asked",
+        click.argument("name", metavar=f"[{word}]", required=False),
+        *owners,
+        click.option(
+            "--chain",
+            "chain_ids",
+            type=click.IntRange(1),
+            multiple=True,
+            help=f"Without {word}: a chain id; repeatable.",
+        ),
+        click.option(
+            "--after",
+            metavar="TOKEN",
+            help=f"Without {word}: first what came after this; from now on if absent.",
+        ),
+        click.option("--rpc", help=f"{RPC_HELP} With it, the chain is asked whether the venue speaks true."),
+        pin(contract),
+        click.option(
+            "--timeout",
+            "watch_s",
+            metavar="SECONDS",
+            type=SecondsParam(),
+            help="How long to follow it.  "
+            f"[default: {TRADER_WATCH_S}; without {word} until it is interrupted]",
+        ),
+        *venue_list(),
+    )
+
+
 @click.command("watch", context_settings=HELP)
-@click.argument("name", metavar="[ID]", required=False)
-@click.option(
-    "--owner",
-    type=AddressParam(),
-    help="Without ID: owner of the orders; all owners if absent, which takes an operator's --api-key.",
+@watch_options(
+    "ID",
+    DELTA,
+    click.option(
+        "--owner",
+        type=AddressParam(),
+        help="Without ID: whose orders; if absent everybody's, which takes an operator's --api-key.",
+    ),
+    click.option("--partner", help="Without ID: orders of this partner; takes its --api-key."),
 )
-@click.option(
-    "--chain", "chain_ids", type=click.IntRange(1), multiple=True, help="Without ID: a chain id; repeatable."
-)
-@click.option("--partner", help="Without ID: orders of this partner; takes its --api-key.")
-@click.option(
-    "--after",
-    metavar="TOKEN",
-    help="Without ID: start with the events after this token; with new events if absent.",
-)
-@click.option("--rpc", help=f"{RPC_HELP} With it, the command checks the venue's answers on the chain.")
-@click.option(
-    "--delta", type=AddressParam(), help="Delta contract to use, whatever its code; this release's if absent."
-)
-@click.option(
-    "--timeout",
-    "timeout_s",
-    metavar="SECONDS",
-    type=SecondsParam(),
-    help=f"Time to follow the order.  [default: {TRADER_WATCH_S}; without ID until interrupted]",
-)
-@venue_options
-def watch(
-    venue: VenueOptions,
-    name: str | None,
-    owner: bytes | None,
-    chain_ids: tuple[int, ...],
-    partner: str | None,
-    after: str | None,
-    rpc: str | None,
-    delta: bytes | None,
-    timeout_s: float | None,
-) -> None:
-    """Follow an order, by its id or its hash, until it has ended; without ID, every change of many orders.
+def watch(asked: WatchOptions, owner: bytes | None, partner: str | None) -> None:
+    """Follow an order, by its id or its hash, until it has ended; without ID, every change of many.
 
     The command prints changes as the venue pushes them. With --json each change of many orders is a line,
     with a token for --after.
     """
-    many = {"--owner": owner, "--chain": chain_ids, "--partner": partner, "--after": after}
-    one = {"--rpc": rpc, "--delta": delta}
-    refuse_mixed(name, "an ID", many=many, one=one)
-    if name is None:
+    node = asked.check("an ID", "--delta", owner=owner, partner=partner)
+    if asked.name is None:
         wanted = EventsWanted(
             owner="" if owner is None else to_checksum(owner),
-            chain_ids=tuple(dict.fromkeys(chain_ids)),
+            chain_ids=asked.chosen_chains,
             partner=partner or "",
         )
-        run(listen, venue, wanted, event_line, after or "", timeout_s)
-    node = None if rpc is None else checked_node(rpc)
-    run(_watch, timed(venue, timeout_s or TRADER_WATCH_S), order_name(name, "ID"), node, delta)
+        asked.listen(wanted, event_line)
+    run(_watch, asked, order_name(asked.name, "ID"), node)
 
 
-async def _watch(
-    under_way: UnderWay, place: VenueOptions, name: str, node: NodeSettings | None, delta: bytes | None
-) -> int:
-    tell = partial(new_console().print, style="dim")
-    async with place.open() as venue:
+async def _watch(under_way: UnderWay, asked: WatchOptions, name: str, node: NodeSettings | None) -> int:
+    tell = new_tell()
+    async with asked.open() as venue:
         follower = OrderFollower(venue, name, tell)
-        under_way.hint = f"the order goes on: {place.hint(name)}"
-        await follower.follow(place.timeout_s)
+        under_way.hint = f"the order goes on: {asked.hint(name)}"
+        await follower.follow(asked.watch_s or TRADER_WATCH_S)
         record = follower.record
         if record is None:
             outcome = DeltaOutcome(verdict=TradeVerdict.UNKNOWN, reason="the venue does not answer")
-            return report(place, outcome, OfferTokens())
+            return report(asked, outcome, OfferTokens())
         await tell_why(venue, record, tell)
         if node is None:
-            return report(place, await ended(record, None, None), OfferTokens())
+            return report(asked, await ended(record, None, None), OfferTokens())
         try:
-            outcome, tokens = await _checked_end(record, venue, node, delta)
+            outcome, tokens = await _checked_end(record, venue, node, asked.pinned)
         except (ChainError, VenueError) as fault:
             outcome, tokens = _not_known(record, fault.detail), OfferTokens()
-    return report(place, outcome, tokens)
+    return report(asked, outcome, tokens)
 
 
-async def listen(
+async def _listen(
     under_way: UnderWay,
-    place: VenueOptions,
+    asked: WatchOptions,
     wanted: EventSelection,
     line_of: Callable[[OrderEventMessage], str],
-    after: str,
-    timeout_s: float | None,
 ) -> int:
     """Print every change of orders until the time limit or an interrupt; return the exit status.
 
     Args:
         line_of: formats a change as a line for people.
-        after: resume token after which the changes begin; empty starts now.
     """
-    tell = partial(new_console().print, style="dim")
+    tell = new_tell()
     under_way.status = 0
 
     def hear(message: OrderStreamMessage) -> None:
         under_way.hint = f"`--after {message.token}` goes on from here"
         if isinstance(message, OrderEventMessage):
-            click.echo(encode(message) if place.is_json else line_of(message))
+            click.echo(encode(message) if asked.is_json else line_of(message))
         elif isinstance(message, OpenMessage):
             tell("the venue pushes changes")
 
-    async with place.open() as venue:
+    async with asked.open() as venue:
+        after = asked.after or ""
         events = OrderEvents(venue, wanted, hear, tell=tell, random=SystemRandom(), after=after)
-        await events.run(math.inf if timeout_s is None else timeout_s)
+        await events.run(math.inf if asked.watch_s is None else asked.watch_s)
     click.echo(under_way.hint, err=True)
     return 0
 

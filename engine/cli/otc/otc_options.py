@@ -2,8 +2,6 @@
 
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import click
@@ -14,15 +12,12 @@ from ....codecs.messages.wire import decoder, encode
 from ....config import limits
 from ....config.errors import ConfigError, InvalidInput
 from ....crypto.hexadecimal import parse_hex, to_hex
-from ...client.client import VenueClient
 from ...client.otc.otc_safety import check_asked, check_handed_over
 from ...client.otc.otc_terms import OtcHandOver, SignedOtc, decode_hand_over
 from ...client.trusted_contract import SigningContract
-from ..parameters import AddressParam
 from ..sources import read_bounded
-from ..trading import HASH_BYTES, VenueOptions, chain_options
+from ..trading import HASH_BYTES, TradeSession, VenueOptions
 
-RFQ_HELP = "RFQ contract to use, whatever its code; this release's if absent."
 SOURCE = "HASH|FILE"
 STDIN = "-"
 
@@ -46,11 +41,6 @@ class Named(Struct, frozen=True):
 
 
 _decode_told = decoder(_PostedJson, bytes_max=limits.JSON_BYTES_MAX)
-
-
-def rfq_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that adds the options of a command that signs for the RFQ contract."""
-    return chain_options(click.option("--rfq", type=AddressParam(), help=RFQ_HELP)(command))
 
 
 def hash_of(text: str, field: str) -> bytes:
@@ -92,7 +82,7 @@ def named_order(text: str, field: str = SOURCE) -> Named:
 
 
 async def find_order(
-    named: Named, venue: VenueClient | None, contract: SigningContract
+    session: TradeSession, named: Named, contract: SigningContract
 ) -> tuple[SignedOtc, StoredOrder | None]:
     """Fetch or read the signed order, with the venue's record if the order was named by its hash.
 
@@ -103,20 +93,14 @@ async def find_order(
     """
     if named.handed_over is not None:
         return check_handed_over(named.handed_over, contract, named.text), None
-    if venue is None:
-        raise ConfigError("--venue", "is needed to look an order up by its hash; a FILE needs none")
-    stored = await venue.otc_order(named.text)
+    stored = await session.venue.otc_order(named.text)
     return check_asked(stored, named.order_hash, contract), stored
 
 
-@asynccontextmanager
-async def open_venue(place: VenueOptions) -> AsyncGenerator[VenueClient | None]:
-    """Context manager that opens a client of the venue, or yields None if no venue is named."""
-    if not place.url:
-        yield None
-        return
-    async with place.open() as venue:
-        yield venue
+def check_contract_named(venue: VenueOptions, pinned: bytes | None) -> None:
+    """Refuse a command line that names no RFQ contract."""
+    if not venue.url and pinned is None:
+        raise click.UsageError("--venue or --rfq is needed: one of them names the RFQ contract")
 
 
 def write_order(path: Path, handed_over: OtcHandOver) -> None:
