@@ -2,5 +2,5 @@
 
 In: a trader's wish and key. Out: an offer, a signed trade, and its outcome on chain.
 Read: `client`, `tokens`, `terms`, `safety`, `trusted_contract`, `permits`, `sending`, `allowing`,
-    `trader`, `outcome`, `submitting`, `limit_price`, `schedule`, `events`, `swap/`, `order/`, `otc/`.
+    `trader`, `outcome`, `limit_price`, `schedule`, `events`, `following`, `swap/`, `order/`, `otc/`.
 """

@@ -2,7 +2,7 @@
 
 A GET is repeated after a transport error and after 429, 502, 503 and 504. A POST is repeated only if the
 venue cannot have received it, or refused it with 429 or 503 before it acted: an unused firm quote counts
-against the user, and `submitting` looks up an unanswered order by its hash. `Retry-After` is honoured up to
+against the user, and `following` looks up an unanswered order by its hash. `Retry-After` is honoured up to
 TRADER_RETRY_AFTER_S_MAX; a longer wait is an error at once.
 
 Source: spec 1.12 to 1.22, 1.25; interop.md 3; choices.md#requests-and-errors; RFC 9110 10.2.3 (Retry-After);

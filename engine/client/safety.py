@@ -14,10 +14,12 @@ An envelope with another deadline or permit than requested is refused.
 Source: spec 1.9, 1.3.2; contracts/Router.sol.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from decimal import Decimal
 
 from ...codecs.amounts import parse_amount
+from ...codecs.contracts.contract_events import ContractEvent, decode_event
 from ...codecs.contracts.router_calldata import RouterSwap
 from ...codecs.contracts.router_decoding import decode_swap
 from ...codecs.messages.market_messages import PriceRoute, TransactionEnvelope
@@ -27,6 +29,7 @@ from ...config import limits
 from ...config.errors import InvalidInput, RequestError, UnsafeTransaction
 from ...crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
 from ...crypto.hexadecimal import parse_hex
+from ..chain.port import Receipt
 from .terms import Terms, Wish, quoted_of
 
 _FEE_MASK = 0xFF  # of partnerAndFee
@@ -147,6 +150,16 @@ def hold(checks: Iterable[ComparedMember]) -> None:
     for member, expected, got in checks:
         if expected != got:
             raise UnsafeTransaction(member, expected, got)
+
+
+def contract_events(receipt: Receipt, contract: bytes) -> Iterator[ContractEvent]:
+    """The known events of a contract, 20 bytes, in a transaction; none in a transaction that reverted."""
+    for log in receipt.logs if receipt.succeeded else ():
+        if log.address == contract:
+            with suppress(InvalidInput):
+                event = decode_event(log.topics, log.data)
+                if event is not None:
+                    yield event
 
 
 def told_address(text: str, member: str) -> bytes:

@@ -138,7 +138,7 @@ async def test_who_follows_an_order_asks_only_when_it_has_changed(
     _, placed = await trader.place()
     assert placed.record is not None
     for pause in ("TRADER_ORDER_LOOK_S", "TRADER_ORDER_LOOK_S_MAX"):
-        monkeypatch.setattr(f"cambist.engine.client.order.order_following.{pause}", 0.01)
+        monkeypatch.setattr(f"cambist.engine.client.following.{pause}", 0.01)
     venue, name = trader.venue, placed.record.id
     before = venue.requests.count(f"GET /v2/delta/orders/{name}")
     follower = OrderFollower(trader.client, name, trader.told.append)

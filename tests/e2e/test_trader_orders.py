@@ -167,7 +167,7 @@ async def test_a_submission_that_is_not_answered_is_looked_for_by_its_hash(trade
 async def test_what_became_of_a_submission_is_not_known_where_the_venue_does_not_show_it(
     trader: OrderTrader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.client.submitting.TRADER_FOUND_S", 0.2)
+    monkeypatch.setattr("cambist.engine.client.following.TRADER_FOUND_S", 0.2)
     placer = trader.placer()
     offer = await placer.offer(trader.wish())
     await trader.world.approve(trader.world.user, trader.world.weth, trader.world.at.delta, ONE)
@@ -359,7 +359,7 @@ async def test_completed_without_a_transaction_is_not_believed(trader: OrderTrad
 async def test_a_transaction_that_no_node_knows_is_told(
     trader: OrderTrader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.client.order.order_following.TRADER_RECEIPT_S", 0.2)
+    monkeypatch.setattr("cambist.engine.client.following.TRADER_RECEIPT_S", 0.2)
     row = {
         "originTx": "0x" + "11" * 32,
         "destinationTx": None,

@@ -237,11 +237,11 @@ async def _followed(
         follower.see(posted.stored)
         if not follower.has_ended:
             await follower.follow(asked.timeout_s)
-        stored = follower.stored or posted.stored
+        stored = follower.record or posted.stored
         if follower.has_ended:
             fault = await disproof(chain, contract, posted.signed, stored, int(time.time()))
     except (ChainError, VenueError) as error:
         fault = error.detail
-    stored = follower.stored or posted.stored
+    stored = follower.record or posted.stored
     is_proven = follower.has_ended and not fault
     return followed(stored, posted.order_hash, signed=posted.signed, fault=fault, is_proven=is_proven)

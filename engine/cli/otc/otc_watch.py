@@ -64,7 +64,7 @@ async def _watch(under_way: UnderWay, place: WatchOptions, order_hash: str, node
         follower = OtcFollower(venue, order_hash, tell)
         under_way.hint = f"the order goes on: {place.hint(order_hash, 'otc')}"
         await follower.follow(place.watch_s or TRADER_WATCH_S)
-        stored = follower.stored
+        stored = follower.record
         if stored is None:
             outcome = OtcOutcome(
                 verdict=TradeVerdict.UNKNOWN, order_hash=raw, reason="the venue does not answer"

@@ -17,11 +17,11 @@ from ....config.timeouts import TRADER_ORDER_LOOK_S
 from ....crypto.hexadecimal import to_hex
 from ....crypto.signatures import to_compact64
 from ..client import VenueClient
+from ..following import may_pass, was_refused
 from ..safety import one_spelling
-from ..submitting import was_refused
 from ..trader import Trader
 from ..trusted_contract import SigningContract
-from .order_following import TERMINAL, OrderFollower, may_pass
+from .order_following import TERMINAL, OrderFollower
 from .order_safety import check_cancellation
 
 

@@ -29,7 +29,7 @@ from ....crypto.signatures import to_compact64
 from ...chain.port import EthCall, Receipt
 from ..allowing import MissingAllowance, check_balance, held, missing_allowance
 from ..client import VenueClient
-from ..submitting import submitted
+from ..following import submitted
 from ..trader import Trader
 from ..trusted_contract import DELTA, SigningContract, signing_contract
 from .order_safety import CheckedOrder, check_build, check_price, check_record

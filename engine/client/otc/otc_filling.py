@@ -27,7 +27,7 @@ from ....config.errors import ChainError, Reverted
 from ....config.timeouts import TRADER_DEADLINE_S
 from ...chain.port import EthCall, Receipt
 from ..allowing import MissingAllowance, held, missing_allowance
-from ..order.order_following import balance_remarks
+from ..following import balance_remarks
 from ..outcome import SentOutcome, TradeVerdict, failed_outcome, mined_outcome
 from ..sending import StepFailedError, gas_needed
 from ..terms import TradedToken, amount_text

@@ -1,7 +1,6 @@
 """An OTC order, followed at the venue until its end, which is then verified on chain.
 
-    follow   GET /ft/order/{hash} after each change that the venue pushes, until the order has ended or time
-             is up; polled with growing pauses if the venue does not push
+    follow   GET /ft/order/{hash}; see `following`
     disproof compares that end with the chain: a FULFILLED or CANCELLED order is closed at the RFQ contract,
              by this order's event in the transaction that the venue names; an EXPIRED order is open, and its
              expiry has passed
@@ -12,7 +11,7 @@ after the named transaction's block shows whether the last of several fills took
 Source: spec 2.5; interop.md 1.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 
 import trio
 
@@ -23,9 +22,8 @@ from ....config.error_text import one_line
 from ....config.errors import ChainError, VenueError
 from ....crypto.hexadecimal import parse_hex
 from ...chain.port import Chain
-from ..client import VenueClient
-from ..events import OtcEventsWanted, pushed
-from ..order.order_following import look_until_ended, receipt_of
+from ..events import OtcEventsWanted
+from ..following import Follower, receipt_of
 from ..trusted_contract import SigningContract
 from .otc_reading import kept_of, standing_of
 from .otc_safety import CLOSED, OtcOnChain, cancelled_in, fill_in
@@ -35,65 +33,33 @@ _ANSWERED = 200  # a status that `may_pass` counts as final
 _BY_TRANSACTION = frozenset({OtcState.FULFILLED, OtcState.CANCELLED})
 
 
-class OtcFollower:
-    """A follower of one order at its venue.
+class OtcFollower(Follower[StoredOrder]):
+    """A follower of an OTC order, by its hash in lower case."""
 
-    Args:
-        order_hash: in lower case.
-        tell: receives a line for each change of state and for each fill.
+    def _wanted(self) -> OtcEventsWanted:
+        return OtcEventsWanted(order=self._name)
 
-    Attributes:
-        stored: the venue's latest answer; None before the first.
-    """
+    async def _ask(self) -> StoredOrder:
+        return await self._venue.otc_order(self._name)
 
-    def __init__(self, venue: VenueClient, order_hash: str, tell: Callable[[str], None]) -> None:
-        self._venue = venue
-        self._order_hash = order_hash
-        self._tell = tell
-        self.stored: StoredOrder | None = None
+    def _is_final(self, record: StoredOrder) -> bool:
+        return record.state in OTC_TERMINAL
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether the order's state is final."""
-        return self.stored is not None and self.stored.state in OTC_TERMINAL
-
-    async def follow(self, timeout_s: float) -> None:
-        """Follow the order until it has ended or time is up.
-
-        Raises:
-            VenueError: a final refusal, or an answer about another order.
-        """
-        with trio.move_on_after(timeout_s):
-            async with pushed(self._venue, OtcEventsWanted(order=self._order_hash), self._tell) as push:
-                await look_until_ended(self.look, lambda: self.has_ended, push, self._tell)
-
-    async def look(self) -> bool:
-        """Ask the venue once; return whether the order has changed.
-
-        Raises:
-            VenueError: any refusal, no answer, or an answer about another order.
-        """
-        return self.see(await self._venue.otc_order(self._order_hash))
-
-    def see(self, stored: StoredOrder) -> bool:
-        """Record the venue's answer; return whether the order has changed.
-
-        Raises:
-            VenueError: the answer is about another order.
-        """
-        before = self.stored
-        if stored.order_hash.lower() != self._order_hash:
+    def _check(self, record: StoredOrder) -> None:
+        if record.order_hash.lower() != self._name:
             raise VenueError(
-                f"asked for order {self._order_hash}, the venue answers with {stored.order_hash}",
-                status=_ANSWERED,
+                f"asked for order {self._name}, the venue answers with {record.order_hash}", status=_ANSWERED
             )
-        self.stored = stored
-        if before is None or before.state is not stored.state:
-            self._tell(f"order {self._order_hash} is {stored.state.value}: {OTC_MEANS[stored.state]}")
-        if before is not None and before.fillable_balance != stored.fillable_balance:
-            left = one_line(stored.fillable_balance)
-            self._tell(f"{left} raw units are left: {one_line(stored.transaction_hash or '')}")
-        return before is None or _seen(before) != _seen(stored)
+
+    def _changes(self, before: StoredOrder | None, record: StoredOrder) -> Iterator[str]:
+        if before is None or before.state is not record.state:
+            yield f"order {self._name} is {record.state.value}: {OTC_MEANS[record.state]}"
+        if before is not None and before.fillable_balance != record.fillable_balance:
+            left = one_line(record.fillable_balance)
+            yield f"{left} raw units are left: {one_line(record.transaction_hash or '')}"
+
+    def _seen(self, record: StoredOrder) -> tuple[object, ...]:
+        return record.state, record.fillable_balance, record.swappable_balance, record.transaction_hash
 
 
 async def disproof(
@@ -161,7 +127,3 @@ def contradiction(stored: StoredOrder, order: RfqOrder, standing: OtcOnChain, wa
     if stored.state is OtcState.EXPIRED and not (order.expiry and now_s > order.expiry):
         return f"{told} its time is not over: it can be filled still"
     return ""
-
-
-def _seen(stored: StoredOrder) -> tuple[object, ...]:
-    return stored.state, stored.fillable_balance, stored.swappable_balance, stored.transaction_hash

@@ -26,7 +26,7 @@ from ....crypto.hexadecimal import to_hex
 from ....crypto.signatures import to_65
 from ..allowing import Allowing, MissingAllowance, held
 from ..client import VenueClient
-from ..submitting import submitted
+from ..following import submitted
 from ..trader import Trader
 from ..trusted_contract import RFQ, SigningContract, signing_contract
 from .otc_safety import check_stored

@@ -13,11 +13,9 @@ A taker is bound only by the members that the hash covers: a venue's states and 
 Source: spec 2.11; interop.md 1; contracts/Rfq.sol.
 """
 
-from collections.abc import Iterator
-
 from msgspec import UNSET, Struct
 
-from ....codecs.contracts.contract_events import ContractEvent, OrderCancelled, OrderFilled, decode_event
+from ....codecs.contracts.contract_events import OrderCancelled, OrderFilled
 from ....codecs.eip712_orders.rfq import RfqOrder
 from ....codecs.messages.otc_messages import StoredOrder
 from ....codecs.trading_token import NATIVE_TOKEN
@@ -25,6 +23,7 @@ from ....config.errors import ChainError, InvalidInput, UnsafeTransaction, Venue
 from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import Receipt
+from ..safety import contract_events
 from ..terms import TradedToken, amount_text
 from ..trusted_contract import SigningContract
 from .otc_terms import OtcHandOver, OtcPart, SignedOtc, party, rest_of, signed_of
@@ -197,7 +196,7 @@ def fill_in(
     Args:
         taker: 20 bytes; None for any taker.
     """
-    for event in _events(receipt, contract):
+    for event in contract_events(receipt, contract.address):
         if isinstance(event, OrderFilled) and event.order_hash == order_hash and taker in (None, event.taker):
             return event
     return None
@@ -207,19 +206,9 @@ def cancelled_in(receipt: Receipt, contract: SigningContract, maker: bytes) -> f
     """Hashes of a maker's orders that a transaction cancelled."""
     return frozenset(
         event.order_hash
-        for event in _events(receipt, contract)
+        for event in contract_events(receipt, contract.address)
         if isinstance(event, OrderCancelled) and event.maker == maker
     )
-
-
-def _events(receipt: Receipt, contract: SigningContract) -> Iterator[ContractEvent | None]:
-    for log in receipt.logs if receipt.succeeded else ():
-        if log.address != contract.address:
-            continue
-        try:
-            yield decode_event(log.topics, log.data)
-        except InvalidInput:
-            continue
 
 
 def _most(order: RfqOrder, backed: int) -> int:

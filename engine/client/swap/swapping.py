@@ -16,7 +16,7 @@ import trio
 from msgspec import Struct
 
 from ....codecs.contracts.abi import decode_uint
-from ....codecs.contracts.contract_events import Swapped, decode_event
+from ....codecs.contracts.contract_events import Swapped
 from ....codecs.messages.market_messages import PriceRoute
 from ....codecs.messages.vocabulary import Side
 from ....config import limits
@@ -27,7 +27,7 @@ from ...chain.port import EthCall, Receipt
 from ..allowing import MissingAllowance, check_balance, held, missing_allowance
 from ..client import ReceivedRoute, VenueClient
 from ..outcome import SentOutcome, TradeVerdict, failed_outcome, mined_outcome
-from ..safety import check_envelope, check_route, fee_bps_of
+from ..safety import check_envelope, check_route, contract_events, fee_bps_of
 from ..sending import StepFailedError, gas_needed
 from ..terms import Terms, Wish, limit_of, quoted_of, transaction_body
 from ..trader import Trader
@@ -220,13 +220,7 @@ class Swapper:
 
 def swapped_outcome(receipt: Receipt, router: bytes, user: bytes) -> SentOutcome:
     """The outcome of a succeeded transaction; UNKNOWN without an event of this user's swap."""
-    for log in receipt.logs:
-        if log.address != router:
-            continue
-        try:
-            event = decode_event(log.topics, log.data)
-        except InvalidInput:
-            continue
+    for event in contract_events(receipt, router):
         if isinstance(event, Swapped) and event.sender == user:
             return mined_outcome(
                 receipt, TradeVerdict.SWAPPED, "swap", spent=event.spent, received=event.received

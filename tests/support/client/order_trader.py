@@ -34,8 +34,8 @@ PAUSES = tuple(
     f"{TRADER}.{pause}"
     for pause in (
         "client.TRADER_PAUSE_S",
-        "submitting.TRADER_PAUSE_S",
-        "order.order_following.TRADER_ORDER_LOOK_S",
+        "following.TRADER_PAUSE_S",
+        "following.TRADER_ORDER_LOOK_S",
     )
 )
 """What a test shortens."""

@@ -1,0 +1,224 @@
+"""An order of any kind at a venue: submitted once, followed until its end, and verified on chain.
+
+    submitted  the venue may have accepted an unanswered submission, which is not repeated: the order is
+               looked up by its hash for TRADER_FOUND_S
+    follow     asks for the order after each change that the venue pushes, until a final state or until time
+               is up; polls with growing pauses if the venue does not push
+
+The follower repeats an unanswered request while time is left.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from typing import Generic, TypeVar
+
+import trio
+
+from ...codecs.contracts.abi import decode_uint
+from ...codecs.contracts.calldata import balance_of
+from ...codecs.trading_token import NATIVE_TOKEN
+from ...config.errors import ChainError, InvalidInput, VenueError
+from ...config.timeouts import (
+    TRADER_FOUND_S,
+    TRADER_LOOK_S,
+    TRADER_ORDER_LOOK_S,
+    TRADER_ORDER_LOOK_S_MAX,
+    TRADER_PAUSE_S,
+    TRADER_RECEIPT_S,
+)
+from ...crypto.addresses import to_checksum
+from ..chain.port import Chain, EthCall, Receipt
+from .client import VenueClient
+from .events import EventSelection, pushed
+
+Record = TypeVar("Record")
+_REFUSAL, _SERVER_FAULT, _BUSY = 400, 500, 503
+
+
+async def submitted(
+    submit: Callable[[], Awaitable[Record]],
+    find: Callable[[], Awaitable[Record]],
+    tell: Callable[[str], None],
+) -> Record | None:
+    """Submit an order and return the venue's record; None if its acceptance is not known.
+
+    Args:
+        submit: submits the order.
+        find: asks for the order by its hash.
+
+    Raises:
+        VenueError: the venue refuses the order.
+    """
+    try:
+        return await submit()
+    except VenueError as fault:
+        if was_refused(fault):
+            raise
+        tell(f"{fault.detail}: looking for the order")
+    pause_s = TRADER_PAUSE_S
+    with trio.move_on_after(TRADER_FOUND_S):
+        while True:
+            try:
+                return await find()
+            except VenueError as fault:
+                tell(fault.detail)
+            await trio.sleep(pause_s)
+            pause_s *= 2
+    return None
+
+
+def was_refused(fault: VenueError) -> bool:
+    """Whether the venue refused a POST without effect; if False, the POST may have taken effect."""
+    return _REFUSAL <= fault.status < _SERVER_FAULT or fault.status == _BUSY
+
+
+class Follower(Generic[Record]):
+    """A follower of one order at its venue; a subclass knows the kind of order.
+
+    Args:
+        name: the order's id or hash.
+        tell: receives a line for each change.
+
+    Attributes:
+        record: the venue's latest record; None before the first.
+    """
+
+    def __init__(self, venue: VenueClient, name: str, tell: Callable[[str], None]) -> None:
+        self._venue = venue
+        self._name = name
+        self._tell = tell
+        self.record: Record | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the order's state is final."""
+        return self.record is not None and self._is_final(self.record)
+
+    async def follow(self, timeout_s: float) -> None:
+        """Follow the order until it has ended or time is up.
+
+        Raises:
+            VenueError: a final refusal, or a record of another order.
+        """
+        with trio.move_on_after(timeout_s):
+            async with pushed(self._venue, self._wanted(), self._tell) as push:
+                pause_s = TRADER_ORDER_LOOK_S
+                while True:
+                    has_changed = await self._looked_or_told()
+                    if self.has_ended:
+                        return
+                    longer_s = min(pause_s * 1.5, TRADER_ORDER_LOOK_S_MAX)
+                    pause_s = TRADER_ORDER_LOOK_S if has_changed else longer_s
+                    await push.wait(pause_s)
+
+    async def look(self) -> bool:
+        """Ask the venue once; return whether the order has changed.
+
+        Raises:
+            VenueError: any refusal, no answer, or a record of another order.
+        """
+        return self.see(await self._ask())
+
+    def see(self, record: Record) -> bool:
+        """Keep the venue's record; return whether the order has changed.
+
+        Raises:
+            VenueError: the record is of another order, or invalid.
+        """
+        before = self.record
+        self._check(record)
+        self.record = record
+        for line in self._changes(before, record):
+            self._tell(line)
+        return before is None or self._seen(before) != self._seen(record)
+
+    async def _looked_or_told(self) -> bool:
+        try:
+            return await self.look()
+        except VenueError as fault:
+            if not may_pass(fault):
+                raise
+            self._tell(f"{fault.detail}: asking again")
+            return False
+
+    # --- The kind of order ------------------------------------------------------------------------
+
+    def _wanted(self) -> EventSelection:
+        """The order's events."""
+        raise NotImplementedError
+
+    async def _ask(self) -> Record:
+        """The venue's record of the order."""
+        raise NotImplementedError
+
+    def _is_final(self, record: Record) -> bool:
+        raise NotImplementedError
+
+    def _check(self, record: Record) -> None:
+        """Pass for a record of the followed order.
+
+        Raises:
+            VenueError: the record is of another order, or invalid.
+        """
+        raise NotImplementedError
+
+    def _changes(self, before: Record | None, record: Record) -> Iterator[str]:
+        """A line for each change since the record before."""
+        raise NotImplementedError
+
+    def _seen(self, record: Record) -> tuple[object, ...]:
+        """The members whose change shortens the pauses."""
+        raise NotImplementedError
+
+
+def may_pass(fault: VenueError) -> bool:
+    """Whether a repeated request may succeed: after no answer, 429, or a server error."""
+    return fault.status in (0, 429) or fault.status >= _SERVER_FAULT
+
+
+async def receipt_of(chain: Chain, tx_hash: bytes) -> Receipt | None:
+    """The receipt of a transaction that a venue names; None if unknown to the chain for TRADER_RECEIPT_S.
+
+    The trader's node may see a block later than the venue's.
+    """
+    with trio.move_on_after(TRADER_RECEIPT_S):
+        while True:
+            header = await chain.block()
+            receipt = await chain.receipt(tx_hash)
+            if receipt is not None:
+                return receipt
+            with trio.move_on_after(TRADER_LOOK_S):
+                await chain.wait_head(header.hash if header else b"")
+    return None
+
+
+async def balance_remarks(
+    chain: Chain, token: bytes, who: bytes, received: Mapping[int, int]
+) -> AsyncIterator[str]:
+    """A line for each block in which a balance grew by less than the settled amount.
+
+    Args:
+        who: 20 bytes, the receiver.
+        received: height -> raw units of `token` that were settled for `who` in that block.
+    """
+    for number, amount in received.items():
+        try:
+            before = await _balance(chain, token, who, number - 1)
+            moved = await _balance(chain, token, who, number) - before
+        except ChainError:
+            yield f"the node does not tell balances at block {number}"
+            continue
+        if moved < amount:
+            yield (
+                f"block {number}: {amount} raw units were settled for {to_checksum(who)}, "
+                f"its balance moved by {moved}"
+            )
+
+
+async def _balance(chain: Chain, token: bytes, who: bytes, number: int) -> int:
+    if token == NATIVE_TOKEN:
+        return await chain.balance(who, number)
+    answer = await chain.call(EthCall(token, balance_of(who)), number)
+    try:
+        return decode_uint(answer)
+    except InvalidInput:
+        raise ChainError("no balance") from None
