@@ -21,9 +21,9 @@ from cambist.codecs.contracts.abi import decode_uint
 from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import DevChain, EthCall
-from cambist.engine.chain.transact import mined
 from cambist.engine.dev.devnet.anvil import AnvilChain, anvil_command, find_anvil, running_anvil
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from support.chain.mined import mined
 from support.chain.world import ONE, USDC, World, a_world
 
 SENT = 20  # transactions in one lap

@@ -80,7 +80,6 @@ INDEX_LOOK_S = 1.5  # between two looks for blocks when the node announces none
 INDEX_PAUSE_S = 0.5  # before a failed step is tried again
 INDEX_STEP_S = 60.0  # for one step
 TRANSACTION_S = 60.0  # for a transaction to be mined while a caller waits for it
-HEAD_POLL_S = 1.0  # between two looks for its receipt when no head is announced
 NODE_CALL_S = 10.0  # for a node to answer one request
 NODE_POLL_S = 2.0  # between two looks for a new head, with or without a subscription
 NODE_LOOK_S = 0.25  # until the first further look for a head that was announced elsewhere; doubles

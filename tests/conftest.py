@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 if not IS_INSTALLED:
     collect_ignore = [
         "unit/engine/dev/test_evm.py",
-        "unit/engine/client/test_trader_sending.py",
+        "unit/engine/chain/test_trader_sending.py",
         "conformance/test_cancel_rules.py",
         "conformance/test_order_reads.py",
         "conformance/test_submit_funds.py",

@@ -1,14 +1,25 @@
-"""Send one transaction and wait for it: for commands, deployments and tests. A service has the relayer.
+"""A single transaction: signed once, sent, and followed until it is mined or time is up.
+
+A service has the relayer. If a node does not answer, the same signed bytes are sent again, which is
+harmless, and the receipt is asked for until time is up. Without a receipt the transaction's end is reported
+as unknown.
+
+    transact   for deployments, operators and tests: raises if the transaction was not mined or failed
+    send_step  for traders: raises StepFailedError, which names the step
 
 Source: EIP-1559 (fee rules).
 """
 
+import math
+from collections.abc import Callable
+
 import trio
 
-from ...codecs.transactions import Transaction, sign_transaction
-from ...config.errors import ChainError, Reverted
-from ...config.timeouts import HEAD_POLL_S, TRANSACTION_S
+from ...codecs.transactions import SignedTransaction, Transaction, sign_transaction
+from ...config.errors import ChainError, Reverted, TransactionRefused
+from ...config.timeouts import TRADER_AGAIN_S, TRADER_FOLLOW_S, TRADER_LOOK_S, TRANSACTION_S
 from ...crypto.custody.transaction_policy import PolicedRelayKey
+from ...crypto.hexadecimal import to_hex
 from ...crypto.secp256k1 import SigningKey
 from .port import Chain, EthCall, Receipt
 
@@ -18,6 +29,95 @@ GAS_MARGIN = 5
 DEV_GAS = 8_000_000
 """Gas limit for a set-up step on a development chain: an estimate would execute the step several times more.
 """
+
+
+class StepFailedError(Exception):
+    """A transaction of a trade reverted, or was not mined in time.
+
+    Attributes:
+        step: the transaction's name, such as `approval`, `deposit` or `swap`.
+        tx_hash: 32 bytes.
+        receipt: of a transaction that reverted; None if its end is not known.
+        reason: of the revert.
+    """
+
+    def __init__(self, step: str, tx_hash: bytes, receipt: Receipt | None = None, reason: str = "") -> None:
+        ended = f"reverted: {reason}" if receipt else "was not mined in time, and may still be"
+        super().__init__(f"the {step} 0x{tx_hash.hex()} {ended}")
+        self.step = step
+        self.tx_hash = tx_hash
+        self.receipt = receipt
+        self.reason = reason
+
+
+async def gas_needed(chain: Chain, call: EthCall) -> int:
+    """Gas limit of a transaction: the node's estimate and a margin.
+
+    Raises:
+        Reverted: the call reverts.
+    """
+    estimate = await chain.estimate_gas(call)
+    return estimate + estimate // GAS_MARGIN
+
+
+async def signed(
+    chain: Chain, key: SigningKey | PolicedRelayKey, call: EthCall, gas: int
+) -> SignedTransaction:
+    """Sign a call as the account's next transaction.
+
+    Raises:
+        PolicyError: the key's policy forbids it; nothing was signed.
+    """
+    fees = await chain.fees()
+    transaction = Transaction(
+        chain_id=chain.chain_id,
+        nonce=await chain.nonce(key.address),
+        tip_wei=fees.tip_wei,
+        fee_max_wei=2 * fees.base_fee_wei + fees.tip_wei,
+        gas=gas,
+        to=call.to,
+        value_wei=call.value_wei,
+        data=call.data,
+    )
+    return sign_transaction(transaction, key)
+
+
+async def send_and_follow(
+    chain: Chain, transaction: SignedTransaction, within_s: float | None = None
+) -> Receipt | None:
+    """Send a transaction and wait for its receipt.
+
+    Args:
+        within_s: seconds; None for TRADER_FOLLOW_S.
+
+    Returns:
+        The receipt, also of a revert; None if not mined in time (it may still be mined).
+
+    Raises:
+        TransactionRefused: the node refused the transaction at the first attempt, so that it was never sent.
+    """
+    attempts, again_at = 0, -math.inf
+    with trio.move_on_after(TRADER_FOLLOW_S if within_s is None else within_s):
+        while True:
+            head = b""
+            try:
+                if trio.current_time() >= again_at:
+                    again_at = trio.current_time() + TRADER_AGAIN_S
+                    attempts += 1
+                    await chain.send_raw(transaction.raw)
+                header = await chain.block()
+                head = header.hash if header else b""
+                receipt = await chain.receipt(transaction.tx_hash)
+                if receipt is not None:
+                    return receipt
+            except TransactionRefused:
+                if attempts == 1:
+                    raise
+            except ChainError:
+                await trio.sleep(TRADER_LOOK_S)
+            with trio.move_on_after(TRADER_LOOK_S):
+                await chain.wait_head(head)
+    return None
 
 
 async def transact(
@@ -41,21 +141,11 @@ async def transact(
         ChainError: the transaction was not mined in TRANSACTION_S; it may still be.
     """
     call = EthCall(to, data, key.address, value_wei)
-    if not gas:
-        estimate = await chain.estimate_gas(call)
-        gas = estimate + estimate // GAS_MARGIN
-    fees = await chain.fees()
-    transaction = Transaction(
-        chain_id=chain.chain_id,
-        nonce=await chain.nonce(key.address),
-        tip_wei=fees.tip_wei,
-        fee_max_wei=2 * fees.base_fee_wei + fees.tip_wei,
-        gas=gas,
-        to=to,
-        value_wei=value_wei,
-        data=data,
-    )
-    receipt = await mined(chain, await chain.send_raw(sign_transaction(transaction, key).raw))
+    transaction = await signed(chain, key, call, gas or await gas_needed(chain, call))
+    receipt = await send_and_follow(chain, transaction, TRANSACTION_S)
+    if receipt is None:
+        tx_hash = to_hex(transaction.tx_hash)
+        raise ChainError(f"{tx_hash} was not mined in {TRANSACTION_S:.0f} s; it may still be")
     if not receipt.succeeded:
         await chain.call(
             call, receipt.block_number - 1
@@ -64,19 +154,41 @@ async def transact(
     return receipt
 
 
-async def mined(chain: Chain, tx_hash: bytes) -> Receipt:
-    """Wait for a sent transaction and return its receipt.
+async def send_step(
+    chain: Chain,
+    key: PolicedRelayKey,
+    step: str,
+    call: EthCall,
+    tell: Callable[[str], None],
+    *,
+    gas: int = 0,
+) -> Receipt:
+    """Sign and send a transaction of a trade, and wait until it is mined.
+
+    Args:
+        tell: receives the hash before the wait begins.
+        gas: gas limit in units; 0 estimates it.
 
     Raises:
-        ChainError: the transaction was not mined in TRANSACTION_S.
+        StepFailedError: the transaction reverted, or its end is not known.
     """
-    known: bytes | None = None  # a head seen before the receipt was asked for
-    with trio.move_on_after(TRANSACTION_S):
-        while (receipt := await chain.receipt(tx_hash)) is None:
-            if known is not None:
-                with trio.move_on_after(HEAD_POLL_S):
-                    await chain.wait_head(known)
-            head = await chain.block()
-            known = head.hash if head else b""
-        return receipt
-    raise ChainError(f"0x{tx_hash.hex()} was not mined in {TRANSACTION_S:.0f} s; it may still be")
+    transaction = await signed(chain, key, call, gas or await gas_needed(chain, call))
+    tell(f"sending the {step} 0x{transaction.tx_hash.hex()}")
+    receipt = await send_and_follow(chain, transaction)
+    if receipt is None:
+        raise StepFailedError(step, transaction.tx_hash)
+    if not receipt.succeeded:
+        reason = await why_reverted(chain, call, receipt)
+        raise StepFailedError(step, transaction.tx_hash, receipt, reason)
+    return receipt
+
+
+async def why_reverted(chain: Chain, call: EthCall, receipt: Receipt) -> str:
+    """The revert reason, from a call on the state before the receipt's block."""
+    try:
+        await chain.call(call, receipt.block_number - 1)
+    except Reverted as error:
+        return error.reason or "without a reason"
+    except ChainError:
+        pass
+    return "the state before its block does not tell why"

@@ -16,8 +16,8 @@ from ...crypto.custody.transaction_policy import PolicedRelayKey
 from ...crypto.secp256k1 import SigningKey
 from ..chain.holdings import HoldingQuestion, holdings
 from ..chain.port import Chain, EthCall
+from ..chain.transact import send_step
 from .permits import permit_basis, permit_questions, sign_permit
-from .sending import send_step
 from .terms import TradedToken
 
 _FALSE = bytes(32)

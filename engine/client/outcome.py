@@ -9,7 +9,7 @@ from msgspec import Struct
 from ...codecs.amounts import format_units
 from ...crypto.hexadecimal import to_hex
 from ..chain.port import Receipt
-from .sending import StepFailedError
+from ..chain.transact import StepFailedError
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -15,8 +15,8 @@ from ...crypto.addresses import to_checksum
 from ...crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from ...crypto.secp256k1 import SigningKey
 from ..chain.port import Chain, EthCall, Receipt
+from ..chain.transact import send_step
 from .allowing import Allowing, MissingAllowance, approve_spender, signed_permit
-from .sending import send_step
 
 _RANDOM_BYTES = 32
 

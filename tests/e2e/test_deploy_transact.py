@@ -14,9 +14,10 @@ from cambist.config.errors import ChainError, RefusalKind, Reverted, Transaction
 from cambist.config.timeouts import TRANSACTION_S
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import Chain, DevChain
-from cambist.engine.chain.transact import mined, transact
+from cambist.engine.chain.transact import transact
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from support.chain.anvil import CHAIN_ID
+from support.chain.mined import mined
 from support.chain.world import ONE, USDC, World, person
 from support.contracts.swapping import told
 

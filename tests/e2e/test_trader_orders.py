@@ -11,10 +11,10 @@ from cambist.codecs.messages.vocabulary import OrderStatus, OrderType, Side
 from cambist.config.errors import ChainError, VenueError
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.keccak import keccak256
+from cambist.engine.chain.transact import StepFailedError
 from cambist.engine.client.allowing import Allowing
 from cambist.engine.client.order.order_following import OrderFollower, SettledOnChain
 from cambist.engine.client.order.order_placing import Withdrawal, take_back
-from cambist.engine.client.sending import StepFailedError
 from support.chain.world import MOST, NATIVE, ONE, USDC, World, person
 from support.client.order_trader import ETH, PAUSES, OrderTrader, an_order_trader
 from support.client.scripted_orders import OrderLies
@@ -218,7 +218,7 @@ async def test_a_refused_submission_leaves_a_deposit_that_comes_back(
 async def test_a_deposit_that_is_not_mined_leaves_nothing_signed(
     trader: OrderTrader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.client.sending.TRADER_FOLLOW_S", 0.3)
+    monkeypatch.setattr("cambist.engine.chain.transact.TRADER_FOLLOW_S", 0.3)
     placer = trader.placer()
     offer = await placer.offer(trader.wish(src=ETH))
     await trader.world.chain.set_automine(on=False)

@@ -144,7 +144,6 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/client/events.py",
         "engine/client/following.py",
         "engine/client/otc/otc_following.py",
-        "engine/client/sending.py",
         "engine/client/swap/swapping.py",
         "engine/market/transaction.py",
         "engine/routing/gas_watch.py",

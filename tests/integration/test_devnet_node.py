@@ -10,8 +10,9 @@ from cambist.codecs.contracts.abi import decode_uint
 from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.config.errors import BlockGone, ChainError, RefusalKind, Reverted, TransactionRefused
 from cambist.engine.chain.port import EthCall, LogFilter
-from cambist.engine.chain.transact import mined, transact
+from cambist.engine.chain.transact import transact
 from support.chain.devnet import KEYS, NOW_S, Served, served_chain
+from support.chain.mined import mined
 from support.patience import PATIENCE_S, until
 
 ETH = 10**18

@@ -14,7 +14,7 @@ import trio
 from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.client import sending
+from cambist.engine.chain import transact
 from support.chain.world import HOUR_S, ONE, USDC
 from support.client.otc_shell import OtcShell, an_otc_shell
 from support.client.scripted_otc import Kept, OtcLies
@@ -149,7 +149,7 @@ async def test_without_a_venue_a_hash_is_cancelled_unseen_for_the_keys_account(s
 async def test_a_cancellation_that_is_not_mined_is_told_to_programs_too(
     shell: OtcShell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "TRADER_FOLLOW_S", 0.3)
+    monkeypatch.setattr(transact, "TRADER_FOLLOW_S", 0.3)
     await shell.world.chain.set_automine(on=False)
     name, _ = kept(shell)
     told = await shell.told("cancel", name, status=4)

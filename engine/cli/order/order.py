@@ -24,11 +24,11 @@ from ....config import limits
 from ....config.errors import InvalidInput, VenueError
 from ....crypto.addresses import checked_address
 from ....crypto.hexadecimal import to_hex
+from ...chain.transact import StepFailedError
 from ...client.order.order_cancelling import cancel, follow_all
 from ...client.order.order_following import MEANS, TERMINAL
 from ...client.order.order_placing import Withdrawal, take_back
 from ...client.outcome import failed_verdict
-from ...client.sending import StepFailedError
 from ...client.tokens import NATIVE_DECIMALS
 from ...client.trusted_contract import DELTA
 from ..trading import (

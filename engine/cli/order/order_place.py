@@ -12,6 +12,7 @@ import click
 from ....codecs.messages.vocabulary import OrderType, Side
 from ....config.errors import ChainError, VenueError
 from ....crypto.hexadecimal import to_hex
+from ...chain.transact import StepFailedError
 from ...client.order.order_following import OrderFollower, Subject
 from ...client.order.order_placing import OrderOffer, OrderPlacer
 from ...client.order.order_safety import signed_order
@@ -19,7 +20,6 @@ from ...client.order.order_terms import OrderWish
 from ...client.order.order_view import DeltaOutcome, OfferTokens, order_table
 from ...client.outcome import TradeVerdict
 from ...client.schedule import Schedule
-from ...client.sending import StepFailedError
 from ...client.terms import TradedToken
 from ...client.trusted_contract import DELTA
 from ..parameters import raw_units

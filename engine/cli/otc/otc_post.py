@@ -12,6 +12,7 @@ from ....config.timeouts import TRADER_LIMIT_ORDER_S
 from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ....crypto.hexadecimal import to_hex
 from ...chain.nodes.rpc import RpcChain
+from ...chain.transact import StepFailedError
 from ...client.limit_price import LimitPrice
 from ...client.otc.otc_following import OtcFollower, disproof
 from ...client.otc.otc_posting import OtcOffer, OtcPoster
@@ -19,7 +20,6 @@ from ...client.otc.otc_terms import OTC_TERMINAL, OtcWish, SignedOtc, hand_over_
 from ...client.otc.otc_view import OtcOutcome, followed, otc_json, otc_lines, post_table
 from ...client.outcome import TradeVerdict
 from ...client.schedule import duration_text
-from ...client.sending import StepFailedError
 from ...client.terms import TradedToken, amount_text
 from ...client.trusted_contract import RFQ, SigningContract
 from ..parameters import AddressParam, Expires, check_price, raw_units

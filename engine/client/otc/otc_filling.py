@@ -26,10 +26,10 @@ from ....codecs.eip712_orders.rfq import RfqOrder
 from ....config.errors import ChainError, Reverted
 from ....config.timeouts import TRADER_DEADLINE_S
 from ...chain.port import EthCall, Receipt
+from ...chain.transact import StepFailedError, gas_needed
 from ..allowing import MissingAllowance, held, missing_allowance
 from ..following import balance_remarks
 from ..outcome import SentOutcome, TradeVerdict, failed_outcome, mined_outcome
-from ..sending import StepFailedError, gas_needed
 from ..terms import TradedToken, amount_text
 from ..trader import Trader
 from ..trusted_contract import SigningContract

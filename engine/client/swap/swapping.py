@@ -24,11 +24,11 @@ from ....config.errors import ChainError, InvalidInput, UnsafeTransaction, Venue
 from ....config.timeouts import TRADER_DEADLINE_S
 from ....crypto.addresses import to_checksum
 from ...chain.port import EthCall, Receipt
+from ...chain.transact import StepFailedError, gas_needed
 from ..allowing import MissingAllowance, check_balance, held, missing_allowance
 from ..client import ReceivedRoute, VenueClient
 from ..outcome import SentOutcome, TradeVerdict, failed_outcome, mined_outcome
 from ..safety import check_envelope, check_route, contract_events, fee_bps_of
-from ..sending import StepFailedError, gas_needed
 from ..terms import Terms, Wish, limit_of, quoted_of, transaction_body
 from ..trader import Trader
 from ..trusted_contract import ROUTER, trusted_address

@@ -23,7 +23,7 @@ from cambist.engine.chain.port import (
     Receipt,
     Upcoming,
 )
-from cambist.engine.chain.transact import mined
+from support.chain.mined import mined
 
 T = TypeVar("T")
 NOWHERE = bytes(32)

@@ -38,8 +38,9 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65, to_compact64
 from cambist.engine.chain.deploy.deploy import DeployedContracts, DeploymentPlan, create, deploy
 from cambist.engine.chain.port import DevChain, EthCall, Receipt
-from cambist.engine.chain.transact import DEV_GAS, mined, transact
+from cambist.engine.chain.transact import DEV_GAS, transact
 from support.chain.anvil import KEYS
+from support.chain.mined import mined
 
 NATIVE = parse_hex(limits.NATIVE_PLACEHOLDER, "native")
 ONE = 10**18

@@ -23,9 +23,9 @@ from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.index import indexer
 from cambist.engine.chain.port import EthCall, Receipt
-from cambist.engine.chain.transact import mined
 from cambist.engine.orders import accounts_watch
 from cambist.engine.otc import drafts
+from support.chain.mined import mined
 from support.chain.world import URGENT_TIP_WEI, USDC, World
 from support.contracts.rfq_stories import funded, refusal
 from support.events.event_streams import OTC_PATH, Following

@@ -38,12 +38,12 @@ from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.deploy.address_book import DeployedChain, chain_entry, write_entries
 from cambist.engine.chain.port import EthCall, Receipt
-from cambist.engine.chain.transact import mined
 from cambist.engine.maker.app import MakerApp
 from cambist.engine.venue.app import opened_venue
 from cambist.feeds.books.book import Book
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
+from support.chain.mined import mined
 from support.chain.world import NATIVE, ONE, RFQ_NAME, USDC, World, person
 from support.patience import FIRM, until
 from support.server.scripted_server import scripted_server

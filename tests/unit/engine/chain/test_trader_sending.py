@@ -12,7 +12,7 @@ from cambist.config.timeouts import TRADER_AGAIN_S, TRADER_FOLLOW_S
 from cambist.crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import EthCall, Receipt
-from cambist.engine.client.sending import gas_needed, send_and_follow, signed, why_reverted
+from cambist.engine.chain.transact import gas_needed, send_and_follow, signed, why_reverted
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 
 KEY = SigningKey(b"\7" * 32)
