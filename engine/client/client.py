@@ -12,7 +12,6 @@ Choice: A Retry-After with a date counts as absent: the venue's clock may differ
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from decimal import Decimal
 from typing import Any, Self, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -42,7 +41,7 @@ from ...codecs.messages.market_messages import (
 )
 from ...codecs.messages.otc_messages import OtcFillableBalance, OtcOrderBody, StoredOrder
 from ...codecs.messages.resource_messages import ContractsDocument, TokenList
-from ...codecs.messages.vocabulary import DeliveryState, MarketVersion, Mode, Side
+from ...codecs.messages.vocabulary import DeliveryState, MarketVersion, Mode
 from ...codecs.messages.webhook_messages import (
     DeliveryPage,
     ReplayBody,
@@ -57,11 +56,13 @@ from ...config import limits
 from ...config.errors import ConfigError, InvalidInput, MakerError, VenueError
 from ...config.secret import Secret
 from ...config.timeouts import TRADER_PAUSE_S, TRADER_REQUEST_S, TRADER_RETRY_AFTER_S_MAX
+from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import parse_hex
 from ...feeds.net.httpx_transport import DialTransport
 from ...feeds.net.streams import client_tls
 from ...feeds.net.websocket import HandshakeRefused, WebSocket, connect_websocket
-from .order.order_terms import QuotedDelta
+from .order.order_terms import OrderWish, QuotedDelta
+from .terms import Wish
 
 T = TypeVar("T")
 
@@ -177,46 +178,20 @@ class VenueClient:
         """GET /resources/contracts.json."""
         return await self._get("/resources/contracts.json", {}, _decode_contracts)
 
-    async def prices(
-        self,
-        *,
-        chain_id: int,
-        src_token: str,
-        dest_token: str,
-        src_decimals: int,
-        dest_decimals: int,
-        amount: int,
-        side: Side,
-        user: str,
-        receiver: str = "",
-        partner: str = "",
-        max_impact: Decimal | None = None,
-    ) -> ReceivedRoute:
+    async def prices(self, wish: Wish) -> ReceivedRoute:
         """GET /prices: the best Market route, version 6.2.
-
-        Args:
-            src_token, dest_token, user, receiver: addresses; receiver empty for the user.
-            amount: raw units of the source for SELL, of the destination for BUY.
 
         Raises:
             VenueError: `error_type` is NoRoute if no route exists.
         """
-        query: dict[str, Any] = {
-            "srcToken": src_token,
-            "destToken": dest_token,
-            "srcDecimals": src_decimals,
-            "destDecimals": dest_decimals,
-            "amount": amount,
-            "side": side.value,
-            "network": chain_id,
+        impact = "" if wish.max_impact is None else f"{wish.max_impact:f}"
+        more = {
+            "network": wish.chain_id,
             "version": MarketVersion.V6_2.value,
-            "userAddress": user,
-            "receiver": receiver,
-            "partner": partner,
-            "maxImpact": "" if max_impact is None else f"{max_impact:f}",
+            "receiver": _other(wish.receiver, wish.user),
+            "maxImpact": impact,
         }
-        given = {name: value for name, value in query.items() if value != ""}
-        return await self._get("/prices", given, _priced)
+        return await self._get("/prices", _price_query(wish, wish.amount, wish.user, more), _priced)
 
     async def transaction(self, chain_id: int, body: TransactionBody) -> TransactionEnvelope:
         """POST /transactions/{chainId}: the makers sign, the venue builds calldata.
@@ -226,39 +201,18 @@ class VenueClient:
         path = f"/transactions/{chain_id}?{urlencode({'ignoreGasEstimate': 'true'})}"
         return await self._ask("POST", path, encode(body), _decode_envelope)
 
-    async def delta_quote(
-        self,
-        *,
-        chain_id: int,
-        src_token: str,
-        dest_token: str,
-        src_decimals: int,
-        dest_decimals: int,
-        amount: int,
-        side: Side,
-        user: str,
-        beneficiary: str = "",
-        partner: str = "",
-    ) -> QuotedDelta:
-        """GET /v2/quote, mode DELTA. Arguments as for `prices`.
+    async def delta_quote(self, wish: OrderWish) -> QuotedDelta:
+        """GET /v2/quote, mode DELTA: the price of the wished order, or of its first slice.
 
         Raises:
             VenueError: no price, or no Delta price.
         """
-        query: dict[str, Any] = {
-            "chainId": chain_id,
-            "srcToken": src_token,
-            "destToken": dest_token,
-            "amount": amount,
-            "srcDecimals": src_decimals,
-            "destDecimals": dest_decimals,
+        more = {
+            "chainId": wish.chain_id,
             "mode": Mode.DELTA.value,
-            "side": side.value,
-            "userAddress": user,
-            "beneficiary": beneficiary,
-            "partner": partner,
+            "beneficiary": _other(wish.beneficiary, wish.owner),
         }
-        given = {name: value for name, value in query.items() if value != ""}
+        given = _price_query(wish, wish.priced_amount, wish.owner, more)
         quoted = await self._get("/v2/quote", given, _delta_quoted)
         if quoted is None:
             raise VenueError(
@@ -430,6 +384,35 @@ def check_url(url: str, field: str = "--venue") -> None:
         raise ConfigError(field, expected)
     if parts.query or parts.fragment or "@" in parts.netloc:
         raise ConfigError(field, "expected a URL without user, query and fragment")
+
+
+def _price_query(
+    wish: Wish | OrderWish, amount: int, user: bytes, more: Mapping[str, object]
+) -> dict[str, object]:
+    """The parameters of a price request, without empty ones.
+
+    Args:
+        amount: raw units of the side that is fixed.
+        user: 20 bytes.
+        more: the parameters of one endpoint.
+    """
+    query: dict[str, object] = {
+        "srcToken": wish.src.text,
+        "destToken": wish.dest.text,
+        "srcDecimals": wish.src.decimals,
+        "destDecimals": wish.dest.decimals,
+        "amount": amount,
+        "side": wish.side.value,
+        **more,
+        "userAddress": to_checksum(user),
+        "partner": wish.partner,
+    }
+    return {name: value for name, value in query.items() if value != ""}
+
+
+def _other(account: bytes, user: bytes) -> str:
+    """The account's address; empty for the user's own."""
+    return "" if account == user else to_checksum(account)
 
 
 def _priced(raw: bytes) -> ReceivedRoute:

@@ -17,7 +17,7 @@ import math
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from random import Random, SystemRandom
-from typing import Protocol
+from typing import ClassVar
 
 import trio
 from msgspec import Struct
@@ -34,89 +34,65 @@ _POLICY_VIOLATION = 1008
 _LATER = frozenset((408, 429))
 
 
-class EventSelection(Protocol):
-    """The orders, of Delta or of OTC, whose events are received."""
+class EventSelection(Struct, frozen=True, kw_only=True):
+    """Filters of the events of one kind of order; an empty member matches any order.
 
-    @property
-    def path(self) -> str:
-        """The path of the events' endpoint."""
-        ...
+    Attributes:
+        order: a hash, or an id of a Delta order.
+    """
+
+    path: ClassVar[str]
+
+    order: str = ""
+    chain_ids: tuple[int, ...] = ()
+
+    def filters(self) -> dict[str, str]:
+        """The parameters of one kind of order."""
+        raise NotImplementedError
 
     def query(self, after: str) -> dict[str, str]:
-        """The parameters.
+        """The parameters of GET `path`.
 
         Args:
             after: a token; empty for now.
         """
-        ...
+        told = self.filters() | {"chainId": ",".join(map(str, self.chain_ids)), "after": after}
+        return {name: value for name, value in told.items() if value}
 
 
-class EventsWanted(Struct, frozen=True, kw_only=True):
-    """Filters for events of Delta orders; an empty member matches any order.
+class EventsWanted(EventSelection, frozen=True, kw_only=True):
+    """Filters for events of Delta orders.
 
     Attributes:
-        order: an id, or a hash.
         owner: an address.
     """
 
-    order: str = ""
+    path: ClassVar[str] = "/v2/delta/orders/events"
+
     owner: str = ""
-    chain_ids: tuple[int, ...] = ()
     partner: str = ""
 
-    @property
-    def path(self) -> str:
-        """GET /v2/delta/orders/events."""
-        return "/v2/delta/orders/events"
-
-    def query(self, after: str) -> dict[str, str]:
-        """The parameters of GET /v2/delta/orders/events.
-
-        Args:
-            after: a token; empty for now.
-        """
-        told = {
-            "orderHash" if self.order.startswith("0x") else "orderId": self.order,
-            "userAddress": self.owner,
-            "chainId": ",".join(map(str, self.chain_ids)),
-            "partner": self.partner,
-            "after": after,
-        }
-        return {name: value for name, value in told.items() if value}
+    def filters(self) -> dict[str, str]:
+        """See the class above."""
+        name = "orderHash" if self.order.startswith("0x") else "orderId"
+        return {name: self.order, "userAddress": self.owner, "partner": self.partner}
 
 
-class OtcEventsWanted(Struct, frozen=True, kw_only=True):
-    """Filters for events of OTC orders; an empty member matches any order.
+class OtcEventsWanted(EventSelection, frozen=True, kw_only=True):
+    """Filters for events of OTC orders.
 
     Attributes:
-        order: a hash.
         maker, taker: addresses; the taker is the order's or the address in its nonceAndMeta.
     """
 
-    order: str = ""
+    path: ClassVar[str] = "/ft/events"
+
     maker: str = ""
     taker: str = ""
-    chain_ids: tuple[int, ...] = ()
 
-    @property
-    def path(self) -> str:
-        """GET /ft/events."""
-        return "/ft/events"
-
-    def query(self, after: str) -> dict[str, str]:
-        """The parameters of GET /ft/events.
-
-        Args:
-            after: a token; empty for now.
-        """
-        told = {
-            "orderHash": self.order,
-            "maker": self.maker,
-            "taker": self.taker,
-            "chainId": ",".join(map(str, self.chain_ids)),
-            "after": after,
-        }
-        return {name: value for name, value in told.items() if value}
+    def filters(self) -> dict[str, str]:
+        """See the class above."""
+        return {"orderHash": self.order, "maker": self.maker, "taker": self.taker}
 
 
 class OrderEvents:

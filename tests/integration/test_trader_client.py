@@ -18,6 +18,7 @@ from cambist.config.errors import ConfigError, VenueError
 from cambist.config.secret import Secret
 from cambist.engine.client import client as client_module
 from cambist.engine.client.client import VenueClient, check_url
+from cambist.engine.client.terms import TradedToken, Wish
 from support.server.scripted_server import Caller, scripted_server
 
 TOKENS = {"tokens": [{"symbol": "USDC", "address": f"0x{'05' * 20}", "decimals": 6, "network": 1}]}
@@ -89,15 +90,18 @@ async def test_answers_are_typed_and_requests_carry_key_and_prefix() -> None:
 
 async def test_prices_are_asked_for_as_version_6_2_and_only_with_what_is_given() -> None:
     served = Served(answer(404, ERROR))
+    src, dest = TradedToken(b"\x11" * 20, "SRC", 18), TradedToken(b"\x22" * 20, "DEST", 6)
+    user = b"\x33" * 20
+    wish = Wish(
+        chain_id=1, src=src, dest=dest, side=Side.SELL, amount=10**18, slippage_bps=50,
+        user=user, receiver=user,
+    )  # fmt: skip
     async with asking(served) as client:
         with pytest.raises(VenueError):
-            await client.prices(
-                chain_id=1, src_token="0xa", dest_token="0xb", src_decimals=18, dest_decimals=6,
-                amount=10**18, side=Side.SELL, user="0xc",
-            )  # fmt: skip
+            await client.prices(wish)
     assert (served.requests[0].query or b"").decode().split("&") == [
-        "srcToken=0xa", "destToken=0xb", "srcDecimals=18", "destDecimals=6", "amount=1000000000000000000",
-        "side=SELL", "network=1", "version=6.2", "userAddress=0xc",
+        f"srcToken=0x{'11' * 20}", f"destToken=0x{'22' * 20}", "srcDecimals=18", "destDecimals=6",
+        "amount=1000000000000000000", "side=SELL", "network=1", "version=6.2", f"userAddress=0x{'33' * 20}",
     ]  # fmt: skip
 
 

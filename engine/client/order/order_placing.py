@@ -23,7 +23,6 @@ from msgspec import Struct
 from ....codecs.contracts.delta_calldata import deposit_native_and_pre_sign, deposits, withdraw_to
 from ....codecs.messages.delta_messages import BuildResponse, OrderRecord, SubmitBody
 from ....config.errors import ChainError, VenueError
-from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ....crypto.signatures import to_compact64
 from ...chain.port import EthCall, Receipt
@@ -119,18 +118,7 @@ class OrderPlacer:
         self._tell("looking at the Delta contract")
         contract = await signing_contract(self._chain, self._venue, DELTA, pinned)
         self._tell("asking for a price")
-        quoted = await self._venue.delta_quote(
-            chain_id=wish.chain_id,
-            src_token=wish.src.text,
-            dest_token=wish.dest.text,
-            src_decimals=wish.src.decimals,
-            dest_decimals=wish.dest.decimals,
-            amount=wish.priced_amount,
-            side=wish.side,
-            user=to_checksum(wish.owner),
-            beneficiary="" if wish.beneficiary == wish.owner else to_checksum(wish.beneficiary),
-            partner=wish.partner,
-        )
+        quoted = await self._venue.delta_quote(wish)
         fee_bps = check_price(quoted.block, wish, contract.address)
         terms = terms_of(wish, quoted.block, contract.address, fee_bps)
         _check_bounds(terms)

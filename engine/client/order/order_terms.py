@@ -218,65 +218,32 @@ def order_of(terms: SignableTerms, signing: SigningInputs, partner_and_fee: int)
     Args:
         partner_and_fee: the venue's packed member; `check_build` checks it.
     """
-    wish = terms.wish
-    if wish.schedule is not None:
-        return _twap_of(terms, wish.schedule, signing, partner_and_fee)
+    wish, schedule = terms.wish, terms.wish.schedule
     sells = wish.side is Side.SELL
-    return DeltaOrder(
-        owner=wish.owner,
-        beneficiary=wish.beneficiary,
-        src_token=wish.src.address,
-        dest_token=wish.dest.address,
-        src_amount=terms.src_amount_max,
-        dest_amount=terms.dest_amount_min,
-        expected_amount=terms.expected,
-        deadline=signing.deadline,
-        kind=KIND_SELL if sells else KIND_BUY,
-        nonce=signing.nonce,
-        partner_and_fee=partner_and_fee,
-        permit=signing.permit,
-        metadata=b"",
-        bridge=SAME_CHAIN,
-    )
-
-
-def _twap_of(
-    terms: SignableTerms, schedule: Schedule, signing: SigningInputs, partner_and_fee: int
-) -> TwapOrder | TwapBuyOrder:
-    wish = terms.wish
-    if wish.side is Side.SELL:
-        return TwapOrder(
-            owner=wish.owner,
-            beneficiary=wish.beneficiary,
-            src_token=wish.src.address,
-            dest_token=wish.dest.address,
-            nonce=signing.nonce,
-            partner_and_fee=partner_and_fee,
-            deadline=signing.deadline,
-            interval=schedule.interval_s,
-            num_slices=schedule.slices,
-            dest_amount_per_slice=terms.slice_limit,
-            total_src_amount=wish.amount,
-            permit=signing.permit,
-            metadata=b"",
-            bridge=SAME_CHAIN,
+    shared: dict[str, Any] = {
+        "owner": wish.owner,
+        "beneficiary": wish.beneficiary,
+        "src_token": wish.src.address,
+        "dest_token": wish.dest.address,
+        "nonce": signing.nonce,
+        "partner_and_fee": partner_and_fee,
+        "deadline": signing.deadline,
+        "permit": signing.permit,
+        "metadata": b"",
+        "bridge": SAME_CHAIN,
+    }
+    if schedule is None:
+        return DeltaOrder(
+            **shared,
+            src_amount=terms.src_amount_max,
+            dest_amount=terms.dest_amount_min,
+            expected_amount=terms.expected,
+            kind=KIND_SELL if sells else KIND_BUY,
         )
-    return TwapBuyOrder(
-        owner=wish.owner,
-        beneficiary=wish.beneficiary,
-        src_token=wish.src.address,
-        dest_token=wish.dest.address,
-        nonce=signing.nonce,
-        partner_and_fee=partner_and_fee,
-        deadline=signing.deadline,
-        interval=schedule.interval_s,
-        num_slices=schedule.slices,
-        total_dest_amount=wish.amount,
-        max_src_amount=terms.limit,
-        permit=signing.permit,
-        metadata=b"",
-        bridge=SAME_CHAIN,
-    )
+    shared |= {"interval": schedule.interval_s, "num_slices": schedule.slices}
+    if sells:
+        return TwapOrder(**shared, dest_amount_per_slice=terms.slice_limit, total_src_amount=wish.amount)
+    return TwapBuyOrder(**shared, total_dest_amount=wish.amount, max_src_amount=terms.limit)
 
 
 def _limits(wish: OrderWish, src: int, dest: int) -> tuple[int, int]:

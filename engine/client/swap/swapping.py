@@ -22,7 +22,6 @@ from ....codecs.messages.vocabulary import Side
 from ....config import limits
 from ....config.errors import ChainError, InvalidInput, UnsafeTransaction, VenueError
 from ....config.timeouts import TRADER_DEADLINE_S
-from ....crypto.addresses import to_checksum
 from ...chain.port import EthCall, Receipt
 from ...chain.transact import StepFailedError, gas_needed
 from ..allowing import MissingAllowance, check_balance, held, missing_allowance
@@ -156,19 +155,7 @@ class Swapper:
     # --- Parts ------------------------------------------------------------------------------------
 
     async def _priced(self, wish: Wish, router: bytes) -> ReceivedRoute:
-        priced = await self._venue.prices(
-            chain_id=wish.chain_id,
-            src_token=wish.src.text,
-            dest_token=wish.dest.text,
-            src_decimals=wish.src.decimals,
-            dest_decimals=wish.dest.decimals,
-            amount=wish.amount,
-            side=wish.side,
-            user=to_checksum(wish.user),
-            receiver="" if wish.receiver == wish.user else to_checksum(wish.receiver),
-            partner=wish.partner,
-            max_impact=wish.max_impact,
-        )
+        priced = await self._venue.prices(wish)
         check_route(priced.route, wish, router)
         if wish.max_impact is not None and priced.route.max_impact_reached:
             raise VenueError(f"the price impact is above {wish.max_impact} %, or not known")
