@@ -18,7 +18,7 @@ from ...codecs.messages.wire import encode
 from ...config.error_text import one_line
 from ...config.limits import WEBHOOK_PAGE_MAX
 from ..client.client import VenueClient
-from ..client.order.order_listing import aligned, widths_of
+from ..client.listing import aligned, widths_of
 from .trading import HELP, UnderWay, VenueOptions, run, venue_options
 
 NOT_ALL = 3

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 from msgspec import Struct
 
 from ...codecs.amounts import format_units
+from ...config.error_text import one_line
 from ...crypto.hexadecimal import to_hex
 from ..chain.port import Receipt
 from ..chain.transact import StepFailedError
@@ -131,6 +132,25 @@ def new_table() -> "Table":
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     return table
+
+
+def order_lines_of(outcome: OrderOutcome, known: str) -> Iterator[str]:
+    """The first lines of an order's outcome, for people.
+
+    Args:
+        known: the end by the venue's record; empty without a record.
+    """
+    if known:
+        yield f"order {known}"
+    elif outcome.tx_hash:
+        yield f"{outcome.step} {outcome.verdict.value}: {to_hex(outcome.tx_hash)}"
+    else:
+        unsent = ", nothing was signed" if outcome.verdict is TradeVerdict.REHEARSED else ""
+        yield f"order {outcome.verdict.value}{unsent}"
+    if outcome.order_hash:
+        yield f"hash         {to_hex(outcome.order_hash)}"
+    if outcome.reason:
+        yield f"reason       {one_line(outcome.reason)}"
 
 
 def sent_line(outcome: SentOutcome) -> str:

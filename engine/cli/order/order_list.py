@@ -12,16 +12,8 @@ from ....codecs.messages.wire import encode
 from ....config.errors import VenueError
 from ....crypto.addresses import to_checksum
 from ...client.client import VenueClient
-from ...client.order.order_listing import (
-    HEADERS,
-    OrdersWanted,
-    TokenOf,
-    aligned,
-    order_row,
-    pages,
-    tokens_by_place,
-    widths_of,
-)
+from ...client.listing import TokenOf, aligned, tokens_by_place, widths_of
+from ...client.order.order_listing import HEADERS, OrdersWanted, order_row, pages
 from ..parameters import AddressParam
 from ..trading import HELP, UnderWay, VenueOptions, run, venue_options
 

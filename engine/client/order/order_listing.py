@@ -6,8 +6,9 @@ it is read.
 Source: spec 1.19; interop.md 3.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from decimal import Decimal
+from itertools import count
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -19,6 +20,7 @@ from ....codecs.messages.vocabulary import OnChainOrderType, OrderStatus, OrderT
 from ....config.error_text import one_line
 from ....config.errors import InvalidInput
 from ..client import VenueClient
+from ..listing import TokenOf, pages_once
 from .order_following import MEANS
 
 _PAGE_ORDERS = 50  # a page must fit into JSON_BYTES_MAX
@@ -26,9 +28,6 @@ _TIME_CHARS = 16  # of ISO 8601, up to the minute
 _PERCENT_PLACES = Decimal("0.01")
 _TWAPS = frozenset((OnChainOrderType.TWAP_ORDER, OnChainOrderType.TWAP_BUY_ORDER))
 HEADERS = ("created", "id", "status", "kind", "sells", "for", "filled", "expires")
-
-TokenOf = Callable[[int, str], TokenEntry | None]
-"""The venue's token entry for a chain id and an address; None if not listed."""
 
 
 class OrdersWanted(Struct, frozen=True, kw_only=True):
@@ -52,27 +51,19 @@ class OrdersWanted(Struct, frozen=True, kw_only=True):
         return {name: value for name, value in told.items() if value} | {"limit": str(_PAGE_ORDERS)}
 
 
-async def pages(venue: VenueClient, wanted: OrdersWanted) -> AsyncIterator[list[OrderRecord]]:
+def pages(venue: VenueClient, wanted: OrdersWanted) -> AsyncIterator[list[OrderRecord]]:
     """All listed orders, page by page, the newest first, each once.
 
     Raises:
         VenueError: a refusal, or no answer.
     """
-    seen: set[str] = set()
-    query, number = wanted.query(), 0
-    while True:
-        number += 1
-        page = await venue.orders(query, number)
-        fresh = [record for record in page.data if record.id not in seen]
-        seen.update(record.id for record in fresh)
-        yield fresh
-        if not page.has_more or not fresh:  # a page without new orders would repeat for ever
-            return
+    query, numbers = wanted.query(), count(1)
 
+    async def ask(_: int) -> tuple[Sequence[OrderRecord], bool]:
+        page = await venue.orders(query, next(numbers))
+        return page.data, page.has_more
 
-def tokens_by_place(entries: Iterable[TokenEntry]) -> Mapping[tuple[int, str], TokenEntry]:
-    """Token entries by (chain id, lower-case address)."""
-    return {(entry.network, entry.address.lower()): entry for entry in entries}
+    return pages_once(ask, lambda record: record.id)
 
 
 def order_row(record: OrderRecord, token_of: TokenOf) -> tuple[str, ...]:
@@ -93,17 +84,6 @@ def order_row(record: OrderRecord, token_of: TokenOf) -> tuple[str, ...]:
         f"{filled.quantize(_PERCENT_PLACES).normalize():f} %",
         _time(record.expires_at),
     )
-
-
-def aligned(rows: Sequence[tuple[str, ...]], widths: Sequence[int]) -> Iterator[str]:
-    """Rows as lines, in columns."""
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-def widths_of(rows: Sequence[tuple[str, ...]], before: Sequence[int]) -> list[int]:
-    """Column widths that fit the rows, at least the widths before."""
-    return [max(width, *(len(row[at]) for row in rows)) for at, width in enumerate(before)]
 
 
 def event_line(message: OrderEventMessage) -> str:

@@ -14,7 +14,7 @@ from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ..allowing import Allowing
 from ..limit_price import percent_away
-from ..outcome import OrderOutcome, TradeVerdict, new_table
+from ..outcome import OrderOutcome, TradeVerdict, new_table, order_lines_of
 from ..schedule import duration_text
 from ..terms import TradedToken, amount_text, impact_percent, price_text
 from .order_following import TERMINAL, SettledOnChain, executed_of
@@ -144,17 +144,8 @@ def _bound_row(terms: SignableTerms) -> tuple[str, str]:
 def order_lines(outcome: DeltaOutcome, tokens: OfferTokens) -> Iterator[str]:
     """The order's outcome, for people."""
     record, settled = outcome.record, outcome.settled
-    if record is not None:
-        ending = "not ended" if outcome.is_alive else outcome.verdict.value
-        yield f"order {ending}: {record.id} {record.status.value}"
-    elif outcome.tx_hash:
-        yield f"{outcome.step} {outcome.verdict.value}: {to_hex(outcome.tx_hash)}"
-    else:
-        yield f"order {outcome.verdict.value}{_unsent(outcome)}"
-    if outcome.order_hash:
-        yield f"hash         {to_hex(outcome.order_hash)}"
-    if outcome.reason:
-        yield f"reason       {outcome.reason}"
+    ending = "not ended" if outcome.is_alive else outcome.verdict.value
+    yield from order_lines_of(outcome, f"{ending}: {record.id} {record.status.value}" if record else "")
     if settled is not None and (settled.spent or settled.received):
         yield f"spent        {_amount(settled.spent, tokens.src)}"
         yield f"received     {_amount(settled.received, tokens.dest)}"
@@ -215,10 +206,6 @@ def order_json(outcome: DeltaOutcome, offer: OrderOffer | None = None) -> dict[s
             "destToken": record.output.token,
         }
     return told
-
-
-def _unsent(outcome: DeltaOutcome) -> str:
-    return ", nothing was signed" if outcome.verdict is TradeVerdict.REHEARSED else ""
 
 
 def _executed(record: OrderRecord) -> int | None:

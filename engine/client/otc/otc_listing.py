@@ -6,7 +6,7 @@ new order may be missing.
 Source: spec 2.8 and 2.9; interop.md 1.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 
 from msgspec import UNSET, Struct
@@ -21,7 +21,7 @@ from ....config.errors import InvalidInput
 from ....config.limits import LISTING_LIMIT_DEFAULT, UINT256_MAX
 from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ..client import VenueClient
-from ..order.order_listing import TokenOf
+from ..listing import TokenOf, pages_once
 from .otc_safety import check_listed
 from .otc_terms import OTC_MEANS, party
 
@@ -75,29 +75,25 @@ class OtcWanted(Struct, frozen=True, kw_only=True):
         return told
 
 
-async def otc_pages(venue: VenueClient, wanted: OtcWanted) -> AsyncIterator[list[StoredOrder]]:
+def otc_pages(venue: VenueClient, wanted: OtcWanted) -> AsyncIterator[list[StoredOrder]]:
     """All listed orders, page by page, each once.
 
     Raises:
         VenueError: a refusal, no answer, or an order outside the filters.
     """
-    seen: set[str] = set()
-    offset, left, as_of = wanted.offset, wanted.count_max, ""
-    while left > 0:
-        limit = min(LISTING_LIMIT_DEFAULT, left)
-        page = await venue.otc_orders(
-            wanted.chain_id, wanted.role, to_checksum(wanted.account), wanted.query(limit, offset, as_of)
-        )
+    offset, as_of, account = wanted.offset, "", to_checksum(wanted.account)
+
+    async def ask(left: int) -> tuple[Sequence[StoredOrder], bool]:
+        nonlocal offset, as_of
+        query = wanted.query(min(LISTING_LIMIT_DEFAULT, left), offset, as_of)
+        page = await venue.otc_orders(wanted.chain_id, wanted.role, account, query)
         for stored in page.orders:
             check_listed(stored, wanted.chain_id, wanted.role, wanted.account)
-        fresh = [stored for stored in page.orders if stored.order_hash not in seen][:left]
-        seen.update(stored.order_hash for stored in fresh)
-        yield fresh
         as_of = page.as_of
         offset += len(page.orders)
-        left -= len(fresh)
-        if not page.has_more or not fresh:  # a page without new orders would repeat for ever
-            return
+        return page.orders, page.has_more
+
+    return pages_once(ask, lambda stored: stored.order_hash, wanted.count_max)
 
 
 def otc_row(stored: StoredOrder, token_of: TokenOf) -> tuple[str, ...]:

@@ -66,10 +66,7 @@ def check_stored(stored: StoredOrder, signed: SignedOtc, contract: SigningContra
     Raises:
         VenueError: names the member that differs.
     """
-    try:
-        kept = signed_of(stored, contract)
-    except InvalidInput as fault:
-        raise VenueError(f"the venue's order is malformed: {fault.detail}") from None
+    kept = _signed_of_venue(stored, contract)
     for member in RfqOrder.__struct_fields__:
         _same(member, getattr(signed.order, member), getattr(kept.order, member))
     _same("orderHash", to_hex(signed.order_hash), stored.order_hash.lower())
@@ -85,10 +82,7 @@ def check_asked(stored: StoredOrder, order_hash: bytes, contract: SigningContrac
         VenueError: the answer is invalid, or on another chain.
         UnsafeTransaction: the answer has another hash.
     """
-    try:
-        signed = signed_of(stored, contract)
-    except InvalidInput as fault:
-        raise VenueError(f"the venue's order is malformed: {fault.detail}") from None
+    signed = _signed_of_venue(stored, contract)
     if stored.chain_id != contract.chain_id:
         raise VenueError(
             f"order {to_hex(order_hash)} is on chain {stored.chain_id}, not on {contract.chain_id}"
@@ -217,6 +211,13 @@ def _most(order: RfqOrder, backed: int) -> int:
         return rest_of(order, backed).maker_amount
     except ChainError:
         return 0
+
+
+def _signed_of_venue(stored: StoredOrder, contract: SigningContract) -> SignedOtc:
+    try:
+        return signed_of(stored, contract)
+    except InvalidInput as fault:
+        raise VenueError(f"the venue's order makes no sense: {fault.detail}") from None
 
 
 def _same(member: str, expected: object, got: object) -> None:

@@ -12,7 +12,7 @@ from ....config.error_text import one_line
 from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ....crypto.hexadecimal import to_hex
 from ..allowing import Allowing
-from ..outcome import OrderOutcome, SentOutcome, TradeVerdict, gas_lines, new_table, sent_line
+from ..outcome import OrderOutcome, SentOutcome, TradeVerdict, gas_lines, new_table, order_lines_of, sent_line
 from ..schedule import duration_text
 from ..terms import TradedToken, amount_text, price_text
 from .otc_filling import FillOffer
@@ -134,18 +134,11 @@ def fill_table(offer: FillOffer, allowing: Allowing, listed: TokenList) -> "Tabl
 def otc_lines(outcome: OtcOutcome) -> Iterator[str]:
     """The order's outcome, for people."""
     stored = outcome.stored
+    known = ""
     if stored is not None:
         going_on = outcome.verdict is TradeVerdict.UNKNOWN and stored.state not in OTC_TERMINAL
-        yield f"order {'not ended' if going_on else outcome.verdict.value}: {stored.state.value}"
-    elif outcome.tx_hash:
-        yield f"{outcome.step} {outcome.verdict.value}: {to_hex(outcome.tx_hash)}"
-    else:
-        unsent = ", nothing was signed" if outcome.verdict is TradeVerdict.REHEARSED else ""
-        yield f"order {outcome.verdict.value}{unsent}"
-    if outcome.order_hash:
-        yield f"hash         {to_hex(outcome.order_hash)}"
-    if outcome.reason:
-        yield f"reason       {one_line(outcome.reason)}"
+        known = f"{'not ended' if going_on else outcome.verdict.value}: {stored.state.value}"
+    yield from order_lines_of(outcome, known)
     if stored is not None and stored.transaction_hash:
         yield f"transaction  {one_line(stored.transaction_hash)}"
 
