@@ -62,7 +62,7 @@ from ...feeds.net.httpx_transport import DialTransport
 from ...feeds.net.streams import client_tls
 from ...feeds.net.websocket import HandshakeRefused, WebSocket, connect_websocket
 from .order.order_terms import OrderWish, QuotedDelta
-from .terms import Wish
+from .terms import TradeWish, Wish
 
 T = TypeVar("T")
 
@@ -386,9 +386,7 @@ def check_url(url: str, field: str = "--venue") -> None:
         raise ConfigError(field, "expected a URL without user, query and fragment")
 
 
-def _price_query(
-    wish: Wish | OrderWish, amount: int, user: bytes, more: Mapping[str, object]
-) -> dict[str, object]:
+def _price_query(wish: TradeWish, amount: int, user: bytes, more: Mapping[str, object]) -> dict[str, object]:
     """The parameters of a price request, without empty ones.
 
     Args:

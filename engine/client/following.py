@@ -9,9 +9,11 @@ The follower repeats an unanswered request while time is left.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from functools import partial
 from typing import Generic, TypeVar
 
 import trio
+from msgspec import Struct
 
 from ...codecs.contracts.abi import decode_uint
 from ...codecs.contracts.calldata import balance_of
@@ -26,6 +28,7 @@ from ...config.timeouts import (
     TRADER_RECEIPT_S,
 )
 from ...crypto.addresses import to_checksum
+from ...crypto.hexadecimal import to_hex
 from ..chain.port import Chain, EthCall, Receipt
 from .client import VenueClient
 from .events import EventSelection, pushed
@@ -69,6 +72,46 @@ async def submitted(
 def was_refused(fault: VenueError) -> bool:
     """Whether the venue refused a POST without effect; if False, the POST may have taken effect."""
     return _REFUSAL <= fault.status < _SERVER_FAULT or fault.status == _BUSY
+
+
+class Placed(Struct, Generic[Record], frozen=True):
+    """An order that was submitted.
+
+    Attributes:
+        order_hash: 32 bytes.
+        record: the venue's; None if its acceptance is not known, for the reason in `fault`.
+    """
+
+    order_hash: bytes
+    record: Record | None
+    fault: str = ""
+
+
+async def placed(
+    order_hash: bytes,
+    submit: Callable[[], Awaitable[Record]],
+    find: Callable[[str], Awaitable[Record]],
+    check: Callable[[Record], None],
+    tell: Callable[[str], None],
+) -> Placed[Record]:
+    """Submit an order and check the venue's record.
+
+    Args:
+        order_hash: 32 bytes.
+        submit, find: as for `submitted`; `find` receives the hash.
+        check: raises VenueError for a record of another order.
+
+    Raises:
+        VenueError: the venue refuses the order.
+    """
+    record = await submitted(submit, partial(find, to_hex(order_hash)), tell)
+    if record is None:
+        return Placed(order_hash, None, "the venue did not say whether it took the order")
+    try:
+        check(record)
+    except VenueError as fault:
+        return Placed(order_hash, None, fault.detail)
+    return Placed(order_hash, record)
 
 
 class Follower(Generic[Record]):

@@ -62,16 +62,13 @@ def price_text(src: TradedToken, dest: TradedToken, src_amount: int, dest_amount
     return f"1 {src.symbol} = {format_units(scaled, digits)} {dest.symbol}"
 
 
-class Wish(Struct, frozen=True, kw_only=True):
-    """A trader's wished swap.
+class TradeWish(Struct, frozen=True, kw_only=True):
+    """The wish for a swap or an order: what is traded, for how much, at which tolerance.
 
     Attributes:
         amount: raw units of `src` for SELL, of `dest` for BUY.
         slippage_bps: tolerated loss against the quote on the other side, basis points.
-        user: 20 bytes, the account that signs and pays; receiver: 20 bytes, the account that gets `dest`.
         partner: the partner's key; empty for none.
-        max_impact: percent; a route above it is no offer. None: the offer shows whether the venue's own
-            ceiling is reached.
     """
 
     chain_id: int
@@ -80,33 +77,37 @@ class Wish(Struct, frozen=True, kw_only=True):
     side: Side
     amount: int
     slippage_bps: int
+    partner: str = ""
+
+
+class Wish(TradeWish, frozen=True, kw_only=True):
+    """A trader's wished swap.
+
+    Attributes:
+        user: 20 bytes, the account that signs and pays; receiver: 20 bytes, the account that gets `dest`.
+        max_impact: percent; a route above it is no offer. None: the offer shows whether the venue's own
+            ceiling is reached.
+    """
+
     user: bytes
     receiver: bytes
-    partner: str = ""
     max_impact: Decimal | None = None
 
 
-class Terms(Struct, frozen=True, kw_only=True):
-    """Terms within which a swap may be signed.
+class BoundedTrade(Struct, frozen=True, kw_only=True):
+    """A wish with the bound that is signed.
 
     Attributes:
-        limit: raw units of the side that is not fixed: minimum received, or maximum spent.
-        fee_bps: the partner's quoted fee.
-        router: 20 bytes; the called contract.
-        deadline: Unix seconds.
-        permit: the permit for the Router; empty for none.
+        limit: raw units of the side that is not fixed: minimum received, or maximum spent; of all slices of a
+            TWAP.
     """
 
-    wish: Wish
+    wish: TradeWish
     limit: int
-    fee_bps: int
-    router: bytes
-    deadline: int
-    permit: bytes = b""
 
     @property
     def src_amount_max(self) -> int:
-        """Maximum spent, raw units: the required balance and allowance to the Router."""
+        """Maximum spent, raw units: the amount to have, and to allow or to deposit."""
         return self.wish.amount if self.wish.side is Side.SELL else self.limit
 
     @property
@@ -115,11 +116,37 @@ class Terms(Struct, frozen=True, kw_only=True):
         return self.limit if self.wish.side is Side.SELL else self.wish.amount
 
 
-def limit_of(route: PriceRoute, side: Side, slippage_bps: int) -> int:
-    """The quote's bound with slippage: SELL of the destination, BUY of the source; both rounded down."""
+class Terms(BoundedTrade, frozen=True, kw_only=True):
+    """Terms within which a swap may be signed.
+
+    Attributes:
+        fee_bps: the partner's quoted fee.
+        router: 20 bytes; the called contract.
+        deadline: Unix seconds.
+        permit: the permit for the Router; empty for none.
+    """
+
+    wish: Wish
+    fee_bps: int
+    router: bytes
+    deadline: int
+    permit: bytes = b""
+
+
+def slipped(side: Side, src_amount: int, dest_amount: int, slippage_bps: int) -> int:
+    """The bound of a quote with slippage: SELL of the destination, BUY of the source; both rounded down.
+
+    Args:
+        src_amount, dest_amount: quoted raw units.
+    """
     if side is Side.SELL:
-        return int(route.dest_amount) * (limits.BPS_ONE - slippage_bps) // limits.BPS_ONE
-    return int(route.src_amount) * (limits.BPS_ONE + slippage_bps) // limits.BPS_ONE
+        return dest_amount * (limits.BPS_ONE - slippage_bps) // limits.BPS_ONE
+    return src_amount * (limits.BPS_ONE + slippage_bps) // limits.BPS_ONE
+
+
+def limit_of(route: PriceRoute, side: Side, slippage_bps: int) -> int:
+    """The bound of a Market route; see `slipped`."""
+    return slipped(side, int(route.src_amount), int(route.dest_amount), slippage_bps)
 
 
 def quoted_of(route: PriceRoute, side: Side) -> int:

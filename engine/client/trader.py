@@ -17,6 +17,7 @@ from ...crypto.secp256k1 import SigningKey
 from ..chain.port import Chain, EthCall, Receipt
 from ..chain.transact import send_step
 from .allowing import Allowing, MissingAllowance, approve_spender, signed_permit
+from .client import VenueClient
 
 _RANDOM_BYTES = 32
 
@@ -98,6 +99,20 @@ class Trader(Struct, frozen=True, kw_only=True):
         """
         key = policed(self.key, self.chain.chain_id, contract, value_max_wei)
         return await send_step(self.chain, key, step, call, self.tell, gas=gas)
+
+
+class VenueTrader:
+    """Trades of one key on one chain through one venue.
+
+    Args:
+        trader: the key's account; its `allowing` applies to the contract of the trade.
+    """
+
+    def __init__(self, trader: Trader, venue: VenueClient) -> None:
+        self._trader = trader
+        self._chain = trader.chain
+        self._venue = venue
+        self._tell = trader.tell
 
 
 def policed(key: SigningKey, chain_id: int, target: bytes, value_max_wei: int = 0) -> PolicedRelayKey:

@@ -27,9 +27,8 @@ from ....crypto.hexadecimal import to_hex
 from ....crypto.signatures import to_compact64
 from ...chain.port import EthCall, Receipt
 from ..allowing import MissingAllowance, check_balance, held, missing_allowance
-from ..client import VenueClient
-from ..following import submitted
-from ..trader import Trader
+from ..following import Placed, placed
+from ..trader import Trader, VenueTrader
 from ..trusted_contract import DELTA, SigningContract, signing_contract
 from .order_safety import CheckedOrder, check_build, check_price, check_record
 from .order_terms import OrderWish, QuotedDelta, SignableTerms, SigningInputs, build_body, terms_of
@@ -77,31 +76,8 @@ class Withdrawal(Struct, frozen=True):
     receiver: bytes
 
 
-class Placed(Struct, frozen=True):
-    """An order that was submitted.
-
-    Attributes:
-        order_hash: 32 bytes.
-        record: the venue's; None if its acceptance is not known, for the reason in `fault`.
-    """
-
-    order_hash: bytes
-    record: OrderRecord | None
-    fault: str = ""
-
-
-class OrderPlacer:
-    """Places orders of one key on one chain through one venue.
-
-    Args:
-        trader: the key's account; its `allowing` applies to the Delta contract.
-    """
-
-    def __init__(self, trader: Trader, venue: VenueClient) -> None:
-        self._trader = trader
-        self._chain = trader.chain
-        self._venue = venue
-        self._tell = trader.tell
+class OrderPlacer(VenueTrader):
+    """Places orders of one key on one chain through one venue."""
 
     async def offer(self, wish: OrderWish, pinned: bytes | None = None) -> OrderOffer:
         """Ask for a price and read the owner's balance and allowance.
@@ -136,7 +112,9 @@ class OrderPlacer:
         checked, _ = await self._built(offer, await self._signing(offer))
         return checked
 
-    async def place(self, offer: OrderOffer, about_to: Callable[[bytes], None] | None = None) -> Placed:
+    async def place(
+        self, offer: OrderOffer, about_to: Callable[[bytes], None] | None = None
+    ) -> Placed[OrderRecord]:
         """Approve or permit, build, deposit if native, sign and submit the order.
 
         Args:
@@ -165,16 +143,17 @@ class OrderPlacer:
             partially_fillable=offer.terms.wish.is_partial,
         )
         try:
-            record = await submitted(
+            return await placed(
+                checked.order_hash,
                 partial(self._venue.submit_order, body),
-                partial(self._venue.order, to_hex(checked.order_hash)),
+                self._venue.order,
+                partial(check_record, order_hash=checked.order_hash, terms=offer.terms),
                 self._tell,
             )
         except VenueError as fault:
             if not offer.must_deposit:
                 raise
             raise _with_deposit(fault) from None
-        return _placed(record, checked.order_hash, offer.terms)
 
     # --- Parts ------------------------------------------------------------------------------------
 
@@ -221,16 +200,6 @@ def _check_bounds(terms: SignableTerms) -> None:
         raise VenueError("this slippage allows a receipt of 0: use less slippage")
     if terms.wish.schedule is not None and terms.slice_limit == 0:
         raise VenueError("a slice may spend less than one unit: use fewer slices or a larger maximum")
-
-
-def _placed(record: OrderRecord | None, order_hash: bytes, terms: SignableTerms) -> Placed:
-    if record is None:
-        return Placed(order_hash, None, "the venue did not say whether it took the order")
-    try:
-        check_record(record, order_hash, terms)
-    except VenueError as fault:
-        return Placed(order_hash, None, fault.detail)
-    return Placed(order_hash, record)
 
 
 def _with_deposit(fault: VenueError) -> VenueError:

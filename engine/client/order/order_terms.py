@@ -30,43 +30,32 @@ from ....codecs.eip712_orders.delta import (
 from ....codecs.eip712_orders.typed_struct import TypedStruct
 from ....codecs.messages.delta_messages import BuildBody, DeltaBlock
 from ....codecs.messages.vocabulary import BuildOrderType, OnChainOrderType, OrderType, Side
-from ....config import limits
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ..schedule import Schedule
-from ..terms import TradedToken
+from ..terms import BoundedTrade, TradeWish, slipped
 
 SignableOrder = DeltaOrder | TwapOrder | TwapBuyOrder
 """An order that a trader signs."""
 
 
-class OrderWish(Struct, frozen=True, kw_only=True):
+class OrderWish(TradeWish, frozen=True, kw_only=True):
     """A trader's wished order.
 
     Attributes:
-        amount: raw units of `src` for SELL, of `dest` for BUY; of a TWAP the total, at least one unit per
-            slice.
-        slippage_bps: tolerated loss against the quote on the other side, basis points.
+        amount: as for a swap; of a TWAP the total, at least one unit per slice.
         limit_amount: total raw units of the other side: the limit of a LIMIT order, or the bound of a TWAP;
             None to derive the bound from slippage.
         owner: 20 bytes, the account that signs and gives; beneficiary: 20 bytes, the receiver of `dest`.
-        partner: the partner's key; empty for none.
         life_s: seconds from the build to the deadline.
         schedule: of a TWAP; None for an order without slices.
         is_partial: the order may be settled in parts; unsigned, so that the venue is trusted with it.
     """
 
-    chain_id: int
-    src: TradedToken
-    dest: TradedToken
-    side: Side
-    amount: int
-    slippage_bps: int
     limit_amount: int | None
     type: OrderType
     owner: bytes
     beneficiary: bytes
-    partner: str
     life_s: int
     schedule: Schedule | None = None
     is_partial: bool = False
@@ -101,15 +90,14 @@ class QuotedDelta(Struct, frozen=True):
     route: Raw
 
 
-class SignableTerms(Struct, frozen=True, kw_only=True):
+class SignableTerms(BoundedTrade, frozen=True, kw_only=True):
     """Terms within which an order may be signed.
 
     Attributes:
         delta: 20 bytes: the Delta contract, which takes the source.
         src_quoted, dest_quoted: raw units; of a TWAP for one slice.
         fee_bps: the quoted fee; partner: its receiver's name.
-        limit: total raw units of the side that is not fixed: minimum received, or maximum spent.
-        slice_limit: the same for each slice of a TWAP but the last; 0 for other orders.
+        slice_limit: the limit of each slice of a TWAP but the last; 0 for other orders.
     """
 
     wish: OrderWish
@@ -118,7 +106,6 @@ class SignableTerms(Struct, frozen=True, kw_only=True):
     dest_quoted: int
     fee_bps: int
     partner: str
-    limit: int
     slice_limit: int = 0
 
     @property
@@ -127,16 +114,6 @@ class SignableTerms(Struct, frozen=True, kw_only=True):
         if self.wish.limit_amount is not None:
             return self.wish.limit_amount
         return self.dest_quoted if self.wish.side is Side.SELL else self.src_quoted
-
-    @property
-    def src_amount_max(self) -> int:
-        """Maximum spent, raw units: the amount to allow, or to deposit."""
-        return self.wish.amount if self.wish.side is Side.SELL else self.limit
-
-    @property
-    def dest_amount_min(self) -> int:
-        """Minimum received, raw units."""
-        return self.limit if self.wish.side is Side.SELL else self.wish.amount
 
     @property
     def src_amount_first(self) -> int:
@@ -253,10 +230,7 @@ def _limits(wish: OrderWish, src: int, dest: int) -> tuple[int, int]:
         src, dest: quoted raw units.
     """
     sells = wish.side is Side.SELL
-    if sells:
-        worst = dest * (limits.BPS_ONE - wish.slippage_bps) // limits.BPS_ONE
-    else:
-        worst = src * (limits.BPS_ONE + wish.slippage_bps) // limits.BPS_ONE
+    worst = slipped(wish.side, src, dest, wish.slippage_bps)
     schedule = wish.schedule
     if schedule is None:
         return worst if wish.limit_amount is None else wish.limit_amount, 0

@@ -25,9 +25,8 @@ from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ....crypto.signatures import to_65
 from ..allowing import Allowing, MissingAllowance, held
-from ..client import VenueClient
-from ..following import submitted
-from ..trader import Trader
+from ..following import placed
+from ..trader import VenueTrader
 from ..trusted_contract import RFQ, SigningContract, signing_contract
 from .otc_safety import check_stored
 from .otc_terms import OtcWish, SignedOtc, body_of, order_of, otc_order_hash
@@ -81,18 +80,8 @@ class Posted(Struct, frozen=True):
     fault: str = ""
 
 
-class OtcPoster:
-    """Posts orders of one key on one chain at one venue.
-
-    Args:
-        trader: the key's account; its `allowing` applies to the RFQ contract.
-    """
-
-    def __init__(self, trader: Trader, venue: VenueClient) -> None:
-        self._trader = trader
-        self._chain = trader.chain
-        self._venue = venue
-        self._tell = trader.tell
+class OtcPoster(VenueTrader):
+    """Posts orders of one key on one chain at one venue."""
 
     async def offer(self, wish: OtcWish, pinned: bytes | None = None) -> OtcOffer:
         """Read the contract, the maker's balance and allowance, and the fillable amount.
@@ -136,20 +125,15 @@ class OtcPoster:
         signed = await self._signed(offer)
         if about_to is not None:
             about_to(signed)
-        order_hash = to_hex(signed.order_hash)
-        self._tell(f"posting the order {order_hash}")
-        stored = await submitted(
+        self._tell(f"posting the order {to_hex(signed.order_hash)}")
+        answer = await placed(
+            signed.order_hash,
             partial(self._venue.post_otc, wish.chain_id, body_of(signed)),
-            partial(self._venue.otc_order, order_hash),
+            self._venue.otc_order,
+            partial(check_stored, signed=signed, contract=offer.contract),
             self._tell,
         )
-        if stored is None:
-            return Posted(signed, None, "the venue did not say whether it took the order")
-        try:
-            check_stored(stored, signed, offer.contract)
-        except VenueError as fault:
-            return Posted(signed, None, fault.detail)
-        return Posted(signed, stored)
+        return Posted(signed, answer.record, answer.fault)
 
     # --- Parts ------------------------------------------------------------------------------------
 

@@ -25,17 +25,17 @@ from ....config.timeouts import TRADER_DEADLINE_S
 from ...chain.port import EthCall, Receipt
 from ...chain.transact import StepFailedError, gas_needed
 from ..allowing import MissingAllowance, check_balance, held, missing_allowance
-from ..client import ReceivedRoute, VenueClient
+from ..client import ReceivedRoute
 from ..outcome import SentOutcome, TradeVerdict, failed_outcome, mined_outcome
 from ..safety import check_envelope, check_route, contract_events, fee_bps_of
-from ..terms import Terms, Wish, limit_of, quoted_of, transaction_body
-from ..trader import Trader
+from ..terms import BoundedTrade, Terms, Wish, limit_of, quoted_of, transaction_body
+from ..trader import VenueTrader
 from ..trusted_contract import ROUTER, trusted_address
 
 ROUTE_AGED_S = limits.ROUTE_FRESH_MS / 1_000 / 2
 
 
-class Offer(Struct, frozen=True, kw_only=True):
+class Offer(BoundedTrade, frozen=True, kw_only=True):
     """A swap's terms for the trader's agreement.
 
     Attributes:
@@ -45,17 +45,11 @@ class Offer(Struct, frozen=True, kw_only=True):
 
     wish: Wish
     route: PriceRoute
-    limit: int
     router: bytes
     priced: ReceivedRoute
     priced_at: float
     balance: int
     allowance: int
-
-    @property
-    def src_amount_max(self) -> int:
-        """Maximum spent, raw units."""
-        return self.wish.amount if self.wish.side is Side.SELL else self.limit
 
     @property
     def missing(self) -> MissingAllowance | None:
@@ -73,18 +67,8 @@ class _CheckedSwap(Struct, frozen=True):
     moved: int
 
 
-class Swapper:
-    """Market swaps of one key on one chain through one venue.
-
-    Args:
-        trader: the key's account; its `allowing` applies to the Router.
-    """
-
-    def __init__(self, trader: Trader, venue: VenueClient) -> None:
-        self._trader = trader
-        self._chain = trader.chain
-        self._venue = venue
-        self._tell = trader.tell
+class Swapper(VenueTrader):
+    """Market swaps of one key on one chain through one venue."""
 
     async def offer(self, wish: Wish, pinned: bytes | None = None) -> Offer:
         """Ask for a price and read the user's balance and allowance.

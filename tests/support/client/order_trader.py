@@ -19,8 +19,9 @@ from cambist.codecs.messages.vocabulary import OrderType, Side
 from cambist.crypto.keccak import keccak256
 from cambist.engine.client.allowing import Allowing
 from cambist.engine.client.client import VenueClient
+from cambist.engine.client.following import Placed
 from cambist.engine.client.order.order_following import OrderFollower, SettledOnChain, Subject, proven
-from cambist.engine.client.order.order_placing import OrderOffer, OrderPlacer, Placed
+from cambist.engine.client.order.order_placing import OrderOffer, OrderPlacer
 from cambist.engine.client.order.order_safety import signed_order
 from cambist.engine.client.order.order_terms import OrderWish
 from cambist.engine.client.terms import TradedToken
@@ -90,7 +91,7 @@ class TraderAtVenue:
 
     async def place(
         self, wish: OrderWish | None = None, allowing: Allowing = Allowing.EXACT, pinned: bytes | None = None
-    ) -> tuple[OrderOffer, Placed]:
+    ) -> tuple[OrderOffer, Placed[OrderRecord]]:
         placer = self.placer(allowing)
         offer = await placer.offer(wish or self.wish(), pinned)
         return offer, await placer.place(offer)
@@ -98,7 +99,7 @@ class TraderAtVenue:
     async def settled(
         self, wish: OrderWish | None = None, allowing: Allowing = Allowing.EXACT
     ) -> tuple[OrderRecord, SettledOnChain]:
-        """Placed, followed to its end, and what the chain says of that."""
+        """Placed[OrderRecord], followed to its end, and what the chain says of that."""
         offer, placed = await self.place(wish, allowing)
         assert placed.record is not None, placed.fault
         follower = OrderFollower(self.client, placed.record.id, self.told.append)
@@ -107,7 +108,9 @@ class TraderAtVenue:
         assert follower.record is not None
         return follower.record, await self.proven(offer, placed, follower.record)
 
-    async def proven(self, offer: OrderOffer, placed: Placed, record: OrderRecord) -> SettledOnChain:
+    async def proven(
+        self, offer: OrderOffer, placed: Placed[OrderRecord], record: OrderRecord
+    ) -> SettledOnChain:
         subject = Subject(offer.contract.address, signed_order(record, offer.contract))
         return await proven(self.world.chain, subject, record)
 

@@ -12,7 +12,7 @@ from cambist.config.timeouts import TRADER_AGAIN_S, TRADER_FOLLOW_S
 from cambist.crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import EthCall, Receipt
-from cambist.engine.chain.transact import gas_needed, send_and_follow, signed, why_reverted
+from cambist.engine.chain.transact import gas_needed, send_and_follow, signed, transact, why_reverted
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 
 KEY = SigningKey(b"\7" * 32)
@@ -106,6 +106,18 @@ async def test_a_node_that_does_not_answer_is_asked_again_and_again(
     faulty = Faulty(chain, send_raw=down, block=down, receipt=down)
     assert await follow(faulty) is not None
     assert faulty.calls("send_raw") == 5
+
+
+async def test_a_call_of_an_operator_is_sent_again_too(
+    chain: EmbeddedChain, autojump_clock: trio.testing.MockClock
+) -> None:
+    faulty: Any = Faulty(
+        chain, send_raw=lambda calls: NodeUnavailable("it took too long") if calls < 3 else None
+    )
+    receipt = await transact(faulty, KEY, TO, b"", value_wei=5)
+    assert receipt.succeeded
+    assert faulty.calls("send_raw") == 3
+    assert await chain.nonce(KEY.address) == 1
 
 
 async def test_a_node_that_took_it_and_did_not_say_so_is_no_hindrance(
