@@ -448,22 +448,6 @@ def run(do: Callable[..., Any], *what: object) -> NoReturn:
     sys.exit(status)
 
 
-def refuse_mixed(name: str | None, noun: str, *, many: dict[str, Any], one: dict[str, Any]) -> None:
-    """Refuse options about many orders beside the name of one, and options about one without a name.
-
-    Args:
-        noun: kind of the name with its article, for the error, such as "an order".
-        many: options about many orders, by name -> value.
-        one: options about one order, by name -> value.
-
-    Raises:
-        click.UsageError: names the option.
-    """
-    for option, value in (many if name is not None else one).items():
-        if value:
-            raise click.UsageError(f"{option}: {'not with' if name is not None else 'only with'} {noun}")
-
-
 def new_console() -> "Console":
     """Create a console on standard error, for progress and the offer."""
     from rich.console import Console

@@ -39,7 +39,6 @@ from ..trading import (
     gathered,
     new_tell,
     pin,
-    refuse_mixed,
     run,
     venue_list,
 )
@@ -74,7 +73,11 @@ class WatchOptions(VenueOptions, frozen=True, kw_only=True):
         """
         about_many = {f"--{option}": value for option, value in many.items()}
         about_many |= {"--chain": self.chain_ids, "--after": self.after}
-        refuse_mixed(self.name, noun, many=about_many, one={"--rpc": self.rpc, pin_option: self.pinned})
+        about_one = {"--rpc": self.rpc, pin_option: self.pinned}
+        refused, said = (about_one, "only with") if self.name is None else (about_many, "not with")
+        for option, value in refused.items():
+            if value:
+                raise click.UsageError(f"{option}: {said} {noun}")
         return None if self.rpc is None else checked_node(self.rpc)
 
     def listen(self, wanted: EventSelection, line_of: Callable[[OrderEventMessage], str]) -> NoReturn:
