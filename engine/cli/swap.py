@@ -68,11 +68,11 @@ class _SwapOptions(TradeOptions, frozen=True, kw_only=True):
         "side",
         is_flag=True,
         callback=lambda _, __, is_purchase: Side.BUY if is_purchase else Side.SELL,
-        help="AMOUNT is what is bought, not what is sold.",
+        help="AMOUNT is the bought amount, not the sold amount.",
     ),
     slippage,
     *receiver_options,
-    click.option("--max-impact", type=Percent(), help="Price impact that is taken, in percent."),
+    click.option("--max-impact", type=Percent(), help="Largest accepted price impact, in percent."),
     permit_option,
     approve_max_option,
     yes_option,
@@ -102,8 +102,8 @@ async def _swap(session: TradeSession, asked: _SwapOptions) -> int:
         asked.agree("Swap?")
         if asked.is_sure and offer.route.max_impact_reached:
             raise VenueError(
-                "the price impact is above the venue's ceiling, or not known: say what you take by "
-                "--max-impact, or leave out --yes"
+                "the price impact is above the venue's ceiling, or unknown: set --max-impact, "
+                "or leave out --yes"
             )
         session.under_way.hint = (
             "a transaction that was sent may be mined all the same: look at it before you swap again"

@@ -170,7 +170,7 @@ def venue_list(*, is_needed: bool = True) -> list[Decorator]:
     return [
         click.option("--venue", "url", required=is_needed, callback=_checked_url, help=VENUE_HELP),
         click.option("--api-key", callback=_revealed_key, help=API_KEY_HELP),
-        click.option("--json", "is_json", is_flag=True, help="One line of JSON on standard output."),
+        click.option("--json", "is_json", is_flag=True, help="Print one line of JSON on standard output."),
     ]
 
 
@@ -295,9 +295,9 @@ async def _open_if_named(venue: VenueOptions) -> AsyncGenerator[VenueClient | No
 
 
 PIN_HELP = {
-    "--router": "The one router to use, whatever its code; else this release's.",
-    "--delta": "The one Delta contract to use, whatever its code.",
-    "--rfq": "The one RFQ contract to use, whatever its code.",
+    "--router": "Router to use, whatever its code; this release's if absent.",
+    "--delta": "Delta contract to use, whatever its code; this release's if absent.",
+    "--rfq": "RFQ contract to use, whatever its code; this release's if absent.",
 }
 
 
@@ -321,9 +321,9 @@ permit_option = click.option(
     "--permit", is_flag=True, help="Sign an EIP-2612 permit in place of an approval."
 )
 approve_max_option = click.option(
-    "--approve-max", is_flag=True, help="Approve any amount, not just this one."
+    "--approve-max", is_flag=True, help="Approve any amount, not just this amount."
 )
-follow = click.option("--follow", "follows", is_flag=True, help="Follow it until it has ended.")
+follow = click.option("--follow", "follows", is_flag=True, help="Follow the order until it has ended.")
 yes_option = click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
 
 
@@ -368,7 +368,7 @@ class TradeOptions(SigningOptions, frozen=True, kw_only=True):
             ConfigError: the tokens are the same, or the text is no amount of the token.
         """
         if src.address == dest.address:
-            raise ConfigError("BUY_TOKEN", "is the token that is sold")
+            raise ConfigError("BUY_TOKEN", "equals SELL_TOKEN")
         return raw_units(self.amount, src if self.side is Side.SELL else dest, "AMOUNT")
 
 
@@ -384,7 +384,7 @@ pair_arguments: list[Decorator] = [
 ]
 receiver_options: list[Decorator] = [
     click.option(
-        "--receiver", type=AddressParam(), help="Who gets what is bought; the key's account if absent."
+        "--receiver", type=AddressParam(), help="Receiver of the bought tokens; the key's account if absent."
     ),
     click.option("--partner", default="", callback=_short_name, help="The partner's key."),
 ]
@@ -422,7 +422,7 @@ def slippage_option(text: str, **more: Any) -> Decorator:
 
 
 slippage = slippage_option(
-    "How much worse than quoted it may become, in basis points.", default=SLIPPAGE_BPS, show_default=True
+    "Tolerated loss against the quote, in basis points.", default=SLIPPAGE_BPS, show_default=True
 )
 
 

@@ -76,8 +76,8 @@ def cancel_orders(asked: SigningOptions, names: tuple[str, ...]) -> None:
 
 
 @order.command("withdraw", context_settings=HELP)
-@click.option("--amount", help="Of whole native tokens; all that is deposited if absent.")
-@click.option("--to", "receiver", help="The account that gets them, in place of the key's own.")
+@click.option("--amount", help="Amount in whole native tokens; the whole deposit if absent.")
+@click.option("--to", "receiver", help="Receiver, in place of the key's account.")
 @gathered(SigningOptions, "asked", *signing_list(DELTA), *venue_list())
 def withdraw(asked: SigningOptions, amount: str | None, receiver: str | None) -> None:
     """Take back native tokens that are deposited with the Delta contract.

@@ -111,7 +111,7 @@ def placing_options(*own: Decorator) -> Decorator:
         *receiver_options,
         approve_max_option,
         yes_option,
-        dry_run_option("Show the price, have the order built and checked, and stop."),
+        dry_run_option("Show the price, build and check the order, and stop."),
         timeout,
         *venue_list(),
     )

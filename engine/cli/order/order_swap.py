@@ -22,7 +22,7 @@ from .order_place import PlacingOptions, place_order, placing_options
     default=str(TRADER_ORDER_S),
     help=f"Life of the order.  [default: {TRADER_ORDER_S} seconds]",
 )
-@click.option("--no-wait", is_flag=True, help="Stop once it is submitted.")
+@click.option("--no-wait", is_flag=True, help="Stop after the submission.")
 @placing_options(permit_option)
 def swap(placing: PlacingOptions, slippage_bps: int, life_s: int, *, no_wait: bool) -> None:
     """Swap AMOUNT of SELL_TOKEN for BUY_TOKEN by a Delta order.

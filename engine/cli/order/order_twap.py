@@ -38,10 +38,10 @@ _BOUND = {Side.SELL: "--min", Side.BUY: "--max"}
     required=True,
     help="Least time between two slices: 300, 5m, 1h.",
 )
-@click.option("--min", "least", metavar="AMOUNT", help="The least that is received in all.")
-@click.option("--max", "most", metavar="AMOUNT", help="With --side BUY: the most that is spent in all.")
+@click.option("--min", "least", metavar="AMOUNT", help="Least total receipt.")
+@click.option("--max", "most", metavar="AMOUNT", help="With --side BUY: largest total spending.")
 @slippage_option(
-    "Without --min or --max: how much worse than now a slice may become, in basis points.  "
+    "Without --min or --max: tolerated loss of a slice against the price now, in basis points.  "
     f"[default: {SLIPPAGE_BPS}]"
 )
 @click.option(
@@ -74,7 +74,7 @@ def twap(
     if other is not None:
         raise click.UsageError(f"--side {placing.side.value} is bounded by {field}")
     if bound is not None and slippage_bps is not None:
-        raise click.UsageError(f"--slippage: {field} is the bound already")
+        raise click.UsageError(f"--slippage: excluded by {field}")
     check_decimals({field: bound})
     schedule = Schedule(slices, interval_s)
     checked_life_s = _life_s(schedule, life_s)

@@ -112,17 +112,18 @@ def watch_options(word: str, contract: TradingContract, *owners: Decorator) -> D
         click.option(
             "--after",
             metavar="TOKEN",
-            help=f"Without {word}: first what came after this; from now on if absent.",
+            help=f"Without {word}: start with the events after this token; with new events if absent.",
         ),
-        click.option("--rpc", help=f"{RPC_HELP} With it, the chain is asked whether the venue speaks true."),
+        click.option(
+            "--rpc", help=f"{RPC_HELP} With it, the command checks the venue's answers on the chain."
+        ),
         pin(contract),
         click.option(
             "--timeout",
             "watch_s",
             metavar="SECONDS",
             type=SecondsParam(),
-            help="How long to follow it.  "
-            f"[default: {TRADER_WATCH_S}; without {word} until it is interrupted]",
+            help=f"Time to follow the order.  [default: {TRADER_WATCH_S}; without {word} until interrupted]",
         ),
         *venue_list(),
     )
@@ -135,12 +136,12 @@ def watch_options(word: str, contract: TradingContract, *owners: Decorator) -> D
     click.option(
         "--owner",
         type=AddressParam(),
-        help="Without ID: whose orders; if absent everybody's, which takes an operator's --api-key.",
+        help="Without ID: owner of the orders; all owners if absent, which takes an operator's --api-key.",
     ),
     click.option("--partner", help="Without ID: orders of this partner; takes its --api-key."),
 )
 def watch(asked: WatchOptions, owner: bytes | None, partner: str | None) -> None:
-    """Follow an order, by its id or its hash, until it has ended; without ID, every change of many.
+    """Follow an order, by its id or its hash, until it has ended; without ID, every change of many orders.
 
     The command prints changes as the venue pushes them. With --json each change of many orders is a line,
     with a token for --after.

@@ -43,7 +43,7 @@ _MAY_BE_MINED = "a cancellation that was sent may be mined all the same: ask aga
 )
 @gathered(SigningOptions, "asked", *signing_list(RFQ), *venue_list(is_needed=False))
 def cancel(asked: SigningOptions, sources: tuple[str, ...], life_s: int | None) -> None:
-    """Cancel orders of yours on chain, in one transaction; the gas is yours.
+    """Cancel your orders on chain, in one transaction; you pay the gas.
 
     Name the orders by their hashes, or by FILEs that hold them. Without --venue, --rfq names the contract:
     the command then cancels a hash of your account without reading its order. Closed and expired orders are

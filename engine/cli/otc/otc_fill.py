@@ -65,18 +65,18 @@ class _FillOptions(SigningOptions, frozen=True, kw_only=True):
     _FillOptions,
     "asked",
     click.option(
-        _AMOUNT, "given", metavar="AMOUNT", help="Give so much at the most; all that is left if absent."
+        _AMOUNT, "given", metavar="AMOUNT", help="Largest amount to give; the whole rest if absent."
     ),
-    click.option(_RECEIVE, metavar="AMOUNT", help="In its place: receive so much."),
+    click.option(_RECEIVE, metavar="AMOUNT", help="In place of --amount: amount to receive."),
     *signing_list(RFQ),
     permit_option,
     approve_max_option,
     yes_option,
-    dry_run_option("Show what is given and received, simulate, and stop."),
+    dry_run_option("Show the given and received amounts, simulate, and stop."),
     *venue_list(is_needed=False),
 )
 def fill(asked: _FillOptions, source: str) -> None:
-    """Fill an OTC order on chain, whole or in part; the gas is yours.
+    """Fill an OTC order on chain, whole or in part; you pay the gas.
 
     The venue gives the order of a hash; a FILE from the maker holds it, - is standard input. A FILE needs no
     --venue if --rfq names the contract. The command checks the order on the chain, shows both amounts, and
@@ -87,7 +87,7 @@ def fill(asked: _FillOptions, source: str) -> None:
     check_decimals({_AMOUNT: asked.given, _RECEIVE: asked.receive})
     check_contract_named(asked, asked.pinned)
     if source == STDIN and not (asked.is_sure or asked.is_rehearsal):
-        raise click.UsageError(f"{STDIN}: with --yes or --dry-run only: there is nobody to ask")
+        raise click.UsageError(f"{STDIN}: with --yes or --dry-run only: the command cannot prompt")
     named = named_order(source)
     if named.order_hash and not asked.url:
         raise click.UsageError("--venue: is needed to look an order up by its hash; a FILE needs none")

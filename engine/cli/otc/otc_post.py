@@ -104,20 +104,23 @@ class _PostOptions(TradeOptions, frozen=True, kw_only=True):
     "asked",
     *pair_arguments,
     click.option(_PRICE, "price_text", metavar="PRICE", help="BUY_TOKEN for one SELL_TOKEN, such as 2600.5."),
-    click.option(_RECEIVE, metavar="AMOUNT", help="In its place: what is received for all of it."),
-    click.option("--taker", type=AddressParam(), help="Who may fill it; anyone if absent."),
+    click.option(
+        _RECEIVE, metavar="AMOUNT", help="In place of --price: amount to receive for the whole order."
+    ),
+    click.option("--taker", type=AddressParam(), help="Account that may fill the order; anyone if absent."),
     click.option(
         "--expires",
         "life_s",
         type=Expires(),
         default=str(TRADER_LIMIT_ORDER_S),
-        help="How long it may be filled: 90, 30m, 12h, 7d, never.  "
-        f"[default: {duration_text(TRADER_LIMIT_ORDER_S)}]",
+        help=f"Life of the order: 90, 30m, 12h, 7d, never.  [default: {duration_text(TRADER_LIMIT_ORDER_S)}]",
     ),
     *signing_list(RFQ),
     permit_option,
     approve_max_option,
-    click.option("--even-if-short", is_flag=True, help="Post it, although the balance does not cover it."),
+    click.option(
+        "--even-if-short", is_flag=True, help="Post the order although the balance does not cover it."
+    ),
     click.option("--out", type=click.Path(path_type=Path), help="A new file for the signed order."),
     follow,
     yes_option,
@@ -136,7 +139,7 @@ def post(asked: _PostOptions) -> None:
     if (asked.price_text is None) == (asked.receive is None):
         raise click.UsageError(f"one of {_PRICE} and {_RECEIVE} is needed")
     if asked.taker == ZERO_ADDRESS:
-        raise click.UsageError("--taker: the zero address is nobody's; leave it out for anyone")
+        raise click.UsageError("--taker: the zero address is no account; leave --taker out for anyone")
     if out is not None and os.path.lexists(out):
         raise click.UsageError(f"--out: {out} exists; it is not overwritten")
     if out is not None and not (out.parent.is_dir() and os.access(out.parent, os.W_OK)):

@@ -34,19 +34,19 @@ from .otc_post import report
     click.option(
         "--maker",
         type=AddressParam(),
-        help="Without HASH: whose orders; this or --taker, or an operator's --api-key.",
+        help="Without HASH: maker of the orders; this or --taker, or an operator's --api-key.",
     ),
     click.option("--taker", type=AddressParam(), help="Without HASH: orders for this taker."),
 )
 def watch(asked: WatchOptions, maker: bytes | None, taker: bytes | None) -> None:
-    """Follow an OTC order, by its hash, until it has ended; without HASH, every change of many.
+    """Follow an OTC order, by its hash, until it has ended; without HASH, every change of many orders.
 
     The command prints changes as the venue pushes them. With --json each change of many orders is a line,
     with a token for --after.
     """
     node = asked.check("a HASH", "--rfq", maker=maker, taker=taker)
     if asked.pinned is not None and node is None:
-        raise click.UsageError("--rfq: only with --rpc: the chain is not asked without it")
+        raise click.UsageError("--rfq: needs --rpc: only the chain knows the contract")
     if asked.name is None:
         wanted = OtcEventsWanted(
             maker="" if maker is None else to_checksum(maker),

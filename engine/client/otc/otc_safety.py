@@ -217,7 +217,7 @@ def _signed_of_venue(stored: StoredOrder, contract: SigningContract) -> SignedOt
     try:
         return signed_of(stored, contract)
     except InvalidInput as fault:
-        raise VenueError(f"the venue's order makes no sense: {fault.detail}") from None
+        raise VenueError(f"the venue's order is malformed: {fault.detail}") from None
 
 
 def _same(member: str, expected: object, got: object) -> None:
