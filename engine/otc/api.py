@@ -4,7 +4,8 @@ The fillable balance is the amount of a token that an account can still give wit
 
     max(0, min(balance, allowance to the RFQ contract) - unfilled amounts of its PENDING orders of the token)
 
-GET /ft/events uses the log, messages, tokens and bounds of Delta's events.
+GET /ft/events is an event stream as Delta's: from the same log, with the same message form, `after` tokens
+and limits.
 
 Source: spec 2.6 to 2.10; interop.md 1; choices.md#requests-and-errors, choices.md#fees-and-partners,
     choices.md#otc-orders; spec 2.10; interop.md 1; ARCHITECTURE.md, "Push"; spec 2.13.3.
@@ -61,7 +62,7 @@ from .stored_orders import StoredOtcOrders
 
 
 def otc_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
-    """Return the row of the OTC event stream for the HTTP route table."""
+    """Return the endpoint of the OTC event stream, a row of the HTTP route table."""
     return (
         streams.endpoint(
             f"{OTC_PREFIX}/events",
@@ -75,7 +76,7 @@ def otc_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
 
 
 def _asked(query: bytes) -> tuple[EventFilter, str | None]:
-    """Parse a query into (filter, token of the event after which the stream begins, or None).
+    """Parse a query into (filter, token of the event after which the stream starts; None: new events only).
 
     Raises:
         InvalidInput: a parameter is wrong.
@@ -92,7 +93,8 @@ def _asked(query: bytes) -> tuple[EventFilter, str | None]:
 
 
 def promised(orders: Iterable[OtcOrderRow]) -> dict[bytes, int]:
-    """Sum the unfilled amounts of PENDING orders by maker's asset; 0 for an asset with other orders only."""
+    """Sum the unfilled amounts of PENDING orders by maker's asset, raw units; an asset whose orders are all
+    DRAFT or SUSPENDED is listed with 0."""
     left: dict[bytes, int] = {}
     for order in orders:
         of_order = amount_of(order.remaining) if order.status is OtcState.PENDING else 0
@@ -104,7 +106,8 @@ def fillable(usable: Mapping[bytes, int], taken: Mapping[bytes, int], token: byt
     """Compute the fillable balance of a token, raw units.
 
     Args:
-        usable: lesser of balance and allowance by token; without tokens whose contracts do not answer.
+        usable: lesser of balance and allowance by token; a missing token, whose contract does not answer,
+            counts as 0.
         taken: unfilled amounts by token, from `promised`.
     """
     return max(0, usable.get(token, 0) - taken.get(token, 0))
@@ -126,9 +129,9 @@ class OtcEndpoints:
 
     Args:
         places: served chains by chain id.
-        orders: the OTC orders in memory, which take in posts.
-        small_usd: US dollars; `hideSmallBalances` hides orders with less to fill.
-        signatures_of: returns the budget for wrong signatures of a request's caller.
+        orders: the OTC orders in memory, to which posted orders are added.
+        small_usd: `hideSmallBalances` hides orders whose swappable balance is worth less, US dollars.
+        signatures_of: returns the budget for wrong signatures of the client that sent a request.
     """
 
     def __init__(
@@ -269,7 +272,8 @@ class OtcEndpoints:
         return otc_chain_at(self._places, chain_in_path(chain_text), "chainId")
 
     def _small(self, place: ServedChain) -> tuple[tuple[bytes, bytes], ...]:
-        """Return (token, least amount worth `small_usd`, as 32 bytes) for each listed token with a price."""
+        """Return (token, smallest amount worth `small_usd`, raw units as 32 bytes) for each listed ERC-20
+        token with a US dollar price."""
         worth = {
             token: place.usd.least_worth(token, self._small_usd)
             for token in place.tokens.by_address

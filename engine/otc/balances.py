@@ -4,20 +4,20 @@
 
     makerBalance    min(balance, allowance, unfilled amount)
     SUSPENDED       while balance or allowance is below the unfilled amount
-    reserved        its share: the oldest PENDING order first, each min(unfilled amount, rest of the funds)
+    reserved        its share: the oldest PENDING order first, each min(unfilled amount, funds still free)
     swappable       min(reserved, makerBalance) while PENDING, else 0
 
 The allowance of an order is the greater of the RFQ contract's allowance and the grant of the order's permit.
-Shares are given out of the balance, and of the allowance to orders without a permit.
+Each share reduces the free balance, and the free allowance down to 0.
 
 A permit is tried only if the maker's allowance alone falls short:
 
-    permits of one account whose orders need them -> trial_calls -> trial_results -> raw units, or 0
+    permits that an account's orders need -> trial_calls -> trial_results -> raw units that each permit grants
 
-The permit that came with an order is kept, and the filler hands it to the RFQ contract: a permit that the
-token would take is as good as an approval. A refused permit grants 0 and is no error: the permit may already
-be used, which left an allowance; its nonce may be used otherwise; or its deadline may have passed, after
-which the token is not asked any more.
+The permit posted with an order is stored, and the filler passes it to the RFQ contract: a permit that the
+token would accept is as good as an approval. A refused permit grants 0 and is no error: the permit may
+already be used, which left an allowance; another permit may have used its nonce; or its deadline may have
+passed, after which the permit is not tried again.
 
 Source: spec 2.4, 2.5; spec 2.2.3, 2.3.11; interop.md 1.
 Choice: A maker's funds go to its PENDING orders oldest first, then by hash. DRAFT and SUSPENDED orders
@@ -44,14 +44,16 @@ _NAMES = ("permit", "nonces")
 
 
 def is_wanted(permit: bytes | None, remaining: int, holding: Holding | None, now_s: int) -> bool:
-    """Whether an order needs its permit: the allowance is too low, and the permit has not expired."""
+    """Whether an order needs its permit: the allowance is below the unfilled amount `remaining`, and the
+    permit has not expired. False without a permit or without known funds (None)."""
     if not permit or holding is None:
         return False
     return holding.allowance < remaining and not is_over(permit, now_s)
 
 
 def trial_calls(permits: Sequence[bytes], token: bytes, maker: bytes, rfq: bytes) -> list[EthCall]:
-    """Build calls that try permits of 224 or 256 bytes, to find the allowance they grant the RFQ contract."""
+    """Build calls that try an account's permits of 224 or 256 bytes, to find the allowance that each grants
+    to the RFQ contract."""
     calls: list[EthCall] = []
     for permit in permits:
         found = permit_calls(permit, token, maker, rfq)
@@ -93,7 +95,7 @@ class Backed(Struct, frozen=True):
 
 
 class OrderBacking(Struct, frozen=True):
-    """Status that the maker's funds give an order, and its balances, raw units of the maker's asset."""
+    """Status and balances (raw units of the maker's asset) of an order, as the maker's funds imply."""
 
     status: OtcState
     maker_balance: int
@@ -131,6 +133,6 @@ def standings(orders: Sequence[Backed], holding: Holding | None) -> dict[bytes, 
 
 
 def is_backed(order: Backed, holding: Holding | None) -> bool:
-    """Whether the maker's funds cover an order's unfilled amount, without regard to its other orders."""
+    """Whether the maker's funds cover an order's unfilled amount; the maker's other orders do not count."""
     there = _NOTHING if holding is None else holding
     return min(there.balance, max(there.allowance, order.permitted)) >= order.remaining

@@ -32,9 +32,10 @@ class OtcDocument(Struct, frozen=True, array_like=True):
     Attributes:
         nonce_and_meta: 32 bytes.
         expiry: signed expiry, Unix seconds; 0 for never.
-        signature: bytes that the RFQ contract takes and that reads show.
+        signature: bytes that the RFQ contract accepts and that the API returns.
         permit: posted permit of the maker's asset; None if the post had no permit member.
-        filled_before: amount, as 32 bytes, of fills before the chain was followed; otc_fill lacks them.
+        filled_before: raw units, as 32 bytes, that were filled before the indexer began to follow the chain;
+            table `otc_fill` lacks these fills.
     """
 
     nonce_and_meta: bytes

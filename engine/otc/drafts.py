@@ -4,9 +4,9 @@
         -> accepted: PENDING, or SUSPENDED where the maker's funds do not cover it
         -> not yet: to the end of the queue
 
-Contracts sign by transactions that leave no common log, and are therefore asked: some of the drafts each
-second, the longest unasked first, and no draft twice at the same block. A contract that makes a common call
-fail is asked alone and delays no other.
+No standard log reports that a contract accepts a signature, so the contracts are polled: some of the drafts
+each second, the least recently polled first, and no draft twice at the same block. A contract that makes a
+batched call fail is polled alone and delays no other.
 
 Source: EIP-1271.
 Choice: A DRAFT is the order of a contract that does not accept its signature yet. A key's wrong signature is
@@ -46,7 +46,7 @@ class DraftsStatistics(Struct, frozen=True):
     """Counters of the drafts of one chain.
 
     Attributes:
-        waiting: number of drafts now.
+        waiting: drafts queued now.
         asked: calls to makers' contracts so far.
         signed: orders whose signatures were accepted so far.
         failed: failed polls, because the node or the store was away or one contract made the call fail.
@@ -99,7 +99,7 @@ class Drafts:
             self._waiting.pop(live.order_hash, None)
 
     def leave(self, held: Container[int]) -> None:
-        """Drop the drafts of all shards except the held ones."""
+        """Drop the drafts of shards that this engine does not hold (`held`) any more."""
         for order_hash in [key for key in self._waiting if key[0] not in held]:
             del self._waiting[order_hash]
 

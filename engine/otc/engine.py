@@ -1,20 +1,21 @@
 """The engine of OTC orders: assigns each order to the components that its state needs.
 
     an order is loaded, or has changed -> tend
-        live                   the maker's funds, which OtcFundsWatch follows
-        DRAFT                  the signature of the maker's contract, which Drafts asks for
-        with an expiry         the scheduler, which makes it EXPIRED
-        with a permit          its funds are read again once the permit's deadline has passed
-        behind its logs        a step to the state that its logs imply
+        live                   OtcFundsWatch follows the maker's funds
+        DRAFT                  Drafts polls the maker's contract for its signature
+        with an expiry         a timer makes the order EXPIRED
+        with a permit          a timer has the funds read again once the permit's deadline has passed
+        behind its logs        a step brings the order to the state that its logs imply
         ended                  no work any more; the chain's logs may reopen the order
 
-Fills and cancellations are indexed: OtcProjection changes rows in the unit of the indexer's step, and the
-engine hears of the changes through the log of events. Waiting orders are rows and timers.
+The indexer finds fills and cancellations: OtcProjection changes the orders' rows in the store transaction of
+the indexer's step, and the engine learns of the changes from the log of events. An order that waits is a row
+and perhaps a timer, not a task.
 
 `order_engines` runs the parts shared with other kinds of orders: shards, timers, the chains' indexers. An
-overdue order expires only once the chain is read up to the head: a fill that is not read yet comes first.
+overdue order expires only once the chain is indexed up to its head, since a fill not yet indexed comes first.
 
-`open_otc` opens the engine, and on each chain its watches and its projection.
+`open_otc` creates the engine, and for each chain its watches and its projection.
 
 Source: spec 2.5; ARCHITECTURE.md, "Orders", "Transitions", "Start".
 Choice: OTC orders need `rfq` on the chain and no relayer.
@@ -168,8 +169,8 @@ class OtcEngine:
             self._acts.start(self._catch_up, row.order_hash)
 
     def look_at_expiry(self, order_hash: bytes) -> None:
-        """Check soon whether an order expires; while the chain is not read to its head, only set the timer
-        again."""
+        """Start the expiry of an overdue order; while its chain is not indexed to the head, set the timer
+        again instead."""
         live = self.orders.get(order_hash)
         if live is not None and live.row.chain_id in self.chains and not self._is_read(live.row):
             self._expire_at(live.row, 0)
@@ -183,7 +184,7 @@ class OtcEngine:
             self.chains[live.row.chain_id].funds.read_again(live)
 
     def _look_when_over(self, order_hash: bytes, permit: bytes) -> None:
-        """Set a timer for a permit's deadline, unless that is past or beyond `JSON_INT_MAX`."""
+        """Set a timer for a permit's deadline, unless the deadline is past or beyond `JSON_INT_MAX`."""
         deadline = deadline_of(permit)
         if deadline is not None and self._wall_ms() // 1_000 <= deadline <= JSON_INT_MAX:
             self._permit_ends.at(order_hash, (deadline + 1) * 1_000)
@@ -194,11 +195,11 @@ class OtcEngine:
             self.tend(live)
 
     def _expire_at(self, row: OtcOrderRow, at_ms: int) -> None:
-        """Set the timer of an order's expiry; a past time counts as soon."""
+        """Set the timer of an order's expiry, Unix milliseconds, but no earlier than `_LOOK_MS` from now."""
         self._expiries.at(row.order_hash, max(at_ms, self._wall_ms() + _LOOK_MS))
 
     async def _expire(self, order_hash: bytes) -> None:
-        """Expire an overdue order, unless its chain is not read to the head."""
+        """Expire an overdue order if its chain is indexed to the head."""
         now_ms = self._wall_ms()
 
         def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:

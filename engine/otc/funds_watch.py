@@ -1,26 +1,26 @@
 """Follows makers' funds on one chain: suspends OTC orders without funds, and sets each order's balances.
 
-    order taken in, ended, filled, signed; logs about (makerAsset, maker); a slow round of all -> waiting
-        -> balance, allowance, and the contract's unfilled amounts of the account's orders, at the block that
-           the indexer has read
-        -> another amount than in a row: the order is made anew of its logs (`OtcOrders.catch_up`)
+    an order is added, signed, filled or ended; a log names its (makerAsset, maker); the slow round over all
+        accounts comes to it -> the account (makerAsset, maker) is queued
+        -> at the last indexed block: balance, allowance, and the contract's unfilled amounts of its orders
+        -> a row has another unfilled amount: the row is computed from the order's logs (`OtcOrders.catch_up`)
         -> the account's live orders, from the store -> permits that are needed, tried at the same block
         -> `balances.standings` -> steps of the orders that this engine runs
 
-`accounts_watch` schedules the reads. An account's orders are read from the store, as other engines may run
-some of them, which have their shares too: a write of another engine has the account read again.
+`accounts_watch` schedules the reads. An account's orders are read from the store, since other engines may run
+some of them and these share the funds too. The account is read again after a write of another engine.
 
-An order may have come back to the same share before its events are heard, so that `tend` sees no change.
-Before the comparison, the orders in memory are therefore brought up to the rows that were read.
+An order may change and change back before its events arrive, so that `tend` sees no change of its share.
+Before the comparison, the orders in memory are therefore refreshed from the rows that were read.
 
-The account of a new order is read once the indexer has looked at the chain again: the block of the order's
-check may be later than the block that the indexer has read.
+The account of a new order is read after the indexer's next step: the order may have been checked at a later
+block than the last indexed block.
 
-An account that could not be read changes no order: no order is suspended because a node is away. A token
-whose contract answers nonsense counts as a balance and an allowance of 0.
+An account that could not be read changes no order: no order is suspended because a node is unavailable. A
+token whose contract returns no numbers counts as a balance and an allowance of 0.
 
-Permits of one account are tried together, up to a bound, the oldest orders' first; a token takes the permits
-one by one, by their nonces.
+Permits of one account are tried in one batch, up to a bound, the oldest orders' first; the token accepts them
+one by one, in the sequence of their nonces.
 
 Source: spec 2.5; ARCHITECTURE.md, "Funds"; choices.md#otc-orders.
 """
@@ -63,7 +63,7 @@ OtcAccount = tuple[bytes, bytes]
 
 
 class _FollowedOtc(Followed[OtcAccount]):
-    """A followed order with its claim on the maker's funds.
+    """A followed order with the share of the maker's funds that it needs.
 
     Attributes:
         share: (whether the order shares the funds, its unfilled amount as 32 bytes).
@@ -122,8 +122,8 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     # --- Marking accounts -------------------------------------------------------------------------------
 
     def tend(self, live: LiveOtc) -> None:
-        """Follow an order's funds until its end is final, as an ended order may reopen; queue a read if its
-        claim on them changes. Call this after every change of the order."""
+        """Follow an order's funds until its end is final, as an ended order may reopen; queue a read if the
+        share that it needs changes. Call this after every change of the order."""
         row = live.row
         if row.is_final:
             self._forget(row.order_hash)
@@ -142,7 +142,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
             self._mark(known.account)
 
     def read_again(self, live: LiveOtc) -> None:
-        """Queue a read of an order's account, after a deadline has passed, which leaves no log."""
+        """Queue a read of an order's account after its permit's deadline has passed, which no log reports."""
         known = self._followed.get(live.order_hash)
         if known is not None:
             self._mark(known.account)
@@ -153,7 +153,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
             self._mark(account)
 
     def leave(self, held: Container[int]) -> None:
-        """Stop following the orders of all shards except the held ones."""
+        """Stop following the orders of shards that this engine does not hold (`held`) any more."""
         for order_hash in [key for key in self._followed if key[0] not in held]:
             self._forget(order_hash)
 
@@ -168,7 +168,8 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         return holding is None or holding.usable < amount_of(row.remaining)
 
     def _forget(self, order_hash: bytes) -> None:
-        """Stop following an order, and queue a read that gives its funds to the account's other orders."""
+        """Stop following an order, and queue a read of its account, whose other orders share the freed
+        funds."""
         known = self._followed.get(order_hash)
         super()._forget(order_hash)
         if known is None:
@@ -238,8 +239,8 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         }
 
     async def _catch_up(self, left: Mapping[bytes, int | None]) -> None:
-        """Update orders from their logs where the contract's unfilled amount differs from the row's. A block
-        indexed meanwhile can cause a difference too."""
+        """Recompute orders from their logs where the contract's unfilled amount (`left`, by order hash)
+        differs from the row's. A block indexed meanwhile can cause a difference too."""
         for order_hash, amount in left.items():
             live = self._orders.get(order_hash)
             if live is None or live.row.status not in LIVE:

@@ -3,11 +3,12 @@
 `OTC_LIFECYCLE` (docs/lifecycles.md) has the transitions of each reason; each step here judges the guard of
 its reason, and takes the state from the table.
 
-Each function returns None for no change, so that the loser of a race against another step can ask again.
-Fills and cancellations have happened and cannot be refused. The rest of an order, its end on chain and its
-transaction are therefore computed from all of its logs each time, independently of the earlier row; the same
-logs in another order, or twice, give the same row. An order filled in whole is FULFILLED even if its
-maker has cancelled it. The transaction is the cancellation's if the order is CANCELLED, else the last fill's.
+Each function returns None for no change, so that it can be called again with the new row after another step
+has won the race. Fills and cancellations have happened and cannot be refused. The unfilled amount of an
+order, its end on chain and its transaction hash are therefore computed from all of its logs each time,
+independently of the earlier row; the same logs in another sequence, or twice, give the same row. An order
+filled in whole is FULFILLED even if its maker has cancelled it. The transaction is the cancellation's if the
+order is CANCELLED, else the last fill's.
 
 Source: spec 2.5.
 Choice: A partial fill changes the rest and the transaction, not the status; undone, both return.
@@ -47,10 +48,10 @@ class OtcFacts(Struct, frozen=True):
 
     Attributes:
         fills, cancels: logs of the order, in any sequence, with repetitions; also cancels by other senders.
-        filled_before: raw units of the maker's asset that were filled before the chain was followed.
+        filled_before: raw units of the maker's asset that were filled before the indexer followed the chain.
         settled_below: height up to which blocks are final.
         ended_at: indexed height when the order ended off the chain; None if unknown.
-        is_by_contract: whether the maker signs as a contract; used if an order may reopen.
+        is_by_contract: whether the maker signs as a contract; a reopened order of a contract may be a DRAFT.
         is_short: whether the maker's last known funds do not cover the order.
     """
 
@@ -73,8 +74,8 @@ def signed(row: OtcOrderRow, now_ms: int, *, is_backed: bool) -> OrderStep[OtcOr
 
 
 def stood(row: OtcOrderRow, standing: OrderBacking, now_ms: int) -> OrderStep[OtcOrderRow] | None:
-    """Make the step to the status and balances that the maker's funds give an order; None if the order was
-    signed or has ended since the funds were read.
+    """Make the step to the status and balances that the maker's funds imply; None if nothing changes, or if
+    the order was signed or has ended since the funds were read.
 
     Args:
         standing: computed with the unfilled amount in `row`.
@@ -99,7 +100,8 @@ def expired(row: OtcOrderRow, now_s: int, now_ms: int) -> OrderStep[OtcOrderRow]
 
 
 def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[OtcOrderRow] | None:
-    """Make the step to the state that an order's logs imply; None if the order is in it."""
+    """Make the step to the state that an order's logs imply; None if the order is in this state already, or
+    if its end is final."""
     if row.is_final:
         return None
     fills = sorted({_log(fill): fill for fill in facts.fills}.values(), key=_place)
@@ -182,7 +184,7 @@ def _is_final(status: OtcState, facts: OtcFacts, cancel: OtcCancel | None) -> bo
 
 
 def _told(row: OtcOrderRow) -> tuple[object, ...]:
-    """Return the columns of a row that users can see, and its finality."""
+    """Return the columns of a row that users can see, and whether its end is final."""
     balances = row.remaining, row.maker_balance, row.reserved, row.swappable
     return row.status, *balances, row.transaction_hash, row.is_final
 

@@ -1,12 +1,12 @@
 """The OTC orders that may still change, in memory: `live_rows` with documents and logs.
 
     submit      store a new order                         durable when it returns
-    sign        sign a DRAFT by another signature         the signature that it came with goes
+    sign        replace the signature of a DRAFT          by one that the maker's contract accepts
     catch_up    bring an order to the state of its logs   row and logs are read as one state of the store
 
-Beside its row an order has its document. Whenever an order is read, its logs are read too: if its row lacks
-some of them, the order `is_behind`. This happens if the indexer reads a fill between the check of an order
-and its storing: the indexer's step finds no order to change.
+Beside its row an order has its document. Whenever an order is read, its logs are read too: if its row does
+not reflect some of them, the order `is_behind`. This happens if the indexer reads a fill after the order was
+checked and before it was stored: the indexer's step finds no order to change.
 
 Source: ARCHITECTURE.md, "Orders", "Transitions"; choices.md#otc-orders.
 """
@@ -40,7 +40,7 @@ class LiveOtc(Struct, eq=False, gc=False):
         document: signature, permit and other stored members of the post.
         ended_at: height of the log that ended the order; for an end off the chain, the indexed height when
             the end was first seen.
-        is_behind: whether its row lacked some of its logs when both were read.
+        is_behind: whether the row did not reflect some of the order's logs when both were read.
     """
 
     row: OtcOrderRow
@@ -80,7 +80,7 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
         self._drafts: dict[bytes, set[bytes]] = {}
 
     def drafts_of(self, maker: bytes) -> int:
-        """Count an account's DRAFT orders in memory."""
+        """Count a maker's DRAFT orders in memory."""
         return len(self._drafts.get(maker, ()))
 
     async def submit(self, row: OtcOrderRow, document: OtcDocument) -> OtcOrderRow:

@@ -2,14 +2,14 @@
 
     body -> struct, hash --in memory--> the stored order
                          --else--> rules -> chain, all at one block -> OtcOrders.submit -> the stored order
-                                     |--refused: kept already?--> the stored order
+                                     |--refused, but stored already--> the stored order
     a stored DRAFT, with another signature -> rules -> chain --accepted--> OtcOrders.sign -> the stored order
 
-No order is taken in unchecked: while the chain cannot be asked, the answer is 503 and the order is not kept.
+No order is stored unchecked: while the chain cannot be read, a post is answered with 503 and not stored.
 
-An order that was filled in part before its post begins with the rest. Fills that the indexer has read are
-rows; the fills before the indexer began are the filled amount by the contract at the height that is read,
-less these rows.
+An order that was partly filled before its post starts with the unfilled amount that is left. The amount
+filled before the indexer began to follow the chain is the contract's filled amount at the indexed height,
+less the fills that the indexer has stored.
 
 Source: spec 2.6; ARCHITECTURE.md, "Orders", "Limits".
 Choice: A repeated post is answered with the stored order whatever else is in the body. A DRAFT becomes signed
@@ -219,7 +219,7 @@ class OtcDesk:
         return row, new_document(terms, start)
 
     async def _begun(self, place: ServedChain, terms: OtcTerms) -> Begun:
-        """Find the fills of a new order up to the indexed height."""
+        """Find the fills that a new order had before its post, up to the indexed height."""
         cursor, fills = await self._stored.fills(place.chain_id, terms.order_hash)
         if cursor is None:
             raise ServiceUnavailable("the order's earlier fills are not known yet")
@@ -240,5 +240,5 @@ async def _asked(place: ServedChain, terms: OtcTerms) -> Answered:
 
 
 async def _is_contract(place: ServedChain, asset: bytes, header: Header) -> bool:
-    """Whether an asset is a contract; a token that the operator has listed is not checked."""
+    """Whether an asset's address has code; True, without a read, for a token that the operator has listed."""
     return asset in place.tokens.by_address or bool(await place.chain.code(asset, header.hash))

@@ -3,10 +3,10 @@
     Advance -> hashes of its orders -> their rows, documents and logs as of the step
             -> `life.told_by_chain` -> changes
 
-A step concerns an order if a fill or a cancellation of it came or went, or if the order has ended and may
-have become final. Logs of the RFQ contract are of firm quotes as well: orders of others are passed over. The
-orders are read from the store, and the write of the step is refused if they have changed since; therefore any
-engine may run them.
+A step concerns an order if it adds or undoes a fill or a cancellation of the order, or if the order's end may
+have become final. The RFQ contract also logs fills of firm quotes and of orders posted elsewhere, which are
+skipped. The orders are read from the store, and the store refuses the step if they have changed since;
+therefore it does not matter which engine runs them.
 
 Source: ARCHITECTURE.md, "Indexer", "Transitions"; choices.md#otc-orders.
 """
@@ -35,9 +35,10 @@ class _StepLogs(Struct, frozen=True):
     """The OTC logs in one step of the indexer.
 
     Attributes:
-        undone: rows that the step takes back.
+        undone: rows of fills and cancellations that a reorganization undoes in the step.
         logs: new logs by order hash.
-        untils: new cancellations up to an expiry, of many orders each; `undone_untils` are taken back.
+        untils: new cancellations of all orders of a maker up to an expiry.
+        undone_untils: such cancellations that a reorganization undoes in the step.
     """
 
     undone: frozenset[Any]
@@ -101,7 +102,7 @@ class OtcProjection:
         return hashes.union(self._orders.settled(advance.chain_id, advance.top.number, settled_below))
 
     async def _cancelled(self, told: _StepLogs) -> set[bytes]:
-        """Read the hashes of orders that new or undone cancellations up to an expiry cover."""
+        """Find the hashes of orders that the step's new or undone cancellations up to an expiry cover."""
         questions = [live_otc(until.chain_id, until.maker) for until in told.untils]
         questions += [unfinished_otc(until.chain_id, until.maker) for until in told.undone_untils]
         if not questions:

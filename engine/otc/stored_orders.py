@@ -1,6 +1,6 @@
 """Reads OTC orders from the store: an order by its hash, the listings, and an account's live orders.
 
-    page    hashes of the page's rows -> row and document of each       total and state are of the same moment
+    page    hashes of the page's rows -> row and document of each       total and hashes are of one moment
 
 Source: spec 2.7, 2.8 and 2.9; interop.md 1.
 Choice: A listing's `asOf`, sent back with `offset`, continues the same listing; without it newer orders move
@@ -29,7 +29,7 @@ _COUNTS_MAX = 1_000  # listings whose counts are remembered for their far pages
 
 
 class StoredOtcPage(Struct, frozen=True):
-    """Part of a listing; `total` counts the whole listing, as of `as_of`."""
+    """A page of a listing; `total` counts the whole listing at the moment that the token `as_of` names."""
 
     orders: tuple[StoredOrder, ...]
     total: int
@@ -134,7 +134,8 @@ class StoredOtcOrders:
         return cursor, [row_of(OTC_FILL, fill) for fill in fills]
 
     async def _orders(self, hashes: Sequence[bytes]) -> tuple[StoredOrder, ...]:
-        """Read the existing orders of these hashes, in the same sequence, all of one committed state."""
+        """Read the orders of these hashes that still exist, in the same sequence, all at one committed state
+        of the store."""
         if not hashes:
             return ()
         rows, documents = await self._store.read(

@@ -2,14 +2,15 @@
 
     submission_calls   calls to the contracts
     answered           their answers -> Answered: signature, funds, unfilled amount
-    new_row            -> the order's first row, by the funds of the maker and its other live orders
+    new_row            Answered and the maker's other live orders -> the order's first row
 
     makerAsset, takerAsset   code at the address that returns a balance             else InvalidInput
     makerAsset               code that returns an allowance                         else InvalidInput
     remaining                0 never seen; 1 closed: OrderClosed; else the unfilled amount plus 1
-    signature                of a contract; not accepted (yet): DRAFT; no contract: InvalidSignature
+    signature                not of the maker's key and not accepted by its contract: DRAFT; no contract:
+                             InvalidSignature
     balance, allowance       below the unfilled amount: SUSPENDED
-    permit                   tried as the RFQ contract would show it; refused: grants 0
+    permit                   tried as if the RFQ contract submitted it; refused: grants 0
 
 Source: spec 2.5.2, 2.5.3, 2.14; interop.md 1.
 Choice: An order with nothing left on chain is refused; a partly filled one is accepted with its earlier
@@ -59,8 +60,8 @@ class Begun(Struct, frozen=True):
     """Fills of an order before it was posted.
 
     Attributes:
-        filled_before: raw units of the maker's asset that were filled before the chain was followed.
-        fills: fills since then.
+        filled_before: raw units of the maker's asset that were filled before the indexer followed the chain.
+        fills: fills since then, as indexed.
     """
 
     filled_before: int = 0
@@ -90,7 +91,7 @@ def answered(terms: OtcTerms, answers: Answers, *, without_code: Sequence[str], 
 
     Args:
         answers: answers to `submission_calls`, by name.
-        without_code: fields of the assets without a contract.
+        without_code: names of the asset members (`makerAsset`, `takerAsset`) whose address has no code.
         has_code: whether the maker is a contract.
 
     Raises:
@@ -113,7 +114,7 @@ def answered(terms: OtcTerms, answers: Answers, *, without_code: Sequence[str], 
 
 
 def _check_until(answer: bytes | Exception, terms: OtcTerms) -> None:
-    """Refuse an order that falls under its maker's cancellation of all orders up to an expiry.
+    """Refuse an order that its maker's on-chain cancellation of all orders up to an expiry covers.
 
     Raises:
         OrderClosed: the order is cancelled.
@@ -195,7 +196,7 @@ def new_row(
 
 
 def new_document(terms: OtcTerms, start: Begun) -> OtcDocument:
-    """Make the document that is stored beside the row."""
+    """Make the order's document, which is stored beside its row."""
     return OtcDocument(
         nonce_and_meta=amount32(terms.order.nonce_and_meta),
         expiry=terms.order.expiry,
@@ -206,7 +207,8 @@ def new_document(terms: OtcTerms, start: Begun) -> OtcDocument:
 
 
 def _standing(this: Backed, others: Sequence[OtcOrderRow], holding: Holding) -> OrderBacking:
-    """Compute a new order's status and balances; other orders' `maker_balance` stands for permit grants."""
+    """Compute a new order's status and balances. The permits of the maker's other orders are not tried: the
+    stored `maker_balance` of each counts as its permit's grant."""
     backed = [
         Backed(
             row.order_hash,

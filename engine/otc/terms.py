@@ -6,18 +6,18 @@
 The first fault in this order is the reported fault:
 
      1  chain: served, with an RFQ contract (by the caller)
-     2  members and their types, then their form, in the order of spec 2.3: nonceAndMeta, makerAsset,
+     2  members and their types, then their format, in the order of spec 2.3: nonceAndMeta, makerAsset,
         takerAsset, makerAmount, takerAmount, maker, taker
      3  a post of a stored order is answered with the stored order, before all further checks (by the caller)
      4  assets: ERC-20 tokens, not the native one; two different ones
      5  amounts: above 0
-     6  expiry: 0 for never, or a time to come
+     6  expiry: 0 for never, or a time in the future
      7  maker: an account
      8  permit: its length, its owner and its spender
-     9  signature: its form, the maker's key
+     9  signature: its format; signed by the maker's key, or left to the maker's contract
     10  number of the maker's orders that may still be filled (by the caller)
-    11  by the chain (`submission`): a contract at the maker whose key has not signed, the assets, the
-        unfilled amount, the signature of that contract
+    11  reads of the chain (`submission`): the maker is a contract if its key has not signed; the assets; the
+        unfilled amount; the contract's acceptance of the signature
 
 Source: spec 2.3; interop.md 1; choices.md#fees-and-partners, choices.md#otc-orders.
 Choice: Every uint256 is a nonceAndMeta, shown as a decimal number.
@@ -61,7 +61,7 @@ class OtcDomain(Struct, frozen=True):
     Attributes:
         named: the RFQ contract's domain.
         separator: separator of the domain `named`, 32 bytes.
-        others: domains that signers mistake for this domain.
+        others: domains that signers may use by mistake; an error names the wrong domain.
     """
 
     named: NamedDomain
@@ -83,7 +83,7 @@ class IdentifiedOtc(Struct, frozen=True):
 
     Attributes:
         order_hash: 32 bytes, the digest that the maker signs.
-        signing: digests that the maker may have signed by mistake.
+        signing: digests of the order under those other domains, which the maker may have signed by mistake.
     """
 
     order: RfqOrder
@@ -196,7 +196,7 @@ def _check_assets(order: RfqOrder) -> None:
 
 
 def _permit(text: str | None, maker: bytes, rfq: bytes) -> bytes | None:
-    """Parse the permit of a body; None or empty bytes without a permit."""
+    """Parse the permit of a body: None if the body has no permit member, empty bytes for `0x`."""
     if text is None:
         return None
     permit = parse_hex(text, _PERMIT)
