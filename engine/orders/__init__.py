@@ -1,6 +1,6 @@
 """Parts shared by Delta and OTC orders: life cycles, rows in memory, store units, timers, funds, chains.
 
-In: new orders, events of the store, blocks. Out: steps, a unit of the store each.
+In: new orders, events of the store, blocks. Out: life cycle steps, each one store transaction.
 Read: `lifecycles`, `order_units`, `step`, `live_rows`, `scheduler`, `order_acts`, `accounts_watch`,
     `apart`, `followed_chain`, `boot`, `order_engines`.
 """

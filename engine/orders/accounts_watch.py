@@ -1,11 +1,11 @@
 """Schedules the reads of balances and allowances of live orders' owners on one chain.
 
-    an order is followed -> its account: (token, owner), and further parts of its key
-        logs about the account, marks of the follower, a slow round of all -> waiting
-            -> some accounts at a time, once the chain is read to its head -> `_look`
+    an order is followed -> its account is followed: (token, owner), possibly with further parts of a key
+        a log names the account, the subclass marks it, or the slow round over all accounts reaches it
+            -> queued -> read in batches while the chain is indexed up to its head -> `_look`
 
-No order is polled: each account that the chain's logs name (`engine.chain.watch`) is read once, however many
-orders it has.
+No order is polled: an account that a log names (`engine.chain.watch`) is read once, however many orders it
+funds.
 
 A failed read is repeated. An account that fails when it is read alone is paused and retried by itself, so
 that it delays no other account (`apart`); halving the batch finds such an account.
@@ -59,7 +59,7 @@ class FundsStatistics(Struct, frozen=True):
         waiting: accounts queued for a read.
         read: account reads so far.
         failed: reads that failed because the node or the store was unavailable or an account unreadable.
-        suspended, restored: orders suspended for lack of funds, and orders restored.
+        suspended, restored: orders suspended for lack of funds so far, and orders restored.
         apart: accounts paused because they are unreadable or many of their orders changed.
     """
 
@@ -143,8 +143,8 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
     # --- Marking accounts -------------------------------------------------------------------------------
 
     def touched(self, _chain_id: int, pairs: Collection[WatchedAccount]) -> None:
-        """Note that funds or deposits of these (token, owner) pairs may have moved; `run` queues their
-        accounts later, as the pairs may be very many."""
+        """Note (token, owner) pairs whose funds or deposits may have moved; `run` queues their accounts
+        later, as the pairs may be very many."""
         self._told.append(pairs)
         self._asleep.unpark()
 
@@ -219,9 +219,9 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                     self._mark(account)
 
     async def _look_on(self) -> None:
-        """Read queued accounts whenever the indexer has reached the chain's head. After a failed read its
-        accounts go to the end of the queue, and the next read is smaller. After each read one account whose
-        pause is over is read alone."""
+        """Read queued accounts, in batches, whenever the indexer has reached the chain's head. The accounts
+        of a failed batch go to the end of the queue, and the next batch has half the size. After each batch
+        one account whose pause is over is read alone."""
         pause_s = FUNDS_PAUSE_S
         while True:
             await self._sort_in()
@@ -292,7 +292,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                     self._set_apart(account, self._rests.pop(account))
 
     def _changes(self, account: Account, count: int) -> None:
-        """Pause an account after its present read if many of its orders change.
+        """Pause an account once its read is done if more than VENUE_FUNDS_STEPS_FREE of its orders change.
 
         Args:
             count: number of its orders that change.
@@ -301,7 +301,8 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
             self._rests[account] = min(count * FUNDS_STEP_REST_S, FUNDS_STEPS_REST_S_MAX)
 
     def _set_apart(self, account: Account | None, rest_s: float = 0.0) -> None:
-        """Pause a followed account for `rest_s` seconds; 0 for an account that cannot be read."""
+        """Pause a followed account for `rest_s` seconds; 0 for an account that cannot be read, whose pause
+        doubles with each failure."""
         if account == self._rested:
             self._rested = None
         if account is not None and account in self._of_account:

@@ -1,6 +1,6 @@
 """Paused accounts, each to be read alone when its pause ends. Pure.
 
-    add     pause an account for a given time, or after each failed read twice as long as before
+    add     pause an account for a number of seconds, or, after a failed read, twice as long as the last time
     take    return an account whose pause is over; the caller then adds it again, or drops it
 
 Source: ARCHITECTURE.md, "Funds"; choices.md#delta-orders.
@@ -32,7 +32,8 @@ class Apart(Generic[Account]):
         return account in self._rests
 
     def add(self, account: Account, now_s: float, rest_s: float = 0.0) -> None:
-        """Pause an account for `rest_s` seconds; 0 for an account that could not be read."""
+        """Pause an account for `rest_s` seconds; 0 for an account that could not be read: FUNDS_PAUSE_S at
+        first, then twice the last pause, up to FUNDS_RECHECK_S."""
         _, rested_s = self._rests.get(account, (0.0, 0.0))
         if not rest_s:
             rest_s = min(2 * rested_s, FUNDS_RECHECK_S) if rested_s else FUNDS_PAUSE_S
@@ -50,5 +51,6 @@ class Apart(Generic[Account]):
         return self._due[0][0] if self._due else math.inf
 
     def take(self, now_s: float) -> Account | None:
-        """Take from the queue the account whose pause ended first; None if no pause has ended."""
+        """Return the account whose pause ended first, only once for each pause; None if no pause has ended.
+        The account counts as paused until `add` or `drop`."""
         return heapq.heappop(self._due)[1] if self.next_s() <= now_s else None

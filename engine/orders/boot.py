@@ -3,8 +3,8 @@
     lease (epoch + 1) -> open orders -> unfinished effects -> the chain from its cursor -> ... -> accept
 
 The engine holds the leases of the shards before the first read: their earlier holder cannot write any more,
-so the rows stay valid until this engine changes them. The executor of an effect's kind repeats each effect
-that is still intended.
+so the rows stay valid until this engine changes them. Each unfinished effect is executed again, by the
+executor of its kind.
 
 Source: ARCHITECTURE.md, "Start".
 """
@@ -24,7 +24,7 @@ from .order_units import DELTA, OTC
 
 
 class TakenUp(Struct, frozen=True):
-    """The open orders and unfinished effects of some shards.
+    """The open orders and unfinished side effects of some shards, as read from the store.
 
     Attributes:
         delta, otc: orders that may still change, oldest first.

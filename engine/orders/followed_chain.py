@@ -2,8 +2,8 @@
 
     a step of the indexer -> changes of all projections, in one store transaction -> watches are notified
 
-The settings decide which logs of a chain are read: the RFQ contract's with `rfq`, Delta's with `delta`,
-whichever orders are served.
+The chain's settings decide which contracts' logs are read: the RFQ contract's with `rfq`, the Delta
+contract's with `delta`, regardless of the kinds of orders that the venue serves.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ class FollowedChain:
     """A chain's indexer, and the projections and listeners that use it.
 
     Attributes:
-        watch: accounts whose logs the indexer reports beside the contracts' logs.
+        watch: set of accounts whose logs the indexer reports, beside the logs of the venue's contracts.
         indexer: reader of the chain's logs; `OrderEngines` runs it.
     """
 
@@ -47,7 +47,8 @@ class FollowedChain:
         )
 
     def join(self, projection: Projection, touched: Touched) -> None:
-        """Add a projection and a listener to fund movements. Call this before the indexer runs."""
+        """Add an engine's projection and its listener to fund movements. Call this before the indexer
+        runs."""
         self._projections.append(projection)
         self._touched.append(touched)
 

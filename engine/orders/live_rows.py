@@ -3,9 +3,9 @@
     step        change one order by a function from its row to the next row; repeated after a lost race
     step_all    change several orders in one store transaction: all or none
 
-Every change is a compare-and-set in the store. The memory follows the writes: writes of this process at
-once, writes of other processes and of the indexer through the log of events (`hear`). Only orders of shards
-that this engine holds are in memory: other engines run the others.
+Every change is a compare-and-set on the row's version in the store. Memory is updated after the write: at
+once for writes of this process, through the log of events (`hear`) for writes of other processes and of the
+indexer. Only orders of shards that this engine holds are in memory: other engines run the others.
 
 A subclass reads an order's data beside its row (`_read_parts`) and builds the order (`_made`); optionally it
 applies a step's effects beyond the row (`_stepped`) and keeps indexes of its own (`_added`, `_dropped`).
@@ -68,7 +68,7 @@ Live = TypeVar("Live", bound=LiveRow)
 
 
 class LiveRowsStatistics(Struct, frozen=True):
-    """Numbers of orders in memory by status, and counts of steps and lost races."""
+    """Numbers of orders in memory by status, and counts of written steps and of lost races."""
 
     orders: Mapping[OrderStatus | OtcState, int]
     steps: int
@@ -116,11 +116,11 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         return sum(self._by_status[status] for status in statuses)
 
     def settled(self, chain_id: int, height: int, settled_below: int) -> list[bytes]:
-        """List a chain's ended orders whose ends no reorganization can undo, by hash: at most
-        VENUE_LOAD_ORDERS, the others with the next block.
+        """List the hashes of a chain's ended orders whose ends no reorganization can undo any more: at most
+        VENUE_LOAD_ORDERS a call, the others with the next block.
 
         Args:
-            height: block up to which the chain is read; noted as the end of orders that ended off the chain.
+            height: last indexed block; becomes `ended_at` of orders that ended off the chain.
             settled_below: height up to which blocks are final.
         """
         found: list[bytes] = []
@@ -145,7 +145,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
 
     @abstractmethod
     async def _read_parts(self, rows: Sequence[OrderRow], effects: Effects) -> Mapping[bytes, Any]:
-        """Read the data of orders beside their rows, by order hash.
+        """Read the data of orders that is not in their rows, by order hash.
 
         Raises:
             StoreUnavailable: the store is away.
@@ -160,7 +160,8 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         """
 
     def _stepped(self, live: Live, found: OrderStep[OrderRow]) -> None:
-        """Apply a stored step to data other than the row; `live` still has the row before the step."""
+        """Apply a stored step to an order's data other than the row; `live.row` is still the row before
+        it."""
 
     def _added(self, live: Live) -> None:
         """Add an order that came into memory to the subclass's indexes."""
@@ -192,8 +193,9 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         orders' versions protect the others.
 
         Args:
-            is_fenced: True for the engine that runs the orders; False for a caller's request, which any
-                process may handle. Without a fence, "no step" counts only for rows just read from the store.
+            is_fenced: True for the engine that runs the orders; False for a client's request, which any
+                process may handle. Without a fence, a result of no step is accepted only for rows just read
+                from the store, since the rows in memory may be old.
         """
         rows = await self._rows(hashes)
         is_anew = False
@@ -249,7 +251,8 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     # --- Memory -----------------------------------------------------------------------------------------
 
     def _apply_step(self, found: OrderStep[OrderRow]) -> None:
-        """Apply a stored step to memory if it makes the next version; `hear` brings any other version."""
+        """Apply a stored step to the order in memory if it makes that order's next version; `hear` reads any
+        other version from the store."""
         after = found.after
         live = self._orders.get(after.order_hash)
         if live is None or live.row.version + 1 != after.version:
@@ -328,8 +331,8 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
                 self._drop(live)
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
-        """Read the orders of this engine's shards that memory lacks, or has older than these events of any
-        process. Returns once memory is as new as the events; retries while the store is away.
+        """Reread the orders of this engine's shards that are not in memory or are older there than these
+        events. Returns once memory is as new as the events; retries while the store is away.
         """
         if all(map(self._is_known, events)):
             return
@@ -395,7 +398,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         await self._load([found[key] for key in hashes if key in found], intended)
 
     async def _load(self, rows: Sequence[OrderRow], effects: Effects) -> None:
-        """Read the further data of rows and put the orders into memory."""
+        """Read the data of orders that is not in their rows, and put the orders into memory."""
         parts = await self._read_parts(rows, effects)
         for count, row in enumerate(rows, start=1):
             self._take_in(row, parts[row.order_hash])
@@ -403,7 +406,8 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
                 await trio.lowlevel.checkpoint()
 
     def _take_in(self, row: OrderRow, parts: Any) -> None:
-        """Put an order into memory, unless the version there is as new or the order is final."""
+        """Put an order into memory or update it there, unless memory has this version or a later one. An
+        order whose end is final is not added."""
         known = self._orders.get(row.order_hash)
         if row.is_final if known is None else known.row.version >= row.version:
             return

@@ -1,6 +1,6 @@
 """Runs asynchronous actions on orders, one at a time per order, retried while store or chain is away.
 
-    start(act, order hash) -> run the act; after a pause repeat it while the store or the chain is away
+    start(act, order hash) -> run the act; repeat it after a pause if the store or the chain is away
                            -> done: call `tend` on the order, as another act may have been dropped meanwhile
 
 Source: ARCHITECTURE.md, "Orders".
@@ -38,13 +38,15 @@ class OrderActs:
         self._nursery = nursery
 
     def start(self, act: OrderAct, order_hash: bytes) -> None:
-        """Start an action on an order; dropped if another one runs, after which `tend` is called."""
+        """Start an action on an order. If another action on the order still runs, the new one is dropped;
+        `tend` is called after the running one."""
         if self._nursery is not None and order_hash not in self._busy:
             self._busy.add(order_hash)
             self._nursery.start_soon(self._act, act, order_hash)
 
     async def _act(self, act: OrderAct, order_hash: bytes) -> None:
-        """Repeat an action until it succeeds. After a bug it is dropped until the order's next change."""
+        """Repeat an action until it succeeds. An action that raises an unexpected error is logged and dropped
+        until the order's next change."""
         is_done = False
         try:
             while not is_done:

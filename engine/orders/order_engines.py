@@ -41,7 +41,7 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class OrderEngine(Protocol):
-    """Protocol of the engine of one kind of orders, which `OrderEngines` runs."""
+    """Protocol of an engine that `OrderEngines` runs: the engine of one kind of orders."""
 
     @property
     def surface(self) -> str:
@@ -61,16 +61,16 @@ class OrderEngine(Protocol):
         ...
 
     async def leave(self, held: Container[int]) -> None:
-        """Drop the orders of all shards except the held ones."""
+        """Drop the orders of shards that this process does not hold (`held`) any more."""
         ...
 
     async def hear(self, events: Sequence[OrderEvent]) -> None:
-        """Handle events of the engine's kind from this or another process. Guarantees: raises no error."""
+        """Handle events of the engine's kind of orders, from any process. Guarantees: raises no error."""
         ...
 
 
 class OrderTimer(Struct, frozen=True, gc=False):
-    """An order's timer, as key and callback in one object, since a venue has very many timers."""
+    """Key and callback of an order's timer in one object, to save memory: a venue has very many timers."""
 
     timers: "OrderTimers"
     order_hash: bytes
@@ -102,10 +102,10 @@ class OrderTimers:
 
 
 class Footing(Struct, frozen=True):
-    """The shared parts of a venue's engines.
+    """The parts that a venue's order engines share.
 
     Attributes:
-        leases: leases of this process's shards, also for its other workers.
+        leases: leases of this process's shards, which its other workers use too.
         scheduler: runs the timers of orders.
         chains: followed chains; a chain is followed once an engine asks for it.
         wall_ms: returns the time, Unix milliseconds.
@@ -119,7 +119,7 @@ class Footing(Struct, frozen=True):
 
 
 class OrderEnginesStatistics(Struct, frozen=True):
-    """Present sizes of the engines.
+    """Counts of the shards, engine processes and chains at present.
 
     Attributes:
         shards: number of shards, of 256, whose orders are loaded and run here.

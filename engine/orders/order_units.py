@@ -1,8 +1,8 @@
 """Builds store transactions of Delta and OTC orders: a life cycle step with its event and effects. Pure.
 
-    submitted   order + document + event + effects          Created | Existing
+    submitted   order + document + event + effects          stored only if the order hash is new
     advanced    compare-and-set on version + event + effects
-    finished    an effect is done or failed, as part of a unit or alone
+    finished    an effect is done or failed, as part of a transaction or alone
 
 Side effects never run inside a transaction: an effect's row is written with the step that needs it, and its
 executor reads the intended effects. A step that the life cycle does not have raises TransitionError before
@@ -75,7 +75,7 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
     lifecycle: Lifecycle[Any, Any]
 
     def owner(self, order: OrderRow) -> bytes:
-        """Return the address of an order's owner, by which events are filtered."""
+        """Return the address of an order's owner (OTC: its maker), by which events are filtered."""
         return order.owner if isinstance(order, DeltaOrderRow) else order.maker
 
     def event(self, order: OrderRow) -> OrderEvent:
@@ -101,7 +101,7 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
         """Build the transaction that stores a new order, whose version is 1.
 
         Args:
-            document: the signed order, in the encoding of its surface.
+            document: the signed order, encoded as its kind of orders stores it.
         """
         self.lifecycle.check_new(order.status)
         if order.version != 1 or order.shard != order.order_hash[0]:
@@ -172,7 +172,8 @@ def order_id(order_hash: bytes) -> UUID:
 
 
 def hashes_of_id(order_id: UUID) -> tuple[bytes, bytes]:
-    """Return the (least, greatest) order hash that may have an id; some hashes between have other ids."""
+    """Return the (least, greatest) order hash that may have an id, as bounds of a query. Other ids share the
+    range, since only the first 6 bytes are compared."""
     start = order_id.bytes[:6]
     return start + bytes(26), start + b"\xff" * 26
 
@@ -195,7 +196,7 @@ def postponed(effect: Effect, now_ms: int, due_ms: int) -> Change:
 
 
 def _delta_body(order: DeltaOrderRow) -> bytes:
-    """Encode the body of a Delta order's event, with the members that have no event column."""
+    """Encode the body of a Delta order's event: the members that have no column of their own."""
     return encode(
         EventBody(
             type=order.type,
@@ -208,7 +209,7 @@ def _delta_body(order: DeltaOrderRow) -> bytes:
 
 
 def _otc_body(order: OtcOrderRow) -> bytes:
-    """Encode the body of an OTC order's event, with the members that have no event column."""
+    """Encode the body of an OTC order's event: the members that have no column of their own."""
     return encode(
         OtcEventBody(
             type=order.type,

@@ -5,9 +5,9 @@
         |--add(key) again--> the new time and callback replace the old
         \\--cancel(key)---> never
 
-A timer is a row in a heap, not a task: a fifth of a kilobyte, and a microsecond or two. A cancelled or
-replaced timer stays in the heap as a dead entry. Once most entries are dead the heap is set aside, and its
-live entries move to a new heap, a few with each call, which keeps every call short.
+A timer is an entry of a heap, not a task: it takes a fifth of a kilobyte, and a microsecond or two to add. A
+cancelled or replaced timer stays in the heap as a dead entry. Once most entries are dead the heap is set
+aside, and its live entries move to a new heap, a few with each call, which keeps every call short.
 
 Source: docs/performance.md, "Orders that wait"; ARCHITECTURE.md, "Orders".
 """
@@ -86,7 +86,7 @@ class Timers:
     def next_at(self) -> int | None:
         """Return the time at which to call `due` next, Unix milliseconds; None without heap entries.
 
-        Guarantees: not later than the first timer; possibly the time of a dead entry.
+        Guarantees: not later than the first timer's time; possibly earlier, the time of a dead entry.
         """
         heap = self._first()
         return heap[0].at_ms if heap else None
@@ -95,7 +95,8 @@ class Timers:
         """Remove the first heap entry if its time has come.
 
         Returns:
-            The timer; None if the entry is dead or not due, which `next_at` tells apart.
+            The timer; None if no entry is due, or if the removed entry was dead: if `next_at` is due, call
+            again.
         """
         self._reached_ms = max(self._reached_ms, now_ms)
         heap = self._first()
@@ -150,8 +151,8 @@ class SchedulerStatistics(Struct, frozen=True):
 class Scheduler:
     """The task that runs timers. Timers may be added before `run` starts, and are forgotten when `run` ends.
 
-    Timers are invisible to the garbage collector, which would walk all of them. `run` therefore forgets them
-    at its end: a callback may hold the engine, which holds the scheduler.
+    The garbage collector does not track timers, since it would walk all of them. `run` therefore forgets them
+    at its end, to break the circle of a callback, the engine that it refers to, and the engine's scheduler.
 
     Args:
         now_ms: wall clock, Unix milliseconds (`WallClock.now_ms`), at the pace of the trio clock.

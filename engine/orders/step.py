@@ -9,7 +9,8 @@ from .order_units import Intent, OrderRow
 
 
 class OrderStep(Struct, Generic[OrderRow], frozen=True):
-    """A life cycle step: the next row, and the effects and changes stored with it in one transaction.
+    """A life cycle step: an order's next row, and the side effects and changes stored with it in one
+    transaction.
 
     Attributes:
         after: the order's row after the step.
