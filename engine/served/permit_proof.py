@@ -1,14 +1,14 @@
 """Whether a contract may take an owner's source tokens: by approval, or by a permit. Pure.
 
-    permit            reads of the chain                            amount that may be taken
+    permit, bytes     reads of the chain                            amount that may be taken
     none              allowance                                     the allowance
-    224, 256          the permit shown, nonces, allowance           the permit's grant; refused: the allowance
-    1, of Permit2     Permit2's allowance, the token's for it       the smaller one
-    192, of Permit2   the same, and the permit shown                the permit's grant; refused: the allowance
-    96, of Permit2    the transfer itself, the allowance for it     the whole amount, or 0
+    224, 256          a trial of the permit, nonces, allowance      the permit's grant; refused: the allowance
+    1, of Permit2     Permit2's allowance, the token's for Permit2  the smaller one
+    192, of Permit2   the same, and a trial of the permit           the permit's grant; refused: the allowance
+    96, of Permit2    a trial of the transfer, the allowance        the whole amount, or 0
 
-A token refuses a permit that was shown before, though its allowance is set: a refusal counts only if the
-allowance falls short, as in the contract (contracts/lib/Permits.sol).
+A token refuses a permit that was used before, though the allowance from it is set: a refusal counts only if
+the allowance falls short, as in the contract (contracts/lib/Permits.sol).
 
 Source: interop.md 2 (`permit` by byte length); spec 1.3.8 to 1.3.13, 1.25.34.
 Choice: A permit names owner and spender and stays within Permit2's bounds of amount and time; else it is 400
@@ -46,11 +46,11 @@ class Taking(Struct, frozen=True):
 
     Attributes:
         token: source token; not the native one.
-        spender, permit2: contract addresses; `permit2` is empty for a permit that Permit2 does not take.
-        whole: raw units that all settlements take together.
-        part: raw units that the first settlement takes.
+        spender, permit2: contract addresses; `permit2` is empty if the permit is not one of Permit2.
+        whole: raw units that all settlements of the order or swap transfer together.
+        part: raw units that the first settlement transfers.
         deadline: deadline in a signed Permit2 transfer, Unix seconds.
-        role: name of the spender in errors.
+        role: name of the spender in error messages.
         owner_field, permit_field: members of the request, for errors.
     """
 
@@ -68,7 +68,8 @@ class Taking(Struct, frozen=True):
 
 
 class _Granted(Struct, frozen=True):
-    """Raw units that Permit2 or a token lets the spender take, and the reason why it is not more."""
+    """Raw units that Permit2 or a token lets the spender take, and the reason why the amount is not
+    larger."""
 
     amount: int
     reason: str
@@ -122,12 +123,13 @@ def check_taking(taking: Taking, answers: Answers, *, now_s: int, has_part: bool
 
     Args:
         answers: answers to `taking_calls`.
-        now_s: time of the block of the answers.
-        has_part: the owner holds the amount of the first settlement. Without it a failing transfer does not
-            count against the permit.
+        now_s: time of the block of the answers, Unix seconds.
+        has_part: whether the owner's balance covers the first settlement. If not, a trial transfer fails in
+            any case, and its failure is not held against the permit.
 
     Raises:
-        InsufficientAllowance: the tokens may not be taken; gives the reason why a permit does not count.
+        InsufficientAllowance: the spender may not take the amount; the error gives the reason why a permit
+            does not count.
         ServiceUnavailable: the token or Permit2 does not answer.
     """
     form = permit_form(taking.permit)
@@ -186,7 +188,7 @@ def _within(amount: int, expiration: int, now_s: int, reason: str) -> _Granted:
 
 
 def _transfer(taking: Taking) -> bytes:
-    """Encode the call of Permit2's signed transfer that the spender will make."""
+    """Encode the signed-transfer call to Permit2 that the spender will make."""
     words = (
         address_word(taking.token),
         uint_word(taking.whole),

@@ -14,7 +14,7 @@ class ServedChain(OpenMakers, frozen=True, kw_only=True):
     """A chain that the venue serves, with its open makers and contract addresses.
 
     Attributes:
-        pulse: record of whether the chain's nodes answer now.
+        pulse: record of whether the chain's nodes answer at present.
         has_relayer: whether a relayer settles the chain's Delta orders.
         router, executor, rfq, delta, fee_vault: 20 bytes; empty for a contract that is not deployed.
     """

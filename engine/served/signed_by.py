@@ -1,16 +1,19 @@
 """Whether an owner has signed a digest: by its key, its contract, or a call in place of a signature. Pure.
 
-    read_signature   compare a signature's text with the owner's key; if it fails, the chain must be asked
+    read_signature   parse a signature and compare it with the owner's key; if it differs, the chain decides
     check_signer     refuse an owner that is neither a contract nor able to sign by a call
-    signature_call   build that read: EIP-1271 at the owner, or the pre-signature at the settling contract
+    signature_call   build the read of the chain: EIP-1271 at the owner, or the pre-signature at the settling
+                     contract
     signature_state  judge the answer: SIGNED, AWAITED (a contract that may still sign), or an error
 
-A key's own signature counts first, even if the account has code, as in the contracts
-(contracts/lib/Signatures.sol).
+A signature by the owner's key counts first, even if the account has code, as in the contracts
+(contracts/lib/Signatures.sol). For any other signature:
 
-                            empty                       other
-    Delta                   its pre-signature, AWAITED  EIP-1271, or refused
-    `is_awaited` (OTC)      EIP-1271, AWAITED           EIP-1271, AWAITED
+                            empty signature                     other signature
+    Delta                   pre-signature; not made: AWAITED    EIP-1271; not accepted: an error
+    `is_awaited` (OTC)      EIP-1271; not accepted: AWAITED     EIP-1271; not accepted: AWAITED
+
+AWAITED is for contracts alone: an owner without code gets an error.
 
 Source: spec 1.17.4, 1.23, 2.5.14; interop.md 1 and 2; choices.md#otc-orders,
     choices.md#signatures-and-permits.
@@ -53,7 +56,7 @@ class OwnerSignature(Struct, frozen=True):
     Attributes:
         owner: 20 bytes.
         digest32: the digest to be signed.
-        kept: bytes of the signature that are stored and passed to contracts.
+        kept: bytes of the signature as stored and passed to contracts; a key's in its compact form.
         is_by_key: the owner's key made the signature; if not, the chain must confirm it.
         fault: reason why the signature is not by the owner's key.
         kind: class of the error for a refused signature.
@@ -88,8 +91,8 @@ def read_signature(
     Args:
         text: `0x` and hexadecimal digits; 64 or 65 bytes by a key, any number by a contract, none for a
             pre-signature.
-        is_awaited: a contract that does not accept the signature yet may do so later, even an empty one;
-            pre-signatures do not exist.
+        is_awaited: True for OTC orders: a contract that does not accept the signature yet, even an empty one,
+            may do so later, and pre-signatures do not exist.
         signing: other digests that the owner may have signed by mistake; used only if its key has not signed
             `digest32`.
 
@@ -117,7 +120,7 @@ def signature_call(signature: OwnerSignature, asker: bytes) -> EthCall | None:
     """Build the chain read that confirms a signature; None if the owner's key made it.
 
     Args:
-        asker: the contract that settles the order, 20 bytes: the call's sender.
+        asker: the contract that settles the order, 20 bytes; the sender of the call.
     """
     if signature.is_by_key:
         return None

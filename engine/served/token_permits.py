@@ -1,8 +1,8 @@
-"""Checks of permits that the token itself takes, EIP-2612 or DAI-style, as a contract submits them. Pure.
+"""Checks of permits for the token itself, EIP-2612 or DAI-style, as a contract submits them to it. Pure.
 
     check_named     refuse a permit that names another owner or spender
     permit_calls    build reads of the token: a trial of the permit, and whether the token takes permits
-    granted         compute from the answers the amount that the spender may then take
+    granted         compute from the answers the amount that the spender may take by the permit
     is_over         whether the permit's own deadline has passed, so that the token would refuse it
 
     EIP-2612  224 bytes   owner, spender, value, deadline, v, r, s
