@@ -1,17 +1,18 @@
 """The engine of a venue's Delta orders: assigns each order to the components that its state needs.
 
     an order is loaded, or has changed -> tend
-        ended                       no component
-        a settlement has not ended  Settling
-        CANCELLING                  CANCELLED, once no settlement is under way
-        PENDING, ACTIVE             the auctioneer of its chain; for a limit order PriceWatch first
-        SUSPENDED                   FundsWatch, until the owner's funds are back
-        any that can be cancelled   the scheduler, which expires it
+        ended                        no component
+        with a settlement under way  Settling
+        CANCELLING                   a step to CANCELLED, once no settlement is under way
+        PENDING, ACTIVE              the auctioneer of its chain; for a limit order PriceWatch first
+        SUSPENDED                    FundsWatch, until the owner's funds are back
+        any that can be cancelled    a timer, which makes it EXPIRED
 
-Waiting orders are rows and timers; a task exists for a round or a settlement under way.
+An order that waits is a row and perhaps a timer; only a round or a settlement under way has a task.
 
 `order_engines` runs the parts shared with other kinds of orders: the engine's shards, timers, the chains'
-indexers. An overdue order expires only once the chain is read up to the head, as an unread fill comes first.
+indexers. An overdue order expires only once the chain is indexed up to its head, since a fill not yet indexed
+comes first.
 
 Source: ARCHITECTURE.md, "Orders", "Transitions", "Start"; docs/performance.md, "Orders that wait".
 """
@@ -158,12 +159,12 @@ class DeltaEngine:
         await self.orders.hear(events)
 
     def resting(self, chain_id: int, order_hash: bytes) -> RestingFacts | None:
-        """Return a waiting limit order's price against its limit; None for any other order."""
+        """Return the present price of a resting limit order and its limit; None for any other order."""
         chain = self.chains.get(chain_id)
         return None if chain is None else chain.prices.facts(order_hash)
 
     def lacks(self, chain_id: int, order_hash: bytes) -> tuple[MissingFund, ...]:
-        """Return the funds of an order that lacked when they were read last."""
+        """Return the funds of an order's owner that were missing at the last read."""
         chain = self.chains.get(chain_id)
         return () if chain is None else chain.funds.lacks(order_hash)
 
@@ -195,11 +196,11 @@ class DeltaEngine:
             self._acts.start(self._rest, row.order_hash)
 
     def _expire_at(self, row: DeltaOrderRow, at_ms: int) -> None:
-        """Schedule the check whether an order expires; soon if the time has passed."""
+        """Set the timer of an order's expiry, Unix milliseconds, but no earlier than `_LOOK_MS` from now."""
         self._expiries.at(row.order_hash, max(at_ms, self._wall_ms() + _LOOK_MS))
 
     def look_at_expiry(self, order_hash: bytes) -> None:
-        """Start the check whether an order expires."""
+        """Start the expiry of an order, which has an effect if the order is overdue (`_expire`)."""
         self._acts.start(self._expire, order_hash)
 
     def _tend_again(self, order_hash: bytes) -> None:
@@ -225,7 +226,8 @@ class DeltaEngine:
         await self.orders.step(order_hash, decide)
 
     async def _expire(self, order_hash: bytes) -> None:
-        """Expire an overdue order, unless a settlement is under way or the chain is not read to its head."""
+        """Expire an overdue order, unless its settlement is under way or its chain is not indexed to the
+        head."""
         now_ms = self._wall_ms()
 
         def decide(row: DeltaOrderRow) -> DeltaStep | None:

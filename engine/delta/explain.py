@@ -8,9 +8,8 @@
                              notAuctioned
     in its last round        noBids, belowLimit, reverted, simulationMismatch, malformed, late
 
-Bids of an open round are unknown here.
-
-`explain` gives reasons for the last round alone and lists the earlier rounds.
+Bids of an open round are unknown here. Reasons concern the last closed round alone; the earlier rounds are
+listed without reasons.
 
 Source: ARCHITECTURE.md, "Auction"; interop.md section 5.
 """
@@ -69,12 +68,13 @@ class OrderFacts(Struct, frozen=True):
     Attributes:
         live: the order in this process's memory, or None.
         rounds: stored closed rounds, the latest first.
-        last_round_ms: closing time of the last round with the order, Unix milliseconds; 0 if unknown. A round
-            without a bid is among `rounds` only if its predecessor ended otherwise.
+        last_round_ms: closing time of the last round with the order, Unix milliseconds; 0 if unknown. The
+            last round may be missing in `rounds`: a round without a bid is not stored if the round before had
+            none for the same reason.
         agents: reports of the chain's agents, by name.
-        resting: price of the books against a waiting limit order's limit; None for other orders.
+        resting: present price of a resting limit order and its limit; None for other orders.
         chain_s: time of the chain that decides whether TWAP slices are due, Unix seconds.
-        lacks: the owner's funds that lacked when they were read last.
+        lacks: the owner's funds that were missing at the last read.
     """
 
     row: DeltaOrderRow
@@ -178,7 +178,12 @@ def _nobody_bid(closed_at: str) -> tuple[str, str]:
 
 
 def _last_round(kept: OrderRound, closed_at: str) -> list[tuple[str, str]]:
-    """Derive (code, text) reasons from the last round, which `kept` is or repeats."""
+    """Derive (code, text) reasons from the last closed round.
+
+    Args:
+        kept: record of the last round, or of an earlier round that it repeats and that alone is stored.
+        closed_at: closing time of the last round, as text.
+    """
     order = kept.order
     if order.winner is not None:
         return []

@@ -1,6 +1,6 @@
 """Creates the Delta engine of a venue, with its agents and relayers.
 
-The settings name the relayer of a chain in `[relayers.ID]`, with its key.
+Section `[relayers.ID]` of the settings names the key of the relayer of the chain with this id.
 
 Choice: Delta is not served on a chain with `delta` and no relayer: nothing would settle an order that an
     owner approved and signed.
@@ -45,11 +45,12 @@ from .settlement.settling import Settling
 
 
 def relay_key(settings: Settings, chain_id: int) -> PolicedRelayKey:
-    """Load the key of a chain's relayer, which may call only the Delta contract, and itself to fill a nonce.
+    """Load the key of a chain's relayer, which signs only calls of the Delta contract, and calls of the
+    relayer itself that fill a nonce.
 
     Raises:
-        ConfigError: names the setting: the chain has no relayer, the key cannot be read, or the chain has no
-            Delta contract.
+        ConfigError: the chain has no relayer, the key cannot be read, or the chain has no Delta contract; the
+            error names the setting.
     """
     relayer = settings.relayers.get(chain_id)
     if relayer is None:
@@ -101,7 +102,10 @@ class DeltaOpening(Struct, frozen=True):
 
 
 async def open_delta(owned: AsyncExitStack, opening: DeltaOpening, places: ServedChains) -> DeltaEngine:
-    """Create the engine for chains with Delta and a relayer; agents' connections close with `owned`.
+    """Create the engine for the chains with Delta and a relayer.
+
+    Args:
+        owned: exit stack that closes the connections to the agents.
 
     Raises:
         ConfigError: names the wrong setting.
@@ -188,7 +192,8 @@ async def _chain(
 
 
 async def _runs_code(chain: Chain, live: LiveOrder) -> bool:
-    """Whether a settlement calls the owner's or receiver's contract; False if the chain does not answer."""
+    """Whether an order's settlement calls a contract of its owner or receiver; False if the chain does not
+    answer."""
     terms = live.terms
     called = [terms.owner, terms.beneficiary] if terms.dest_token == NATIVE_TOKEN else [terms.owner]
     try:

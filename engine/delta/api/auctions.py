@@ -1,7 +1,8 @@
 """Endpoints of Delta auctions: closed rounds, the reasons why an order is not filled, and the agents.
 
-An open round is answered like an unknown round. An agent that rests stays in the list of agents; `explain`
-reports when all agents of an order rest (`agentsRest`, or `agentsLate` if one of them is late).
+An open round is answered like an unknown round. An agent in its cool-down stays in the list of agents;
+`explain` reports when all agents of an order are in their cool-downs (`agentsRest`, or `agentsLate` if one of
+them is so for lateness).
 
 Source: ARCHITECTURE.md, "Auction"; interop.md 3, GET /v2/delta/agents/list/{chainId}.
 """
@@ -61,8 +62,10 @@ class Auctions:
     Args:
         live: returns the order of a hash that this process runs, or None.
         auctions: auctions by chain id.
-        resting: returns, by chain id and order hash, a waiting limit order's price and limit; else None.
-        lacks: returns, by chain id and order hash, the funds that lacked when they were read last.
+        resting: returns, for a chain id and an order hash, a resting limit order's price and limit; None for
+            any other order.
+        lacks: returns, for a chain id and an order hash, the owner's funds that were missing at the last
+            read.
     """
 
     def __init__(

@@ -34,7 +34,7 @@ class DeltaOrders:
 
     Args:
         random32: source of 32 random bytes.
-        partner_of: returns the default partner of a request's API key; empty without a partner.
+        partner_of: returns the default partner of a request's API key; empty if the key has none.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class DeltaOrders:
 
         Raises:
             RequestError: the request is refused; see spec 1.25.
-            StoreUnavailable: the store, which knows whether the route was issued, does not answer.
+            StoreUnavailable: whether the route was issued is unknown, since the store does not answer.
         """
         route, side = await self._issued_route(body, now_ms)
         src, dest = route.origin.input.token, route.destination.output.token

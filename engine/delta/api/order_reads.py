@@ -1,4 +1,4 @@
-"""The endpoints that read Delta orders, and the balances that orders commit or leave.
+"""The endpoints that read Delta orders, and the balances that orders commit or leave for new orders.
 
 The usable amount of an account's token is the smaller of its balance and its allowance to the Delta contract.
 
@@ -189,7 +189,8 @@ class OrderReads:
         return Reply(200, encode(answer))
 
     def _account(self, call: HttpCall) -> tuple[ServedChain, bytes, list[bytes]]:
-        """Parse a balance request into (chain, account, token of the path or else all listed tokens)."""
+        """Parse a balance request into (chain, account, tokens: the token of the path, or all listed
+        ones)."""
         chain_text, user_text, *tokens = call.parameters
         place = delta_chain_at(self._places, chain_in_path(chain_text), "chainId")
         user = parse_address(user_text, "user")

@@ -39,7 +39,7 @@ class OrderSubmission:
         places: served chains by chain id.
         settings: settings of the partners.
         orders: desk that checks and stores orders and cancellations.
-        partner_of: returns the default partner of a request's API key; empty without a partner.
+        partner_of: returns the default partner of a request's API key; empty if the key has none.
         signatures_of: returns the caller's budget of wrong signatures.
     """
 

@@ -1,4 +1,4 @@
-"""The agents of one chain: questions to them, limits on these, rests after faults, and notices.
+"""The agents of one chain: questions to them, limits on these, cool-downs after faults, and notices.
 
 Source: ARCHITECTURE.md, "Auction"; docs/agents.md.
 """
@@ -44,11 +44,11 @@ class AuctioneerWakeup:
 
 
 class Agents:
-    """Asks the agents of one chain, and keeps their limits, rests and notices.
+    """Asks the agents of one chain for bids, and keeps their limits, cool-downs and notices.
 
     Args:
         clients: HTTP clients by agent name.
-        settings: lengths of rests and rounds.
+        settings: lengths of cool-downs (rests) and rounds.
         wakeup: set when an agent may be asked about more orders than before.
         wall_ms: returns the time, Unix milliseconds.
     """
@@ -98,7 +98,7 @@ class Agents:
         return max((pace.orders_max for pace in self._paces.values()), default=0)
 
     def standing(self, now: float) -> dict[str, AgentRoom]:
-        """Return the agents that may be asked now, by name; `now` is in trio's time."""
+        """Return the capacity of each agent that may be asked now, by name; `now` is in trio's time."""
         now_ms = self._wall_ms()
         return {
             name: AgentRoom(self._paces[name].room(now), rest.is_slow(now_ms), self._paces[name].is_failing)
@@ -107,8 +107,8 @@ class Agents:
         }
 
     def wakes_at(self, now: float) -> float:
-        """Return the earliest time at which a paused or resting agent may be asked again, in trio's time;
-        inf if there is no such agent.
+        """Return the earliest time at which an agent's pause or cool-down ends, in trio's time; inf if no
+        agent is paused or in a cool-down.
         """
         return min(self._wake(now), default=inf)
 
@@ -183,10 +183,10 @@ class Agents:
     # --- Outcomes ---------------------------------------------------------------------------------------
 
     def tell(self, agent: str, auction_id: int, entry: NoticeEntry, fault: AgentFault | None) -> None:
-        """Notify an agent of a settlement's outcome, and record the delivery or fault.
+        """Notify an agent of the outcome of its bid's settlement, and record the delivery or the fault.
 
         Args:
-            fault: fault of the agent; None without a fault.
+            fault: the agent's fault in a failed settlement; None without a fault.
         """
         self.notify(agent, auction_id, (entry,))
         if entry.notice is Notice.SETTLED and agent in self._rests:
@@ -212,7 +212,7 @@ class Agents:
             self.failed(agent, auction_id, AgentFault.WASTE)
 
     def failed(self, agent: str, auction_id: int, fault: AgentFault, order_hash: str = "") -> None:
-        """Record an agent's fault; if the agent rests for it, notify the agent."""
+        """Record an agent's fault; if the fault starts a cool-down, notify the agent of it."""
         rest = self._rests.get(agent)
         until_ms = 0 if rest is None else rest.failed(fault, self._wall_ms(), order_hash)
         if until_ms:

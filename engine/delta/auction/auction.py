@@ -7,13 +7,13 @@
                        bid
     each order         is settled once: by a winning crossing, else by its best single bid
 
-The limit of a bid for a part is pro rata. Among bids that settle all, the bid with the most surplus lets the
-user receive most, or spend least, net of gas. An order has one winner a round; the part that it leaves is
-auctioned anew.
+The limit of a bid for a part of an order is pro rata. Among bids that settle the whole order, the bid with
+the most surplus lets the user receive most, or spend least, net of gas. An order has one winner a round; if
+the winner settles a part, the rest of the order is auctioned again.
 
-The settlement enforces the promise and reverts below it; the bids decided on passed their simulation. A
-simulated excess over the promise does not count; the user receives the mined excess. The decision depends
-only on its arguments, and not on their order.
+The settlement enforces the promise and reverts if it is not kept; only bids that passed their simulation are
+ranked. An excess over the promise in the simulation does not count; an excess in the mined settlement is the
+user's. The decision depends only on its arguments, and not on the sequence of orders and bids.
 
 Source: ARCHITECTURE.md, "Auction".
 Choice: Gas is valued in the token paid out (SELL) or in (BUY); without its price no bid's gas counts.
@@ -40,7 +40,8 @@ from ..bids.bids import Candidate, Rejection, RoundOrder
 from ..bids.simulation import Proven
 
 RUNNERS_UP_MAX = 2
-"""Most bids kept per order and round to try if the winner fails (ARCHITECTURE.md, "Auction")."""
+"""Most runners-up per order and round, to be settled in turn if the winner's settlement fails
+(ARCHITECTURE.md, "Auction")."""
 
 _LET_GO = "an order of it was not open any more"
 
@@ -53,10 +54,10 @@ class JudgedBid(Struct, frozen=True):
 
     Attributes:
         at: index of the order among the bid's parts.
-        net: promised raw units less gas (SELL) or plus gas (BUY).
+        net: promised raw units that the user receives, less gas (SELL), or spends, plus gas (BUY).
         surplus: raw units by which `net` is better than the limit; negative if gas costs more.
         notice: WON or LOST.
-        detail: reason of a loss other than rank; else empty.
+        detail: reason why the bid lost, if it was not its rank; else empty.
     """
 
     bid: Proven
@@ -88,7 +89,8 @@ class AuctionVerdict(Struct, frozen=True):
 
     @property
     def best_part_amount(self) -> int | None:
-        """Fixed-side raw units that the winning bid settles; None for the whole, or without a winner."""
+        """Fixed-side raw units that the winning bid settles; None if it settles the whole, or without a
+        winner."""
         return self.bids[0].bid.candidate.parts[self.bids[0].at].part_amount if self.winner else None
 
 
@@ -96,8 +98,8 @@ class Decision(Struct, frozen=True):
     """Outcome of a round.
 
     Attributes:
-        winners: bids to settle, each as one settlement.
-        verdicts: verdicts by order hash.
+        winners: bids to settle, each as one settlement; a crossing settles several orders.
+        verdicts: winner, runners-up and judged bids of each order, by order hash.
     """
 
     winners: tuple[Proven, ...]
@@ -131,7 +133,7 @@ def decide(
     gas_price_wei: int,
     gas_costs: Mapping[bytes, GasCost],
 ) -> Decision:
-    """Compute the outcome of a round in one go; see `deciding`."""
+    """Compute the outcome of a round without a break; see `deciding`."""
     steps = deciding(orders, bids, gas_price_wei, gas_costs)
     while True:
         try:
@@ -147,12 +149,13 @@ def deciding(
     gas_price_wei: int,
     gas_costs: Mapping[bytes, GasCost],
 ) -> Generator[None, None, Decision]:
-    """Compute the outcome of a round as a generator of short steps, whatever the number of bids.
+    """Compute the outcome of a round as a generator, which yields after short steps so that other tasks run.
 
     Args:
         orders: all orders of the round.
-        bids: simulated bids on the orders.
-        gas_costs: conversions of gas by order hash; bids on orders without an entry are ranked without gas.
+        bids: bids on the orders that passed their simulation.
+        gas_costs: converters of gas to tokens, by order hash; bids on an order without a converter are ranked
+            without gas.
     """
     by_order: dict[bytes, list[_Ranked]] = {asked.order_hash: [] for asked in orders}
     crossings: list[Proven] = []
@@ -187,8 +190,8 @@ def deciding(
 
 
 def let_go(decision: Decision, winner: Proven) -> Decision:
-    """Return the decision without a winner that cannot be settled: its orders have no winner, and the bid has
-    lost.
+    """Return the decision without a winner that cannot be settled: its orders have no winner and no
+    runners-up, and the bid has lost.
     """
     verdicts = dict(decision.verdicts)
     for part in winner.candidate.parts:
@@ -204,7 +207,8 @@ def let_go(decision: Decision, winner: Proven) -> Decision:
 
 
 def left_out(decision: Decision, winner: Proven) -> Decision:
-    """Return the decision without a winner whose settlement may or may not be stored, and its orders."""
+    """Return the decision without a winner whose settlement may or may not be stored, and without the
+    verdicts on its orders."""
     hashes = {part.asked.order_hash for part in winner.candidate.parts}
     verdicts = {key: verdict for key, verdict in decision.verdicts.items() if key not in hashes}
     return Decision(tuple([one for one in decision.winners if one is not winner]), verdicts)

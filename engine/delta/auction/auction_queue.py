@@ -1,12 +1,12 @@
 """The open orders of one chain that wait for a round, and the pauses between the rounds of each.
 
     an order is offered -> due at once, or after a pause that doubles with each round without a winner
-    a slice of a TWAP   -> due by the clock of its chain (`slice_watch`), then as any order
-    a due order         -> in the next round as its agents have room (`due_orders`) -> out of its round
+    a slice of a TWAP   -> first waits until it is due by its chain's clock (`slice_watch`), then as any order
+    a due order         -> enters a round once its agents have capacity (`due_orders`) -> leaves the round
 
-An order waits here or is in one round, never both. The price watch and the engine of orders offer and
-withdraw orders; the auctioneer takes due orders for its rounds. Pauses of orders are spread by their hashes,
-so that orders that fail together return apart.
+An order waits here or is in one round, never both. The price watch and the Delta engine offer and withdraw
+orders; the auctioneer takes due orders for its rounds. The lengths of pauses vary with the order hash, so
+that orders that fail together return at different times.
 
 Source: ARCHITECTURE.md, "Auction".
 """
@@ -97,7 +97,7 @@ class AuctionQueue:
     # --- Offers -----------------------------------------------------------------------------------------
 
     def offer(self, live: LiveOrder, *, is_due: bool = False) -> None:
-        """Auction an order when it is due; no effect if the order waits or is in a round already.
+        """Queue an order for a round once it is due; no effect if the order is queued or in a round already.
 
         Args:
             is_due: the order is due now, regardless of `due_ms`.
@@ -132,12 +132,13 @@ class AuctionQueue:
         return self._wall_ms() + (round(again_s * spread * 1_000) if tries else 0)
 
     def is_joinable(self, order_hash: bytes) -> bool:
-        """Whether an order offered now can share the next round with this order."""
+        """Whether an order that is offered now can be in the same next round as this order."""
         is_full = len(self._ready) >= self._agents.orders_max()
         return order_hash not in self._in_round and not (order_hash in self._ready and is_full)
 
     def begin_anew(self, order_hash: bytes) -> None:
-        """Reset an order's growing pause between rounds, since its market has moved away meanwhile."""
+        """Reset the pause between an order's rounds to its first length, since its market has moved away
+        meanwhile."""
         self._tries.pop(order_hash, None)
 
     def withdraw(self, order_hash: bytes) -> None:
@@ -157,7 +158,7 @@ class AuctionQueue:
     # --- Rounds -----------------------------------------------------------------------------------------
 
     def take(self, standing: dict[str, AgentRoom], now: float) -> list[DueRound]:
-        """Take the due orders that still await bids and whose agents have room, as rounds of them.
+        """Take the due orders that still await bids and whose agents have capacity, grouped into rounds.
 
         Args:
             standing: capacities of the agents that may be asked, by name; changed in place.
@@ -181,14 +182,14 @@ class AuctionQueue:
         return min(self._ready.next_at(standing, now), self._agents.wakes_at(now))
 
     def settled(self, order_hashes: Iterable[bytes]) -> None:
-        """Take orders out of their round, which has found settlements for them."""
+        """Remove orders from their round, which has found settlements for them."""
         self._in_round.difference_update(order_hashes)
 
     def unsettled(self, order_hash: bytes) -> LiveOrder | None:
-        """Take an order out of a round that has found no settlement for it.
+        """Remove an order from a round that has found no settlement for it.
 
         Returns:
-            The order if it awaits bids still; the caller decides its next round.
+            The order if it still awaits bids, whose next round the caller decides; else None.
         """
         self._in_round.discard(order_hash)
         live = self._orders.get(order_hash)
@@ -203,7 +204,7 @@ class AuctionQueue:
         self._make_ready(order_hash, is_new=False)
 
     def _still_open(self, order_hashes: Iterable[bytes]) -> dict[bytes, RoundOrder]:
-        """Return those orders that still await bids, in the form of a round's orders."""
+        """Return the orders that still await bids, as a round's orders, by order hash."""
         asked: dict[bytes, RoundOrder] = {}
         for order_hash in order_hashes:
             live = self._orders.get(order_hash)

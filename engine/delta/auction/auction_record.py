@@ -1,9 +1,8 @@
 """Makes the stored records of a closed round: a row for each order, with the bids on it. Pure.
 
-The record lists the bids on the order, the winner's first, then by rank, then the refused ones. An agent
-that answered too late, or unreadably, is listed with every order that it might have bid for.
-
-A record keeps the first 64 bids on the order, and the number of the others.
+A record lists the bids on its order: the winner first, then the others by rank, then the refused ones. An
+agent that answered too late, or unreadably, is listed with every order that it might have bid for. A record
+keeps the first 64 bids on the order, and the number of the others.
 
 Source: ARCHITECTURE.md, "Auction"; codecs/messages/auction_messages.py.
 """
@@ -55,7 +54,8 @@ class Rejections:
         return order_hash in self._of_order
 
     def about(self, asked: RoundOrder) -> list[Rejection]:
-        """Return rejections that name an order or may concern it, in order of arrival."""
+        """Return the rejections of bids on an order, and of whole answers that may have had a bid on it, in
+        order of arrival."""
         found = [one for one in self._of_all if asked.document.admits(one[1].agent)]
         found += self._of_order.get(asked.order_hash, ())
         return [rejection for _, rejection in sorted(found, key=lambda one: one[0])]
@@ -78,8 +78,8 @@ def round_rows(
 
 
 def _auctioned(verdict: AuctionVerdict, refused: Sequence[Rejection]) -> AuctionedOrder:
-    """Make the round's record of one order. Agents control the number of bids, so that only the first ones
-    are converted.
+    """Make the round's record of one order. Only the bids that it keeps are converted, since agents may send
+    very many.
     """
     asked = verdict.asked
     most = limits.VENUE_AUCTION_BIDS_MAX
@@ -102,7 +102,7 @@ def _auctioned(verdict: AuctionVerdict, refused: Sequence[Rejection]) -> Auction
 
 
 def round_of(row: AuctionRound) -> OrderRound:
-    """Convert a stored row into the form that reads of its order return."""
+    """Convert a stored row into the form that the API returns with the order."""
     return OrderRound(
         row.auction_id,
         iso_ms(row.opened_ms),

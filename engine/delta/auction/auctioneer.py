@@ -5,20 +5,20 @@
         -> one unit an order: the record, and for a winner ACTIVE with the effect `settle`
         -> only then: agents are notified, orders without a winner wait for another round
 
-An order is in one round at a time, until the round has found a settlement for it or none; the rest that a bid
-for a part leaves is due at once when that part is settled and read. Rounds may overlap, up to
-VENUE_ROUNDS_OPEN_MAX of them. Bids of an open round are in this process alone: a crash reopens the auction.
-Bids are processed in slices of time, however many an agent makes.
+An order is in one round at a time, until the round has found a settlement for it or none. If a winning bid
+settles only a part, the rest of the order is due at once when the part's fill is mined and indexed. Rounds
+may overlap, up to VENUE_ROUNDS_OPEN_MAX of them. Bids of an open round are in this process's memory alone:
+after a crash the order is auctioned again. Bids are processed in short steps, so that many bids do not delay
+other tasks.
 
-A round counts against an order once an agent has considered it. An order without an agent to ask waits for an
-agent (`agent_pace`, `due_orders`); if no agent answers, or the chain or the store is away, the order is due
-again at once, and the agent pauses, or all rounds do.
+A round lengthens an order's pause once an agent has considered the order. An order without an agent to ask
+waits for an agent (`agent_pace`, `due_orders`). If no agent answers, the order is due again at once, and the
+agents pause; if the chain or the store is away, all rounds pause.
 
-A cancelled order drops out of its round with the settlement that won it, whose bid has lost; the round goes
-on for the others.
-`auctionId` is the clock's milliseconds, or one more than the last of any chain: it rises over restarts too.
-Of successive rounds without a bid for an order, for the same reason, only the first is stored, since orders
-wait for weeks.
+If an order is cancelled during its round, the bid that won it loses, and the other orders of its crossing
+have no winner; the round goes on for the others. `auctionId` is the clock's milliseconds, or one more than
+the last id of any chain if that is later: ids rise over restarts too. Of successive rounds without a bid for
+an order, for the same reason, only the first is stored, since orders wait for weeks.
 
 Source: ARCHITECTURE.md, "Auction"; choices.md#delta-orders.
 """
@@ -77,7 +77,7 @@ _FAULTS = {
 
 
 _Silence = frozenset[tuple[str, Notice]]
-"""Agents that did not answer about an order, with their failures; empty if all declined to bid."""
+"""(agent, failure) of each agent that did not answer about an order; empty if all declined to bid."""
 
 
 class AuctionIds:
@@ -115,7 +115,7 @@ class AuctioneerStatistics(Struct, frozen=True):
 
 
 class _End(Enum):
-    """Result of storing a winning settlement: stored, given up, or unknown."""
+    """Result of storing a winning settlement: stored, given up, or unknown after a store error."""
 
     KEPT = "kept"
     LET_GO = "let go"
@@ -130,7 +130,7 @@ class Auctioneer:
         wakeup: event that wakes `run`; the agents and the queue set it too.
         queue: orders that wait for a round.
         settling: receives the runners-up of each settlement.
-        claims: amounts of accounts' funds that open settlements use.
+        claims: funds of accounts that are reserved for open settlements.
         unsettled: called with an open order for which a round found no settlement.
         ids: source of round ids, shared by all chains.
         settings: pauses and time limits.
@@ -272,8 +272,8 @@ class Auctioneer:
             self._wakeup.wake()
 
     def _note_void(self, *, is_void: bool) -> None:
-        """Record whether a round was void; after a void one delay the next rounds, as the chain or the store
-        is probably away."""
+        """Record whether a round ended without a result (void). After a void round the next rounds are
+        delayed, since the chain or the store is probably away."""
         self._void += is_void
         self._void_in_row = self._void_in_row + 1 if is_void else 0
         if is_void:
@@ -284,7 +284,7 @@ class Auctioneer:
         """Offer an order again, or withdraw it, after a round without a settlement for it.
 
         Args:
-            is_counted: an agent has considered the order.
+            is_counted: an agent has considered the order, so that its pause grows.
         """
         live = self._queue.unsettled(order_hash)
         if live is None:
@@ -408,7 +408,8 @@ class Auctioneer:
         return await self._slices.work(made())
 
     def _is_kept(self, verdict: AuctionVerdict, refused: Rejections) -> bool:
-        """Whether to store an order's record of a round without a settlement; not if it repeats the last."""
+        """Whether to store an order's record of a round without a settlement; False if the round had no bid,
+        for the same reason as the order's round before."""
         key = verdict.asked.order_hash
         if verdict.bids or key in refused:
             self._silent.pop(key, None)
@@ -421,8 +422,8 @@ class Auctioneer:
     async def _intend_settlement(
         self, this: Round, winner: Proven, decision: Decision, records: Mapping[bytes, Change]
     ) -> _End:
-        """Store the intent to settle a winning bid, unless an account lacks the funds or an order of it is no
-        longer open.
+        """Store the intent to settle a winning bid, unless an owner's account lacks the funds or one of the
+        bid's orders is no longer open.
         """
         hashes = tuple(records)
         shared = ""

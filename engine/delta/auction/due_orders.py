@@ -1,8 +1,10 @@
 """Queues of due orders, and their assignment to rounds as their agents have capacity. Pure.
 
-    an order enters a round  if all of its agents that are awake and answering have room
-    after patience_s         if any of its agents that are awake has room: a slow agent delays no order
-    if none is awake         with its agents that rest for lateness alone, in a separate round
+    an order enters a round  if all of its agents that are awake and answering have capacity
+    after patience_s         if any of its agents that are awake has capacity: a slow agent delays no order
+    if none is awake         with its agents that are in a cool-down for lateness alone, in a separate round
+
+An agent is awake if it is not in a cool-down.
 
 New orders and orders of earlier rounds take turns, so that neither kind waits for all of the other.
 
@@ -17,7 +19,7 @@ from msgspec import Struct
 from ....config.limits import AGENT_ORDERS_MAX
 
 AgentNames = tuple[str, ...]
-"""Names of the agents that may bid for an order, or are asked for it."""
+"""Names of the agents that may bid for an order, or that are asked about it."""
 
 Assignment = dict[bytes, AgentNames]
 """Orders of a round: agents to ask, by order hash."""
@@ -27,8 +29,8 @@ class AgentRoom(Struct):
     """Availability of an agent that may be asked.
 
     Attributes:
-        room: orders that the agent may be asked about now.
-        is_slow: the agent rests for lateness and is asked only if no other agent can be.
+        room: number of further orders that the agent may be asked about now.
+        is_slow: the agent is in a cool-down for lateness and is asked only if no other agent can be.
         is_failing: the agent's last question failed, so that orders do not wait for its capacity.
     """
 
@@ -49,7 +51,8 @@ class _AgentQueue:
         return sum(map(len, self.by_turn))
 
     def heads(self) -> list[tuple[int, bytes, float]]:
-        """Return (kind, order hash, due since) of the first new and first repeated order, next turn first."""
+        """Return (index in `by_turn`, order hash, due since) of the first new order and of the first order of
+        earlier rounds; first the order whose kind has the next turn."""
         return [
             (kind, *next(iter(self.by_turn[kind].items())))
             for kind in (self.turn, 1 - self.turn)
@@ -107,7 +110,8 @@ class DueOrders:
             orders_max: limit of orders in all rounds together.
 
         Returns:
-            At most two rounds: one with agents that do not rest, one with those that rest as late.
+            At most two rounds: one with the agents that are awake, one with those in a cool-down for
+            lateness.
         """
         awake = {name for name, one in standing.items() if not one.is_slow}
         asked: dict[bool, Assignment] = {False: {}, True: {}}
@@ -130,8 +134,8 @@ class DueOrders:
         return [one for one in asked.values() if one]
 
     def next_at(self, standing: Mapping[str, AgentRoom], now: float) -> float:
-        """Return the earliest time at which an order stops waiting for all of its agents; inf if no order has
-        an agent with capacity."""
+        """Return the earliest time at which an order's patience ends, so that one agent with capacity
+        suffices; inf if no order has such an agent."""
         return min(
             (
                 since + self._patience_s

@@ -31,8 +31,8 @@ class Round(Struct, frozen=True):
 
     Attributes:
         agents: agents asked about an order, by order hash.
-        questions: unanswered questions by agent.
-        unsettled: hashes of orders without a settlement from this round.
+        questions: questions to agents that have not answered, by agent name.
+        unsettled: hashes of the orders for which this round has found no settlement so far.
         considered: hashes of orders that an agent has answered about, with or without bids.
     """
 
@@ -73,8 +73,8 @@ class RoundAsking:
         """Ask the agents of a round, and record the orders that they have considered.
 
         Returns:
-            Answers in order of arrival, and a rejection for each agent whose answer failed by its own
-            fault.
+            (answers in order of arrival, a rejection for each agent that gave no readable answer in time, by
+            its own fault).
 
         Raises:
             ServiceUnavailable: the price of gas is unknown.

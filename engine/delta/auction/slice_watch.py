@@ -4,7 +4,7 @@
                      reaches that time, and every SLICE_LOOK_S -> due -> released
 
 A chain's clock may be ahead of the venue's or behind it; the latest block of a chain that mines on demand is
-as old as its last transaction. No agent is asked about a slice that the contract would refuse.
+as old as its last transaction. No agent is asked about a slice that the contract would refuse as too early.
 
 A slice is due by the next block's time if the node reports it, else by the latest block's; its bids are
 simulated at that time. A chain is read at most once in SLICE_LOOK_S_MIN, for any number of waiting slices and
@@ -73,7 +73,8 @@ class SliceWatch:
         released: called with an order whose slice is due.
 
     Attributes:
-        time_s: last known time at which the chain executes a call, Unix seconds; 0 before the first answer.
+        time_s: the chain's time as last read: the next block's if the node reports it, else the latest
+            block's; Unix seconds; 0 before the first answer.
     """
 
     def __init__(

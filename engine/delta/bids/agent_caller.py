@@ -1,4 +1,4 @@
-"""Address of the contract that makes an agent's calls, and the request that names it to the agent. Pure.
+"""Address of the contract that runs an agent's calls, and the request that names it to the agent. Pure.
 
 An agent's id on chain is the keccak-256 of its name at the venue; venues that share a Delta contract name
 agents differently.
@@ -25,8 +25,8 @@ def caller_of(delta: bytes, name: str) -> bytes:
 
 
 def with_caller(body: bytes, caller: bytes) -> bytes:
-    """Add the asked agent's caller to an encoded SolveRequest.
+    """Add the address of the agent's caller contract to an encoded SolveRequest, as its first member.
 
-    The orders of a round are encoded once for all agents; only this first member differs.
+    The orders of a round are encoded once for all agents; only this member differs.
     """
     return b'{"caller":"%b",%b' % (to_checksum(caller).encode(), body[1:])

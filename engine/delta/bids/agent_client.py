@@ -68,8 +68,8 @@ class AgentClientStatistics(Struct, frozen=True):
 
     Attributes:
         asked: rounds for which the agent was to be asked.
-        failed: rounds without a readable answer.
-        unasked: failed rounds for which no connection was free.
+        failed: rounds in which the agent gave no readable answer.
+        unasked: rounds among `failed` in which it was not asked, as no connection was free.
         waiting: notices not yet sent.
         notified: notices that the agent accepted; lost: notices sent without success; dropped: notices that a
             full queue dropped.
@@ -92,7 +92,7 @@ class AgentClient:
         url: base URL of the agent's two endpoints, http or https.
         signer: signer of requests; None leaves requests unsigned.
         wall_ms: returns the time for the signature, Unix milliseconds.
-        solves_max: most rounds in which the agent is asked at a time.
+        solves_max: most questions to the agent at a time, one for each open round.
         tls: TLS context for https; by default one with the system's certificate authorities.
         dial: opens connections.
     """

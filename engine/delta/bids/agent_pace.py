@@ -1,16 +1,18 @@
 """Adapts the number of orders that an agent is asked about at a time to its speed. Pure.
 
-    in time, asked about as many orders as the limit allows
-        after half of the round at most   --> the limit grows by as many orders again
-        later                             --> by an eighth of them
-    in time, some orders not reached      --> the limit falls to the share reached
-    late                                  --> to a half
+    in time, with as many open orders as the limit allows
+        within half of the round          --> the limit grows by the number of orders in the question
+        later                             --> by an eighth of it
+    in time, some orders not reached      --> the limit falls in the proportion of the orders reached
+    late                                  --> the limit falls to a half
     no answer, for any reason             --> one order at a time until the next answer, with pauses that
                                               double, up to AGENT_PROBE_S
 
-A question asked before a cut does not cut again: its size was that of the former limit.
+A question asked before the limit was lowered does not lower it again, since the question's size followed the
+former limit.
 
-An agent may use the whole round: late answers, or unfinished ones, reduce its next orders.
+An agent may use the whole round: only late or unfinished answers reduce the number of orders that it is asked
+about.
 
 Source: ARCHITECTURE.md, "Auction".
 """
@@ -31,7 +33,7 @@ class AgentQuestion(Struct, frozen=True):
     Attributes:
         orders: number of orders in the request.
         asked_at: time of the request, seconds on the clock of `AgentPace`.
-        is_full: the request brought the agent's open requests to its limit of orders.
+        is_full: with this request the orders in the agent's open requests reached its limit.
     """
 
     orders: int
@@ -40,13 +42,15 @@ class AgentQuestion(Struct, frozen=True):
 
 
 class AgentPace:
-    """Limit of open orders of one agent on one chain. Times are seconds of a clock that never goes back.
+    """Limit of the orders that one agent on one chain is asked about at a time. Times are seconds of a clock
+    that never goes back.
 
     Args:
         round_s: length of a round, seconds.
 
     Attributes:
-        orders_max: limit of orders that the agent is asked about at a time, as long as it answers.
+        orders_max: the limit as long as the agent answers; after a failure the agent is asked about one
+            order.
         asks_again_at: earliest time of the next question after a failure.
     """
 
@@ -102,7 +106,7 @@ class AgentPace:
         self._open -= question.orders
 
     def _cut(self, question: AgentQuestion, now: float, managed: int) -> None:
-        """Reduce the limit to the share of a question that the agent managed."""
+        """Reduce the limit in the proportion of a question's orders that the agent managed."""
         if question.asked_at >= self._cut_at:
             self.orders_max = max(1, self.orders_max * managed // question.orders)
             self._cut_at = now

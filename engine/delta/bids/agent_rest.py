@@ -1,4 +1,4 @@
-"""Rests agents that fail to settle won bids, promise falsely or do not answer. Pure.
+"""Cool-downs (rests) of agents that fail to settle won bids, promise falsely or do not answer. Pure.
 
     a settlement fails, or brings less than its simulation                               --> a strike
     a simulation breaks the bid's promise                                                --> a strike
@@ -6,15 +6,15 @@
     malformed or refused answers, soft_faults_max without a good answer                  --> a strike
     over AGENT_REVERTS_MAX of the last AGENT_REVERTS_JUDGED bids, on orders of several
     owners, fail in a simulation that another agent's bid passes, without a delivery     --> a strike
-    a strike     the agent rests for rest_ms * 2^(strikes - 1), at most rest_ms_max
+    a strike     a cool-down of rest_ms * 2^(strikes - 1), at most rest_ms_max
     a delivery   takes a strike back, as does a time of rest_ms_max without a strike
 
-An agent that is late, or cannot be reached, rests without a strike, because orders wait for it: at most
-slow_ms_max, until its next good answer. Meanwhile it is asked only about orders for which no other agent can
-be asked.
+An agent that is late, or cannot be reached, has a cool-down without a strike, because orders wait for it:
+until its next good answer, at most slow_ms_max. Meanwhile it is asked only about orders for which no other
+agent can be asked.
 
-A fault of an earlier question during a rest is counted and does not lengthen the rest; during a rest for
-lateness this holds for lateness alone.
+A fault during a cool-down, from an earlier question, is counted and does not lengthen the cool-down; in a
+cool-down for lateness this holds for lateness alone.
 
 Source: ARCHITECTURE.md, "Auction"; choices.md.
 Choice: Every strike weighs the same whoever caused the failed settlement: the first rest is short, and the
@@ -64,11 +64,11 @@ class AgentReport(Struct, frozen=True):
     Attributes:
         answers: good answers.
         delivered: settlements of its bids that succeeded.
-        faults: kind -> count since the start.
-        strikes: present strikes, which determine the length of the next rest.
-        rests_until_ms: end of the rest, Unix milliseconds; 0 if the agent does not rest.
+        faults: number of faults by kind, since the start of the process.
+        strikes: present strikes, which determine the length of the next cool-down.
+        rests_until_ms: end of the cool-down, Unix milliseconds; 0 outside a cool-down.
         orders_max: most orders that the agent is asked about at a time.
-        is_slow: the agent rests for lateness and is asked only if no other agent can be.
+        is_slow: the cool-down is for lateness: the agent is asked only if no other agent can be.
     """
 
     answers: int
@@ -81,13 +81,13 @@ class AgentReport(Struct, frozen=True):
 
 
 class AgentRest:
-    """Faults, strikes and rests of one agent on one chain.
+    """Faults, strikes and cool-downs (rests) of one agent on one chain.
 
     Args:
-        rest_ms: length of the rest after a first strike, milliseconds.
-        rest_ms_max: longest rest, milliseconds.
-        slow_ms_max: longest rest for lateness, milliseconds.
-        soft_faults_max: faulty answers in a row that make a strike, or a rest for lateness.
+        rest_ms: length of the cool-down after a first strike, milliseconds.
+        rest_ms_max: longest cool-down, milliseconds.
+        slow_ms_max: longest cool-down for lateness, milliseconds.
+        soft_faults_max: faulty answers in a row that cause a strike, or a cool-down for lateness.
     """
 
     def __init__(
@@ -128,14 +128,15 @@ class AgentRest:
         self._strikes = max(0, self._strikes - 1)
 
     def simulated(self, owner: bytes, *, is_good: bool) -> bool:
-        """Record the simulation of a bid on an order that another agent's bid would settle.
+        """Record the result of the agent's bid on an order in the simulation, which another agent's bid
+        passed.
 
         Args:
-            owner: owner of the order.
-            is_good: whether this bid would settle too.
+            owner: owner of the order, 20 bytes.
+            is_good: whether this agent's bid passed too.
 
         Returns:
-            Whether this failure exceeds the limit, which is the fault WASTE.
+            Whether the failures, of several owners' orders, now exceed the limit, which is the fault WASTE.
         """
         self._judged.append((owner, is_good))
         bad = [of for of, was_good in self._judged if not was_good]
@@ -145,13 +146,13 @@ class AgentRest:
         return True
 
     def failed(self, fault: AgentFault, now_ms: int, order_hash: str = "") -> int:
-        """Record a fault, and let the agent rest if the fault requires it.
+        """Record a fault, and start a cool-down if the fault requires it.
 
         Args:
             order_hash: hash of the order if the fault is IN_DOUBT.
 
         Returns:
-            End of the rest that this fault causes, Unix milliseconds; 0 if it causes none.
+            End of the cool-down that this fault causes, Unix milliseconds; 0 if it causes none.
         """
         self._decay(now_ms)
         self._faults[fault.value] += 1
@@ -181,15 +182,15 @@ class AgentRest:
         return self._until_ms
 
     def is_resting(self, now_ms: int) -> bool:
-        """Whether the agent rests at a time."""
+        """Whether a time is in the agent's cool-down."""
         return now_ms < self._until_ms
 
     def rests_until_ms(self, now_ms: int) -> int:
-        """Return the end of the present rest, Unix milliseconds; 0 if the agent does not rest."""
+        """Return the end of the present cool-down, Unix milliseconds; 0 outside a cool-down."""
         return self._until_ms if self.is_resting(now_ms) else 0
 
     def is_slow(self, now_ms: int) -> bool:
-        """Whether the agent rests for lateness alone."""
+        """Whether the agent is in a cool-down for lateness alone."""
         return self._is_slow and self.is_resting(now_ms)
 
     def report(self, now_ms: int) -> AgentReport:

@@ -3,7 +3,8 @@
     a single order   by the advantage of the promise over the limit
     a crossing       by the sum of its orders' advantages, each relative to its limit
 
-The best bid of each order comes first, then the second best: every order has had a turn if time runs out.
+The best bid on each order is simulated first, then the second best on each: every order has had a turn if
+time runs out.
 
 At most AGENT_BIDS_PER_ORDER_MAX bids of an agent on one order are simulated, and as many crossings.
 
@@ -24,7 +25,8 @@ _SHARE_ONE = 10**18
 
 
 def best_of(bids: Iterable[Candidate]) -> Iterator[Candidate | Rejection]:
-    """Yield the bids of an agent to simulate, in that sequence, and a rejection of each other bid."""
+    """Yield the bids of an agent to simulate, in the sequence of simulation, and a rejection of each other
+    bid."""
     counts: Counter[tuple[bytes, bool]] = Counter()
     ranked: list[tuple[int, Candidate]] = []
     for bid in sorted(bids, key=_merit, reverse=True):
@@ -40,8 +42,8 @@ def best_of(bids: Iterable[Candidate]) -> Iterator[Candidate | Rejection]:
 
 
 def judged(found: Simulated) -> Iterator[tuple[str, bytes, bool]]:
-    """Yield (agent, owner, whether a bid passed the simulation) by agent and order. A failure counts only if
-    another agent's bid passed: if all fail, the order may be the cause.
+    """Yield (agent, order's owner, whether a bid of the agent passed the simulation) for each agent and
+    order. A failure is yielded only if another agent's bid passed: if all fail, the order may be the cause.
     """
     stood: defaultdict[bytes, set[str]] = defaultdict(set)
     failed: defaultdict[bytes, set[str]] = defaultdict(set)
@@ -65,7 +67,7 @@ def _merit(bid: Candidate) -> int:
 
 
 def _advantage(part: CandidatePart) -> int:
-    """Return the raw units by which a bid's promise is better than the limit."""
+    """Return the raw units by which a bid's promise for an order is better than the limit."""
     return abs(part.promised - part.limit)
 
 

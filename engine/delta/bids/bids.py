@@ -3,13 +3,15 @@
     LiveOrder -> RoundOrder: the signed order, and its next part -> AuctionOrder: the order as agents see it
     bytes of an answer -> its bids -> each by itself: a Candidate with calldata, or a Rejection with a reason
 
-A bid of one part is settled by `settle`, `settleTwap` or `settleTwapBuy`, by the order's signed type; a bid
-of several parts by `settleCrossed`. This module makes the checks that need no chain: the bid fits the round,
-its agent, the signed limit and a transaction. The simulation measures the bid's worth.
+A bid on one order is settled by `settle`, `settleTwap` or `settleTwapBuy`, depending on the order's signed
+type; a bid on several orders by `settleCrossed`. This module makes the checks that need no chain: the bid is
+for orders of the round that the agent may bid for, keeps the signed limits, and fits into a transaction. The
+simulation measures the bid's worth.
 
 A bid for a part of an order is held to the pro rata limit, computed unit for unit as the contract does.
 
-`given` of a sale, and `paid` and `traded` of a single order, have no effect: the contract does not use them.
+In a bid, `given` of a sale, and `paid` and `traded` of a single order, have no effect: the contract does not
+use them.
 
 Source: codecs/messages/agent_messages.py; ARCHITECTURE.md, "Auction"; contracts/Delta.sol.
 Choice: A refused bid costs an agent that bid alone; an unreadable answer costs all of its bids.
@@ -61,7 +63,7 @@ _Found = TypeVar("_Found")
 
 
 class RoundOrder(Struct, frozen=True):
-    """An order of a round, unchanged from the round's opening to its end.
+    """An order as auctioned in a round: its state when the round opened.
 
     Attributes:
         part: largest part of the order that the round may settle.
@@ -106,11 +108,11 @@ class RoundOrder(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """Answer of an agent.
+    """Answer of an agent to a round's question.
 
     Attributes:
-        arrival: rank of the answer among those of the round, by arrival.
-        arrived_ms: milliseconds since the round opened.
+        arrival: number of the answer by arrival in the round, from 0.
+        arrived_ms: time of arrival, milliseconds since the round opened.
         bids: encoded bids, in the answer's sequence.
         not_reached: hashes of the orders for which the agent had no time.
     """
@@ -126,13 +128,14 @@ class CandidatePart(Struct, frozen=True):
     """A bid's terms for settling one order.
 
     Attributes:
+        asked: the order in the round.
         part: settled part: all that the round asks for, or less.
         promised: raw units: least that the user receives (SELL) or most that the user spends (BUY); otherwise
             the settlement reverts.
-        given: source of a purchase that the receiver gets, raw units.
-        paid: destination that a crossed order is paid, raw units.
-        receiver: receiver of the given source, 20 bytes; EXECUTOR for the executor.
-        traded: source of a crossed order that the receiver gets, raw units.
+        given: raw units of a purchase's source token that go to `receiver`.
+        paid: raw units of the destination token that a crossed order is paid.
+        receiver: address that gets the source tokens, 20 bytes; EXECUTOR for the executor contract.
+        traded: raw units of a crossed order's source token that go to `receiver`.
     """
 
     asked: RoundOrder
@@ -174,9 +177,10 @@ class Candidate(Struct, frozen=True):
 
     @property
     def owners_calldata(self) -> bytes:
-        """Calldata of the same settlement without anything that the agent chose: no steps, no leftovers.
+        """Calldata of the same settlement without the agent's part in it: no steps, no leftovers, no
+        receiver.
 
-        An error of this call is an owner's, of the order or of the contract, and not the agent's.
+        An error of this call is caused by an owner, an order or the contract, and not by the agent.
         """
         bare = [replace(part, steps=(), leftovers=(), receiver=EXECUTOR) for part in self.parts]
         return _calldata(bare, agent_id(self.agent))
@@ -191,8 +195,9 @@ class Rejection(Struct, frozen=True):
     """Rejection of a bid, or of an agent's whole answer.
 
     Attributes:
-        arrived_ms: milliseconds since the round opened.
-        detail: reason, cut to the length that a record keeps.
+        arrived_ms: time of the answer's arrival or failure, milliseconds since the round opened.
+        notice: kind of the rejection, as the agent receives it.
+        detail: text of the reason, cut to VENUE_AUCTION_DETAIL_CHARS_MAX.
         orders: promised amounts by order hash, None if unreadable; empty if the rejection names no order.
         simulated: simulated amounts by order hash, as far as known.
         parts: fixed-side amounts by order hash, for bids on less than the whole part.
@@ -211,7 +216,7 @@ class Rejection(Struct, frozen=True):
 
 
 class _BidRefused(Exception):
-    """Raised within this file for a bid that is refused."""
+    """Raised within this file to refuse a bid."""
 
     def __init__(self, notice: Notice, detail: str) -> None:
         super().__init__(detail)
@@ -220,7 +225,7 @@ class _BidRefused(Exception):
 
 
 def asked_of(live: "LiveOrder") -> RoundOrder | None:
-    """Make the round's form of an order; None if nothing is left to settle."""
+    """Make the RoundOrder of a live order; None if nothing is left to settle."""
     part = next_part(live.order, live.filled)
     if part is None:
         return None
@@ -228,7 +233,7 @@ def asked_of(live: "LiveOrder") -> RoundOrder | None:
 
 
 def shown(asked: RoundOrder) -> AuctionOrder:
-    """Make the form of an order that agents receive."""
+    """Make the AuctionOrder of a round's order, which agents receive."""
     terms, part = asked.terms, asked.part
     return AuctionOrder(
         order_hash=to_hex(asked.order_hash),
@@ -254,10 +259,10 @@ def _whole(order: SettledOrder) -> WholeOrder | None:
 
 
 def answer_of(agent: str, arrival: int, arrived_ms: int, raw: bytes) -> Answer:
-    """Decode the body of an agent's answer, but not the bids in it.
+    """Decode the body of an agent's answer, but not yet the bids in it.
 
     Raises:
-        InvalidInput: the body is no answer.
+        InvalidInput: the body is not an answer to a SolveRequest.
     """
     told = decode_unread_response(raw)
     not_reached = [_hash(one, f"notReached[{at}]") for at, one in enumerate(told.not_reached)]
@@ -388,7 +393,7 @@ def _part(at: int, part: BidPart, asked: RoundOrder, *, is_crossing: bool) -> Ca
 
 
 def _amount(part: BidPart, field: str, asked: RoundOrder, *, is_crossing: bool) -> int:
-    """Parse the fixed-side amount that a bid settles of an order; the round's part by default."""
+    """Parse the fixed-side amount of an order that a bid settles; by default the whole part in the round."""
     left = asked.part.amount
     if not part.amount:
         return left
@@ -416,7 +421,11 @@ def _step(field: str, step: BidStep) -> SettlementStep:
 
 
 def _calldata(parts: Sequence[CandidatePart], agent: bytes) -> bytes:
-    """Encode the call that settles all parts or none, through the caller contract of the agent's id."""
+    """Encode the call that settles all parts or none.
+
+    Args:
+        agent: id of the agent on chain, which selects the caller contract for the agent's calls.
+    """
     if len(parts) > 1:
         return settle_crossed([_crossing(part, agent) for part in parts])
     (part,) = parts

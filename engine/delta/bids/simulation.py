@@ -3,9 +3,9 @@
     Candidate -> call from the relayer's account -> words that the contract returned -> Proven
                                                  -> Reverted, a broken promise too -> Rejection
 
-Every call of a round is made at one block, the same for all.
+All bids of a round are simulated at the same block.
 
-Crossed orders share gas equally, rounded up.
+The orders of a crossing bear equal shares of its gas, each rounded up.
 
 Source: contracts/Delta.sol, `settle`; ARCHITECTURE.md, "Auction".
 Choice: A bid's gas is the settlement's use plus 21,000 and the calldata's 4 or 16 a byte. Refunds and rollup
@@ -32,10 +32,10 @@ _PROMISE_BROKEN = selector("PromiseBroken(bytes32,uint256,uint256)")
 
 
 class SettlementOutcome(Struct, frozen=True):
-    """Result of one order's settlement.
+    """Result of one order's settlement in the simulation.
 
     Attributes:
-        spent, received: raw units, as OrderSettled reports them.
+        spent, received: raw units that the user spends and receives, as event OrderSettled reports them.
         gas: units of gas that the order bears.
     """
 
@@ -45,7 +45,7 @@ class SettlementOutcome(Struct, frozen=True):
 
 
 class Proven(Struct, frozen=True):
-    """A bid that kept its promise in the simulation. `outcomes` are those of its parts, in order."""
+    """A bid that kept its promise in the simulation, with the outcomes of its parts in the same sequence."""
 
     candidate: Candidate
     outcomes: tuple[SettlementOutcome, ...]
@@ -62,7 +62,8 @@ class Simulated(Struct):
     Attributes:
         proven: bids that kept their promises.
         rejections: rejections of the other bids.
-        unknown: hashes of orders with a bid that was not simulated for lack of time or of an answer.
+        unknown: hashes of orders with a bid that was not simulated, as time ran out or the node did not
+            answer.
     """
 
     proven: list[Proven]
@@ -121,7 +122,7 @@ def not_proven(candidate: Candidate, why: str) -> Rejection:
 
 
 def transaction_gas(calldata: bytes) -> int:
-    """Compute the units of gas that a transaction costs before its execution."""
+    """Compute the units of gas that a transaction with this calldata costs besides its execution."""
     zeros = calldata.count(0)
     return _GAS_TRANSACTION + _GAS_ZERO_BYTE * zeros + _GAS_BYTE * (len(calldata) - zeros)
 

@@ -1,4 +1,4 @@
-"""The typed data that an owner signs to cancel orders, and the checks of the orders. Pure.
+"""The typed data that an owner signs to cancel orders, and the checks whether these can be cancelled. Pure.
 
     POST /v2/delta/orders/build/cancellation    ids -> `toSign`, its hash
     POST /v2/delta/orders/cancel                ids + signature -> CANCELLING, all of them or none

@@ -2,11 +2,11 @@
 
     body -> struct, hash --in memory--> its record
                          --else--> rules, signature -> chain, at one block -> LiveOrders.submit -> its record
-                                     |--refused: kept already?--> its record
+                                     |--refused, but stored already--> its record
 
-A stored order is hardly ever submitted again: the desk looks for a stored order only after a refusal. Every
-order is checked before it is stored: if the chain does not answer, the response is 503 and the order is not
-stored.
+Stored orders are hardly ever submitted again, so the desk looks for the order in the store only after a
+refusal. Every order is checked before it is stored: if the chain does not answer, the response is 503 and the
+order is not stored.
 
 Source: spec 1.17, 1.18; ARCHITECTURE.md, "Orders", "Limits".
 Choice: A repeated submission is answered with the stored order, whatever else is in the body or has happened
@@ -66,7 +66,7 @@ class OrderDesk:
     Args:
         places: served chains by chain id.
         partners: registered partners.
-        strict_partner: every order must name a partner (choices.md#fees-and-partners).
+        strict_partner: whether every order must name a partner (choices.md#fees-and-partners).
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class OrderDesk:
         """Check and store an order; return its record.
 
         Args:
-            default_partner: default partner of the request's API key; empty without a partner.
+            default_partner: default partner of the request's API key; empty if the key has none.
             signatures: the caller's budget of wrong signatures, entered as a context manager.
 
         Raises:
@@ -173,7 +173,7 @@ class OrderDesk:
         return await self._kept(found.order_hash)
 
     def _check_room(self, owner: bytes) -> None:
-        """Check that the owner may have a further order; orders still being checked do not count.
+        """Check that the owner may have one more live order; orders still being checked do not count.
 
         Raises:
             TooManyOpenOrders: the owner has VENUE_LIVE_ORDERS_PER_OWNER_MAX live orders.

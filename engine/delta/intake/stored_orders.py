@@ -117,7 +117,8 @@ class StoredOrders:
     async def settled_of(
         self, owner: bytes, chain_id: int, statuses: Collection[OrderStatus], kind: OrderType | None = None
     ) -> list[tuple[SettledOrder, int]]:
-        """Read an account's orders on a chain, each with its settled raw units of the fixed side, or slices.
+        """Read an account's orders on a chain, each with its settled amount: raw units of the fixed side, or
+        slices of a TWAP.
 
         Args:
             statuses: states of the orders to read.

@@ -7,19 +7,19 @@
 
 The error names the first fault in this order:
 
-     1  members and their types; chain and Delta there; members of the struct
-     2  a kind that the venue settles, on a single chain
+     1  members and their types; the chain, and whether Delta is served on it; members of the struct
+     2  a kind of order that the venue settles, on a single chain
      3  a stored order is answered with its record, whatever other faults it has (by the caller)
      4  tokens: listed, two different ones
      5  amounts, fee, metadata; a TWAP's sizes; agents, referrer, contradictions
      6  permit: allowed or required, and the parties that it names
      7  partner: a name that the signed fee does not contradict
-     8  deadline: `Order expired`, then room for the slices of a TWAP
-     9  signature: its form, the owner's key; then, by the chain, the owner's contract or pre-signature
-    10  nonce, by the chain; fills, by the chain
-    11  allowance, or the permit's grant
-    12  balance, or deposit
-    13  nonce, by the stored orders
+     8  deadline: `Order expired`, then time for all slices of a TWAP
+     9  signature: its format, the owner's key; else, on chain, the owner's contract or pre-signature
+    10  nonce and fills on chain
+    11  allowance on chain, or the permit's grant
+    12  balance on chain, or the deposit of native tokens
+    13  nonce among the stored orders
 
 `type` LIMIT changes nothing of a TWAP except its record.
 
@@ -116,7 +116,7 @@ class IdentifiedDelta(Struct, frozen=True):
 
     Attributes:
         order_hash: EIP-712 digest that the owner signs, 32 bytes.
-        signing: digests that the owner may have signed by mistake instead.
+        signing: digests of the order under other domains, which the owner may have signed by mistake.
     """
 
     order_type: TypedStruct[Any]
@@ -129,8 +129,8 @@ class Rules(Struct, frozen=True):
     """Settings and time against which a submission is checked, without the chain.
 
     Attributes:
-        strict_partner: `partner` is required.
-        default_partner: default partner of the API key; empty without a partner.
+        strict_partner: whether `partner` is required.
+        default_partner: default partner of the API key; empty if the key has none.
         now_ms: time of the submission, Unix milliseconds.
     """
 
@@ -149,7 +149,7 @@ class Submission(Struct, frozen=True):
     Attributes:
         first: amounts of the order's first settlement.
         kind: `onChainOrderType` of the order's record.
-        partner: the body's partner, or the partner of the signed fee; else `anon`.
+        partner: name of the body's partner, or of the signed fee's partner; `anon` without a partner.
     """
 
     chain_id: int
@@ -265,7 +265,7 @@ def _check_tokens(order: SettledOrder, tokens: TokenTable) -> ListedToken:
 
 
 def _check_amounts(order: SettledOrder) -> DeltaPart:
-    """Check that the amounts leave no part that cannot be settled; return the order's first part."""
+    """Check that every part of the order's amounts can be settled; return the first part."""
     if isinstance(order, DeltaOrder):
         if order.kind not in (KIND_SELL, KIND_BUY):
             raise InvalidInput(field="order.kind", expected="0 (SELL) or 1 (BUY)", got=order.kind)
@@ -436,7 +436,7 @@ def accepted(
 
     Args:
         answers: answers to `submission_calls`, at the block of `header`.
-        has_code: the owner's address has a contract.
+        has_code: whether the owner is a contract.
 
     Raises:
         InvalidSignature, NonceUsed, OrderAlreadySettled, InsufficientAllowance, InsufficientBalance: a check

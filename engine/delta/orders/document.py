@@ -1,7 +1,7 @@
 """The stored document of a Delta order: the signed struct, and the members submitted with it. Pure.
 
-The signed struct is stored as newly encoded JSON, members in the type's order, since every read shows the
-struct; the signature is stored as the contract receives it.
+The signed struct is stored as JSON, encoded anew with its members in the type's order, since every read
+returns it; the signature is stored as the contract receives it.
 
 Source: spec 1.17; ARCHITECTURE.md, "Databases" (the signed document is a row of its own).
 """
@@ -21,11 +21,11 @@ class DeltaDocument(Struct, frozen=True, omit_defaults=True):
     Attributes:
         order_type: name of the signed struct type.
         order: signed struct, as JSON.
-        signature: 64 bytes from an account; any length from a contract, empty for a pre-signature.
+        signature: 64 bytes of a key; any length of a contract; empty for a pre-signature.
         partially_fillable: whether the order may be settled in parts (choices.md#delta-orders).
         include_agents: names of the only agents that may bid; empty for all agents.
         exclude_agents: names of agents that may not bid.
-        referrer: address of the referrer, 20 bytes, or empty.
+        referrer: address of the referrer, 20 bytes; empty without a referrer.
     """
 
     order_type: str
@@ -60,7 +60,8 @@ def order_of(document: DeltaDocument) -> AnyDeltaOrder:
 
 
 def without_struct(document: DeltaDocument) -> DeltaDocument:
-    """Return the document without the struct's JSON, for memory, where the struct is decoded already."""
+    """Return the document without the struct's JSON, to save memory: orders in memory have the decoded
+    struct."""
     return msgspec.structs.replace(document, order=b"")
 
 

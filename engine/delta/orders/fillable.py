@@ -1,8 +1,8 @@
-"""Amounts of tokens that an account's Delta orders commit, and the rest for new orders. Pure.
+"""Amounts of tokens that an account's Delta orders commit, and the amounts left for new orders. Pure.
 
     committed   amount of a token that the account's open limit orders may still take
-    available   min(balance, allowance to the Delta contract) - amount that all orders of the account which
-                may be settled may still take, at least 0
+    available   min(balance, allowance to the Delta contract) - amount that all of the account's orders which
+                may still be settled may take; at least 0
 
 Keys of balances are in lower case; an unlisted token has "0".
 
@@ -53,7 +53,8 @@ def still_given(order: SettledOrder, filled: int) -> int:
 
 
 def promised(orders: Iterable[tuple[SettledOrder, int]]) -> dict[bytes, int]:
-    """Sum by source token the raw units that orders may still take; without native tokens.
+    """Sum by source token the raw units that orders may still take; orders that sell native tokens are left
+    out.
 
     Args:
         orders: (order, settled amount or slices) pairs.
@@ -66,5 +67,5 @@ def promised(orders: Iterable[tuple[SettledOrder, int]]) -> dict[bytes, int]:
 
 
 def fillable(usable: int, taken: int) -> int:
-    """Return the usable amount less the taken one, at least 0."""
+    """Return the usable amount less the amount that orders may still take, at least 0."""
     return max(0, usable - taken)

@@ -1,17 +1,17 @@
 """Computes the funds that an order needs from its owner now, and which of them are missing. Pure.
 
     order + its settled amount     -> Needs     for its next settlement, and for all that is left
-    Needs + holding on the chain   -> lacks     balance | allowance | deposit, each with needed and there
+    Needs + holding on the chain   -> lacks     missing balance | allowance | deposit, needed and present
 
     source            needed balance                       needed allowance for the Delta contract
     a token           the next part's amount               all that is left
     with a permit     the next part's amount               (none: the permit grants it)
     the native token  the next part's amount, deposited    (none: the contract holds the deposit)
 
-The amount of a purchase is its expected cost, or without one the most that it may cost: the contract takes
-only the spent amount.
+The amount of a purchase is its expected cost, or the most that it may cost if the order names no expected
+cost: the contract takes only the spent amount.
 
-A partially fillable order needs funds for all that is left, as an OTC order does.
+The next part of a partially fillable order is all that is left, as with an OTC order.
 
 Source: spec 1.11.19 and 1.11.20.
 Choice: Funds are judged for each order by itself, without its owner's other orders: the first settlement
@@ -45,7 +45,7 @@ class Needs(Struct, frozen=True):
     """Funds that an order needs now, raw units of its source token.
 
     Attributes:
-        part: most that the next settlement takes.
+        part: amount that the owner needs for the next settlement.
         allowance: allowance that the Delta contract needs; 0 if no approval is needed.
         is_native: the settlement takes the part from the owner's deposit with Delta.
     """
@@ -107,7 +107,7 @@ def lacks_of(needs: Needs, found: Holding | None) -> tuple[MissingFund, ...]:
 
 
 def told_of(lacks: Sequence[MissingFund], src_token: bytes) -> list[tuple[str, str]]:
-    """Describe missing funds as (code, sentence) pairs for `explain`."""
+    """Describe missing funds as (code, text) reasons for `explain`."""
     token = to_checksum(src_token)
     return [(f"{lack.fund.value}Lacks", _sentence(lack, token)) for lack in lacks]
 

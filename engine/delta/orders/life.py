@@ -4,7 +4,8 @@
 of its reason, and takes the state from the table.
 
 Each step returns None if it has nothing to do, so that a caller that lost a race against another step can
-ask again safely. An order has at most one settlement without a known outcome: its effect that is INTENDED.
+call it again with the new row. An order has at most one settlement without a known outcome: its INTENDED
+effect.
 
 Source: spec 1.11; ARCHITECTURE.md, "Transitions".
 Choice: A signed cancellation is not written to the chain: relayers alone settle, and the nonce may be signed
@@ -47,9 +48,9 @@ class DeltaFacts(Struct, frozen=True):
     """Input of the step that one order's logs imply, as of one block.
 
     Attributes:
-        fills: settlements of the order.
-        nonce_used: log that uses the order's nonce; None while unused.
-        is_pre_signed: the owner has signed the order by a call on the chain.
+        fills: indexed settlements of the order.
+        nonce_used: log that reports the order's nonce as used; None while the nonce is unused.
+        is_pre_signed: whether the owner has signed the order by a call on the chain.
         settled_below: height up to which blocks are final.
         ended_at: indexed height when the order ended off the chain; None if unknown.
     """
@@ -62,16 +63,17 @@ class DeltaFacts(Struct, frozen=True):
 
 
 def rested(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
-    """Make the step of a limit order or TWAP that begins to wait for its price or time."""
+    """Make the step to ACTIVE of a PENDING limit order or TWAP, which begins to wait for its price or time;
+    None for other orders."""
     return _moved(row, _W.RESTS, now_ms) if _waits_active(row) else None
 
 
 def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int) -> DeltaStep | None:
-    """Make the step of an order that won a settlement in an auction.
+    """Make the step of an order for which a round has found a winning bid; None if the order is not open.
 
     Args:
-        payload: encoded settlement for the `settle` effect.
-        more: changes that store the round's record.
+        payload: encoded settlement, payload of the new `settle` effect.
+        more: changes that store the round's record of the order.
     """
     if row.status not in OPEN:
         return None
@@ -80,7 +82,7 @@ def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int)
 
 
 def part_settled(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
-    """Make the step after a mined settlement that does not close the order."""
+    """Make the step after the settlement of `effect` was mined and has not closed the order."""
     if effect.state is not EffectState.INTENDED:
         return None
     after = step(row, now_ms, status=_after(row, _W.NOTHING_UNDER_WAY))
@@ -99,10 +101,10 @@ def failed(
     """Make the step after the settlement of `effect` has failed.
 
     Args:
-        runner_up: payload of the next bid of the same round to settle; None if there is no such bid.
-        failures_max: failed settlements that make the order FAILED.
-        is_counted: whether the failure counts; False if an order settled with this one is the cause, or if
-            no other bid could have avoided it.
+        runner_up: settlement payload of the round's next bid, to be settled now; None without a next bid.
+        failures_max: number of counted failures that makes the order FAILED.
+        is_counted: whether the failure counts against the order; False if an order crossed with this one is
+            the cause, or if no other bid could have avoided it.
     """
     if effect.state is not EffectState.INTENDED:
         return None
@@ -145,7 +147,8 @@ def cancel_done(row: DeltaOrderRow, cancel: Effect | None, now_ms: int) -> Delta
 
 
 def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> DeltaStep | None:
-    """Make the step of an order whose deadline has passed or is too near. Do not call it during a settlement.
+    """Make the step to EXPIRED of an order whose deadline has passed, or is too near for the slices of a
+    TWAP. Do not call this while a settlement is under way.
 
     Args:
         fits_until_s: see `terms.fits_until`.
@@ -219,7 +222,7 @@ def _moved(
 
 
 def _waits_active(row: DeltaOrderRow) -> bool:
-    """Whether the order waits for its price or time, not for a first bid."""
+    """Whether the order is a limit order or TWAP, which is ACTIVE while it waits for its price or time."""
     is_scheduled = row.kind in (row.kind.TWAP_ORDER, row.kind.TWAP_BUY_ORDER)
     return is_scheduled or row.type is OrderType.LIMIT
 
@@ -235,5 +238,5 @@ def _is_final(status: OrderStatus, facts: DeltaFacts, intended: Sequence[Effect]
 
 
 def _is_in_vain(effect: Effect, status: OrderStatus) -> bool:
-    """Whether an ended order's effect failed: a cancellation if it was filled, a settlement if it was not."""
+    """Whether an ended order's effect failed: a cancellation if the order was filled, a settlement if not."""
     return (effect.kind == SETTLE) != (status is _S.COMPLETED)

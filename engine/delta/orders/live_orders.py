@@ -1,9 +1,10 @@
 """The Delta orders that may still change, in memory: `live_rows` with documents, fills and settlements.
 
-    submit      a new order               durable when it returns
-    of_nonce    orders that a nonce ends
+    submit      store a new order         durable when it returns
+    of_nonce    orders that end if an owner's nonce is used
 
-An order has, beside its row, its document, its fills, and the settlement that has not ended.
+An order in memory has, beside its row, its document, its settled amount, and the key of a settlement that has
+not ended.
 
 Source: ARCHITECTURE.md, "Orders", "Transitions".
 """
@@ -34,14 +35,14 @@ class LiveOrder(Struct, eq=False, gc=False):
     Attributes:
         row: the order's row as last read or written.
         order, terms: the signed struct, and its terms.
-        document: submitted with the order (`without_struct`).
+        document: stored document, without the struct (`without_struct`).
         filled: settled amount of the fixed side, or settled slices.
         last_fill_s: time of the last fill, Unix seconds; 0 before the first.
         settling: key of the effect whose settlement has not ended for good.
-        ended_at: height of the settlement that closed the order, or the height read when the order was first
-            seen to have ended otherwise.
-        in_vain: failed settlements since the last fill, for any reason: they lengthen the pause before the
-            next round.
+        ended_at: height of the settlement that closed the order; for any other end, the indexed height when
+            the end was first seen.
+        in_vain: number of failed settlements since the last fill, for any reason, which lengthens the pause
+            before the next round.
     """
 
     row: DeltaOrderRow
@@ -61,7 +62,7 @@ class LiveOrder(Struct, eq=False, gc=False):
 
     @property
     def awaits_bids(self) -> bool:
-        """Whether a round may find a settlement for the order: it is open, and none is under way."""
+        """Whether the order can be auctioned: it is open, and no settlement of it is under way."""
         return self.settling is None and self.row.status in OPEN
 
 
@@ -189,5 +190,5 @@ def _settling(effects: Sequence[Effect]) -> Effect | None:
 
 
 def _ends(change: Change, key: str | None) -> bool:
-    """Whether a change ends the effect of this key."""
+    """Whether a change marks the effect with this key as done or failed."""
     return getattr(change, "table", "") == EFFECT.name and getattr(change, "key", ()) == (key,)

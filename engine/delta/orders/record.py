@@ -1,6 +1,6 @@
 """Makes the public record of a Delta order, which submit and every read return. Pure.
 
-    row + document + fills + refunds -> OrderRecord; of a new order, row + document
+    row + document + fills + refunds -> OrderRecord; a new order has no fills or refunds
 
              SELL                                      BUY
     input    amount                                    expectedAmount, executedAmount, maxAmount
@@ -144,7 +144,7 @@ def _transactions(order: SettledOrder, fills: Sequence[DeltaFill]) -> tuple[Orde
 
 
 def _whole(order: SettledOrder) -> int:
-    """Return the value of `filled` at which the order is closed."""
+    """Return the settled amount of the fixed side, or number of slices, at which the order is closed."""
     if isinstance(order, DeltaOrder):
         return order.dest_amount if order.kind == KIND_BUY else order.src_amount
     return order.num_slices

@@ -1,8 +1,8 @@
-"""Terms of an order of any kind for its settlements: parties, tokens, amounts, and the next part. Pure.
+"""Terms by which orders of any kind are settled: parties, tokens, amounts, and the next part. Pure.
 
-    order + its settled amount -> DeltaPart: one settlement, with the amounts that the contract enforces
+    order + its settled amount -> DeltaPart: the next settlement, with the amounts that the contract enforces
                                -> a smaller DeltaPart of a swap or limit order, pro rata
-                               -> fits_until: latest time of the next part that leaves time for all others
+                               -> fits_until: latest time of the next part that leaves time for all later ones
 
 The arithmetic is the contract's, unit for unit: a part of a sale rounds its minimum up, a part of a purchase
 its maximum down; the last slice of a TWAP takes the remainder.
@@ -32,18 +32,18 @@ from ....crypto.addresses import ZERO_ADDRESS
 SettledOrder = DeltaOrder | TwapOrder | TwapBuyOrder
 """Kinds of orders that the contract settles (choices.md#quotes-and-routes)."""
 ORDER_PART_MIN = 10
-"""Divisor: a part of a partially fillable order is at least this fraction of the rest."""
+"""Divisor: a part of a partially fillable order is at least the open amount divided by this number."""
 
 
 class DeltaPart(Struct, frozen=True):
     """Amounts of one settlement of an order.
 
     Attributes:
-        amount: raw units of the fixed side, as `settle` takes it.
-        src_amount: amount given (SELL), or the most given (BUY).
-        dest_amount: least amount that the user receives (SELL), or the wanted amount (BUY).
-        expected: expected amount of the other side; 0 for none.
-        is_last: the part closes the order.
+        amount: raw units of the fixed side, the amount that `settle` gets.
+        src_amount: raw units that the user gives (SELL), or the most that the user gives (BUY).
+        dest_amount: least raw units that the user receives (SELL), or the wanted raw units (BUY).
+        expected: expected raw units of the side that is not fixed; 0 if the order names none.
+        is_last: whether the part closes the order.
     """
 
     amount: int
@@ -58,8 +58,9 @@ class OrderTerms(Struct, frozen=True, gc=False):
 
     Attributes:
         beneficiary: receiver; the owner if the order names none.
-        src_total: amount that the order takes in all (SELL), or at most (BUY): an approval has to cover it.
-        dest_total: least amount that the order brings (SELL), or the amount in all (BUY).
+        src_total: source raw units that all parts take together (SELL), or at most (BUY), which an approval
+            has to cover.
+        dest_total: least destination raw units of all parts together (SELL), or the wanted raw units (BUY).
         fee: signed partner fee.
     """
 
@@ -141,7 +142,8 @@ def part_of(order: DeltaOrder, left: int, amount: int) -> DeltaPart:
 
 
 def part_min(left: int) -> int:
-    """Return the smallest part of a partially fillable order's open amount, unless it takes all."""
+    """Return the smallest amount of a part that does not take all of a partially fillable order's open
+    amount."""
     return div_up(left, ORDER_PART_MIN)
 
 
@@ -149,7 +151,8 @@ def is_part(amount: int, left: int) -> bool:
     """Whether a partially fillable order may next be filled by this amount.
 
     Args:
-        amount, left: of the fixed side; `left` is the order's rest.
+        amount: raw units of the fixed side to fill.
+        left: open raw units of the fixed side.
     """
     least = part_min(left)
     return amount == left or least <= amount <= left - least
@@ -172,7 +175,8 @@ def slice_due(order: SettledOrder, last_fill_s: int) -> int:
 def fits_until(order: SettledOrder, filled: int, last_fill_s: int) -> int:
     """Compute the last second at which the next part may settle and leave time for all later parts.
 
-    The deadline; for a TWAP earlier by the intervals that follow, and 0 if its next slice is due too late.
+    This is the deadline; for a TWAP the deadline less the intervals of the slices after the next one, or 0 if
+    the next slice is due later than that.
 
     Args:
         filled: settled amount of the fixed side; of a TWAP, settled slices.
@@ -207,7 +211,7 @@ def _rest(order: DeltaOrder, filled: int) -> DeltaPart | None:
 
 
 def whole_of(order: SettledOrder) -> int:
-    """Return the whole size of an order: raw units of the fixed side, or slices of a TWAP."""
+    """Return the whole size of an order: raw units of the fixed side, or number of slices of a TWAP."""
     return _whole(order) if isinstance(order, DeltaOrder) else order.num_slices
 
 

@@ -1,4 +1,4 @@
-"""Prices Delta routes, keeps digests of issued routes, and builds orders on them.
+"""Prices Delta routes, stores digests of issued routes, and builds orders from them.
 
 In: a query, live books. Out: a route with its price; an order for a wallet to sign.
 Read: `price`, `issued`, `build`.

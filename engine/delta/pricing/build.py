@@ -3,12 +3,13 @@
     route + body -> checks of the kind -> amounts -> order struct -> `toSign`, `orderHash`
 
             sale                                    purchase
-    fixed   srcAmount   = route's input             destAmount = route's output
-    bound   destAmount  = output less slippage      srcAmount  = input and slippage
-    guess   expectedAmount = output                 expectedAmount = input
+    fixed     srcAmount   = route's input           destAmount = route's output
+    limit     destAmount  = output less slippage    srcAmount  = input plus slippage
+    expected  expectedAmount = output               expectedAmount = input
 
-`limitAmount` stands in for bound and guess. The route of a TWAP is priced for one slice: its fixed side is
-the total of the body, its bound `destAmountPerSlice` (sale) or `maxSrcAmount` (purchase).
+`limitAmount`, if the body has it, replaces limit and expected amount. The route of a TWAP is priced for one
+slice: the order's fixed side is the total in the body, its limit `destAmountPerSlice` (sale) or
+`maxSrcAmount` (purchase).
 
 A build checks the kind's own parameters first, then amounts, permit, partner and deadline. A build without
 `nonce` gets 256 random bits: nonces are unordered.
@@ -100,7 +101,7 @@ class DeltaDomain(Struct, frozen=True):
         typed: domain as the API's `toSign` shows it.
         separator: domain separator, 32 bytes.
         named: values of the domain's fields.
-        others: domains that wallets are known to sign for by mistake.
+        others: domains that owners may sign for by mistake; an error names the wrong domain.
     """
 
     contract: bytes
@@ -115,7 +116,7 @@ class DeltaDomain(Struct, frozen=True):
 
 
 class BuildTerms(Struct, frozen=True):
-    """Inputs of an order besides the body.
+    """Inputs of a build besides the request's body and the route.
 
     Attributes:
         src, dest: tokens of the route.
@@ -134,7 +135,8 @@ class BuildTerms(Struct, frozen=True):
 
 
 class _BuildAmounts(Struct, frozen=True):
-    """Amounts of the route, and the bound that slippage or the limit sets."""
+    """Raw units: the route's amounts, the order's limit on the side that is not fixed, and its expected
+    amount."""
 
     src: int
     dest: int
@@ -192,7 +194,7 @@ def built(body: BuildBody, route: Route, terms: BuildTerms) -> BuildResponse:
 
 
 def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[TypedStruct[Any], AnyDeltaOrder]:
-    """Build the order struct, and return it after its struct type; see `built`."""
+    """Build the order struct and return (its EIP-712 type, the struct); see `built`."""
     if body.deadline is None:
         raise MissingDeadline(field="deadline", expected="Unix seconds")
     owner = parse_address(body.owner, "owner")
@@ -273,7 +275,7 @@ def _check_side(body: BuildBody) -> None:
 
 
 def _quoted_side(body: BuildBody, quoted: Side) -> Side:
-    """Return the side of the quote; raise InvalidInput if the body contradicts it."""
+    """Return the side for which the route was quoted; raise InvalidInput if the body names the other side."""
     wanted = wanted_side(body)
     if wanted not in (None, quoted):
         why = f"{body.order_type.value} has one side" if body.side is UNSET else ""
@@ -398,7 +400,7 @@ def check_metadata(metadata: bytes, field: str) -> None:
 
 
 def check_purchase_slices(order: TwapBuyOrder, field: str) -> None:
-    """Check that the first slice of a purchase may spend more than 0; the later slices then may, too.
+    """Check that the first slice of a purchase may spend more than 0; then the later slices may, too.
 
     Raises:
         InvalidTWAPBuyParams: the slice's share of `maxSrcAmount` rounds down to 0.

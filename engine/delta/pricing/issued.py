@@ -4,12 +4,13 @@
     build -> is_issued -> memory, then the store, which holds the routes of other processes
     `run_sweeps` -> expired routes of all processes leave the store
 
-The digest is SHA-256 of the quoted side and the route's canonical bytes: the order of its keys is free, types
-and digits are exact. A route does not name its side, and the side decides which of its amounts is fixed.
+The digest is SHA-256 of the quoted side and the route's canonical bytes: a client may return the route with
+its keys in another order, but with the same types and digits. The digest has the side, since the route does
+not name it and the side decides which amount is fixed.
 
-The life of a route begins with its next whole minute, so that a repeated route is written at most once a
-minute and known for ten to eleven minutes. If the store is away or behind, only this process knows the oldest
-waiting routes.
+The life of a route begins at the end of the minute in which it was issued, so that a repeated route is
+written at most once a minute and known for ten to eleven minutes. If the store is away or behind until the
+queue is full, the oldest queued routes are never written: only this process knows them.
 
 Source: choices.md#delta-orders.
 Choice: Delta routes carry no seal: memory and the shared store keep a digest of each for `route_life_s` (10
@@ -63,7 +64,7 @@ class IssuedStatistics(Struct, frozen=True):
 
 
 def quoted_as(side: Side, canonical: bytes) -> bytes:
-    """Join the quoted side and the canonical route into the bytes whose digest is kept."""
+    """Join the quoted side and the canonical route into the bytes whose digest is stored."""
     return side.value.encode() + canonical
 
 
@@ -181,8 +182,8 @@ class IssuedRoutes:
         )
 
     async def _write_routes(self, rows: Sequence[tuple[IssuedRoute, bool]]) -> None:
-        """Write rows, in place of the rows of the same digests. Rows new to this process are inserted first;
-        if another process has issued such a route before, a second write replaces its row."""
+        """Write rows, which replace the stored rows of the same digests. If all rows are new to this process,
+        a plain insert is tried first; it fails if another process has issued one of the routes."""
         is_new = all(not is_again for _, is_again in rows)
         if is_new:
             outcome = await self._store.write(Unit(tuple([new(ISSUED_ROUTE, row) for row, _ in rows])))

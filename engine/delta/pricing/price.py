@@ -38,16 +38,16 @@ from ...routing.tokens import ListedToken
 
 _PERCENT = Decimal(100)  # basis points of one percent
 canonical_route = msgspec.json.Encoder(order="sorted").encode
-"""Encode a Route that the venue made into canonical bytes (codecs.canonical_json)."""
+"""Encode a Route of this venue into its canonical bytes (`codecs.canonical_json`)."""
 
 
 class DeltaAsk(Struct, frozen=True):
     """Inputs of a Delta price besides the plan.
 
     Attributes:
-        native: the wrapped native token, 20 bytes; empty if the chain has none configured.
+        native: the chain's wrapped native token, 20 bytes; empty if none is configured.
         gas_wei: cost of the settlement's gas, wei.
-        spender: address text of the Delta contract.
+        spender: address of the Delta contract as text, for the answer.
     """
 
     chain_id: int
@@ -99,13 +99,14 @@ def delta_block(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices, block_id: str) -
 
 
 def priced(side: Side, plan: PlanTotal, gas: int, fee_bps: int) -> tuple[int, int]:
-    """Compute the raw units that the user gives and gets, after gas and fee.
+    """Compute (raw units that the user gives, raw units that the user gets), after gas and fee.
 
     Args:
-        gas: cost of gas in raw units of the free token.
+        gas: cost of gas in raw units of the destination token (SELL) or of the source token (BUY).
 
     Raises:
-        GasCostExceedsTradeAmount: gas and fee leave nothing of a sale, or gas costs as much as a purchase.
+        GasCostExceedsTradeAmount: gas and fee leave nothing of a sale, or the gas of a purchase costs as much
+            as the source amount.
     """
     if side is Side.SELL:
         left = plan.dest_amount - gas

@@ -1,18 +1,21 @@
 """Holds a chain's limit orders back until live books can fill them, then passes them to the auctioneer.
 
     a book changes -> its edge is noted -> at most every RESTING_LOOK_S a look: the end pairs whose paths use
-        the edge, each with its best rate now -> the orders worth a look (`resting`)
+        the edge, each with its present best rate -> the orders worth a look (`resting`)
         -> priced at their size, net of gas and fee (`resting_price`)
-             fillable           to the auctioneer
-             faces another      both to the auctioneer; if the other may not go yet, again when it may
-             too little         again after a pause that doubles, or once the best rate is better
+             books fill it      to the auctioneer
+             order faces it     both orders to the auctioneer; if one may not go yet, looked at again then
+             books give less    priced again after a pause that doubles, or once the best rate is better
              out of reach       waits
     a round without a settlement -> again after the auctioneer's pause, or once the best rate is much better
 
-Every RESTING_SWEEP_S the watch looks at all end pairs even without a change of books: new routes appear, and
-gas falls. A look is work in slices, with a bounded number of pairs and of orders for each pair; some of the
-pairs always come from the sweep. Orders left over come first in the next look. The watch looks at no order
-while the price of gas is unknown.
+An edge is a pair of neighbouring tokens on a path; an end pair is the source and the destination of orders.
+An order faces an opposite order, of the reverse end pair, if they would trade with each other.
+
+Every RESTING_SWEEP_S the watch queues all end pairs for a look even without a change of books (a sweep): new
+routes appear, and gas falls. A look is done in short steps, with a bounded number of pairs and of orders for
+each pair; some of the pairs always come from the sweep. Orders left over come first in the next look. The
+watch looks at no order while the price of gas is unknown.
 
 An order whose rounds found no settlement is auctioned before its pause ends only at a rate RESTING_BETTER_BPS
 above its best auctioned rate. After RESTING_AWAY_S without a fillable rate the watch forgets that rate, and
@@ -64,7 +67,7 @@ class RestingStatistics(Struct, frozen=True):
     """Counters of a chain's resting orders.
 
     Attributes:
-        orders: resting orders, with those that are auctioned now.
+        orders: resting orders, including those that are auctioned now.
         pairs: end pairs of resting orders.
         edges: watched pairs of neighbouring tokens on the paths of these end pairs.
         looks: looks so far.
@@ -135,7 +138,8 @@ class PriceWatch:
     # --- Coming and going -------------------------------------------------------------------------------
 
     def tend(self, live: LiveOrder) -> None:
-        """Pass an open order to the auctioneer: a limit order once it is fillable, any other when due."""
+        """Hold an open limit order back until it is fillable, and pass any other open order to the queue of
+        the auctioneer."""
         known = self._orders.get(live.order_hash)
         if known is not None and known.live is not live:
             self.forget(live.order_hash)
@@ -162,7 +166,7 @@ class PriceWatch:
                 self._unwatch(order.ends)
 
     async def leave(self, held: Container[int]) -> None:
-        """Forget the orders of shards that this engine no longer holds, slice by slice."""
+        """Forget the orders of shards that this engine no longer holds, in short steps."""
         await self._slices.work(self._leaving(held))
 
     def _leaving(self, held: Container[int]) -> Generator[None, None, None]:
@@ -172,7 +176,8 @@ class PriceWatch:
             yield
 
     def again(self, live: LiveOrder) -> None:
-        """Hold a limit order back, or offer a market order, again after a round without a settlement."""
+        """Handle a round without a settlement for an order: hold a limit order back again, or offer a market
+        order again."""
         order = self._orders.get(live.order_hash)
         if order is None or order.state is State.OTHER:
             self.tend(live)
@@ -186,7 +191,8 @@ class PriceWatch:
         self._schedule(order.ends)
 
     def facts(self, order_hash: bytes) -> RestingFacts | None:
-        """Return a held order's price against its limit; None if not held, or without a gas price."""
+        """Return the present price of a held-back order and its limit; None for an order that is not held
+        back, or while the price of gas is unknown."""
         order = self._orders.get(order_hash)
         if order is None or order.state not in _LEFT_ALONE:
             return None
@@ -238,14 +244,15 @@ class PriceWatch:
             await self._woken.wait()
 
     def book_changed(self, base: bytes, quote: bytes) -> None:
-        """Note that a book of two tokens has changed: a few operations, as there are many such changes."""
+        """Note that a book of two tokens has changed; `run` looks at its orders later, since very many
+        changes arrive."""
         edge = (base, quote) if base < quote else (quote, base)
         if edge in self._watched:
             self._changed_edges.add(edge)
             self._woken.set()
 
     def sweep(self) -> None:
-        """Queue all end pairs for a look, unless a sweep is under way."""
+        """Queue all end pairs for a look, unless pairs of the last sweep still wait."""
         if not self._sweep:
             self._sweep.extend(self._orders.pairs())
 
@@ -318,7 +325,8 @@ class PriceWatch:
         self._schedule(ends)
 
     def _judge(self, order: Resting, best: int, gas_price_wei: int) -> Generator[None, None, None]:
-        """Pass an order to the auctioneer if the books fill it or an order faces it; else hold it back."""
+        """Pass an order to the auctioneer if the books fill it or an opposite order would trade with it; else
+        hold it back."""
         is_reached = order.need <= best
         if is_reached:
             is_fillable = yield from self._prices.is_fillable(order.live, gas_price_wei)
@@ -360,10 +368,11 @@ class PriceWatch:
         """Find the opposite order to auction together with this order now.
 
         Args:
-            is_paused: the order's pause has not ended; only a new opposite order is worth a round.
+            is_paused: whether the order's pause has not ended; then only a new opposite order counts.
 
         Returns:
-            (opposite order, 0), or (None, Unix milliseconds of the next look; 0 without any opposite order).
+            (opposite order, 0); or (None, time at which an opposite order may be auctioned, Unix
+            milliseconds); or (None, 0) without an opposite order.
         """
         at_ms = 0
         for other in self._orders.faced(order):
@@ -390,7 +399,8 @@ class PriceWatch:
             self._offer(other)
 
     def _offer(self, order: Resting) -> None:
-        """Pass an order to the auctioneer; a market order, which it already has, enters the next round."""
+        """Pass a limit order to the auctioneer; a market order, which the auctioneer already has, becomes due
+        at once."""
         self._offered += 1
         order.is_new = False
         if order.state is not State.OTHER:

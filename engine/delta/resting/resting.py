@@ -6,16 +6,16 @@ sorted by the rate that they need: destination for source, their own fee include
     waiting    no look since the books came within the order's rate
     tried      the books gave too little at the order's size, or no round found a settlement: the order pauses
                until a time, or until its pair's best rate exceeds the rate of the try
-    away       looked at now, or with the auctioneer
+    away       in a look now, or with the auctioneer
     other      a market order that is auctioned: it does not rest, but resting orders may trade with it
 
-`due` takes a bounded number of orders out of a pair that are worth a look at its best rate, and none that
-need a higher rate; orders left over come first the next time. The caller reports the outcome of each look:
-`tried`, `offered`, `waits`.
+`due` takes from a pair a bounded number of orders that are worth a look at the pair's best rate; none of them
+needs a higher rate, and orders left over come first the next time. The caller reports the outcome of each
+look: `tried`, `offered`, `waits`.
 
-Guarantees: an order is added, taken and put back in O(log n), but for the moving of a list's memory. Rates
-    are rounded in the order's favour: no order within reach of a rate is passed over. `leave` forgets a
-    bounded number of orders with each piece; a forgotten order is gone at once.
+Guarantees: an order is added, taken and put back in O(log n), apart from moving a list's memory. Rates are
+    rounded in the order's favour: no order within reach of a rate is passed over. `leave` forgets a bounded
+    number of orders in each step; `get` does not find a forgotten order any more.
 Not guaranteed: `due` may return an order whose rate is above the best rate by less than 2^-256 of a unit.
 
 Source: ARCHITECTURE.md, "Resting orders"; docs/performance.md, "Whole swaps".
@@ -60,14 +60,17 @@ class Resting(Struct, eq=False, gc=False):
 
     Attributes:
         ends: end pair of the order.
-        rate: rate that the order needs, destination for source; need: the rate as a number, rounded down.
-        number: number of arrival; equal rates are sorted by it.
-        until_ms: time at which a tried order is due again, or a market order whose settlement failed.
-        best: best rate of the pair, as a number, above which a tried order is due before `until_ms`.
-        pause_ms: the last pause.
-        offered_at: highest best rate at which the order was auctioned; -1 if never.
-        is_new: the order has not been auctioned since its arrival.
-        unfilled_ms: time since which every check found the order unfillable; 0 if unchecked since its round.
+        rate: rate that the order needs, destination for source, as a fraction.
+        need: `rate` as an integer (`rate_number`), rounded down.
+        number: number of arrival, which sorts orders of equal rates.
+        until_ms: end of the pause of a tried order, or of a market order whose settlement failed.
+        best: best rate of the pair, as an integer, above which a tried order is due before `until_ms`.
+        pause_ms: length of the last pause.
+        offered_at: highest best rate of the pair, as an integer, at which the order was auctioned; -1 if
+            never.
+        is_new: whether the order has not been auctioned since its arrival.
+        unfilled_ms: time since which every look found that the books do not fill the order; 0 without a look
+            since its last round.
     """
 
     live: "LiveOrder"
@@ -88,7 +91,7 @@ _Row = tuple[int, int, Resting]
 
 
 class _RestingPair:
-    """The orders of an end pair, in a sorted list for each kind of search."""
+    """The orders of an end pair, in lists that are sorted for different searches."""
 
     __slots__ = ("by_best", "by_time", "ends", "facing", "waiting")
 
@@ -104,7 +107,7 @@ class RestingOrders:
     """The limit orders of a chain that wait for their price. Times are Unix milliseconds.
 
     Attributes:
-        met: orders that have found an opposite order to trade with and await a look.
+        met: orders that await a look since an opposite order, which they may trade with, has come.
     """
 
     def __init__(self) -> None:
@@ -115,7 +118,7 @@ class RestingOrders:
         self.met: dict[bytes, Resting] = {}
 
     def __len__(self) -> int:
-        """Number of resting orders, with those that are looked at or auctioned now."""
+        """Number of resting orders, including those in a look or in an auction now."""
         return len(self._orders) - self._others
 
     def __contains__(self, ends: object) -> bool:
@@ -141,7 +144,7 @@ class RestingOrders:
 
         Args:
             rate: rate that the order needs; a rate with a source of 0 is never reached.
-            is_other: a market order that is auctioned.
+            is_other: whether the order is a market order, which is auctioned and does not rest.
         """
         self._numbers += 1
         need = (rate[0] << RATE_BITS) // rate[1] if rate[1] else NEVER
@@ -177,10 +180,11 @@ class RestingOrders:
         self._is_gone(order)
 
     def leave(self, held: Container[int]) -> Iterator[Ends | None]:
-        """Forget the orders of all shards but these, piece by piece; orders may come and go between pieces.
+        """Forget the orders of shards that this engine does not hold (`held`), in short steps; orders may be
+        added and forgotten between the steps.
 
         Yields:
-            None after a piece; an end pair at which no order rests any more.
+            None after a step, and each end pair at which no order rests any more.
         """
         pairs: dict[int, _RestingPair] = {}
         for at, order in enumerate(tuple(self._orders.values())):
@@ -200,7 +204,8 @@ class RestingOrders:
                 del self._pairs[pair.ends]
 
     def _is_gone(self, order: Resting) -> None:
-        """Mark an order as gone; the lists skip the rows of gone orders."""
+        """Mark an order as gone and remove it from the index by hash; the lists of its pair may keep its row,
+        which searches skip."""
         order_hash, ends = order.live.order_hash, order.ends
         del self._orders[order_hash]
         self.met.pop(order_hash, None)
@@ -213,7 +218,7 @@ class RestingOrders:
         order.state = State.GONE
 
     def tried(self, order: Resting, best: int, until_ms: int) -> None:
-        """Pause an order until a time, or until the best rate of its pair is above `best`."""
+        """Pause an order until `until_ms`, or earlier until the best rate of its pair is above `best`."""
         if order.state is State.GONE:
             return
         self._take_out(order)
@@ -224,13 +229,13 @@ class RestingOrders:
         insort(pair.by_best, (order.best, order.number, order))
 
     def offered(self, order: Resting) -> None:
-        """Mark an order as with the auctioneer; `tried` marks that it has come back."""
+        """Mark an order as passed to the auctioneer; call `tried` once its round has found no settlement."""
         if order.state is not State.GONE:
             self._take_out(order)
             order.state = State.AWAY
 
     def waits(self, order: Resting) -> None:
-        """Let an order wait whose rate is no longer reached."""
+        """Mark an order as waiting, since the best rate of its pair does not reach its rate."""
         if order.state is not State.GONE:
             self._take_out(order)
             order.state, order.pause_ms = State.WAITING, 0
@@ -239,7 +244,7 @@ class RestingOrders:
     # --- Orders worth a look ----------------------------------------------------------------------------
 
     def due(self, ends: Ends, best: int, now_ms: int, count_max: int) -> list[Resting]:
-        """Take out the orders worth a look, which are away from then on.
+        """Take the orders of a pair that are worth a look, and mark them as away.
 
         Args:
             best: best rate of the pair, see `rate_number`.
@@ -269,7 +274,8 @@ class RestingOrders:
         return pair.by_time[0][0] if pair is not None and pair.by_time else None
 
     def faced(self, order: Resting) -> Iterator[Resting]:
-        """Opposite orders that would trade with an order, of similar size, the lowest needed rate first."""
+        """Iterate over the opposite orders of similar size that would trade with an order, the lowest needed
+        rate first."""
         opposite = self._pairs.get((order.ends[1], order.ends[0]))
         if opposite is None or not order.rate[1]:
             return
@@ -287,7 +293,7 @@ class RestingOrders:
             self.met[order.live.order_hash] = order
 
     def _take_out(self, order: Resting) -> None:
-        """Take an order out of the lists of orders that await a look."""
+        """Remove an order from its pair's lists of waiting and tried orders, and mark it as away."""
         pair = self._pairs[order.ends]
         if order.state is State.WAITING:
             _remove(pair.waiting, order.need, order)
@@ -321,7 +327,7 @@ def _cut(rows: list[_Row], last: int, count_max: int) -> list[Resting]:
 
 
 def _swept(rows: list[_Row]) -> Iterator[None]:
-    """Take out the rows of gone orders, piece by piece; rows may come and go between pieces."""
+    """Remove the rows of gone orders in short steps; rows may be added and removed between the steps."""
     after = (-NEVER, 0)
     while (at := bisect_right(rows, after, key=_place)) < len(rows):
         some = rows[at : at + _LEFT_AT_ONCE]

@@ -3,8 +3,9 @@
     sale       output of the books for a part - gas   >=  the part's minimum and the fee on it
     purchase   cost of the books for a part + gas     <=  the part's maximum less the fee on top
 
-Gas covers the fills and the settlement, in the free token. Minimum and maximum are the contract's, pro rata.
-Surplus shares do not count here: they never take a settlement below its limit.
+Gas is the cost of the fills and the settlement, in the destination token (sale) or source token (purchase).
+Minimum and maximum are pro rata, as the contract computes them. The shares of partner and protocol in the
+surplus do not count here: they never take a settlement below its limit.
 
 Source: ARCHITECTURE.md, "Delta price"; engine/chain/proceeds; contracts/Delta.sol, `settle`.
 Choice: A partially fillable order is fillable if a part of at least a tenth is: the whole is tried, then
@@ -34,11 +35,11 @@ if TYPE_CHECKING:
     from ..orders.live_orders import LiveOrder
 
 Ends = tuple[bytes, bytes]
-"""Source and destination tokens, native tokens as the wrapped token."""
+"""End pair of an order: (source token, destination token), native tokens as the wrapped token."""
 
 
 class RestingFacts(Struct, frozen=True):
-    """A waiting limit order's limit and present price.
+    """Limit and present price of a resting limit order's open part.
 
     Attributes:
         limit: least raw units of the destination (SELL), or most of the source (BUY).
@@ -58,10 +59,11 @@ def rests(live: "LiveOrder") -> bool:
 
 
 def rate_of(live: "LiveOrder") -> LadderRate:
-    """Compute the rate that an order needs, destination for source in raw units, its fee included.
+    """Compute the rate that books must give to fill an order: destination for source in raw units, with the
+    order's fee included.
 
-    Guarantees: no lower rate fills all of the order; the fee's rounding, less than a unit, is allowed for.
-    Not guaranteed: a part of the order may need a lower rate, since that unit weighs more in it.
+    Guarantees: no lower rate fills the whole order; the rate allows a unit for the fee's rounding.
+    Not guaranteed: a part of the order may be filled at a lower rate, since this unit weighs more in a part.
     """
     terms, fee_bps = live.terms, live.terms.fee.fee_bps
     unit = 1 if fee_bps else 0
@@ -71,7 +73,7 @@ def rate_of(live: "LiveOrder") -> LadderRate:
 
 
 def left_of(live: "LiveOrder") -> tuple[int, int]:
-    """Return the (source, destination) raw units of an order's open part, at its limit."""
+    """Return the (source, destination) raw units of an order's open part at its limit; (0, 0) without one."""
     part = next_part(live.order, live.filled)
     return (0, 0) if part is None else (part.src_amount, part.dest_amount)
 
@@ -99,7 +101,7 @@ class RestingPrices:
         after each amount, since each needs a plan of up to milliseconds.
 
         Returns:
-            The result at the end; each amount is judged by the books at its step.
+            Whether some amount is filled; each amount is priced by the books at the time of its step.
         """
         sells = live.terms.side is Side.SELL
         for amount in _amounts(live):
@@ -112,7 +114,7 @@ class RestingPrices:
         return False
 
     def facts(self, live: "LiveOrder", gas_price_wei: int) -> RestingFacts | None:
-        """Compute the price of an order's open part against its limit; None without an open part."""
+        """Return the present price of an order's open part and its limit; None without an open part."""
         part = next_part(live.order, live.filled)
         if part is None:
             return None
@@ -125,7 +127,8 @@ class RestingPrices:
         return RestingFacts(Side.BUY, part.amount, part.src_amount, given)
 
     def _other(self, live: "LiveOrder", amount: int, gas_price_wei: int) -> int | None:
-        """Price a part: output less gas (SELL) or cost plus gas (BUY); None if books do not fill it."""
+        """Price a part by the books: its output less gas (SELL) or cost plus gas (BUY), raw units; None if
+        the books do not fill it."""
         src, dest = self.ends(live)
         self.priced += 1
         side = live.terms.side
@@ -141,7 +144,7 @@ class RestingPrices:
         return plan.gas - swap_gas(plan.side, 0, 0) + self._delta_gas
 
     def worth_of_gas(self, token: bytes, gas_wei: int) -> int:
-        """Convert a gas cost to raw units of a token, rounded up; 0 if no book prices it."""
+        """Convert a gas cost to raw units of a token, rounded up; 0 if the token or gas has no price."""
         listed = self._tokens.by_address.get(token)
         try:
             if listed is None:
@@ -156,7 +159,8 @@ class RestingPrices:
 
 
 def _amounts(live: "LiveOrder") -> Iterator[int]:
-    """Yield the amounts that may be settled next, raw units of the fixed side, the largest first."""
+    """Yield the amounts to price, raw units of the fixed side, the largest first: all that is open; of a
+    partially fillable order also its halves, down to the smallest part."""
     part = next_part(live.order, live.filled)
     if part is None:
         return

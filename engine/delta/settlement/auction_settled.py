@@ -2,7 +2,7 @@
 
     an order of a round --> its effects `settle` of that round --> the relayer's intents --> the logs
 
-The outcomes need no rows of their own: a settlement's promise is in its effect, its result in its log.
+The outcomes are not stored a second time: a settlement's promise is in its effect, its result in its log.
 
 Source: ARCHITECTURE.md, "Auction".
 """
@@ -28,10 +28,10 @@ _UNDER_WAY, _NOT_SENT = "settling", "notSent"
 async def with_settlements(
     store: Store, asked: Sequence[tuple[int, AuctionedOrder]]
 ) -> tuple[AuctionedOrder, ...]:
-    """Add the outcomes of their settlements to orders of closed rounds.
+    """Return orders of closed rounds with the outcomes of the settlements that these rounds found.
 
     Args:
-        asked: (auction id, order), at most IDS_MAX.
+        asked: (auction id, order as recorded) pairs, at most IDS_MAX.
 
     Raises:
         StoreUnavailable: the outcomes cannot be read now.

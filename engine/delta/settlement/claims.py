@@ -1,9 +1,9 @@
-"""Claims of settlements under way on accounts, so that no more settlements begin than an account bears. Pure.
+"""Claims: reservations of owners' funds, so that settlements under way do not exceed these funds. Pure.
 
-    a settlement has won -> claim -> its orders' next parts are claimed while it is under way
-                             '-> refused: the claims on the account exceed its funds
+    a bid has won -> claim -> the funds for its orders' next parts are reserved until the settlement has ended
+                      '-> refused: the claims on an account together exceed its funds
 
-An account's funds as read last may be out of date: the only claim on an account is never refused.
+The funds as read last may be out of date, so the only claim on an account is never refused.
 
 Choice: Settlements under way at once never need more of a balance or allowance than there is; further orders
     are auctioned again.
@@ -23,10 +23,11 @@ _TokenOwner = tuple[bytes, bytes]
 
 
 class _Claim(Struct):
-    """Raw units of an account's funds reserved for a settlement; `allowed` counts against the allowance.
+    """Raw units of an account's funds that are reserved for the settlement of one order.
 
     Attributes:
-        is_under_way: the settlement is known to be under way; otherwise it is about to be intended.
+        allowed: part of the allowance that is reserved; 0 if the order needs no allowance.
+        is_under_way: whether the settlement's effect is stored; False while it is about to be stored.
     """
 
     account: _TokenOwner
@@ -97,7 +98,8 @@ class Claims:
             known.is_under_way = True
 
     def _is_borne(self, order_hash: bytes) -> bool:
-        """Whether the funds of an order's account cover all reservations on the account."""
+        """Whether the last read funds of an order's account cover all claims on the account; True for the
+        only claim."""
         account = self._of_order[order_hash].account
         claims = [self._of_order[key] for key in self._of_account[account]]
         if len(claims) == 1:

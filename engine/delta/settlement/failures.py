@@ -1,11 +1,12 @@
 """Classifies failed settlements by the relayer's cause and the contract's error. Pure.
 
     ORDER_DONE      the order is filled or cancelled already: no bid can settle it
-    TOO_EARLY       the block is before the time of the slice: no bid of that moment can settle it
+    TOO_EARLY       the block is before the slice is due: no bid can settle the slice in this block
     FUNDS           an owner's tokens were missing
     NOT_THE_AGENTS  the cause is out of the agents' control
-    DOUBTFUL        an owner's contract may be the cause, as it judges signatures and receives native tokens;
-                    else the agent, whose calls may waste the gas of others or fake an owner's error
+    DOUBTFUL        if the settlement calls an owner's contract, that may be the cause: it checks signatures
+                    and receives native tokens; else the agent's calls, which may waste gas or fake an
+                    owner's error
     AGENTS          the calls of the bid failed
 
 Source: ARCHITECTURE.md, "Settlement"; contracts/Delta.sol, `settle`.
@@ -20,7 +21,7 @@ from ..bids.agent_rest import AgentFault
 
 
 class SettlementFailure(StrEnum):
-    """Kind of a failed settlement, the strongest excuse of its agent first; see the module."""
+    """Kind of a failed settlement; see the module. The kind that excuses the agent most is the first."""
 
     ORDER_DONE = "orderDone"
     TOO_EARLY = "tooEarly"
@@ -45,7 +46,8 @@ BY_ERROR: Mapping[bytes, SettlementFailure] = {
     selector("CapExceeded(address,uint256,uint256)"): _F.NOT_THE_AGENTS,
     selector("NativeTransferFailed(address)"): _F.DOUBTFUL,
 }
-"""Kinds by the selector of the Delta contract's error; the contract wraps errors of an agent's calls."""
+"""Kinds by the selector of the Delta contract's error. The contract wraps the errors of an agent's calls, so
+that these have another selector."""
 
 BY_CAUSE: Mapping[IntentCause, SettlementFailure] = {
     _C.DEADLINE: _F.NOT_THE_AGENTS,
@@ -68,9 +70,9 @@ def failure_of(
     Args:
         error4: selector of the contract's error; None without one.
         owners: selectors of the errors of the same settlement without the agent's calls; None if unknown. An
-            error that only the agent's calls bring about excuses no agent. Owners' errors explain a
-            settlement that another transaction of its block made fail, such as the owner's cancellation or
-            a settlement that took the rest of a token's cap.
+            error that occurs only with the agent's calls does not excuse the agent. The errors in `owners`
+            also explain a settlement that another transaction of its block made fail, such as the owner's
+            cancellation or a settlement that took the rest of a token's cap.
     """
     by_error = BY_ERROR.get(error4 or b"")
     if by_error is not None:
@@ -85,7 +87,7 @@ def fault_in(failure: SettlementFailure, *, runs_owners_code: bool) -> AgentFaul
     """Return the bidding agent's fault in a failed settlement, or None.
 
     Args:
-        runs_owners_code: the settlement calls a contract of an owner.
+        runs_owners_code: whether the settlement calls a contract of an owner.
     """
     if failure is _F.AGENTS or (failure is _F.DOUBTFUL and not runs_owners_code):
         return AgentFault.REVERTED

@@ -1,19 +1,19 @@
 """Suspends one chain's live orders while their owners' funds are missing, and restores them.
 
-    order taken in -> its account is followed: (token, owner); for the native token, the owner's deposit
+    an order is added -> its account is followed: (token, owner); for the native token, the owner's deposit
     logs about the account, a fill, a failed settlement, a slow round of all accounts -> to be read
         -> balance and allowance of some accounts, at one block -> compared with their orders' needs
         -> orders that should change -> their fills, at the same block -> the step
 
-`accounts_watch` schedules the reads. The fills known here may be older than the block at which an account was
-read; a change of an order is therefore decided by the order's fills at that block.
+`accounts_watch` schedules the reads. The fills in memory may be older than the block at which an account was
+read; whether an order changes is therefore decided by the order's fills at that block.
 
-An account that could not be read changes nothing: no order is suspended because a node is away. A token whose
-contract answers unreadably counts as a balance of nothing. An order with a settlement under way keeps its
-status, and is checked again when the settlement has ended.
+An account that could not be read changes nothing: no order is suspended because a node is unavailable. A
+token whose contract returns no readable number counts as a balance of 0. An order with a settlement under way
+keeps its status, and is checked again when the settlement has ended.
 
-An order that awaits its owner's signature on chain is followed and not suspended. An account that alone
-cannot be read holds up no settlement: the settlement is sent, and a failure counts as any other.
+An order that awaits its owner's signature on chain is followed and not suspended. If only a single account
+cannot be read, its settlements are sent all the same, and a failure counts as any other.
 
 Source: spec 1.11; ARCHITECTURE.md, "Funds"; choices.md#delta-orders.
 """
@@ -60,16 +60,18 @@ DeltaAccount = tuple[bytes, bytes]
 """(token, owner); for the native token, the owner's deposit."""
 
 AreLacking = Callable[[LiveOrder, int], Awaitable[bool]]
-"""(order, height) -> whether the order's funds lack, by a block not below that height."""
+"""Function of (order, height): whether the owner's funds for the order are missing, at that height or
+later."""
 
 
 class _FollowedDelta(Followed[DeltaAccount]):
-    """An order as it was when its account was last marked.
+    """A followed order with the funds that it needs.
 
     Attributes:
-        filled: the fill that `needs` is for.
-        may_change: the order's status follows its funds now.
-        lacks: funds that lacked when they were read last.
+        filled: settled amount for which `needs` was computed.
+        may_change: whether funds may change the order's status now: the order is signed, and no settlement of
+            it is under way.
+        lacks: funds that were missing at the last read.
     """
 
     filled: int
@@ -89,13 +91,13 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
     """Reads the funds of one chain's order owners, and suspends or restores orders. `run` is its task.
 
     Args:
-        watch: of the chain's indexer.
-        delta: the contract, 20 bytes.
-        read_to: the block up to which the chain is read; None until the head is reached.
-        wall_ms: Unix milliseconds.
+        watch: set of accounts whose logs the chain's indexer reports.
+        delta: the Delta contract, 20 bytes.
+        read_to: returns the last indexed block; None while that is not the chain's head.
+        wall_ms: returns the time, Unix milliseconds.
 
     Attributes:
-        claims: of settlements under way on the accounts.
+        claims: funds of the accounts that are reserved for settlements.
     """
 
     def __init__(
@@ -118,7 +120,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
     # --- Followed accounts ------------------------------------------------------------------------------
 
     def tend(self, live: LiveOrder) -> None:
-        """Follow an order's funds while they can change its status. Call this after every change of it."""
+        """Follow an order's funds while they can change its status. Call this after every change of the
+        order."""
         self.claims.tend(live)
         row = live.row
         if row.is_final or row.status not in CANCELLABLE:
@@ -141,7 +144,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         known.may_change = may_change
 
     def lacks(self, order_hash: bytes) -> tuple[MissingFund, ...]:
-        """Return the funds of an order that lacked when they were read last; none if it is not followed."""
+        """Return the funds of an order's owner that were missing at the last read; empty if the order is not
+        followed."""
         known = self._followed.get(order_hash)
         return () if known is None else known.lacks
 
@@ -187,7 +191,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             await self._settle_doubts(doubtful[at : at + VENUE_FUNDS_ORDERS_MAX], read)
 
     def _should_change(self, order_hash: bytes, read: _FundsAtBlock) -> bool:
-        """Note the funds that an order lacks by its known fills; return whether its status should change."""
+        """Record the missing funds of an order, by its fills in memory; return whether its status should
+        change."""
         live, known = self._orders.get(order_hash), self._followed.get(order_hash)
         if live is None:  # another engine runs the order now
             self._forget(order_hash)
@@ -197,7 +202,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         return _is_due(live, is_lacking=bool(known.lacks))
 
     async def _settle_doubts(self, doubtful: Sequence[LiveOrder], read: _FundsAtBlock) -> None:
-        """Change the orders whose funds lack or are back, by their fills at the block of the funds."""
+        """Suspend or restore orders whose funds are missing or back, judged by the orders' fills at the block
+        of the funds."""
         fills = await self._fills(doubtful, read.block_hash)
         problems: list[StoreUnavailable] = []
         async with trio.open_nursery() as nursery:
@@ -232,9 +238,9 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
                 self._restored += not is_lacking
 
     async def are_lacking(self, live: LiveOrder, height: int) -> bool:
-        """Whether an order's funds lack; see AreLacking. False if only this account cannot be read, so that
-        no settlement waits without end. A token's unreadable answer counts as
-        no balance.
+        """Whether the owner's funds for an order are missing; see AreLacking. False if only this account
+        cannot be read, so that no settlement waits without end. A token's unreadable answer counts as a
+        balance of 0.
 
         Raises:
             ChainError: the chain cannot be read for any account.
@@ -275,8 +281,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         return _FundsAtBlock(told.block_hash, found)
 
     async def _fills(self, orders: Sequence[LiveOrder], block_hash: bytes) -> list[int]:
-        """Settled amounts of orders, of the fixed side, or slices, by the contract; the whole if no more can
-        be settled.
+        """Read the settled amounts of orders from the contract: raw units of the fixed side, or slices; the
+        whole size for an order of which no more can be settled.
         """
         questions = [order_state(live.terms.owner, live.terms.nonce, live.order_hash) for live in orders]
         answers = await self._answers(questions, block_hash)
@@ -307,7 +313,7 @@ def _filled(live: LiveOrder, answer: bytes) -> int:
 
 
 def _is_due(live: LiveOrder, *, is_lacking: bool) -> bool:
-    """Whether an order has to be suspended or restored by the funds read last."""
+    """Whether an order has to be suspended (funds missing) or restored (funds back) now."""
     if live.settling is not None:
         return False
     status = live.row.status

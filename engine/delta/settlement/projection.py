@@ -3,10 +3,10 @@
     Advance -> orders concerned -> their rows, fills, nonces, pre-signatures, effects as of the step
             -> `life.told_by_chain` -> changes
 
-A step concerns an order if it adds or undoes a row of the order, if the order's nonce was used or is free
-again, or if the order has ended and may have become final. The orders in memory tell which orders these are;
-their state is read from the store, since the step is valid only if that state is unchanged when it is
-written.
+A step concerns an order if it adds or undoes a fill or a pre-signature of the order, if the order's nonce was
+used or is free again, or if the order's end may have become final. Orders are found by nonce and by finality
+among the orders in memory; their state is read from the store, since the step is written only if that state
+is unchanged.
 
 Source: ARCHITECTURE.md, "Indexer", "Transitions"; choices.md#delta-orders.
 """
@@ -33,15 +33,15 @@ from ..orders.life import DeltaFacts, told_by_chain
 from ..orders.live_orders import LiveOrders
 
 _SLICE = 64
-"""Orders that are read and decided at once: other tasks run while the store answers."""
+"""Number of orders per read of the store, between which other tasks run."""
 
 
 class DeltaProjection:
-    """Projection of one chain's logs. See `engine.chain.indexer.Projection`.
+    """Derives changes of Delta orders from one chain's logs; an `engine.chain.indexer.Projection`.
 
     Args:
         orders: orders that may still change.
-        confirmations: blocks, the log's own included, after which a log is final.
+        confirmations: number of blocks, the log's own included, after which a log is final.
         failures_max: failed settlements that make an order FAILED.
     """
 
@@ -99,7 +99,8 @@ class DeltaProjection:
         return hashes.union(self._orders.settled(advance.chain_id, advance.top.number, settled_below))
 
     async def _read(self, hashes: Sequence[bytes], advance: Advance) -> list["_Found"]:
-        """Stored state of orders, with the step's own rows and without the rows that it undoes."""
+        """Read the state of orders as of the step: stored rows, with the step's rows and without the undone
+        ones."""
         (rows,) = await self._store.read(among(DELTA_ORDER, "order_hash", hashes))
         orders = [order for values in rows if (order := DELTA.found(values)).chain_id == advance.chain_id]
         fills, signed, effects, *used = await self._store.read(
@@ -132,7 +133,7 @@ class DeltaProjection:
 
 
 class _Found(Struct, frozen=True):
-    """State of one order."""
+    """State of one order as of an indexer step."""
 
     row: DeltaOrderRow
     fills: tuple[DeltaFill, ...]
@@ -142,7 +143,7 @@ class _Found(Struct, frozen=True):
 
 
 def _about(row: Any) -> object:
-    """Subject of a row of the chain's logs: an order's hash, or an owner's nonce."""
+    """Return the subject of an indexed row: an order's hash, or the key of an owner's nonce."""
     return _nonce(row) if isinstance(row, UsedNonce) else getattr(row, "order_hash", None)
 
 
@@ -151,7 +152,7 @@ def _nonce(row: UsedNonce | DeltaOrderRow) -> tuple[int, bytes, bytes]:
 
 
 def _found(order: DeltaOrderRow, kept: Sequence[Any], effects: Sequence[Effect]) -> _Found:
-    """State of an order from the rows about it and its nonce."""
+    """Make the state of an order from the indexed rows about the order and its nonce."""
     fills: dict[tuple[bytes, bytes, int], DeltaFill] = {}
     nonce_used: UsedNonce | None = None
     signed: PreSignature | None = None

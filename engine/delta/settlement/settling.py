@@ -1,17 +1,17 @@
 """Runs settlements: sends each `settle` effect of an auction through the relayer and handles its outcome.
 
-    effect `settle`, INTENDED -> relayer: kept, signed, mined once -> mined: the indexer completes the order,
-                                                                      or a part of it is left to settle
-                                                                   -> failed: `life.failed`, runner-up next;
-                                                                      `life.starved` without the owner's funds
-                              -> funds lack: no transaction is sent
+    effect `settle`, INTENDED -> funds are missing: no transaction is sent
+                              -> relayer: stored, signed, mined once
+                                     -> mined: the indexer completes the order, or a part is left to settle
+                                     -> failed: `life.failed`, then a runner-up; without the owner's funds
+                                        `life.starved`
 
-Each order whose settlement has not ended has a task. Only the runners-up of the last round are in memory
-alone: after a crash the effect is taken up again, and the relayer's intent with the same key decides. Crossed
-orders share one transaction, by the key of the first.
+Each order whose settlement has not ended has a task. After a crash the stored effect is handled again, and
+the relayer's intent with the same key gives its outcome; only the runners-up of the last round are lost,
+since they are in memory alone. Crossed orders share one transaction, and the key of the first order's effect.
 
-Funds are read once more before a settlement goes to the relayer; the settlement is sent only if the funds of
-all its orders are there.
+Funds are read once more before a settlement goes to the relayer; the settlement is sent only if no funds of
+its orders are missing.
 
 Source: ARCHITECTURE.md, "Settlement", "Transitions".
 Choice: A settlement unmined `settlement_s` after its round is given up: firm quotes have expired.
@@ -62,32 +62,35 @@ _log = structlog.get_logger("cambist.venue")
 _SLACK_GAS = 50_000  # beside a third: a call passes on all but a 64th of its gas
 _MINED = (IntentState.MINED, IntentState.FINAL)
 FUNDS_GONE = "the owner's funds are not there"
-"""Beginning of the reason that agents receive for a settlement without the owner's funds."""
+"""Beginning of the reason that agents receive for a settlement that failed for lack of the owner's funds."""
 OTHERS_FUNDS_GONE = "the funds of an order that is crossed with it are not there"
-"""Reason for an order whose own funds are there."""
+"""Reason that agents receive if not this order's funds but those of a crossed order were missing."""
 OWNERS_CODE = "code of an owner's ran in it"
-"""Beginning of the reason for a settlement that an owner's contract may have made fail."""
+"""Beginning of the reason that agents receive for a settlement that an owner's contract may have made
+fail."""
 _NO_RUNNER_UP = frozenset({SettlementFailure.ORDER_DONE, SettlementFailure.TOO_EARLY})
 """Failures that no other bid can avoid; they do not count against the order."""
 _SEEN = (None, OrderStatus.COMPLETED)
-"""Statuses of an order whose mined settlement was read; None for an order that is no longer live."""
+"""Statuses of an order whose mined settlement is known to be indexed; None for an order that is not in memory
+any more."""
 
 
 class Settlement(Struct, frozen=True):
     """A settlement as its effect's payload stores it.
 
     Attributes:
-        key: of the relay intent; empty stands for the effect's own.
-        data: calldata of the Delta contract.
-        gas: limit in units.
+        key: key of the relayer's intent; empty for the key of the effect that stores the settlement.
+        data: calldata for the Delta contract.
+        gas: gas limit of the transaction, units.
         deadline_s: Unix seconds; the settlement is given up unless mined by then.
         agent: name of the bidding agent.
-        amount: digits: amount that the user receives (SELL) or spends (BUY) in the simulation.
-        simulated_gas: units that the simulation used.
-        owners_data: calldata of the same settlement without the agent's calls; empty in a payload of before.
-        is_purchase: the amounts are spent, not received.
-        promised: digits: amount that the bid promises.
-        part_amount: digits: settled amount of the fixed side.
+        amount: raw units that the user receives (SELL) or spends (BUY) in the simulation, as decimal digits.
+        simulated_gas: units of gas that the simulation used.
+        owners_data: calldata of the same settlement without the agent's calls; empty in payloads that were
+            stored by an earlier version.
+        is_purchase: whether the amounts are spent (BUY) and not received (SELL).
+        promised: raw units that the bid promises, as decimal digits.
+        part_amount: settled raw units of the fixed side, as decimal digits.
         others: hashes of the orders that are crossed with this order.
     """
 
@@ -106,11 +109,12 @@ class Settlement(Struct, frozen=True):
     owners_data: bytes = b""
 
     def amount_in(self, fill: DeltaFill) -> int:
-        """Amount that the user received (SELL) or spent (BUY), raw units."""
+        """Return the raw units that the user received (SELL) or spent (BUY) in a fill."""
         return amount_of(fill.spent if self.is_purchase else fill.received)
 
     def is_kept(self, amount: int) -> bool:
-        """Whether a mined amount is as good as the simulated one, within AGENT_DRIFT_BPS."""
+        """Whether a mined amount is as good for the user as the simulated one, or worse by at most
+        AGENT_DRIFT_BPS."""
         simulated = int(self.amount)
         drift = mul_div_down(simulated, limits.AGENT_DRIFT_BPS, limits.BPS_ONE)
         return amount <= simulated + drift if self.is_purchase else amount >= simulated - drift
@@ -126,7 +130,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Settlement).decode
 
 TellAgent = Callable[[str, int, NoticeEntry, AgentFault | None], None]
-"""(agent, auction id, notice of a settlement, the agent's fault or None)."""
+"""Function that notifies an agent: (agent, auction id, notice of a settlement, the agent's fault or None)."""
 
 
 def settlement_of(
@@ -135,9 +139,10 @@ def settlement_of(
     """Make the settlement for one part of a bid.
 
     Args:
-        at: index of the part.
-        deadline_s: Unix seconds; shortened to the earliest deadline of the bid's orders.
-        gas_max: units of one settlement.
+        at: index of the part in the bid.
+        deadline_s: latest time of the settlement, Unix seconds; if an order of the bid has an earlier
+            deadline, that one counts.
+        gas_max: most units of gas of a settlement.
     """
     gas = sum(outcome.gas for outcome in bid.outcomes)
     parts = bid.candidate.parts
@@ -170,7 +175,7 @@ def settlement_payload(settlement: Settlement, row: DeltaOrderRow) -> bytes:
 
 
 class SettlingStatistics(Struct, frozen=True):
-    """Settlements of one chain: under way now, settled and failed since the start."""
+    """Numbers of settlements of one chain: under way now; settled and failed since the start."""
 
     under_way: int
     settled: int
@@ -181,12 +186,12 @@ class Settling:
     """The settlements of one chain. `start` sets the nursery of its tasks.
 
     Args:
-        delta: the contract, 20 bytes.
-        failures_max: failed settlements that make an order FAILED.
-        tell: notifies agents of the outcomes of their bids.
-        are_lacking: whether an order's funds lack.
-        runs_code: whether a settlement of an order calls a contract of its owner's.
-        read_to: height up to which the chain is read; NOTHING_READ before the first block.
+        delta: the Delta contract, 20 bytes.
+        failures_max: number of failed settlements that makes an order FAILED.
+        tell: notifies an agent of the outcome of its bid's settlement.
+        are_lacking: tells whether the owner's funds for an order are missing.
+        runs_code: tells whether a settlement of an order calls a contract of its owner or receiver.
+        read_to: returns the height of the last indexed block; NOTHING_READ before the first block.
     """
 
     def __init__(
@@ -238,7 +243,7 @@ class Settling:
             del self._runners_up[order_hash]
 
     def tend(self, live: LiveOrder) -> None:
-        """Start the task of an order's settlement, if it has one without a task."""
+        """Start a task for an order's settlement if the order has a settlement that no task runs yet."""
         if live.row.status in ENDED:
             self._runners_up.pop(live.order_hash, None)
         if live.row.status is OrderStatus.COMPLETED or live.row.is_final:
@@ -250,7 +255,8 @@ class Settling:
         self._nursery.start_soon(self._run, live.order_hash, key)
 
     async def _run(self, order_hash: bytes, key: str) -> None:
-        """Settle, retrying while the chain or the store is away. Only the first failed try is logged."""
+        """Run an order's settlement to its outcome, retrying while the chain or the store is away; only the
+        first of these failures is logged."""
         pause_s, is_told = SETTLING_PAUSE_S, False
         try:
             while self._orders.get(order_hash) is not None:
@@ -311,12 +317,13 @@ class Settling:
         await self._failed_for(order_hash, effect, outcome, failure, is_starved=is_starved)
 
     async def _owners_errors(self, settlement: Settlement, outcome: IntentOutcome) -> frozenset[bytes] | None:
-        """Selectors of the errors of a reverted settlement without the agent's calls, on the block before its
-        own and on its own; None if there is nothing to compare with, or no node can say.
+        """Execute a reverted settlement again without the agent's calls, at the block before its own and at
+        its own; return the selectors of the errors. None without anything to compare with, or if no node
+        answers.
 
-        The relayer learns the contract's error by a call, which the agent's contracts can tell from a
-        transaction: an agent could have it fail there as if the owner's tokens lacked. A settlement that the
-        block before would have taken may fail by another transaction of its block.
+        The relayer learns the contract's error by a call, which an agent's contract can distinguish from a
+        transaction: the agent could make the call fail as if the owner's tokens were missing. A settlement
+        that succeeds at the block before may fail at its own because of another transaction in it.
         """
         is_comparable = outcome.error4 is not None or outcome.cause is IntentCause.UNEXPLAINED
         if outcome.receipt is None or not is_comparable or not settlement.owners_data:
@@ -336,8 +343,8 @@ class Settling:
         return None if header is None else frozenset(found)
 
     async def _lacking(self, order_hash: bytes, settlement: Settlement) -> frozenset[bytes]:
-        """Hashes of a settlement's orders whose funds lack now; none if the relayer has the settlement
-        already.
+        """Return the hashes of a settlement's orders whose owners' funds are missing now; empty if the
+        relayer has the settlement already.
         """
         if await self._relayer.outcome(settlement.key) is not None:
             return frozenset()
@@ -372,7 +379,8 @@ class Settling:
         self._told(settlement, order_hash, Notice.REVERTED, outcome, fault=fault)
 
     async def _until_read(self, order_hash: bytes, height: int) -> None:
-        """Wait until the chain is read up to a height, or the order is known to have ended."""
+        """Wait until the chain is indexed up to a height or the order is no longer open, at most
+        SETTLEMENT_S."""
         with trio.move_on_after(SETTLEMENT_S):
             while (  # noqa: ASYNC110  the indexer sets no event for a height
                 self._read_to() < height and self._status(order_hash) in OPEN
@@ -387,9 +395,11 @@ class Settling:
         return any([await self._runs_code(live) for live in found if live is not None])
 
     async def _outcome(self, order_hash: bytes, settlement: Settlement) -> IntentOutcome:
-        """Await the outcome of a settlement on the chain. A mined settlement counts once its log is read,
-        since its block may be undone before, and the rest of the order is known only then; a failed
-        settlement of a cancelled order, until the failure is final.
+        """Await the outcome of a settlement on the chain.
+
+        A mined settlement counts once its log is indexed: until then its block may be undone, and the open
+        amount of the order is unknown. The failed settlement of a CANCELLING order counts once the failure is
+        final.
         """
         version = None
         while True:
@@ -414,19 +424,20 @@ class Settling:
         return next((fill for fill in fills if fill.tx_hash == outcome.tx_hash), None)
 
     def _begin_anew(self, order_hash: bytes) -> None:
-        """Reset an order's count of failed settlements after a fill, so that its next part is not delayed."""
+        """Reset an order's count of failed settlements after a fill, so that its next part has no pause."""
         live = self._orders.get(order_hash)
         if live is not None:
             self._orders.begin_anew(live)
 
     def _more_to_come(self, row: DeltaOrderRow, effect: Effect) -> DeltaStep | None:
-        """Make the step after a fill that has not closed its order; None if the order is completed."""
+        """Make the step after a mined settlement that has not closed its order; None if the order is
+        completed."""
         is_closed = row.status is OrderStatus.COMPLETED
         return None if is_closed else part_settled(row, effect, self._wall_ms())
 
     async def _next(self, order_hash: bytes, effect: Effect, *, is_starved: bool, is_counted: bool) -> None:
-        """Write the step after a failure. A runner-up that is too late or too large is passed over; without
-        the owner's funds there is none.
+        """Write an order's step after a failed settlement: to its runner-up, if any. A runner-up past its
+        deadline or larger than the open amount is skipped; without the owner's funds no runner-up is settled.
         """
         live = self._orders.get(order_hash)
         now_s = self._wall_ms() // 1_000
