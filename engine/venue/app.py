@@ -1,12 +1,13 @@
 """The venue as one process: builds chains, feeds and a listener from the settings, and runs them.
 
-    opened_venue    store · nodes · connections to makers and agents          while the context lasts
-    VenueApp.run    engines of orders · server · feeds · gas · issued         until it is drained or cancelled
-                    routes · streams · retention
+    opened_venue    opens store · nodes · connections to makers and agents;   they close with the context
+    VenueApp.run    runs order engines · server · feeds · gas prices ·        until it is drained or cancelled
+                    writes of issued routes · streams · retention
 
-The venue listens once the unfinished orders are being taken up. Shut-down: the listener closes, answers in
-flight go out, then feeds, watches, auctions, relayers and indexers end, issued routes that still wait are
-written, and the store closes last. Transactions under way are followed again at the next start.
+The venue listens once the order engines accept orders and have begun to load unfinished ones. Shut-down: the
+listener closes, answers in flight go out, then feeds, watches, auctions, relayers and indexers end, issued
+routes that are not stored yet are written, and the store closes last. Transactions under way are followed
+again at the next start.
 
 A venue is one process: its books, buckets and health scores are its own.
 
@@ -103,7 +104,7 @@ class VenueParts(Struct, frozen=True):
         otc: runs the OTC orders.
         engines: runs `delta` and `otc`.
         webhooks: delivers events of orders.
-        maker_rules: file with the operator's exclusions and releases of makers.
+        maker_rules: path of the file in which the operator excludes and releases makers.
     """
 
     venue: VenueSettings
@@ -122,18 +123,18 @@ class VenueApp:
 
     Args:
         settings: settings of the process.
-        parts: open while the venue runs.
+        parts: opened parts, which have to stay open while the venue runs.
         clock: the wall clock.
-        access_log: log that the server writes.
+        access_log: log of requests that the server writes; None for no log.
 
     Attributes:
         places: served chains by chain id.
-        issued: record of the Delta routes that quotes have shown to clients.
+        issued: digests of the Delta routes that quotes have issued.
         delta: runs the Delta orders.
         otc: runs the OTC orders.
         quotes: endpoints of GET /v2/quote and the Delta prices.
         router: HTTP router with every endpoint.
-        reference: the description of the API.
+        reference: endpoints of the API's description.
         scheme: http or https.
         drained: whether `run` has ended after every answer went out.
     """
@@ -240,7 +241,7 @@ class VenueApp:
         return (*MakerScoreBoard(self.places, venue.makers).endpoints(), *desk.endpoints())
 
     def _asker_of(self, call: HttpCall) -> Asker:
-        """Identify a request's caller for the limits on firm quotes."""
+        """Identify the caller of a request, whom the limits on firm quotes apply to."""
         key = self.admission.key(call)
         places = self._firm.unfilled_keyed_max if key else self._firm.unfilled_max
         return Asker(self.admission.caller(call), bool(key), places)
@@ -291,8 +292,9 @@ class VenueApp:
         """Serve until `drain` is called or the task is cancelled.
 
         Args:
-            listener: closed at the end.
-            health_listener: serves health and metrics from the start to the end; closed then.
+            listener: socket or listener that the API is served on; closed at the end.
+            health_listener: socket that health and metrics are served on, already during the start; closed at
+                the end. None: health has no socket of its own.
         """
         async with trio.open_nursery() as nursery:
             if health_listener is not None:
@@ -323,10 +325,10 @@ class VenueApp:
         self.server.drain()
 
     def readiness(self) -> Readiness:
-        """Return whether some chain can be served, with the faults of the others.
+        """Return whether some chain can be served, with the faults of the store, the clock and all chains.
 
-        The venue is not ready without the store, nor while the system's clock differs from the venue's:
-        deadlines would be misjudged.
+        The venue is not ready without the store, nor after the system's clock was moved by more than
+        CLOCK_STEP_S_MAX since the start: the venue would misjudge deadlines.
         """
         by_chain = [place.not_ready() for place in self.places.values()]
         away = self._store.away
@@ -342,7 +344,8 @@ class VenueApp:
         return Readiness(not (away or self._held_back or is_off or all(by_chain)), tuple(reasons))
 
     def _clock_off_s(self) -> float:
-        """Return the seconds by which the system's clock has been moved since the start."""
+        """Return the seconds by which the system's clock was moved since the start, which the venue's own
+        clock does not follow."""
         return self._clock.behind_ms() / 1_000
 
     def not_ready(self) -> list[str]:
@@ -376,7 +379,7 @@ class VenueApp:
         return told
 
     async def _flush_issued(self) -> None:
-        """Write to the store the Delta routes of quotes that are not written yet."""
+        """Write the issued Delta routes that are not stored yet."""
         try:
             with trio.fail_after(ISSUED_ROUTES_END_S):
                 await self.issued.flush()
@@ -416,14 +419,14 @@ async def opened_venue(
     """Context manager that opens a venue with all its parts, ready to run.
 
     Args:
-        environ: environment that `env:` references name.
+        environ: environment variables, to which `env:` references in the settings point.
         folder: base of relative paths in the settings.
-        random: source of jitter.
-        chains: chains in place of nodes, by chain id.
+        random: source of randomness for jitter; None for the system's source.
+        chains: chains by chain id that are used instead of connecting to their configured nodes.
         store_in_process: whether the store runs in this process, without a process of its own.
 
     Raises:
-        ConfigError: names the setting that is wrong.
+        ConfigError: a setting is wrong; the error names it.
         StoreUnavailable: the store is away at the start.
     """
     venue = _venue_of(settings)

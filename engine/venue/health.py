@@ -2,9 +2,9 @@
 
     GET /healthz   200 while requests are answered at all
     GET /readyz    200 while the store takes writes and a chain can be served, else 503; with reasons
-    GET /metrics   Prometheus; for this machine alone, unless the settings open it to all
+    GET /metrics   metrics for Prometheus; for clients on this machine, unless the settings open them to all
 
-A request with a proxy's headers never counts as local. /metrics is 404 to callers that may not read it.
+A request with a proxy's headers never counts as local. A client that may not read /metrics gets 404.
 
 Source: ARCHITECTURE.md, "Telemetry".
 Choice: The venue is ready while some chain has an answering node, a known gas price and a live book, and the
@@ -48,7 +48,7 @@ class HealthEndpoints:
     Args:
         readiness: returns the present readiness.
         metrics: metrics of the process.
-        open_to_all: whether callers from elsewhere may read /metrics.
+        open_to_all: whether clients on other machines may read /metrics.
     """
 
     def __init__(self, *, readiness: Callable[[], Readiness], metrics: Metrics, open_to_all: bool) -> None:

@@ -1,8 +1,8 @@
-"""GET /makers/scores: outcomes of the makers' firm quotes, and rests of makers and pairs.
+"""GET /makers/scores: outcomes of the makers' firm quotes, and cool-downs (rests) of makers and pairs.
 
-    every caller                           counts, rests, size bounds
+    every client                           counts, cool-downs, size bounds
     a maker, by its own credentials        also its last faults, with expected and signed amounts
-    a caller on this machine               also the last faults of all makers
+    a client on this machine               also the last faults of all makers
 
 A maker's counts are public; its signed quotes and their users are not. Scores without `network` and `chainId`
 cover all served chains.
@@ -96,7 +96,8 @@ class MakerScoreBoard:
 
 
 def _gates(makers: Mapping[str, VenueMaker]) -> Iterator[tuple[str, Gate]]:
-    """Yield (maker, gate) for each maker with credentials: two makers may have the same domain and key."""
+    """Yield (maker's name, gate that verifies the maker's requests) for each maker with credentials. Each
+    maker has a gate of its own, since two makers may have the same domain and access key."""
     for name, maker in makers.items():
         known = maker.credentials
         if known is not None:
@@ -105,7 +106,8 @@ def _gates(makers: Mapping[str, VenueMaker]) -> Iterator[tuple[str, Gate]]:
 
 
 def maker_score(network: int, maker: str, report: HealthReport, *, has_faults: bool) -> MakerScore:
-    """Convert a maker's score to its wire form; the last faults only with `has_faults`."""
+    """Convert a maker's score into the form that the API returns; with the maker's last faults only if
+    `has_faults`."""
     own = report.maker
     return MakerScore(
         network=network,

@@ -1,6 +1,6 @@
 """The operator's rules for makers, applied to the books and scores of a running venue.
 
-If the file of rules is unreadable, the rules stay as they are and the fault is logged.
+If the file of rules is unreadable, the rules that were read last stay in force and the fault is logged.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class MakerWatch:
     """Applies changes of the operator's file of maker rules while `run` runs.
 
     Args:
-        wall_ms: Unix milliseconds.
+        wall_ms: returns the time, Unix milliseconds.
     """
 
     def __init__(self, path: Path, places: ServedChains, wall_ms: Callable[[], int]) -> None:

@@ -65,13 +65,14 @@ class Quotes:
         places: served chains by chain id.
         settings: settings of the partners.
         market: prices Market routes.
-        issued: keeps digests of the given Delta routes.
-        delta_gas: gas of a Delta settlement beside its fills.
+        issued: keeps digests of the Delta routes that quotes issue.
+        delta_gas: units of gas that a Delta settlement uses besides its fills.
         random16: returns 16 random bytes for the id of a price.
-        partner_of: the default partner of a request; empty for none.
+        partner_of: returns the default partner of a request's API key; empty if the key has none.
 
     Attributes:
-        outcomes: (mode, `delta`, `market` or an errorType) -> number of quotes of GET /v2/quote.
+        outcomes: number of answers of GET /v2/quote by (mode, outcome); the outcome is `delta`, `market` or
+            an errorType.
     """
 
     def __init__(
@@ -149,10 +150,10 @@ class Quotes:
 
         Args:
             raw_query: query after the `?`.
-            partner: default partner of the request.
+            partner: default partner of the request's API key; empty if the key has none.
 
         Raises:
-            RequestError: the quote is refused; the subclass is a row of the error catalogue.
+            RequestError: the request is wrong or no price can be given; the subclass tells the error code.
         """
         query = with_partner(decode_quote_query(raw_query), partner)
         mode = query.mode.value

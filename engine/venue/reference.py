@@ -1,4 +1,4 @@
-"""GET /openapi.json, the API's description, and GET /docs, its HTML page without external resources. Pure.
+"""GET /openapi.json, the API's description, and GET /docs, the same as HTML without external resources. Pure.
 
 Each page is made at its first request, or earlier by `cambist serve`; making it takes up to 33 ms.
 """
@@ -75,7 +75,7 @@ class Reference:
         self._examples = _examples(places)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """List the rows of the route table for the description."""
+        """List the rows of the route table for the description's endpoints."""
         return self._rows
 
     def make(self) -> None:

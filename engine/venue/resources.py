@@ -2,8 +2,8 @@
 
 Answers that depend on the settings alone are encoded once, at the start.
 
-GET /fiat/tokens answers as GET /tokens; `all` covers all chains. `takeSurplus` of a partner fee is false: a
-request alone gives a partner a share of surplus.
+GET /fiat/tokens answers as GET /tokens; `all` in place of a chain id covers all chains. `takeSurplus` in the
+answer on a partner's fee is always false: a partner gets a share of the surplus only if a request says so.
 
 Source: interop.md 3; choices.md#requests-and-errors, choices.md#firm-quotes.
 Choice: `/adapters/...` without `network` and `chainId` covers chain 1, as GET /prices does; `version` changes
@@ -270,7 +270,7 @@ async def user_tokens(
 
 
 def _amount(answer: bytes | Exception) -> int | None:
-    """The number in a contract's answer, or None if the answer holds none."""
+    """Decode the number in a contract's answer; None for an error or an answer without a number."""
     if isinstance(answer, bytes) and len(answer) >= _WORD_BYTES:
         return int.from_bytes(answer[:_WORD_BYTES], "big")
     return None
@@ -292,7 +292,7 @@ def _chain_list(places: ServedChains) -> ChainList:
 
 
 def _roles(place: ServedChain) -> dict[str, bool]:
-    """Map each surface to whether it is served on a chain."""
+    """Return by kind of trade whether the chain serves it."""
     return {
         "delta": not place.no_delta,
         "market": place.settings.market,

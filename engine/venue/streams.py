@@ -1,12 +1,13 @@
 """GET /v2/quote/stream: the quote of GET /v2/quote, repeated whenever a relevant book changes it.
 
-    event: quote    data: the answer of GET /v2/quote   at once, when its amounts have changed, and every beat
+    event: quote    data: the answer of GET /v2/quote   first, when its amounts have changed, and at each beat
     event: error    data: the error body                the quote cannot be priced now; the stream goes on
-    : beat                                              the quote still cannot be priced
+    : beat                                              at a beat, the quote still cannot be priced
 
-A change of the books marks streams, at most every QUOTE_STREAM_LOOK_S; a marked stream is priced when its
-client has taken the last piece. Each sent quote is thus the newest, and a slow client has no queue. Streams
-are priced one at a time, with a turn for all other tasks in between: many streams slow down only each other.
+A beat comes after QUOTE_STREAM_BEAT_S without an event. A change of the books marks the streams that it may
+concern, at most every QUOTE_STREAM_LOOK_S; a marked stream is priced once its client has received the last
+piece. Each sent quote is thus the newest, and no queue builds up for a slow client. Streams are priced one at
+a time, and other tasks run in between: many streams slow down only each other.
 
 A changed book matters to a quote stream if its pair can lie on a path of at most 4 tokens between both ends.
 A quote stream has one chain: `destChainId`, if given, equals `chainId`.
@@ -55,8 +56,8 @@ class QuoteStreamStatistics(Struct, frozen=True):
 
     Attributes:
         streams: open streams.
-        opened, refused: opened streams, and streams beyond a bound.
-        quotes, errors, beats: sent pieces of each kind.
+        opened, refused: streams opened so far, and streams refused because too many were open.
+        quotes, errors, beats: pieces of each kind sent so far.
     """
 
     streams: int
@@ -148,9 +149,9 @@ class QuoteStreams:
         quote: returns the response body of GET /v2/quote.
         chains: streamed chains by chain id.
         caller: returns the API key or address whose limits a request counts towards.
-        partner_of: returns the default partner of a request; empty for none.
+        partner_of: returns the default partner of a request's API key; empty if the key has none.
         streams_max: greatest number of open streams.
-        wall_ms: wall clock, Unix milliseconds.
+        wall_ms: returns the time, Unix milliseconds.
     """
 
     def __init__(
@@ -215,11 +216,11 @@ class QuoteStreams:
         )
 
     def enter(self, caller: str) -> None:
-        """Count a stream that begins."""
+        """Add a caller's new stream to the open streams."""
         self._open.enter(caller)
 
     def leave(self, caller: str) -> None:
-        """Count a stream that has ended."""
+        """Remove a caller's stream, which has ended, from the open streams."""
         self._open.leave(caller)
 
     def count(self, kind: str) -> None:
@@ -227,7 +228,7 @@ class QuoteStreams:
         self._sent[kind] += 1
 
     async def price(self, stream: "_Stream") -> bytes:
-        """Price a stream's quote as soon as no other stream is being priced.
+        """Price a stream's quote, once no other stream is being priced; return the body of GET /v2/quote.
 
         Raises:
             CambistError: the quote cannot be priced.
@@ -240,7 +241,12 @@ class QuoteStreams:
         self._changed.set()
 
     def _ends(self, query: QuoteQuery) -> tuple[bytes, bytes]:
-        """Return the addresses of the two tokens, as books name them."""
+        """Return the addresses of the query's two tokens as books name them: native tokens as the wrapped
+        token.
+
+        Raises:
+            UnsupportedChain, NoRoute: the chain is not streamed, or the query names a second chain.
+        """
         chain = self._chains.get(query.chain_id)
         if chain is None:
             raise UnsupportedChain(field="chainId", expected="a chain of GET /chains", got=query.chain_id)
@@ -261,9 +267,9 @@ class _Stream:
 
     Attributes:
         raw_query: the parameters of GET /v2/quote.
-        partner: default partner, if the parameters name none.
-        src, dest: addresses of the two tokens, as books name them.
-        is_marked: whether its quote may have changed since it was priced last.
+        partner: default partner of the request's API key, used if the parameters name no partner.
+        src, dest: addresses of the two tokens, native tokens as the wrapped token.
+        is_marked: whether the books may have changed its quote since the last pricing.
     """
 
     def __init__(
@@ -295,7 +301,8 @@ class _Stream:
         return self
 
     async def __anext__(self) -> bytes:
-        """Return the next piece: an event, or a comment after a while without events."""
+        """Await and return the next piece: an event, or a beat comment if the quote still cannot be
+        priced."""
         if self._first is not None:
             piece, self._first = self._first, None
             return piece
@@ -314,7 +321,7 @@ class _Stream:
         """Price the stream's quote for the first time.
 
         Raises:
-            RequestError: the request is wrong, independently of the books.
+            RequestError: the request is wrong whatever the books are.
         """
         self._first = await self._event(refuse=True)
 
@@ -335,11 +342,13 @@ class _Stream:
             self._streams.leave(self._caller)
 
     async def _event(self, *, refuse: bool = False, anew: bool = False) -> bytes | None:
-        """The next event, or None if it equals the last event.
+        """Price the quote and return its event; None if the quote's amounts, or the kind of error, are
+        unchanged.
 
         Args:
-            refuse: raise faults of the request itself.
-            anew: repeat a quote whose amounts are unchanged.
+            refuse: whether to raise an error that the request itself causes, instead of sending it as an
+                event.
+            anew: whether to return a quote even if its amounts are unchanged.
         """
         try:
             body = await self._streams.price(self)
@@ -357,7 +366,7 @@ class _Stream:
 
 
 def _amounts(body: bytes) -> tuple[str, ...]:
-    """Return the amounts of a quote; a difference in them counts as a change."""
+    """Return the amounts in a quote's body, by which two quotes are compared."""
     quote = _decode_amounts(body)
     market, delta = quote.market, quote.delta
     if market is not UNSET:

@@ -42,6 +42,7 @@ def readiness_families(
 
     Args:
         chains: served chains by chain id.
+        is_ready: whether the venue is ready (GET /readyz).
         clock_off_s: seconds by which the system's clock was moved since the start.
     """
     yield gauge("ready", "1 while /readyz answers 200", [((), float(is_ready))])

@@ -1,8 +1,10 @@
 """Endpoints of webhooks: list them and their waiting or dead deliveries, and replay dead deliveries.
 
-A webhook is managed with one API key, which the settings name; to every other caller it does not exist.
+A webhook is managed with one API key, which the settings name; a request with any other key gets 404, as for
+an unknown webhook.
 
-A listing shows the last tries known to this engine; of several engines one delivers.
+Of several engines only one delivers a webhook's events. The failures in a listing are those that the
+answering engine has seen itself.
 
 Source: ARCHITECTURE.md, "Push".
 Choice: A listed webhook's URL lacks its query, which may hold a password.
@@ -161,13 +163,17 @@ class WebhookDesk:
         return [row_of(DELIVERY, values) for values in rows]
 
     async def _dead(self, hook: Hook, token: str) -> list[Delivery]:
-        """Return the dead delivery with a token, as a list of at most one."""
+        """Read the dead delivery of an event's token; an empty list without one."""
         (rows,) = await self._store.read(by(DELIVERY, hook.name, token))
         found: list[Delivery] = [row_of(DELIVERY, values) for values in rows]
         return [one for one in found if one.state is DeliveryState.DEAD]
 
     def _hook(self, call: HttpCall) -> Hook:
-        """Return the webhook that the path names, if the caller may manage it."""
+        """Return the webhook that the path names.
+
+        Raises:
+            WebhookNotFound: no webhook of this name is managed with the request's API key.
+        """
         key, name = self._key_of(call), call.parameters[0]
         hook = self._webhooks.hooks.get(name)
         if hook is None or hook.manager != key:
