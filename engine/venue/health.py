@@ -35,7 +35,7 @@ class Readiness(Struct, frozen=True):
 
     Attributes:
         ready: whether the venue can serve a chain.
-        reasons: faults of the store and of chains.
+        reasons: faults of the store, the clock and the chains; also, whether the venue still starts or ends.
     """
 
     ready: bool

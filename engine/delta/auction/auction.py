@@ -121,7 +121,7 @@ class _Ranked(Struct, frozen=True):
 
 
 class _Crossed(Struct, frozen=True):
-    """A crossing that leaves no order worse off."""
+    """A crossing that leaves no order worse off than its best single bid, with its gain; see the module."""
 
     bid: Proven
     gain: Fraction

@@ -38,7 +38,7 @@ class LiveOrder(Struct, eq=False, gc=False):
         document: stored document, without the struct (`without_struct`).
         filled: settled amount of the fixed side, or settled slices.
         last_fill_s: time of the last fill, Unix seconds; 0 before the first.
-        settling: key of the effect whose settlement has not ended for good.
+        settling: key of the `settle` effect whose settlement has not ended for good; None without one.
         ended_at: height of the settlement that closed the order; for any other end, the indexed height when
             the end was first seen.
         in_vain: number of failed settlements since the last fill, for any reason, which lengthens the pause

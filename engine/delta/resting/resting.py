@@ -134,13 +134,13 @@ class RestingOrders:
         return self._orders.values()
 
     def get(self, order_hash: bytes) -> Resting | None:
-        """The order of a hash; None if unknown here."""
+        """Return the order with a hash; None if the order is unknown."""
         return self._orders.get(order_hash)
 
     # --- Coming and going -------------------------------------------------------------------------------
 
     def add(self, live: "LiveOrder", ends: Ends, rate: LadderRate, *, is_other: bool = False) -> Resting:
-        """Add an order that is not here yet.
+        """Add an order that is not known yet.
 
         Args:
             rate: rate that the order needs; a rate with a source of 0 is never reached.
@@ -168,7 +168,7 @@ class RestingOrders:
         return order
 
     def forget(self, order_hash: bytes) -> None:
-        """Forget an order, if it is here."""
+        """Forget an order; no effect if the order is unknown."""
         order = self._orders.get(order_hash)
         if order is None:
             return
