@@ -59,7 +59,7 @@ def others(value: Any) -> list[Any]:
     if value.isdigit():
         return [str(int(value) + 1), int(value), f"0{value}", None]
     if value.startswith("0x"):
-        return [f"0x{'11' * 20}", value.lower(), None]
+        return [f"0x{'11' * 20}", f"0x{value[2:].swapcase()}", None]
     return [f"{value}x", None]
 
 
