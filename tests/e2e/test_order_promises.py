@@ -264,6 +264,29 @@ async def test_one_that_has_a_replay_fail_for_want_of_the_owners_tokens(world: W
         await is_found_out(story, record)
 
 
+async def test_one_that_breaks_its_promise_in_the_first_block_of_a_slice(
+    world: World, tmp_path: Path
+) -> None:
+    """The block before is too early for the slice for each bid: that explains no failure of a later block."""
+    async with a_delta_story(world, tmp_path, "ann") as story:
+        ann = await a_turncoat(story, Sign.GAS_PRICE)
+        lies, ann.delivers = ann.delivers, honest
+        record = await story.submitted(await story.market.a_twap())
+        await story.with_fills(record, 1)
+        await story.says(record, "sliceNotDue")
+        ann.delivers = lies
+        await story.hold()
+        story.clock.passes(61)
+        await world.chain.set_time(await world.now_s() + 61)
+        await story.under_way(record)
+        await world.chain.mine()
+        await until(lambda: bool(ann.told("reverted")))
+        (told,) = ann.told("reverted")
+        assert "TooEarly" in told.detail
+        (score,) = await story.web.get("/v2/delta/agents/scores/31337")
+        assert score["faults"] == {"reverted": 1}
+
+
 async def test_without_another_agent_nothing_is_settled_below_the_promise(
     world: World, tmp_path: Path
 ) -> None:

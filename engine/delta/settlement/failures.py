@@ -49,6 +49,9 @@ BY_ERROR: Mapping[bytes, SettlementFailure] = {
 """Kinds by the selector of the Delta contract's error. The contract wraps the errors of an agent's calls, so
 that these have another selector."""
 
+TOO_EARLY4 = selector("TooEarly(uint256)")
+"""Selector of an error that a block's time alone decides: that of an earlier block proves nothing."""
+
 BY_CAUSE: Mapping[IntentCause, SettlementFailure] = {
     _C.DEADLINE: _F.NOT_THE_AGENTS,
     _C.GIVEN_UP: _F.NOT_THE_AGENTS,
@@ -60,6 +63,9 @@ BY_CAUSE: Mapping[IntentCause, SettlementFailure] = {
     _C.UNKNOWN: _F.DOUBTFUL,
 }
 """Kinds by the relayer's cause, if the contract's error is unknown."""
+
+UNEXPLAINED = frozenset({_C.UNEXPLAINED, _C.UNKNOWN})
+"""Causes of a revert whose error is unknown."""
 
 
 def failure_of(
@@ -75,9 +81,9 @@ def failure_of(
             cancellation or a settlement that took the rest of a token's cap.
     """
     by_error = BY_ERROR.get(error4 or b"")
-    if by_error is not None:
-        return by_error if owners is None or error4 in owners else _F.DOUBTFUL
-    if cause is _C.UNEXPLAINED:
+    if by_error is not None and (owners is None or error4 in owners):
+        return by_error
+    if by_error is not None or cause in UNEXPLAINED:
         found = {BY_ERROR.get(error, _F.DOUBTFUL) for error in owners or ()}
         return next((failure for failure in SettlementFailure if failure in found), _F.DOUBTFUL)
     return _F.AGENTS if cause is None else BY_CAUSE[cause]

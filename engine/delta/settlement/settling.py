@@ -45,7 +45,7 @@ from ...chain.port import Chain, EthCall
 from ...chain.relay.relayer import IntentOutcome, Relayer
 from ...orders.order_units import effect_key
 from ...store.queries import among, by
-from ...store.rows import DeltaFill, DeltaOrderRow, Effect, EffectState, IntentCause, IntentState, amount_of
+from ...store.rows import DeltaFill, DeltaOrderRow, Effect, EffectState, IntentState, amount_of
 from ...store.store import Store
 from ...store.tables import DELTA_FILL, EFFECT
 from ...store.units import row_of
@@ -54,7 +54,7 @@ from ..bids.simulation import Proven
 from ..orders.life import ENDED, OPEN, SETTLE, DeltaStep, failed, part_settled, starved
 from ..orders.live_orders import LiveOrder, LiveOrders
 from ..orders.terms import next_part
-from .failures import SettlementFailure, failure_of, fault_in
+from .failures import TOO_EARLY4, UNEXPLAINED, SettlementFailure, failure_of, fault_in
 from .funds_watch import AreLacking
 
 _log = structlog.get_logger("cambist.venue")
@@ -325,22 +325,27 @@ class Settling:
         transaction: the agent could make the call fail as if the owner's tokens were missing. A settlement
         that succeeds at the block before may fail at its own because of another transaction in it.
         """
-        is_comparable = outcome.error4 is not None or outcome.cause is IntentCause.UNEXPLAINED
+        is_comparable = outcome.error4 is not None or outcome.cause in UNEXPLAINED
         if outcome.receipt is None or not is_comparable or not settlement.owners_data:
             return None
         call = EthCall(self._delta, settlement.owners_data, self._relayer.address, gas_max=settlement.gas)
-        found = set()
         try:
             header = await self._chain.block(outcome.receipt.block_hash)
-            for block_hash in () if header is None else (header.parent_hash, header.hash):
-                try:
-                    await self._chain.call(call, block_hash)
-                except Reverted as error:
-                    found.add(error.data[:SELECTOR_BYTES])
+            if header is None:
+                return None
+            before = await self._error_of(call, header.parent_hash)
+            return (before - {TOO_EARLY4}) | await self._error_of(call, header.hash)
         except ChainError as error:
             _log.warning("a failed settlement stays unexplained", key=settlement.key, detail=str(error))
             return None
-        return None if header is None else frozenset(found)
+
+    async def _error_of(self, call: EthCall, block_hash: bytes) -> frozenset[bytes]:
+        """Selector of the error of a call at a block; empty for a call that succeeds."""
+        try:
+            await self._chain.call(call, block_hash)
+        except Reverted as error:
+            return frozenset({error.data[:SELECTOR_BYTES]})
+        return frozenset()
 
     async def _lacking(self, order_hash: bytes, settlement: Settlement) -> frozenset[bytes]:
         """Return the hashes of a settlement's orders whose owners' funds are missing now; empty if the

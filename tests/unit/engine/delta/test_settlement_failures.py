@@ -76,6 +76,8 @@ def test_an_owners_error_explains_what_another_transaction_of_the_block_made_fai
         (set[bytes](), _F.DOUBTFUL),
     ):
         assert failure_of(_C.UNEXPLAINED, None, owners) is failure
+        assert failure_of(_C.UNKNOWN, None, owners) is failure
+        assert failure_of(_C.REVERTED, selector("TooEarly(uint256)"), owners) is failure
     assert failure_of(_C.OUT_OF_GAS, None, {capped}) is _F.DOUBTFUL
     assert failure_of(_C.REVERTED, b"none", {capped}) is _F.AGENTS
 
