@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cambist.codecs.contracts.abi import selector, uint_word
-from cambist.codecs.contracts.calldata import transfer
+from cambist.codecs.contracts.calldata import approve, transfer, transfer_from
 from cambist.codecs.contracts.contract_events import FeeAccrued, OrderSettled
 from cambist.codecs.contracts.delta_calldata import EXECUTOR, show_cancellation
 from cambist.codecs.contracts.owner_calldata import given_of, set_cap, set_relayer
@@ -178,6 +178,35 @@ async def test_an_owner_that_comes_before_its_settlement_frames_nobody(
         await story.becomes(record, "CANCELLED" if act == "cancels" else "SUSPENDED")
         (score,) = await story.web.get("/v2/delta/agents/scores/31337")
         assert (score["faults"], score["strikes"], score["restsUntil"]) == ({}, 0, None)
+
+
+@pytest.mark.parametrize("act", ["disallows", "lends"])
+async def test_an_owner_that_goes_and_comes_back_around_its_settlement_frames_nobody(
+    world: World, tmp_path: Path, act: str
+) -> None:
+    """One transaction is before the settlement, and another behind it: both blocks would have taken it."""
+    async with a_delta_story(world, tmp_path, "ann") as story:
+        ann = story.agents["ann"]
+        ann.gives = lambda _: FAIR
+        has = await world.balance(world.weth, world.user)
+        await world.send(world.user, world.weth, approve(world.stranger.address, has))
+        await story.hold()
+        record = await story.submitted(await world.a_delta_order())
+        await story.under_way(record)
+        if act == "disallows":
+            await story.disallow(world.user, "WETH")
+            await story.last_in_block(world.user, world.weth, approve(world.at.delta, has))
+        else:
+            takes = transfer_from(world.user.address, world.stranger.address, has)
+            await story.first_in_block(world.stranger, world.weth, takes)
+            await story.last_in_block(world.stranger, world.weth, transfer(world.user.address, has))
+        await story.mine()
+        await until(lambda: bool(ann.told("reverted")))
+        record = await story.becomes(record, "COMPLETED")
+        (score,) = await story.web.get("/v2/delta/agents/scores/31337")
+        assert (score["faults"], score["strikes"], score["restsUntil"]) == ({"inDoubt": 1}, 0, None)
+        (told,) = ann.told("reverted")
+        assert told.detail.startswith("an owner acted in its block")
 
 
 async def test_a_leaked_relayer_key_settles_nothing_that_its_owner_cancelled(

@@ -4,9 +4,9 @@
     TOO_EARLY       the block is before the slice is due: no bid can settle the slice in this block
     FUNDS           an owner's tokens were missing
     NOT_THE_AGENTS  the cause is out of the agents' control
-    DOUBTFUL        if the settlement calls an owner's contract, that may be the cause: it checks signatures
-                    and receives native tokens; else the agent's calls, which may waste gas or fake an
-                    owner's error
+    DOUBTFUL        an owner may be the cause: by a contract, which judges signatures and receives native
+                    tokens, or by a transaction of the settlement's block that a later one undid; else the
+                    agent, whose calls may waste the gas of others or fake an owner's error
     AGENTS          the calls of the bid failed
 
 Source: ARCHITECTURE.md, "Settlement"; contracts/Delta.sol, `settle`.
@@ -15,7 +15,9 @@ Source: ARCHITECTURE.md, "Settlement"; contracts/Delta.sol, `settle`.
 from collections.abc import Collection, Mapping
 from enum import StrEnum
 
-from ....codecs.contracts.abi import selector
+from ....codecs.contracts.abi import address_word, selector
+from ....codecs.contracts.contract_events import TRANSFER
+from ...chain.port import Log
 from ...store.rows import IntentCause
 from ..bids.agent_rest import AgentFault
 
@@ -89,12 +91,27 @@ def failure_of(
     return _F.AGENTS if cause is None else BY_CAUSE[cause]
 
 
-def fault_in(failure: SettlementFailure, *, runs_owners_code: bool) -> AgentFault | None:
+def is_owners_act(log: Log, delta: bytes) -> bool:
+    """Whether a token's log of an owner shows that Delta could take less of the owner's for a while.
+
+    An agent can make neither: a transfer of nothing, which any account may make, does not count, nor does an
+    allowance for another spender.
+
+    Args:
+        log: a log of Transfer or Approval with the owner as its first indexed member.
+        delta: the Delta contract, 20 bytes.
+    """
+    if log.topics[0] == TRANSFER:
+        return any(log.data)
+    return log.topics[2] == address_word(delta)
+
+
+def fault_in(failure: SettlementFailure, *, may_be_owners: bool) -> AgentFault | None:
     """Return the bidding agent's fault in a failed settlement, or None.
 
     Args:
-        runs_owners_code: whether the settlement calls a contract of an owner.
+        may_be_owners: the settlement calls a contract of an owner, or an owner acted in its block.
     """
-    if failure is _F.AGENTS or (failure is _F.DOUBTFUL and not runs_owners_code):
+    if failure is _F.AGENTS or (failure is _F.DOUBTFUL and not may_be_owners):
         return AgentFault.REVERTED
     return AgentFault.IN_DOUBT if failure is _F.DOUBTFUL else None

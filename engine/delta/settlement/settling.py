@@ -26,7 +26,8 @@ import structlog
 import trio
 from msgspec import Struct
 
-from ....codecs.contracts.abi import SELECTOR_BYTES
+from ....codecs.contracts.abi import SELECTOR_BYTES, address_word
+from ....codecs.contracts.contract_events import APPROVAL, TRANSFER
 from ....codecs.messages.agent_messages import Notice, NoticeEntry
 from ....codecs.messages.vocabulary import OrderStatus, Side
 from ....codecs.rounding import mul_div_down
@@ -41,7 +42,7 @@ from ....config.timeouts import (
 )
 from ....crypto.hexadecimal import to_hex
 from ...chain.index.ring import NOTHING_READ
-from ...chain.port import Chain, EthCall
+from ...chain.port import Chain, EthCall, LogFilter
 from ...chain.relay.relayer import IntentOutcome, Relayer
 from ...orders.order_units import effect_key
 from ...store.queries import among, by
@@ -54,7 +55,7 @@ from ..bids.simulation import Proven
 from ..orders.life import ENDED, OPEN, SETTLE, DeltaStep, failed, part_settled, starved
 from ..orders.live_orders import LiveOrder, LiveOrders
 from ..orders.terms import next_part
-from .failures import TOO_EARLY4, UNEXPLAINED, SettlementFailure, failure_of, fault_in
+from .failures import TOO_EARLY4, UNEXPLAINED, SettlementFailure, failure_of, fault_in, is_owners_act
 from .funds_watch import AreLacking
 
 _log = structlog.get_logger("cambist.venue")
@@ -66,8 +67,9 @@ FUNDS_GONE = "the owner's funds are not there"
 OTHERS_FUNDS_GONE = "the funds of an order that is crossed with it are not there"
 """Reason that agents receive if not this order's funds but those of a crossed order were missing."""
 OWNERS_CODE = "code of an owner's ran in it"
-"""Beginning of the reason that agents receive for a settlement that an owner's contract may have made
-fail."""
+"""Beginning of the reason for a settlement that an owner's contract may have made fail."""
+OWNER_ACTED = "an owner acted in its block"
+"""Beginning of the reason for a settlement that an owner's transaction of its block may have made fail."""
 _NO_RUNNER_UP = frozenset({SettlementFailure.ORDER_DONE, SettlementFailure.TOO_EARLY})
 """Failures that no other bid can avoid; they do not count against the order."""
 _SEEN = (None, OrderStatus.COMPLETED)
@@ -377,9 +379,11 @@ class Settling:
         fault, begins = None, f"{FUNDS_GONE}: "
         if not is_starved:
             is_doubtful = failure is SettlementFailure.DOUBTFUL
-            runs_owners_code = is_doubtful and await self._may_be_owners(order_hash, settlement)
-            fault = fault_in(failure, runs_owners_code=runs_owners_code)
-            begins = f"{OWNERS_CODE}: " if runs_owners_code else ""
+            doubt = await self._doubt(order_hash, settlement, outcome) if is_doubtful else ""
+            fault = fault_in(failure, may_be_owners=bool(doubt))
+            if fault is AgentFault.IN_DOUBT and order_hash != min((order_hash, *settlement.others)):
+                fault = None  # one doubt for a settlement, however many orders are crossed in it
+            begins = f"{doubt}: " if doubt else ""
         outcome = msgspec.structs.replace(outcome, reason=f"{begins}{outcome.reason}")
         self._told(settlement, order_hash, Notice.REVERTED, outcome, fault=fault)
 
@@ -392,12 +396,36 @@ class Settling:
             ):
                 await trio.sleep(SETTLING_LOOK_S)
 
-    async def _may_be_owners(self, order_hash: bytes, settlement: Settlement) -> bool:
-        """Whether a settlement calls a contract of an owner, which may act differently in a simulation and
-        when mined.
-        """
+    async def _doubt(self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome) -> str:
+        """Reason why an owner may have made a settlement fail, unlike its simulation; empty without one."""
         found = [self._orders.get(key) for key in (order_hash, *settlement.others)]
-        return any([await self._runs_code(live) for live in found if live is not None])
+        orders = [live for live in found if live is not None]
+        if any([await self._runs_code(live) for live in orders]):
+            return OWNERS_CODE
+        return OWNER_ACTED if await self._have_acted(orders, outcome) else ""
+
+    async def _have_acted(self, orders: Sequence[LiveOrder], outcome: IntentOutcome) -> bool:
+        """Whether an owner sent a transaction in the block of a failed settlement, or its tokens or allowance
+        changed there: a change before the settlement may be undone behind it.
+        """
+        if outcome.receipt is None:
+            return False
+        own = outcome.receipt.block_hash
+        owners = {live.terms.owner for live in orders}
+        tokens = tuple({live.terms.src_token for live in orders})
+        topics = ((TRANSFER, APPROVAL), tuple(map(address_word, owners)))
+        try:
+            header = await self._chain.block(own)
+            if header is None:
+                return False
+            logs = await self._chain.logs_of(LogFilter(tokens, topics), own)
+            if any(is_owners_act(log, self._delta) for log in logs):
+                return True
+            before = [await self._chain.nonce(owner, header.parent_hash) for owner in owners]
+            return before != [await self._chain.nonce(owner, own) for owner in owners]
+        except ChainError as error:
+            _log.warning("a failed settlement stays unexplained", key=outcome.effect_key, detail=str(error))
+            return False
 
     async def _outcome(self, order_hash: bytes, settlement: Settlement) -> IntentOutcome:
         """Await the outcome of a settlement on the chain.

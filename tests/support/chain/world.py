@@ -125,10 +125,13 @@ class World(msgspec.Struct):
         value_wei: int = 0,
         gas: int = 3_000_000,
         tip_wei: int | None = None,
+        waiting: int = 0,
     ) -> SignedTransaction:
-        """The account's next transaction; with URGENT_TIP_WEI it stands before all of the usual tip."""
+        """The account's next transaction after `waiting` others; with URGENT_TIP_WEI it stands before all of
+        the usual tip.
+        """
         fees = await self.chain.fees()
-        nonce = await self.chain.nonce(key.address)
+        nonce = await self.chain.nonce(key.address) + waiting
         tip_wei = fees.tip_wei if tip_wei is None else tip_wei
         price = 2 * fees.base_fee_wei + tip_wei
         return sign_transaction(

@@ -28,7 +28,7 @@ from cambist.config.errors import Reverted
 from cambist.config.sections.venue import DeltaSettings
 from cambist.config.settings import parse_settings
 from cambist.engine.chain.holdings import Holding
-from cambist.engine.chain.port import EthCall, Header, Upcoming
+from cambist.engine.chain.port import EthCall, Header, Log, LogFilter, Upcoming
 from cambist.engine.delta.auction.agents import Agents, AuctioneerWakeup
 from cambist.engine.delta.auction.auction_queue import AuctionQueue
 from cambist.engine.delta.auction.auctioneer import Auctioneer, AuctionIds
@@ -125,6 +125,14 @@ class RefusingChain:
         if self._error:
             raise Reverted(self._error, selector(self._error))
         return b""
+
+    async def logs_of(self, wanted: LogFilter, block_hash: bytes) -> list[Log]:
+        """As `Chain.logs_of`; nobody has acted."""
+        return []
+
+    async def nonce(self, address: bytes, at: bytes) -> int:
+        """As `Chain.nonce`."""
+        return 0
 
 
 class _Chain:

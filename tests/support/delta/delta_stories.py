@@ -238,6 +238,11 @@ class DeltaStory:
         signed = await self.world.signed_tx(key, to, data, gas=1_000_000, tip_wei=URGENT_TIP_WEI)
         await self.world.chain.send_raw(signed.raw)
 
+    async def last_in_block(self, key: SigningKey, to: bytes, data: bytes) -> None:
+        """Hand in what is mined behind all that waits, after `first_in_block` of the same account."""
+        signed = await self.world.signed_tx(key, to, data, gas=1_000_000, tip_wei=1, waiting=1)
+        await self.world.chain.send_raw(signed.raw)
+
     async def disallow(self, key: SigningKey, token: str) -> None:
         """With the next block, and before anything else in it, Delta may take nothing of a token any more."""
         data = calldata.approve(self.world.at.delta, 0)

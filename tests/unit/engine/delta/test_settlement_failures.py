@@ -2,8 +2,10 @@
 
 import pytest
 
-from cambist.codecs.contracts.abi import selector
+from cambist.codecs.contracts.abi import address_word, selector, uint_word
+from cambist.codecs.contracts.contract_events import APPROVAL, TRANSFER
 from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.chain.port import Log
 from cambist.engine.delta.bids.agent_rest import AgentFault
 from cambist.engine.delta.settlement.failures import (
     BY_CAUSE,
@@ -11,9 +13,11 @@ from cambist.engine.delta.settlement.failures import (
     SettlementFailure,
     failure_of,
     fault_in,
+    is_owners_act,
 )
 from cambist.engine.store.rows import IntentCause
 
+OWNER, AGENT, DELTA = (address_word(bytes([one]) * 20) for one in (1, 2, 3))
 _C, _F = IntentCause, SettlementFailure
 
 ERRORS = [
@@ -89,7 +93,7 @@ def test_the_tables_hold_no_more_and_the_contracts_declare_each_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("failure", "fault", "with_owners_code"),
+    ("failure", "fault", "if_owners"),
     [
         (_F.ORDER_DONE, None, None),
         (_F.TOO_EARLY, None, None),
@@ -100,7 +104,25 @@ def test_the_tables_hold_no_more_and_the_contracts_declare_each_error() -> None:
     ],
 )
 def test_only_some_failures_are_the_agents(
-    failure: SettlementFailure, fault: AgentFault | None, with_owners_code: AgentFault | None
+    failure: SettlementFailure, fault: AgentFault | None, if_owners: AgentFault | None
 ) -> None:
-    assert fault_in(failure, runs_owners_code=False) is fault
-    assert fault_in(failure, runs_owners_code=True) is with_owners_code
+    assert fault_in(failure, may_be_owners=False) is fault
+    assert fault_in(failure, may_be_owners=True) is if_owners
+
+
+@pytest.mark.parametrize(
+    ("topics", "amount", "is_act"),
+    [
+        ((TRANSFER, OWNER, AGENT), 1, True),
+        ((TRANSFER, OWNER, AGENT), 0, False),
+        ((APPROVAL, OWNER, DELTA), 0, True),
+        ((APPROVAL, OWNER, DELTA), 1, True),
+        ((APPROVAL, OWNER, AGENT), 0, False),
+    ],
+)
+def test_only_acts_that_no_agent_can_make_are_an_owners(
+    topics: tuple[bytes, ...], amount: int, is_act: bool
+) -> None:
+    """Anybody may transfer nothing of another's, and some tokens log an allowance of nothing then."""
+    log = Log(bytes(20), topics, uint_word(amount), 1, bytes(32), bytes(32), 0, 0)
+    assert is_owners_act(log, DELTA[12:]) is is_act

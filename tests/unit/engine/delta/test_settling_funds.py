@@ -234,6 +234,28 @@ async def test_a_crossing_that_fails_for_another_reason_counts_for_both(tmp_path
         await until(lambda: auction.live(SALE).row.failures + auction.live(BOBS).row.failures == 2)
 
 
+class BusyChain(RefusingChain):
+    """Each account sends a transaction in each block."""
+
+    async def nonce(self, address: bytes, at: bytes) -> int:
+        """As `Chain.nonce`."""
+        return at[0]
+
+
+async def test_a_crossing_in_doubt_is_one_doubt_of_its_agent(tmp_path: Path) -> None:
+    """An owner of one of its orders, who acted in the block, gives the agent no doubt for each order."""
+    error = "NativeTransferFailed(address)"
+    relayer, agent = PlayedRelayer(error), PlayedAgent(on_all)
+    async with settled_by(relayer, Funds(), tmp_path, agent, chain=BusyChain(error)) as auction:
+        await auction.submitted(SALE, BOBS)
+        await until(lambda: bool(relayer.handed))
+        relayer.may_end.set()
+        await until(lambda: auction.live(SALE).row.failures * auction.live(BOBS).row.failures > 0)
+        relayer.may_end = trio.Event()
+        await until(lambda: len([one for one in agent.told if one.notice is Notice.REVERTED]) == 2)
+        assert auction.auctioneer.reports()["ann"].faults == {"inDoubt": 1}
+
+
 async def test_what_failed_before_a_part_was_settled_does_not_delay_the_next_one(tmp_path: Path) -> None:
     relayer = PlayedRelayer()
     async with settled_by(relayer, Funds(), tmp_path, PlayedAgent(on_each)) as auction:
