@@ -209,6 +209,42 @@ async def test_an_owner_that_goes_and_comes_back_around_its_settlement_frames_no
         assert told.detail.startswith("an owner acted in its block")
 
 
+async def test_an_owner_that_cancels_a_crossing_costs_the_other_order_no_round(
+    world: World, tmp_path: Path
+) -> None:
+    """Ann's crossing fails with the counter order; the sale's next bid of the same round is Bob's."""
+
+    def crosses(request: SolveRequest) -> list[SolverBid]:
+        if len(request.orders) < 2:
+            return []
+        sale, counter = sorted(request.orders, key=lambda order: order.src_token != to_checksum(world.weth))
+        parts = (
+            BidPart(sale.order_hash, str(FAIR), paid=str(FAIR)),
+            BidPart(counter.order_hash, str(ONE), paid=str(ONE)),
+        )
+        return [SolverBid(parts)]
+
+    async with a_delta_story(world, tmp_path, "ann", "bob", delta="gather_s = 0.3") as story:
+        ann, bob = story.agents["ann"], story.agents["bob"]
+        ann.also = crosses
+        bob.gives = lambda order: FAIR - USDC if order.src_token == to_checksum(world.weth) else None
+        counter_order = await story.market.a_counter_order()
+        await story.hold()
+        record = await story.submitted(await world.a_delta_order())
+        counter = await story.submitted(counter_order, world.taker)
+        await story.under_way(record)
+        asked = len(bob.requests)
+        await story.gives_up_first(world.taker, counter_order.nonce)
+        await story.mine()
+        await story.becomes(counter, "CANCELLED")
+        record = await story.becomes(record, "COMPLETED")
+        assert record["output"]["executedAmount"] == str(FAIR - USDC)
+        assert len(bob.requests) == asked
+        assert len(ann.told("reverted")) == 2
+        scores = await story.web.get("/v2/delta/agents/scores/31337")
+        assert [(score["faults"], score["strikes"]) for score in scores] == [({}, 0)] * 2
+
+
 async def test_a_leaked_relayer_key_settles_nothing_that_its_owner_cancelled(
     world: World, tmp_path: Path
 ) -> None:

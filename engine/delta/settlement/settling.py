@@ -71,7 +71,7 @@ OWNERS_CODE = "code of an owner's ran in it"
 OWNER_ACTED = "an owner acted in its block"
 """Beginning of the reason for a settlement that an owner's transaction of its block may have made fail."""
 _NO_RUNNER_UP = frozenset({SettlementFailure.ORDER_DONE, SettlementFailure.TOO_EARLY})
-"""Failures that no other bid can avoid; they do not count against the order."""
+"""Failures that no other bid on the order can avoid; they do not count against the orders of a crossing."""
 _SEEN = (None, OrderStatus.COMPLETED)
 """Statuses of an order whose mined settlement is known to be indexed; None for an order that is not in memory
 any more."""
@@ -311,10 +311,11 @@ class Settling:
         height = 0 if outcome.receipt is None else outcome.receipt.block_number
         owners = await self._owners_errors(settlement, outcome)
         failure = failure_of(outcome.cause, outcome.error4, owners)
-        if failure in _NO_RUNNER_UP:
-            self._runners_up.pop(order_hash, None)
         if failure is SettlementFailure.ORDER_DONE:
             await self._until_read(order_hash, height)
+        is_others = bool(settlement.others) and self._status(order_hash) in OPEN
+        if failure in _NO_RUNNER_UP and not is_others:
+            self._runners_up.pop(order_hash, None)
         is_starved = live is not None and await self._are_lacking(live, height)
         await self._failed_for(order_hash, effect, outcome, failure, is_starved=is_starved)
 
