@@ -269,6 +269,17 @@ async def test_a_deployer_that_held_every_role_keeps_none(incident: Incident) ->
     assert "pauser" not in told["Delta"]
 
 
+async def test_a_handover_to_another_account_corrects_a_mistaken_one(incident: Incident) -> None:
+    """The mistaken account has accepted nothing, and receives no fees any more."""
+    await incident.does("revoke", text(SAFE), "--yes", key=OWNER)
+    await incident.does("handover", text(THIEF), "--yes", key=OWNER)
+    assert (await incident.told("roles"))["Delta"]["protocol"] == text(THIEF)
+    await incident.does("handover", text(SAFE), "--yes", key=OWNER)
+    told = await incident.told("roles")
+    assert text(THIEF) not in json.dumps(told)
+    assert {told[name]["protocol"] for name in ("Delta", "Router")} == {text(SAFE)}
+
+
 async def test_the_protocols_fees_of_a_revoked_account_go_to_the_owner(incident: Incident) -> None:
     """The account received them on both contracts; afterwards no role names the account."""
     await incident.does("revoke", text(SAFE), "--yes", key=OWNER)

@@ -232,13 +232,19 @@ def _revoked(at: OwnedContracts, roles: Roles, account: bytes, heir: bytes = b""
 def handover_acts(
     at: OwnedContracts, powers: Mapping[str, Powers], held: Mapping[bytes, Roles], new: bytes
 ) -> list[Act]:
-    """Build the acts by which owners give up their other roles and propose a new owner.
+    """Build the acts by which owners give up their other roles and propose a new owner. An account of an
+    earlier proposal, which this one replaces, receives the protocol's fees no more.
 
     Args:
         held: each present owner's account -> its roles. The new owner receives the protocol's fees in its
             place; its roles as relayer, caller, collector and pauser pass to no account.
     """
     given_up = [act for account, roles in held.items() for act in _revoked(at, roles, account, new)]
+    given_up += [
+        Act(name, to, f"setProtocol({to_checksum(new)})", owner.set_protocol(new))
+        for name, to in at.railed().items()
+        if powers[name].protocol == powers[name].proposed != new and powers[name].owner != new
+    ]
     return given_up + [
         Act(name, to, f"proposeOwner({to_checksum(new)})", owner.propose_owner(new))
         for name, to in at.named().items()
