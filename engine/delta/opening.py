@@ -130,6 +130,7 @@ async def _chain(
     delta = opening.venue.delta
     followed = opening.footing.chains.of(place.chain_id)
     relayer = _relayer(opening, place)
+    gas_max = opening.settings.relayers[place.chain_id].gas_max
     wakeup = AuctioneerWakeup()
     clients = await _agents(owned, opening, place)
     agents = Agents(clients, chain_id=place.chain_id, settings=delta, wakeup=wakeup, wall_ms=wall_ms)
@@ -142,6 +143,7 @@ async def _chain(
         store,
         orders,
         delta=place.delta,
+        gas_max=gas_max,
         failures_max=delta.failures_max,
         tell=agents.tell,
         are_lacking=funds.are_lacking,
@@ -167,7 +169,7 @@ async def _chain(
         wall_ms=wall_ms,
     )
     auctioneer = Auctioneer(
-        AuctionAt(place, relayer.address, opening.settings.relayers[place.chain_id].gas_max),
+        AuctionAt(place, relayer.address, gas_max),
         agents,
         wakeup,
         queue,

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
-from cambist.codecs.contracts.calldata import approve, transfer
+from cambist.codecs.contracts.calldata import APPROVE, approve, transfer
 from cambist.codecs.messages.agent_messages import AuctionOrder, BidStep, SolverBid, SolveRequest
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.deploy.deploy import create
@@ -324,6 +324,35 @@ async def test_an_owners_wallet_that_signs_in_simulations_alone_frames_nobody(
         assert not ann.told("banned")
         _, moved = await story.completed(await world.a_delta_order())
         assert moved["user", "USDC"] == BETTER
+
+
+async def test_an_owners_wallet_that_wastes_the_gas_of_a_settlement_frames_nobody(
+    world: World, tmp_path: Path
+) -> None:
+    """The wallet knows a settlement by its gas, of which a simulation has more, and wastes what it gets."""
+    delta = to_hex(world.at.delta)
+    allows = f"{to_hex(APPROVE)} 224 SHL 0 MSTORE {delta} 4 MSTORE {ONE} 36 MSTORE"
+    signs = (
+        "CALLDATASIZE @signs JUMPI "
+        f"{allows} 0 0 68 0 0 {to_hex(world.weth)} GAS CALL STOP "
+        "signs: 900000 GAS GT @fine JUMPI again: 80000 GAS GT @again JUMPI "
+        "fine: 0x1626ba7e 224 SHL 0 MSTORE 32 0 RETURN"
+    )
+    async with a_delta_story(world, tmp_path, "ann", delta="failures_max = 2") as story:
+        ann = story.agents["ann"]
+        ann.gives = lambda _: BETTER
+        made = await world.send(world.stranger, b"", deploys(assembled(signs)))
+        assert made.contract
+        wallet = made.contract
+        await world.mint(world.weth, world.stranger, ONE)
+        await world.send(world.stranger, world.weth, transfer(wallet, ONE))
+        await world.send(world.stranger, wallet, b"", gas=200_000)
+        order = replace(await world.a_delta_order(), owner=wallet, beneficiary=wallet)
+        record = await story.submitted(order, signature=f"0x{bytes(65).hex()}")
+        await story.becomes(record, "FAILED")
+        await until(lambda: len(ann.told("reverted")) == 2)
+        (score,) = await story.web.get("/v2/delta/agents/scores/31337")
+        assert (score["faults"], score["restsUntil"]) == ({"inDoubt": 2}, None)
 
 
 async def test_one_that_brings_less_than_simulated_and_no_less_than_promised_rests_too(

@@ -188,12 +188,13 @@ class Settling:
     """The settlements of one chain. `start` sets the nursery of its tasks.
 
     Args:
-        delta: the Delta contract, 20 bytes.
-        failures_max: number of failed settlements that makes an order FAILED.
-        tell: notifies an agent of the outcome of its bid's settlement.
-        are_lacking: tells whether the owner's funds for an order are missing.
-        runs_code: tells whether a settlement of an order calls a contract of its owner or receiver.
-        read_to: returns the height of the last indexed block; NOTHING_READ before the first block.
+        delta: the contract, 20 bytes.
+        gas_max: units of a simulation's call.
+        failures_max: failed settlements that make an order FAILED.
+        tell: notifies agents of the outcomes of their bids.
+        are_lacking: whether an order's funds lack.
+        runs_code: whether a settlement of an order calls a contract of its owner's.
+        read_to: height up to which the chain is read; NOTHING_READ before the first block.
     """
 
     def __init__(
@@ -204,6 +205,7 @@ class Settling:
         orders: LiveOrders,
         *,
         delta: bytes,
+        gas_max: int,
         failures_max: int,
         tell: TellAgent,
         are_lacking: AreLacking,
@@ -216,6 +218,7 @@ class Settling:
         self._store = store
         self._orders = orders
         self._delta = delta
+        self._gas_max = gas_max
         self._failures_max = failures_max
         self._tell = tell
         self._are_lacking = are_lacking
@@ -311,6 +314,8 @@ class Settling:
         height = 0 if outcome.receipt is None else outcome.receipt.block_number
         owners = await self._owners_errors(settlement, outcome)
         failure = failure_of(outcome.cause, outcome.error4, owners)
+        if failure is SettlementFailure.AGENTS and await self._lacked_gas(order_hash, settlement, outcome):
+            failure = SettlementFailure.DOUBTFUL
         if failure is SettlementFailure.ORDER_DONE:
             await self._until_read(order_hash, height)
         is_others = bool(settlement.others) and self._status(order_hash) in OPEN
@@ -343,7 +348,7 @@ class Settling:
             return None
 
     async def _error_of(self, call: EthCall, block_hash: bytes) -> frozenset[bytes]:
-        """Selector of the error of a call at a block; empty for a call that succeeds."""
+        """Selector of the error of a call at a block, b"" without one; empty for a call that succeeds."""
         try:
             await self._chain.call(call, block_hash)
         except Reverted as error:
@@ -397,11 +402,35 @@ class Settling:
             ):
                 await trio.sleep(SETTLING_LOOK_S)
 
+    async def _lacked_gas(self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome) -> bool:
+        """Whether a reverted settlement that calls a contract of an owner succeeds with a simulation's gas.
+        The contract may tell the two apart by their gas, and leave the agent's calls too little.
+        """
+        if outcome.receipt is None or not await self._run_code(self._orders_of(order_hash, settlement)):
+            return False
+        call = EthCall(self._delta, settlement.data, self._relayer.address, gas_max=self._gas_max)
+        try:
+            header = await self._chain.block(outcome.receipt.block_hash)
+            return header is not None and not await self._error_of(call, header.parent_hash)
+        except ChainError as error:
+            _log.warning("a failed settlement stays unexplained", key=settlement.key, detail=str(error))
+            return False
+
+    async def _run_code(self, orders: Sequence[LiveOrder]) -> bool:
+        """Whether a settlement of orders calls a contract of an owner, which may act differently in a
+        simulation and when mined.
+        """
+        return any([await self._runs_code(live) for live in orders])
+
+    def _orders_of(self, order_hash: bytes, settlement: Settlement) -> list[LiveOrder]:
+        """Live orders of a settlement, the order of this hash first."""
+        found = [self._orders.get(key) for key in (order_hash, *settlement.others)]
+        return [live for live in found if live is not None]
+
     async def _doubt(self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome) -> str:
         """Reason why an owner may have made a settlement fail, unlike its simulation; empty without one."""
-        found = [self._orders.get(key) for key in (order_hash, *settlement.others)]
-        orders = [live for live in found if live is not None]
-        if any([await self._runs_code(live) for live in orders]):
+        orders = self._orders_of(order_hash, settlement)
+        if await self._run_code(orders):
             return OWNERS_CODE
         return OWNER_ACTED if await self._have_acted(orders, outcome) else ""
 

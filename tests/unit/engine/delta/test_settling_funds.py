@@ -115,6 +115,7 @@ async def settled_by(
             store,
             orders,
             delta=bytes(20),
+            gas_max=1_000_000,
             failures_max=10,
             tell=tell,
             are_lacking=funds.are_lacking,

@@ -93,6 +93,7 @@ def settling_of(
         store,
         orders,
         delta=bytes(20),
+        gas_max=1_000_000,
         failures_max=10,
         tell=lambda *_: None,
         are_lacking=_nothing_lacks,
