@@ -4,9 +4,9 @@
     TOO_EARLY       the block is before the slice is due: no bid can settle the slice in this block
     FUNDS           an owner's tokens were missing
     NOT_THE_AGENTS  the cause is out of the agents' control
-    DOUBTFUL        an owner may be the cause: by a contract, which judges signatures and receives native
-                    tokens, or by a transaction of the settlement's block that a later one undid; else the
-                    agent, whose calls may waste the gas of others or fake an owner's error
+    DOUBTFUL        an owner may be the cause: by a contract that checks signatures or receives native tokens,
+                    or by a transaction of the settlement's block that a later one undid; else the agent's
+                    calls, which may waste gas or fake an owner's error
     AGENTS          the calls of the bid failed
 
 Source: ARCHITECTURE.md, "Settlement"; contracts/Delta.sol, `settle`.
@@ -92,10 +92,10 @@ def failure_of(
 
 
 def is_owners_act(log: Log, delta: bytes) -> bool:
-    """Whether a token's log of an owner shows that Delta could take less of the owner's for a while.
+    """Whether a log shows that Delta's access to an owner's tokens changed: a transfer, an approval of Delta.
 
-    An agent can make neither: a transfer of nothing, which any account may make, does not count, nor does an
-    allowance for another spender.
+    An agent cannot cause either log for another account. A transfer of zero, which any account can make, and
+    an approval of another spender do not count.
 
     Args:
         log: a log of Transfer or Approval with the owner as its first indexed member.

@@ -67,9 +67,11 @@ FUNDS_GONE = "the owner's funds are not there"
 OTHERS_FUNDS_GONE = "the funds of an order that is crossed with it are not there"
 """Reason that agents receive if not this order's funds but those of a crossed order were missing."""
 OWNERS_CODE = "code of an owner's ran in it"
-"""Beginning of the reason for a settlement that an owner's contract may have made fail."""
+"""Beginning of the reason that agents receive for a settlement that an owner's contract may have made
+fail."""
 OWNER_ACTED = "an owner acted in its block"
-"""Beginning of the reason for a settlement that an owner's transaction of its block may have made fail."""
+"""Beginning of the reason that agents receive for a settlement that an owner's transaction in its block may
+have made fail."""
 _NO_RUNNER_UP = frozenset({SettlementFailure.ORDER_DONE, SettlementFailure.TOO_EARLY})
 """Failures that no other bid on the order can avoid; they do not count against the orders of a crossing."""
 _SEEN = (None, OrderStatus.COMPLETED)
@@ -188,13 +190,13 @@ class Settling:
     """The settlements of one chain. `start` sets the nursery of its tasks.
 
     Args:
-        delta: the contract, 20 bytes.
-        gas_max: units of a simulation's call.
-        failures_max: failed settlements that make an order FAILED.
-        tell: notifies agents of the outcomes of their bids.
-        are_lacking: whether an order's funds lack.
-        runs_code: whether a settlement of an order calls a contract of its owner's.
-        read_to: height up to which the chain is read; NOTHING_READ before the first block.
+        delta: the Delta contract, 20 bytes.
+        gas_max: gas limit of a simulation, units.
+        failures_max: number of failed settlements that makes an order FAILED.
+        tell: notifies an agent of the outcome of its bid's settlement.
+        are_lacking: tells whether the owner's funds for an order are missing.
+        runs_code: tells whether a settlement of an order calls a contract of its owner or receiver.
+        read_to: returns the height of the last indexed block; NOTHING_READ before the first block.
     """
 
     def __init__(
@@ -403,8 +405,10 @@ class Settling:
                 await trio.sleep(SETTLING_LOOK_S)
 
     async def _lacked_gas(self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome) -> bool:
-        """Whether a reverted settlement that calls a contract of an owner succeeds with a simulation's gas.
-        The contract may tell the two apart by their gas, and leave the agent's calls too little.
+        """Whether a reverted settlement that calls an owner's contract succeeds with a simulation's gas.
+
+        The contract can tell a settlement from its simulation by the gas, and waste the gas of the agent's
+        calls.
         """
         if outcome.receipt is None or not await self._run_code(self._orders_of(order_hash, settlement)):
             return False
@@ -435,8 +439,8 @@ class Settling:
         return OWNER_ACTED if await self._have_acted(orders, outcome) else ""
 
     async def _have_acted(self, orders: Sequence[LiveOrder], outcome: IntentOutcome) -> bool:
-        """Whether an owner sent a transaction in the block of a failed settlement, or its tokens or allowance
-        changed there: a change before the settlement may be undone behind it.
+        """Whether an owner sent a transaction in the block of a failed settlement, or the owner's tokens or
+        allowance changed in it. A later transaction of the block can undo a change that made it fail.
         """
         if outcome.receipt is None:
             return False
