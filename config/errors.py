@@ -13,6 +13,7 @@
     ├── ChainError            a node or a transaction failed
     │   ├── Reverted          a contract refused: its reason, decoded, and its data
     │   ├── TransactionRefused  a node did not take a transaction: the kind of reason
+    │   ├── NotMined          a transaction was not mined in time, and may still be
     │   ├── NodeUnavailable   no node answers in time
     │   ├── BlockGone         the chain does not have a block of this hash (any more)
     │   ├── LogsRefused       a node refuses so wide a range of logs
@@ -165,6 +166,19 @@ class TransactionRefused(ChainError):
         super().__init__(f"{kind.value}: {detail}" if detail else kind.value)
         self.kind = kind
         self.said = detail
+
+
+class NotMined(ChainError):
+    """A signed transaction was not mined in time; it may still be.
+
+    Attributes:
+        said: why the node did not take the transaction at the last attempt; empty if the node took it.
+    """
+
+    def __init__(self, tx_hash: bytes, within_s: float, said: str) -> None:
+        ended = f"0x{tx_hash.hex()} was not mined in {within_s:.0f} s; it may still be"
+        super().__init__(f"{ended}: {said}" if said else ended)
+        self.said = said
 
 
 class NodeUnavailable(ChainError):

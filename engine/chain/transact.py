@@ -2,7 +2,7 @@
 
 A service has the relayer. If a node does not answer, the same signed bytes are sent again, which is
 harmless, and the receipt is asked for until time is up. Without a receipt the transaction's end is reported
-as unknown.
+as unknown, with the node's last refusal to take the transaction, if any.
 
     transact   for deployments, operators and tests: raises if the transaction was not mined or failed
     send_step  for traders: raises StepFailedError, which names the step
@@ -16,10 +16,9 @@ from collections.abc import Callable
 import trio
 
 from ...codecs.transactions import SignedTransaction, Transaction, sign_transaction
-from ...config.errors import ChainError, Reverted, TransactionRefused
+from ...config.errors import ChainError, NotMined, Reverted, TransactionRefused
 from ...config.timeouts import TRADER_AGAIN_S, TRADER_FOLLOW_S, TRADER_LOOK_S, TRANSACTION_S
 from ...crypto.custody.transaction_policy import PolicedRelayKey
-from ...crypto.hexadecimal import to_hex
 from ...crypto.secp256k1 import SigningKey
 from .port import Chain, EthCall, Receipt
 
@@ -38,12 +37,12 @@ class StepFailedError(Exception):
         step: the transaction's name, such as `approval`, `deposit` or `swap`.
         tx_hash: 32 bytes.
         receipt: of a transaction that reverted; None if its end is not known.
-        reason: of the revert.
+        reason: of the revert; without a receipt, why the node did not take the transaction; may be empty.
     """
 
     def __init__(self, step: str, tx_hash: bytes, receipt: Receipt | None = None, reason: str = "") -> None:
-        ended = f"reverted: {reason}" if receipt else "was not mined in time, and may still be"
-        super().__init__(f"the {step} 0x{tx_hash.hex()} {ended}")
+        ended = "reverted" if receipt else "was not mined in time, and may still be"
+        super().__init__(f"the {step} 0x{tx_hash.hex()} {ended}{f': {reason}' if reason else ''}")
         self.step = step
         self.tx_hash = tx_hash
         self.receipt = receipt
@@ -82,42 +81,48 @@ async def signed(
     return sign_transaction(transaction, key)
 
 
-async def send_and_follow(
-    chain: Chain, transaction: SignedTransaction, within_s: float | None = None
-) -> Receipt | None:
-    """Send a transaction and wait for its receipt.
-
-    Args:
-        within_s: seconds; None for TRADER_FOLLOW_S.
-
-    Returns:
-        The receipt, also of a revert; None if not mined in time (it may still be mined).
+async def send_and_follow(chain: Chain, transaction: SignedTransaction, within_s: float) -> Receipt:
+    """Send a transaction and wait for its receipt, also of a revert.
 
     Raises:
         TransactionRefused: the node refused the transaction at the first attempt, so that it was never sent.
+        NotMined: the transaction was not mined in `within_s`; it may still be.
     """
-    attempts, again_at = 0, -math.inf
-    with trio.move_on_after(TRADER_FOLLOW_S if within_s is None else within_s):
+    attempts, again_at, said = 0, -math.inf, ""
+    with trio.move_on_after(within_s):
         while True:
             head = b""
             try:
                 if trio.current_time() >= again_at:
-                    again_at = trio.current_time() + TRADER_AGAIN_S
-                    attempts += 1
-                    await chain.send_raw(transaction.raw)
+                    attempts, again_at = attempts + 1, trio.current_time() + TRADER_AGAIN_S
+                    said = await _fault_of_sending(chain, transaction, is_first=attempts == 1)
                 header = await chain.block()
                 head = header.hash if header else b""
                 receipt = await chain.receipt(transaction.tx_hash)
                 if receipt is not None:
                     return receipt
             except TransactionRefused:
-                if attempts == 1:
-                    raise
+                raise
             except ChainError:
                 await trio.sleep(TRADER_LOOK_S)
             with trio.move_on_after(TRADER_LOOK_S):
                 await chain.wait_head(head)
-    return None
+    raise NotMined(transaction.tx_hash, within_s, said)
+
+
+async def _fault_of_sending(chain: Chain, transaction: SignedTransaction, *, is_first: bool) -> str:
+    """Send a transaction; return why the node did not take it, or an empty text.
+
+    Raises:
+        TransactionRefused: the node refused the first attempt.
+    """
+    try:
+        await chain.send_raw(transaction.raw)
+    except ChainError as fault:
+        if is_first and isinstance(fault, TransactionRefused):
+            raise
+        return fault.detail
+    return ""
 
 
 async def transact(
@@ -138,14 +143,11 @@ async def transact(
     Raises:
         Reverted: the call would fail, or the transaction was mined and failed.
         TransactionRefused: the chain did not take the transaction.
-        ChainError: the transaction was not mined in TRANSACTION_S; it may still be.
+        NotMined: the transaction was not mined in TRANSACTION_S; it may still be.
     """
     call = EthCall(to, data, key.address, value_wei)
     transaction = await signed(chain, key, call, gas or await gas_needed(chain, call))
     receipt = await send_and_follow(chain, transaction, TRANSACTION_S)
-    if receipt is None:
-        tx_hash = to_hex(transaction.tx_hash)
-        raise ChainError(f"{tx_hash} was not mined in {TRANSACTION_S:.0f} s; it may still be")
     if not receipt.succeeded:
         await chain.call(
             call, receipt.block_number - 1
@@ -174,9 +176,10 @@ async def send_step(
     """
     transaction = await signed(chain, key, call, gas or await gas_needed(chain, call))
     tell(f"sending the {step} 0x{transaction.tx_hash.hex()}")
-    receipt = await send_and_follow(chain, transaction)
-    if receipt is None:
-        raise StepFailedError(step, transaction.tx_hash)
+    try:
+        receipt = await send_and_follow(chain, transaction, TRADER_FOLLOW_S)
+    except NotMined as unmined:
+        raise StepFailedError(step, transaction.tx_hash, reason=unmined.said) from None
     if not receipt.succeeded:
         reason = await why_reverted(chain, call, receipt)
         raise StepFailedError(step, transaction.tx_hash, receipt, reason)

@@ -121,7 +121,8 @@ def failed_outcome(failed: StepFailedError, unmined: str = "") -> SentOutcome:
     verdict = failed_verdict(failed)
     if failed.receipt is not None:
         return mined_outcome(failed.receipt, verdict, failed.step, reason=failed.reason)
-    return SentOutcome(verdict=verdict, step=failed.step, tx_hash=failed.tx_hash, reason=unmined)
+    reason = ": ".join(text for text in (unmined, failed.reason) if text)
+    return SentOutcome(verdict=verdict, step=failed.step, tx_hash=failed.tx_hash, reason=reason)
 
 
 def new_table() -> "Table":

@@ -7,12 +7,20 @@ import pytest
 import trio
 import trio.testing
 
-from cambist.config.errors import NodeUnavailable, RefusalKind, TransactionRefused
+from cambist.config.errors import ChainError, NodeUnavailable, NotMined, RefusalKind, TransactionRefused
 from cambist.config.timeouts import TRADER_AGAIN_S, TRADER_FOLLOW_S
 from cambist.crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import EthCall, Receipt
-from cambist.engine.chain.transact import gas_needed, send_and_follow, signed, transact, why_reverted
+from cambist.engine.chain.transact import (
+    StepFailedError,
+    gas_needed,
+    send_and_follow,
+    send_step,
+    signed,
+    transact,
+    why_reverted,
+)
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 
 KEY = SigningKey(b"\7" * 32)
@@ -56,10 +64,10 @@ class Faulty:
         return self._calls[name]
 
 
-async def follow(chain: Any) -> Receipt | None:
+async def follow(chain: Any) -> Receipt:
     key = PolicedRelayKey(KEY, POLICY)
     transaction = await signed(chain, key, CALL, await gas_needed(chain, CALL))
-    return await send_and_follow(chain, transaction)
+    return await send_and_follow(chain, transaction, TRADER_FOLLOW_S)
 
 
 async def test_what_is_mined_is_answered_at_once(
@@ -67,7 +75,6 @@ async def test_what_is_mined_is_answered_at_once(
 ) -> None:
     began = trio.current_time()
     receipt = await follow(chain)
-    assert receipt is not None
     assert receipt.succeeded
     assert trio.current_time() == began
     assert await chain.balance(TO) == 5
@@ -84,8 +91,7 @@ async def test_what_is_mined_late_is_waited_for(
             await chain.mine()
 
         nursery.start_soon(miner)
-        receipt = await follow(chain)
-    assert receipt is not None
+        assert (await follow(chain)).succeeded
 
 
 async def test_what_is_never_mined_is_not_known_after_the_bound(
@@ -93,7 +99,8 @@ async def test_what_is_never_mined_is_not_known_after_the_bound(
 ) -> None:
     await chain.set_automine(on=False)
     began = trio.current_time()
-    assert await follow(chain) is None
+    with pytest.raises(NotMined):
+        await follow(chain)
     assert trio.current_time() - began == pytest.approx(TRADER_FOLLOW_S)
 
 
@@ -104,7 +111,7 @@ async def test_a_node_that_does_not_answer_is_asked_again_and_again(
         return NodeUnavailable("nobody answers") if calls < 5 else None
 
     faulty = Faulty(chain, send_raw=down, block=down, receipt=down)
-    assert await follow(faulty) is not None
+    assert (await follow(faulty)).succeeded
     assert faulty.calls("send_raw") == 5
 
 
@@ -120,6 +127,36 @@ async def test_a_call_of_an_operator_is_sent_again_too(
     assert await chain.nonce(KEY.address) == 1
 
 
+async def test_an_operator_learns_why_the_node_takes_nothing(
+    chain: EmbeddedChain, autojump_clock: trio.testing.MockClock
+) -> None:
+    faulty: Any = Faulty(chain, send_raw=lambda _: ChainError("eth_sendRawTransaction: not on this node"))
+    with pytest.raises(ChainError, match=r"it may still be: .*not on this node"):
+        await transact(faulty, KEY, TO, b"", value_wei=5)
+
+
+async def test_a_trader_learns_why_the_node_takes_nothing(
+    chain: EmbeddedChain, autojump_clock: trio.testing.MockClock
+) -> None:
+    faulty: Any = Faulty(chain, send_raw=lambda _: ChainError("eth_sendRawTransaction: not on this node"))
+    with pytest.raises(StepFailedError) as failed:
+        await send_step(faulty, PolicedRelayKey(KEY, POLICY), "swap", CALL, lambda _: None)
+    assert failed.value.receipt is None
+    assert failed.value.reason == "eth_sendRawTransaction: not on this node"
+
+
+async def test_a_fault_before_the_node_took_it_is_no_reason(
+    chain: EmbeddedChain, autojump_clock: trio.testing.MockClock
+) -> None:
+    await chain.set_automine(on=False)
+    faulty: Any = Faulty(
+        chain, send_raw=lambda calls: NodeUnavailable("it took too long") if calls < 3 else None
+    )
+    with pytest.raises(ChainError) as unmined:
+        await transact(faulty, KEY, TO, b"", value_wei=5)
+    assert "took too long" not in unmined.value.detail
+
+
 async def test_a_node_that_took_it_and_did_not_say_so_is_no_hindrance(
     chain: EmbeddedChain, autojump_clock: trio.testing.MockClock
 ) -> None:
@@ -128,7 +165,7 @@ async def test_a_node_that_took_it_and_did_not_say_so_is_no_hindrance(
             await chain.send_raw(raw)
             raise NodeUnavailable("it took too long")
 
-    assert await follow(Silent(chain)) is not None
+    assert (await follow(Silent(chain))).succeeded
 
 
 async def test_the_same_bytes_are_handed_in_again_while_nothing_is_mined(
@@ -136,7 +173,8 @@ async def test_the_same_bytes_are_handed_in_again_while_nothing_is_mined(
 ) -> None:
     await chain.set_automine(on=False)
     counted = Faulty(chain, send_raw=lambda _: None)
-    await follow(counted)
+    with pytest.raises(NotMined):
+        await follow(counted)
     assert counted.calls("send_raw") == pytest.approx(TRADER_FOLLOW_S / TRADER_AGAIN_S, abs=2)
 
 
@@ -150,14 +188,14 @@ async def test_a_refusal_is_the_end_only_while_nobody_can_have_taken_it(
         await follow(Faulty(chain, send_raw=refused))
     failing = [NodeUnavailable("it took too long"), TransactionRefused(RefusalKind.NONCE_TOO_LOW)]
     faulty = Faulty(chain, send_raw=lambda calls: failing[min(calls, 2) - 1])
-    assert await follow(faulty) is None
+    with pytest.raises(NotMined, match="nonce too low"):
+        await follow(faulty)
 
 
 async def test_why_it_reverted_is_told_as_far_as_it_is_known(
     chain: EmbeddedChain, autojump_clock: trio.testing.MockClock
 ) -> None:
     receipt = await follow(chain)
-    assert receipt is not None
     assert await why_reverted(chain, CALL, receipt) == "the state before its block does not tell why"
     down = Faulty(chain, call=lambda _: NodeUnavailable("nobody answers"))
     silent: Any = down
