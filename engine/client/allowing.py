@@ -56,7 +56,7 @@ def missing_allowance(token: bytes, spender: bytes, amount: int, allowed: int) -
 
 
 async def held(chain: Chain, token: TradedToken, owner: bytes, spender: bytes) -> tuple[int, int]:
-    """(balance, allowance), in raw units; the native token needs no allowance.
+    """The owner's balance and its allowance for the spender, raw units; 0 as the native token's allowance.
 
     Raises:
         ChainError: `token` is no token contract.

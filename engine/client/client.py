@@ -80,25 +80,25 @@ _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 class _Priced(Struct, frozen=True, rename="camel"):
-    """GET /prices, with the route undecoded: the sealed route goes back byte for byte."""
+    """Answer of GET /prices, its route undecoded: the venue must get its sealed route back byte for byte."""
 
     price_route: Raw
 
 
 class _Quoted(Struct, frozen=True):
-    """The undecoded Delta block of GET /v2/quote; empty if absent."""
+    """Answer of GET /v2/quote: the undecoded Delta block; empty if absent."""
 
     delta: Raw = Raw()
 
 
 class _RouteOf(Struct, frozen=True):
-    """A Delta block's undecoded route, which goes back byte for byte."""
+    """Route of a Delta block, undecoded: the build request returns it to the venue byte for byte."""
 
     route: Raw
 
 
 class _ErrorBody(Struct, frozen=True, rename="camel"):
-    """The members of a refusal's body that are read, choices.md#requests-and-errors."""
+    """Members of an error answer that the client reads; see choices.md#requests-and-errors."""
 
     error_type: str = ""
     details: str = ""
@@ -107,7 +107,7 @@ class _ErrorBody(Struct, frozen=True, rename="camel"):
 
 
 class OtcPage(Struct, frozen=True, rename="camel"):
-    """A page of OTC orders, with the members that are read; `as_of` is empty if the venue gives none."""
+    """A page of OTC orders; `as_of` (the listing's snapshot) is empty if the venue sends none."""
 
     orders: tuple[StoredOrder, ...]
     has_more: bool
@@ -392,7 +392,7 @@ def _price_query(wish: TradeWish, amount: int, user: bytes, more: Mapping[str, o
     Args:
         amount: raw units of the side that is fixed.
         user: 20 bytes.
-        more: the parameters of one endpoint.
+        more: the parameters that only this endpoint has.
     """
     query: dict[str, object] = {
         "srcToken": wish.src.text,
@@ -409,7 +409,7 @@ def _price_query(wish: TradeWish, amount: int, user: bytes, more: Mapping[str, o
 
 
 def _other(account: bytes, user: bytes) -> str:
-    """The account's address; empty for the user's own."""
+    """Address parameter of an account; empty, and so left out, if the account is the user itself."""
     return "" if account == user else to_checksum(account)
 
 

@@ -47,14 +47,14 @@ class EventSelection(Struct, frozen=True, kw_only=True):
     chain_ids: tuple[int, ...] = ()
 
     def filters(self) -> dict[str, str]:
-        """The parameters of one kind of order."""
+        """Query parameters that only the events of this kind of order have; empty for any order."""
         raise NotImplementedError
 
     def query(self, after: str) -> dict[str, str]:
-        """The parameters of GET `path`.
+        """The query parameters of GET `path`.
 
         Args:
-            after: a token; empty for now.
+            after: token of the last event already received; empty to begin with new events.
         """
         told = self.filters() | {"chainId": ",".join(map(str, self.chain_ids)), "after": after}
         return {name: value for name, value in told.items() if value}
@@ -73,7 +73,7 @@ class EventsWanted(EventSelection, frozen=True, kw_only=True):
     partner: str = ""
 
     def filters(self) -> dict[str, str]:
-        """See the class above."""
+        """Query parameters of Delta orders; see `EventSelection.filters`."""
         name = "orderHash" if self.order.startswith("0x") else "orderId"
         return {name: self.order, "userAddress": self.owner, "partner": self.partner}
 
@@ -91,7 +91,7 @@ class OtcEventsWanted(EventSelection, frozen=True, kw_only=True):
     taker: str = ""
 
     def filters(self) -> dict[str, str]:
-        """See the class above."""
+        """Query parameters of OTC orders; see `EventSelection.filters`."""
         return {"orderHash": self.order, "maker": self.maker, "taker": self.taker}
 
 

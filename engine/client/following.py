@@ -186,7 +186,7 @@ class Follower(Generic[Record]):
     # --- The kind of order ------------------------------------------------------------------------
 
     def _wanted(self) -> EventSelection:
-        """The order's events."""
+        """Filters that select this order's events."""
         raise NotImplementedError
 
     async def _ask(self) -> Record:
@@ -205,11 +205,11 @@ class Follower(Generic[Record]):
         raise NotImplementedError
 
     def _changes(self, before: Record | None, record: Record) -> Iterator[str]:
-        """A line for each change since the record before."""
+        """Lines for the trader: a line for each difference between the previous record and this record."""
         raise NotImplementedError
 
     def _seen(self, record: Record) -> tuple[object, ...]:
-        """The members whose change shortens the pauses."""
+        """Members of the record whose change counts as progress, which resets the pause between two polls."""
         raise NotImplementedError
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TradeVerdict(Enum):
-    """The end of a trade."""
+    """The final verdict on a trade: swapped, filled, settled, reverted, unknown and so on."""
 
     SWAPPED = "swapped"
     FILLED = "filled"
@@ -32,14 +32,14 @@ class TradeVerdict(Enum):
 
 
 class SentOutcome(Struct, frozen=True, kw_only=True):
-    """The end of a trade that is a transaction of the trader's own: a Market swap or an OTC fill.
+    """The outcome of a trade that the trader itself sends as a transaction: a Market swap or an OTC fill.
 
     Attributes:
         step: the transaction's name: `swap`, `fill`, or the `approval` that failed.
         tx_hash: 32 bytes; empty for a rehearsal.
         spent, received: raw units, from the contract's event; of a rehearsal, as simulated or agreed.
         gas: used units; of a rehearsal, the gas limit.
-        reason: of a revert, or of an unknown end.
+        reason: the reason of a revert, or why the outcome is unknown.
         remarks: notes for the trader.
     """
 
@@ -56,7 +56,7 @@ class SentOutcome(Struct, frozen=True, kw_only=True):
 
 
 class OrderOutcome(Struct, frozen=True, kw_only=True):
-    """The end of an order handed to a venue: the members common to Delta and OTC orders.
+    """The outcome of an order submitted to a venue: the members common to Delta and OTC orders.
 
     Attributes:
         order_hash: 32 bytes; empty if no order was built or signed.
@@ -139,7 +139,7 @@ def order_lines_of(outcome: OrderOutcome, known: str) -> Iterator[str]:
     """The first lines of an order's outcome, for people.
 
     Args:
-        known: the end by the venue's record; empty without a record.
+        known: text of the order's verdict and its status at the venue; empty without a venue's record.
     """
     if known:
         yield f"order {known}"
@@ -155,7 +155,7 @@ def order_lines_of(outcome: OrderOutcome, known: str) -> Iterator[str]:
 
 
 def sent_line(outcome: SentOutcome) -> str:
-    """The transaction's end, for people."""
+    """The transaction's verdict and hash as a line of text."""
     if outcome.tx_hash:
         return f"{outcome.step} {outcome.verdict.value}: {to_hex(outcome.tx_hash)}"
     return f"{outcome.step} {outcome.verdict.value}, nothing was sent"

@@ -2,7 +2,8 @@
 
     slice    floor(total / slices) of the fixed side; the last one takes the remainder
     sale     each slice gives at least the signed bound per slice, the last one pro rata, rounded up
-    purchase each slice spends at most its share of the signed total, rounded down; no rest rolls over
+    purchase each slice spends at most its share of the signed total, rounded down; tokens that a slice
+             leaves unspent raise no later slice's maximum
 
 A trader bounds a TWAP as a whole; the minimum per slice of a sale is rounded up, so that all slices together
 keep the bound.

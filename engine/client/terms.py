@@ -85,8 +85,8 @@ class Wish(TradeWish, frozen=True, kw_only=True):
 
     Attributes:
         user: 20 bytes, the account that signs and pays; receiver: 20 bytes, the account that gets `dest`.
-        max_impact: percent; a route above it is no offer. None: the offer shows whether the venue's own
-            ceiling is reached.
+        max_impact: maximum price impact, percent; a route above it, or of unknown impact, is refused. With
+            None the offer only shows whether the route reaches the venue's own ceiling.
     """
 
     user: bytes
@@ -134,7 +134,7 @@ class Terms(BoundedTrade, frozen=True, kw_only=True):
 
 
 def slipped(side: Side, src_amount: int, dest_amount: int, slippage_bps: int) -> int:
-    """The bound of a quote with slippage: SELL of the destination, BUY of the source; both rounded down.
+    """The quote after slippage: minimum received for SELL, maximum spent for BUY; both rounded down.
 
     Args:
         src_amount, dest_amount: quoted raw units.

@@ -45,7 +45,7 @@ async def find_token(chain: Chain, listed: TokenList, text: str, field: str) -> 
 
 
 def _named(listed: TokenList, text: str, field: str) -> tuple[str, bytes]:
-    """(symbol, or empty; address)."""
+    """Symbol and 20-byte address of the named token; the symbol is empty if the text is an address."""
     if text.lower() == limits.NATIVE_PLACEHOLDER.lower():
         return "", NATIVE_TOKEN
     if text.startswith(("0x", "0X")):

@@ -24,7 +24,8 @@ class TradingContract(Struct, frozen=True):
 
     Attributes:
         artifact: the build artifact with the contract's code.
-        entry: the field of a chain's entry in contracts.json; member: its spelling on the wire.
+        entry: the Python field for this contract in a chain's entry of contracts.json; member: the field's
+            name in the JSON.
         option: the option that pins the contract's address.
         name: for errors.
     """

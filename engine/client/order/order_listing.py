@@ -87,7 +87,7 @@ def order_row(record: OrderRecord, token_of: TokenOf) -> tuple[str, ...]:
 
 
 def event_line(message: OrderEventMessage) -> str:
-    """A change of an order, for people."""
+    """An order event as a line of text: its time, the order, its new status."""
     name = message.order_hash if message.id is UNSET else message.id
     is_known = message.surface == "delta" and message.status in [status.value for status in MEANS]
     means = f": {MEANS[OrderStatus(message.status)]}" if is_known else ""

@@ -62,7 +62,7 @@ class OrderWish(TradeWish, frozen=True, kw_only=True):
 
     @property
     def priced_amount(self) -> int:
-        """Raw units that are priced: the amount, or one slice's."""
+        """Raw units in the price request: the whole amount, or of a TWAP the amount of one slice."""
         return self.amount if self.schedule is None else self.schedule.slice_of(self.amount)
 
     @property
@@ -96,7 +96,7 @@ class SignableTerms(BoundedTrade, frozen=True, kw_only=True):
     Attributes:
         delta: 20 bytes: the Delta contract, which takes the source.
         src_quoted, dest_quoted: raw units; of a TWAP for one slice.
-        fee_bps: the quoted fee; partner: its receiver's name.
+        fee_bps: the partner's quoted fee, basis points; partner: the name of the partner, who receives it.
         slice_limit: the limit of each slice of a TWAP but the last; 0 for other orders.
     """
 

@@ -3,7 +3,7 @@
     another maker's order      refused; no transaction is sent
     closed or expired orders   left out: they cannot be filled any more
     other orders               cancelOrder or cancelOrders, simulated, sent; an OrderCancelled event of each
-    all orders that expire by a time, or never   cancelOrdersUntil, without their hashes
+    all orders up to an expiry cancelOrdersUntil, without hashes; orders without an expiry included
 
 Source: spec 2.11.7 to 2.11.9; interop.md 1; contracts/Rfq.sol.
 Choice: An order known by its hash alone is cancelled unseen: the contract closes it for the key's account
@@ -79,16 +79,16 @@ async def cancel_otc(
 
 
 async def cancel_until(trader: Trader, contract: SigningContract, life_s: int) -> tuple[int, Receipt]:
-    """Cancel all of the trader's orders that expire by a time, or never.
+    """Cancel all of the trader's orders with an expiry up to a time, and its orders without an expiry.
 
     Args:
-        life_s: seconds from the chain's time to that time.
+        life_s: seconds from the latest block's time to that expiry.
 
     Returns:
-        (that time in Unix seconds, the receipt).
+        (that expiry in Unix seconds, the receipt).
 
     Raises:
-        ChainError: orders until that time or a later one are cancelled already; or the chain does not answer.
+        ChainError: an earlier call covers that expiry or a later one already; or the chain does not answer.
         StepFailedError: the transaction reverted, or its end is not known.
     """
     expiry = (await latest(trader.chain)).time_s + life_s

@@ -1,6 +1,6 @@
 """An OTC order filled by its taker, whole or in part: from a venue's or a file's order to the receipt.
 
-    offer     the order's hash -> its rest, the chain's time, the maker's signature, balance and allowance
+    offer     the order's hash -> unfilled rest, the chain's time, the maker's signature, balance, allowance
               -> the part -> the taker's balance and allowance -> simulated
     (the taker agrees)
     fill      approve, or sign a permit -> simulated again -> signed -> sent -> the OrderFilled event

@@ -1,4 +1,4 @@
-"""On-chain state of OTC orders, read at one block: their rest, and their maker's balance and allowance.
+"""On-chain state of OTC orders at one block: the unfilled rest, and the maker's balance and allowance.
 
 Like the contract, a taker verifies the maker's signature only while no part of the order is filled.
 """
@@ -31,7 +31,7 @@ async def latest(chain: Chain) -> Header:
 
 
 async def standing_of(chain: Chain, contract: SigningContract, signed: SignedOtc) -> OtcOnChain:
-    """The order's rest, and the maker's balance and allowance of the given token, at the latest block.
+    """State at the latest block: the order's unfilled rest, the maker's balance and allowance of its asset.
 
     Raises:
         ChainError: the contract or the token does not return them.

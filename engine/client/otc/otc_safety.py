@@ -38,7 +38,7 @@ class OtcOnChain(Struct, frozen=True):
     Attributes:
         time_s: the block's time, Unix seconds.
         kept: the contract's record: 0 never seen, 1 closed, else the rest in raw units plus 1.
-        balance, allowance: the maker's, of the given token, in raw units.
+        balance, allowance: the maker's, of the maker's asset, in raw units.
     """
 
     time_s: int

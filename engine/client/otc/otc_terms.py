@@ -6,8 +6,8 @@
 
 A signed order is handed over as JSON: the order of spec 2.3, with its chain and its hash.
 
-For a received amount the taker gives the smallest amount that brings it. Of a given amount the taker keeps
-the excess that brings no further unit.
+A taker who names the amount to receive gives the smallest amount that buys it. A taker who names the amount
+to give keeps the part of it that buys no further raw unit.
 
 Source: spec 2.3, 2.5; interop.md 1; contracts/Rfq.sol.
 """
