@@ -49,7 +49,7 @@ def exclude(name: str, path: Path, chain: int | None) -> None:
 @_CONFIG
 @_CHAIN
 def release(name: str, path: Path, chain: int | None) -> None:
-    """Ask the maker NAME again: forget its faults, and end its exclusion, rests and bounds."""
+    """Ask the maker NAME again: forget its faults, and end its exclusion, cool-downs and bounds."""
     now_ms = time.time_ns() // 1_000_000
     _change(path, name, chain, lambda rules: rules.releasing(name, chain, now_ms))
 

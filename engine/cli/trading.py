@@ -166,7 +166,7 @@ def _revealed_key(_: click.Context, __: click.Parameter, reference: str | None) 
 
 
 def venue_list(*, is_needed: bool = True) -> list[Decorator]:
-    """The options of `VenueOptions`."""
+    """The click options that fill a `VenueOptions`: --venue, the API key, --json."""
     return [
         click.option("--venue", "url", required=is_needed, callback=_checked_url, help=VENUE_HELP),
         click.option("--api-key", callback=_revealed_key, help=API_KEY_HELP),

@@ -76,7 +76,7 @@ class PlacingOptions(TradeOptions, frozen=True, kw_only=True):
         )
 
     def raw_limit(self, text: str, src: TradedToken, dest: TradedToken, field: str) -> int:
-        """Convert an amount of the token whose amount is not fixed to raw units."""
+        """Convert a limit amount to raw units: of the bought token, or with --side BUY of the sold token."""
         return raw_units(text, dest if self.side is Side.SELL else src, field)
 
 

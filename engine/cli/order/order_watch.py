@@ -46,12 +46,13 @@ from .order_options import ended, order_name, report, tell_why
 
 
 class WatchOptions(VenueOptions, frozen=True, kw_only=True):
-    """Options of a command that follows an order, or with `name` None the changes of many orders.
+    """Options of a command that follows the order `name`; if `name` is None, the changes of many orders.
 
     Attributes:
-        after: resume token.
-        rpc, pinned: with `name`: the node to verify with, as typed, and the contract, 20 bytes.
-        watch_s: seconds; None for the default.
+        chain_ids, after: only without `name`: the chains of the orders, and the token to resume after.
+        rpc, pinned: only with `name`: URL of the node that verifies the order's end, as typed, and the
+            contract to verify with, 20 bytes.
+        watch_s: seconds for which the command follows; None for the default.
     """
 
     name: str | None
@@ -65,8 +66,8 @@ class WatchOptions(VenueOptions, frozen=True, kw_only=True):
         """Refuse options that exclude each other; return the node of --rpc.
 
         Args:
-            noun: kind of `name` with its article.
-            many: further options about many orders, without their dashes.
+            noun: what `name` names, with an article, for errors.
+            many: option -> value: further options that are only for many orders, without dashes.
 
         Raises:
             click.UsageError: names the option.
@@ -81,7 +82,7 @@ class WatchOptions(VenueOptions, frozen=True, kw_only=True):
         return None if self.rpc is None else checked_node(self.rpc)
 
     def listen(self, wanted: EventSelection, line_of: Callable[[OrderEventMessage], str]) -> NoReturn:
-        """Run `listen` for these options."""
+        """Print every matching change until the time limit or an interrupt, then exit the process."""
         run(_listen, self, wanted, line_of)
 
     @property
