@@ -1,16 +1,18 @@
 """The store's PostgreSQL back end: one transaction per batch, with a few statements over arrays.
 
+The back end has three connections, each for one thread:
+
     writer    batches, leases, pruning
-    reader    questions; it may be used by another thread
-    listener  waits for events; by another one
+    reader    queries
+    listener  waits for events
 
-The writer's row and its lock make a batch exactly one: when the connection is lost in the middle of COMMIT,
-the row says whether the batch was applied. A unit that counts only while its shard has an epoch holds the
-shard's row until the batch is committed: nobody can claim it meanwhile.
+The writer's row and its lock apply a batch exactly once: after a connection lost in the middle of COMMIT, the
+row says whether the batch was applied. A unit that counts only while its shard has a given epoch locks the
+shard's row until the batch is committed: no other holder can claim the shard meanwhile.
 
-The writer's connection holds an advisory lock under the name of the holder of shards. The server frees the
-lock when the process ends, so that other holders need not wait for its leases to run out; they wait where a
-machine is lost or an engine stands still.
+The writer's connection keeps an advisory lock under the name of the holder of shards. The server
+frees the lock when the holder's process ends, and other holders then claim its shards without waiting for the
+leases to run out. Leases must run out only if the holder's machine is lost or its engine hangs.
 
 Source: ARCHITECTURE.md, "Databases", "Transitions", "Several engines".
 """
@@ -75,7 +77,7 @@ _PRESENT = (
     b"WHERE datname = current_database())), "
     b"named AS (SELECT name, until_ms, hashtext(name)::bigint & 4294967295 AS key FROM shard_holder) "
 ) % _HOLDERS_LOCK
-"""Locks of the holders that have a connection, and all holders with the keys of their locks."""
+"""Two CTEs. present: the advisory locks of connected holders; named: every holder and its lock's key."""
 _ATTEND = (
     _PRESENT
     + (
@@ -381,7 +383,7 @@ class PostgresBackend:
 
 
 def _dead_until_ms(now_ms: int, life_ms: int) -> int:
-    """`until_ms` of a holder whose last call was STORE_DEAD_S ago."""
+    """Bound for a holder's stored `until_ms`: the value if its last call was STORE_DEAD_S before `now_ms`."""
     return now_ms + life_ms - round(STORE_DEAD_S * 1_000)
 
 

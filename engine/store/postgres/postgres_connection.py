@@ -195,8 +195,8 @@ def migrate(connection: Connection, now_ms: Callable[[], int]) -> list[str]:
 def _take_over(connection: Connection) -> None:
     """Lower the transaction numbers of rows restored from another server, which may be ahead of this one's.
 
-    Followers of events would otherwise wait until this server reaches these numbers. The places of webhooks
-    are lowered too.
+    Followers of events would otherwise wait until this server reaches these numbers. The cursors of webhooks
+    (`webhook.token`) are lowered too.
     """
     ahead = "tx >= pg_snapshot_xmax(pg_current_snapshot())"
     if connection.execute(f"SELECT 1 FROM order_event WHERE {ahead} LIMIT 1".encode()).fetchone():

@@ -3,9 +3,9 @@
     send   queue a statement; its cursor has the rows after the next `sync`
     sync   wait for all queued statements; after the first error the server skips the others
 
-Each text is parsed once per connection, and again after a rollback: psycopg then has the server forget all
-parsed texts, behind its next statement, for which `sync` sends an unparsed one. Arguments and rows are
-binary: bytes, integers, texts, booleans and the arrays of `postgres_batch`.
+The server parses a statement's text once per connection, and again after a rollback: psycopg then drops all
+prepared statements behind its next statement, for which `sync` sends an unprepared one. Arguments and rows
+are binary: bytes, integers, texts, booleans and the arrays of `postgres_batch`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 Argument = Array | bytes | int | str
 
 _SILENCE_S = STORE_STATEMENT_S + 5.0
-"""Seconds without an answer after which the server counts as gone: it would have ended the statement
-before.
+"""Seconds without an answer after which the server counts as lost; its own time-out, STORE_STATEMENT_S, ends
+any statement sooner.
 """
 
 _TEXTS_MAX = 1_000
-"""Statements that stay parsed: more than this program has."""
+"""Maximum number of prepared statements per connection; this program has fewer."""
 
 
 class Pipe:
