@@ -1,4 +1,4 @@
-"""What admission adds to a handler: the caller found, its bucket taken from, three headers on the answer."""
+"""Cost that admission adds to a handler: find the caller, take a token from its bucket, add three headers."""
 
 import itertools
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def an_admission() -> Admission:
 
 
 def calls(client: str, **fields: bytes) -> Callable[[], HttpCall]:
-    """Calls of many callers, over and over; `%` in the client or a field is the caller's number."""
+    """Endless cycle of calls of many callers; `%` in the client or a header is the caller's number."""
     made = []
     for number in range(CALLERS):
         low = b"%d.%d" % divmod(number, 256)
@@ -57,10 +57,10 @@ def measure(benchmark: Any, handler: PlainHandler, following: Callable[[], HttpC
 
 
 def bench_empty_handler(benchmark: Any) -> None:
-    """The same calls and nothing in front."""
+    """Baseline: the same calls to the handler without admission."""
     measure(benchmark, empty, calls("192.0.%"))
 
 
 def bench_admitted_by_address(benchmark: Any) -> None:
-    """A caller without a key."""
+    """Admission of callers without an API key, who are identified by their address."""
     measure(benchmark, an_admission().plain(empty, 1), calls("192.0.%"))

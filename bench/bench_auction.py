@@ -1,8 +1,8 @@
-"""A round's pure parts at 64 orders of 8 agents' bids, and a step of the indexer over its settlements.
+"""Pure parts of an auction round (64 orders, 8 agents' bids), and the indexer's step over its settlements.
 
-The unit beside them is the plain form of the same: bids in lists, sorted by what they bring less gas; the
-answer through `json` with a calldata encoder that walks words; of a step, the sum of the fills. They check
-nothing, record nothing and tell nobody: what the ratio says is what the rules cost.
+The baseline is the plain form of the same work: bids in lists, sorted by destination amount less gas; the
+answer decoded by `json`, with a calldata encoder that walks words; for the step, the sum of the fills. The
+plain forms check, record and publish nothing: the ratio shows the cost of the venue's rules.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ def asked(number: int) -> RoundOrder:
 
 
 def promised(number: int, agent: int, turn: int) -> int:
-    """Different for each, in no order of agents."""
+    """A bid's promised amount: different for each bid, and not sorted by agent."""
     more = hashlib.sha256(b"%d %d %d" % (number, agent, turn)).digest()[:3]
     return 2_450 * USDC + int.from_bytes(more, "big")
 
@@ -74,7 +74,7 @@ def gas_cost(wei: int) -> int:
 
 
 def bench_auction_decision(benchmark: Any) -> None:
-    """The winner, runners-up and rank of every bid."""
+    """Decide all orders of a round: the winner, the runners-up and the rank of every bid."""
     orders = [asked(number) for number in range(ORDERS)]
     rounds = [bids(orders, turn) for turn in range(ROUNDS)]
     costs = {one.order_hash: gas_cost for one in orders}
@@ -89,7 +89,7 @@ def bench_auction_decision(benchmark: Any) -> None:
 
 
 def plain_bids(turn: int) -> list[list[tuple[str, int, int]]]:
-    """By order: (agent, what it brings, gas)."""
+    """For each order, its bids: (agent, promised destination amount, gas units)."""
     return [
         [(f"agent-{agent}", promised(place, agent, turn), GAS + agent) for agent in range(AGENTS)]
         for place in range(ORDERS)
@@ -108,7 +108,7 @@ def bench_auction_decision_plain(benchmark: Any) -> None:
 
 
 def answers(orders: list[RoundOrder]) -> list[bytes]:
-    """An agent's, one bid of two steps for each order."""
+    """An agent's encoded answers, one for each round; each has a bid of two steps for every order."""
     return [
         encode(
             SolveResponse(
@@ -134,7 +134,7 @@ def answers(orders: list[RoundOrder]) -> list[bytes]:
 
 
 def bench_auction_answer(benchmark: Any) -> None:
-    """From bytes to 64 candidates with the calldata of their settlements."""
+    """Decode an agent's answer to 64 candidates, with the calldata of their settlements."""
     orders = [asked(number) for number in range(ORDERS)]
     by_hash = {one.order_hash: one for one in orders}
     made = [answer_of("agent-0", 0, 10, raw) for raw in answers(orders)]
@@ -146,7 +146,7 @@ def bench_auction_answer(benchmark: Any) -> None:
 
 
 def plain_answer(raw: bytes) -> list[bytes]:
-    """The steps of each bid as words, lengths before data: no order, no signature, nothing looked at."""
+    """Baseline: encode each bid's steps as ABI words, without order and signature, and without any check."""
     made = []
     for bid in json.loads(raw)["bids"]:
         words = []
@@ -180,7 +180,7 @@ def fill_of(number: int) -> DeltaFill:
 
 
 def bench_told_by_chain(benchmark: Any) -> None:
-    """64 orders whose settlement was read from the chain become COMPLETED."""
+    """Apply 64 settlements read from the chain: their orders become COMPLETED."""
     facts = []
     for number in range(ORDERS):
         row, fill = row_of(number), fill_of(number)

@@ -1,8 +1,8 @@
-"""The book: grids applied and amounts priced, beside the Decimal code that does the same work.
+"""The order book: apply price grids and price amounts, beside Decimal code that does the same work.
 
 Every grid is decoded from its JSON for its round alone, so that no string was seen or hashed before. The
 Decimal builder does what ours does: refuses the same grids, floors amounts to units, keeps prefix sums. Its
-walk has no use for them and goes level by level, as such code does.
+pricing does not use the sums but walks level by level, as such code usually does.
 """
 
 import random
@@ -29,7 +29,7 @@ DecimalSide = tuple[list[Decimal], list[Decimal], list[Decimal]]
 
 
 def side(numbers: random.Random, ticks: int, levels: int, *, rising: bool) -> list[Level]:
-    """Prices of four decimals, amounts of six, as feeds write them."""
+    """One side of a book: prices with four decimals, amounts with six, as feeds write them."""
     made = []
     for _ in range(levels):
         ticks += numbers.randint(1, 60) if rising else -numbers.randint(1, 60)
@@ -169,7 +169,7 @@ def bench_apply_unchanged(benchmark: Any) -> None:
 
 
 def amounts(book: Book) -> list[int]:
-    """Raw base amounts all over the depth."""
+    """Raw base amounts spread over the whole depth of the book."""
     numbers = random.Random(1)
     depth = book.bids.base_before[-1]
     return [numbers.randint(1, depth) for _ in range(10_000)]

@@ -1,7 +1,7 @@
 """The embedded chain beside an anvil that is reached over HTTP: from hand-in to receipt, and eth_call.
 
-Both get the same transactions, signed before the clock starts: parts of one order of a maker's, or transfers
-of one unit of a token. Every one has to succeed.
+Both get the same transactions, signed before the clock starts: partial fills of one maker's order, or
+transfers of one raw unit of a token. Every transaction must succeed.
 """
 
 import itertools
@@ -32,10 +32,10 @@ GAS = 300_000
 
 
 class Trade(msgspec.Struct):
-    """A world with an order of which parts can be filled, again and again.
+    """A chain with a maker's order that can be filled in many parts.
 
     Attributes:
-        fill, transfer: (contract, calldata) of the taker's.
+        fill, transfer: (contract, calldata) of the taker's two kinds of transaction.
     """
 
     world: World

@@ -1,7 +1,7 @@
-"""An event of an order on its way to a thousand listeners; and what making it costs the step that it is of.
+"""Cost of publishing an order's event to 1,000 listeners, and of making the event within an order's step.
 
-Beside them stand the plain forms of the same: a channel for each listener, into which the message is put; and
-the event by `json`. A lap of the fan-out ends when all who are concerned have the message.
+The baselines are the plain forms: a channel per listener into which the message is put, and the event encoded
+by `json`. An operation of the fan-out ends when all subscribed listeners have the message.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ def owner_of(number: int) -> bytes:
 
 
 class Crowd:
-    """Listeners, and how many have taken the last message."""
+    """Listeners to events, with a count of those who have not received the last message yet."""
 
     def __init__(self) -> None:
         self.left = 0
@@ -61,7 +61,7 @@ class Crowd:
 
 
 class HubCrowd(Crowd):
-    """Those who listen to a hub."""
+    """Listeners that subscribe to the venue's EventHub."""
 
     def __init__(self, *, owners: bool) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class HubCrowd(Crowd):
 
 
 class ChannelCrowd(Crowd):
-    """Those who have a channel each."""
+    """Listeners with a trio channel each (the baseline)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -120,14 +120,14 @@ async def gathered(crowd: HubCrowd | ChannelCrowd) -> AsyncIterator[HubCrowd | C
 
 @pytest.fixture(scope="module")
 def everybody() -> Iterator[Visited[Any]]:
-    """Listeners that hear of every order."""
+    """Listeners that subscribe to the events of all orders."""
     with living_in_trio(lambda: gathered(HubCrowd(owners=False))) as visited:
         yield visited
 
 
 @pytest.fixture(scope="module")
 def owners() -> Iterator[Visited[Any]]:
-    """Listeners that hear of their own orders."""
+    """Listeners that each subscribe to the orders of their own address."""
     with living_in_trio(lambda: gathered(HubCrowd(owners=True))) as visited:
         yield visited
 
@@ -144,17 +144,17 @@ async def tell(crowd: HubCrowd | ChannelCrowd) -> None:
 
 
 def bench_event_to_1000_listeners(benchmark: Any, everybody: Visited[Any]) -> None:
-    """All of them want it."""
+    """Publish an event that all 1,000 listeners subscribe to."""
     benchmark(everybody.visit, tell)
 
 
 def bench_event_to_1000_channels(benchmark: Any, channels: Visited[Any]) -> None:
-    """The same with a channel for each."""
+    """Baseline: put the message into 1,000 channels."""
     benchmark(channels.visit, tell)
 
 
 def bench_event_to_one_of_1000_owners(benchmark: Any, owners: Visited[Any]) -> None:
-    """One of them wants it."""
+    """Publish an event that only one of the 1,000 listeners subscribes to."""
     benchmark(owners.visit, tell)
 
 
@@ -162,14 +162,14 @@ def bench_event_to_one_of_1000_owners(benchmark: Any, owners: Visited[Any]) -> N
 
 
 def bench_event_made(benchmark: Any) -> None:
-    """The event of a step, with its body."""
+    """Make the event of an order's step, with its body."""
     orders = itertools.cycle([an_order(number) for number in range(256)]).__next__
     made: OrderEvent = benchmark(lambda: DELTA.event(orders()))
     assert json.loads(made.body)["receivedAmount"] == "2500000000"
 
 
 def bench_event_encoded(benchmark: Any) -> None:
-    """The message of an event."""
+    """Encode an event's message."""
     events = itertools.cycle([DELTA.event(an_order(number)) for number in range(256)]).__next__
     message = json.loads(benchmark(lambda: encode_event(START, events())))
     assert message.keys() == plain(an_order(0), START).keys()
@@ -177,13 +177,13 @@ def bench_event_encoded(benchmark: Any) -> None:
 
 
 def bench_event_encoded_json(benchmark: Any) -> None:
-    """The same by `json`, from the order itself."""
+    """Baseline: encode the message from the order by `json`."""
     orders = itertools.cycle([an_order(number) for number in range(256)]).__next__
     assert benchmark(lambda: json.dumps(plain(orders(), START)).encode())
 
 
 def bench_event_body_json(benchmark: Any) -> None:
-    """The body by `json`."""
+    """Baseline: encode the event's body by `json`."""
     orders = itertools.cycle([an_order(number) for number in range(256)]).__next__
     assert benchmark(lambda: json.dumps(body(orders())).encode())
 

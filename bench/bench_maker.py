@@ -22,18 +22,20 @@ def maker() -> Maker:
 
 @pytest.fixture(scope="session")
 def calls() -> list[HttpCall]:
-    """Distinct ones, over all pairs, both directions and both kinds of amount."""
+    """Distinct firm requests over all pairs, both directions, and makerAmount as well as takerAmount."""
     return list(prepared_calls(range(REQUESTS), NOW_MS))
 
 
 @pytest.fixture(scope="session")
 def numbers() -> Iterator[int]:
-    """Which request is next: every bench goes on where the last one ended."""
+    """Numbers of the next requests; a bench continues where the previous bench ended."""
     return itertools.cycle(range(REQUESTS))
 
 
 def bench_firm_handler(benchmark: Any, maker: Maker, calls: list[HttpCall], numbers: Iterator[int]) -> None:
-    """HMAC over the raw bytes, decoding, blacklist, price, bounds, nonce, hash, signature, reservation."""
+    """The whole handler: HMAC over the raw bytes, decoding, blacklist, price, bounds, nonce, hash, signature,
+    reservation.
+    """
     firm, following = maker.surface.firm, numbers.__next__
     signed = maker.role.desk.signed
 

@@ -1,8 +1,9 @@
-"""Funds of 20 makers move beside 5,000 live OTC orders of 500 makers, and beside 500 of 50: one look at them.
+"""Cost of re-reading the funds of 20 OTC makers, among 5,000 live orders of 500 makers or 500 of 50.
 
-Ten orders each. What is measured is all that follows from the logs but the writing: balance, allowance and
-what is left of the orders, from a chain that answers at once; the accounts' orders out of the store; how they
-stand. "Moved" writes too: the share of one order of each maker is another each time.
+Each maker has ten orders. A measurement covers all that follows from transfer logs except the writing: read
+balance, allowance and the orders' unfilled rest from a chain that answers at once, read the makers' orders
+from the store, and judge them. "Moved" writes too: each time, the fundable share of one order of each maker
+has changed.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -40,7 +41,7 @@ _DOCUMENT = OtcDocument(bytes(32), 0, b"\x51" * 65, None, amount32(0))
 
 
 class _Chain:
-    """Everybody has what they need for all orders but one unit; it answers at once."""
+    """A chain that answers at once; every maker lacks one raw unit of the funds for all its orders."""
 
     chain_id = 1
 
@@ -66,7 +67,7 @@ class _Chain:
 
 
 class Ground:
-    """Orders of so many makers, and the watch over their funds."""
+    """Stored orders of many makers, and the OtcFundsWatch over their funds."""
 
     def __init__(self, chain: _Chain, orders: OtcOrders, funds: OtcFundsWatch) -> None:
         self.chain = chain
@@ -75,13 +76,13 @@ class Ground:
         self._accounts: list[OtcAccount] = [(TOKEN, _maker(number)) for number in range(TOUCHED)]
 
     async def look(self) -> int:
-        """One look at the touched makers; how many orders were changed."""
+        """Check the funds of the touched makers once; return the number of changed orders."""
         before = self.orders.statistics().steps
         await self._funds._look(self._accounts, TOP)
         return self.orders.statistics().steps - before
 
     async def move(self) -> int:
-        """The same, after their funds have moved."""
+        """Change the makers' funds, then `look`."""
         self.chain.balance = EACH * AMOUNT - (self.chain.balance == EACH * AMOUNT)
         return await self.look()
 
@@ -138,20 +139,20 @@ def beside_many() -> Iterator[Visited[Ground]]:
 
 
 def bench_otc_funds_beside_5000(benchmark: Any, beside_many: Visited[Ground]) -> None:
-    """20 of 500 makers; nothing has to change."""
+    """Check 20 of 500 makers; no order changes."""
     assert benchmark(beside_many.visit, Ground.look) == 0
 
 
 def bench_otc_funds_beside_500(benchmark: Any, beside_few: Visited[Ground]) -> None:
-    """20 of 50 makers."""
+    """Check 20 of 50 makers."""
     assert benchmark(beside_few.visit, Ground.look) == 0
 
 
 def bench_otc_funds_moved_beside_5000(benchmark: Any, beside_many: Visited[Ground]) -> None:
-    """20 of 500 makers, of each of which one order gets another share."""
+    """Check 20 of 500 makers; one order of each gets another fundable share, which is written."""
     assert benchmark(beside_many.visit, Ground.move) == TOUCHED
 
 
 def bench_otc_funds_moved_beside_500(benchmark: Any, beside_few: Visited[Ground]) -> None:
-    """20 of 50 makers."""
+    """Check 20 of 50 makers."""
     assert benchmark(beside_few.visit, Ground.move) == TOUCHED

@@ -1,7 +1,7 @@
-"""A page of 100 OTC orders with its total, of a maker with 90,000 of 100,000 orders, and of others.
+"""Cost of a page of 100 OTC orders with the total: of a maker with 90,000 of 100,000 orders, and of others.
 
-Beside it stand the page of a maker with 100 orders; and what a listing costs that is sorted: the same rows
-found by the maker alone, sorted and counted by the database.
+The baselines are the page of a maker with 100 orders, and a listing that the database must sort: the same
+rows, found by an index on the maker alone, then sorted and counted.
 """
 
 import sqlite3
@@ -47,17 +47,17 @@ def bench_otc_listing(benchmark: Any, stored: Visited[StoredOtcOrders]) -> None:
 
 
 def bench_otc_listing_far(benchmark: Any, stored: Visited[StoredOtcOrders]) -> None:
-    """One in its middle, the furthest from both ends."""
+    """The heavy maker's middle page, the furthest from both ends of the listing."""
     _asks(benchmark, stored, "heavy maker, at 45,000")
 
 
 def bench_otc_listing_of_taker(benchmark: Any, stored: Visited[StoredOtcOrders]) -> None:
-    """The first page of their taker, whose orders may be found in two ways."""
+    """The first page of the heavy maker's taker, which orders name as taker or in nonceAndMeta."""
     _asks(benchmark, stored, "its taker, first")
 
 
 def bench_otc_listing_without_small(benchmark: Any, stored: Visited[StoredOtcOrders]) -> None:
-    """The first page of what of the heavy maker's can be filled."""
+    """The first page of the heavy maker's orders without small fillable balances."""
     _asks(benchmark, stored, "heavy maker, no small balances")
 
 
@@ -67,7 +67,7 @@ def bench_otc_listing_of_few(benchmark: Any, stored: Visited[StoredOtcOrders]) -
 
 
 def bench_otc_listing_sorted(benchmark: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The hashes of the first page and its total, sorted: an index on the account is all that there is."""
+    """Baseline: the hashes of the first page and the total by a sort, with an index on the account only."""
     path: Path = tmp_path_factory.mktemp("sorted") / "orders.sqlite3"
     SqliteBackend(path, lambda: 0).close()
     fill_store(path)

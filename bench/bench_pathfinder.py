@@ -1,9 +1,9 @@
-"""Routes: three hops of 20 makers with 20 levels each, beside code that walks the same books in Decimal.
+"""Routes over three hops, each with 20 makers of 20 levels, beside code that walks the books in Decimal.
 
-The walk has the levels of each book in Decimal already and merges the books as far as it needs them, best
-price first; it splits by maker, rounds nothing, and knows neither gas nor other paths. "Rebuilt" is the first
-question after one maker's book has changed: levels are put in order as far as its amount reaches, where the
-Decimal code sorts them all. An amount that takes everything there is costs several times as much.
+The Decimal walk starts from each book's levels as Decimals and merges the books as far as needed, best price
+first; it splits by maker, rounds nothing, and considers neither gas nor other paths. "Rebuilt" is the first
+route after one maker's book has changed: we order levels only as deep as the amount reaches, the Decimal code
+sorts them all. An amount that takes all liquidity costs several times as much.
 """
 
 import heapq
@@ -134,7 +134,7 @@ def bench_route_of_three_hops_decimal(benchmark: Any) -> None:
 
 
 def bench_route_in_a_mesh(benchmark: Any) -> None:
-    """Five paths, of which the direct one competes with four over one token or two."""
+    """Find a route among five paths: the direct path and four over one or two intermediate tokens."""
     finder, next_amount = Pathfinder(index_of(MESH), WETH), following()
     assert found(finder, AMOUNTS[0]).paths
     benchmark(lambda: finder.find(wanted(next_amount())))

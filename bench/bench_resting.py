@@ -1,12 +1,12 @@
-"""A maker's book changes beside 100,000 resting limit orders, and beside 10,000: one look at the prices.
+"""Cost of one price check of all resting limit orders (100,000 or 10,000) after a maker's book has changed.
 
-The orders are of all twelve end pairs of four tokens, whose six pairs have 20 makers with 20 levels each; the
-book that changes is on a path of every one of them. No limit is within reach: what is measured is the cost
-of finding that out, the merged ladder of the pair that changed included. "Crossed" is the same with eight
-orders within reach, which are priced, and are too large to be filled; "parts" the same where they may be
-filled in parts, of which each is priced. "Plain" compares the limit of every order with the new price of its
-pair. "Due" takes 64 orders of a pair up and puts them back, as a look does: of 100,000 and of 10,000 that
-were all tried, with the time of all of them come.
+The orders cover all twelve directed pairs of four tokens, whose six books have 20 makers with 20 levels each;
+the book that changes is on a path of every order. No limit price is reached: the measurement is the cost of
+finding that out, including the merged ladder of the changed pair. "Crossed" adds eight orders whose limit is
+reached; they are priced, but are too large to be filled. "Parts" is the same with partially fillable orders,
+each part of which is priced. "Plain" (the baseline) compares every order's limit with the new price of its
+pair. "Due" takes 64 orders of a pair out of the retry queue and puts them back, as a price check does; all
+100,000 or 10,000 orders were tried before, and the retry time of all has come.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ CHANGING = 8  # makers, each with two books in turn
 
 
 class Nobody:
-    """In place of an `AuctionQueue`: takes what is offered, and has no round."""
+    """Stand-in for `AuctionQueue`: counts the offered orders and runs no round."""
 
     def __init__(self) -> None:
         self.offers = 0
@@ -63,7 +63,7 @@ class Nobody:
 
 
 def an_order(number: int, ends: tuple[bytes, bytes], dollars: int, price: Fraction) -> LiveOrder:
-    """Sells tokens for so many dollars, at so much of the usual price."""
+    """A limit order that sells tokens worth `dollars`; its limit is `price` times the usual price."""
     src, dest = ends
     order_hash = hashlib.sha256(b"resting %d" % number).digest()
     order = DeltaOrder(
@@ -80,7 +80,7 @@ def an_order(number: int, ends: tuple[bytes, bytes], dollars: int, price: Fracti
 
 
 def resting(count: int) -> list[LiveOrder]:
-    """Orders of all end pairs, 2 to 40 per cent above the usual price."""
+    """Limit orders of all directed pairs, with limits 2 to 40 per cent above the usual price."""
     numbers = random.Random(3)
     return [
         an_order(
@@ -94,7 +94,7 @@ def resting(count: int) -> list[LiveOrder]:
 
 
 class Market:
-    """Books, orders that rest, and a book that changes."""
+    """A price index with books, the resting orders, and a book that changes."""
 
     def __init__(self, orders: list[LiveOrder]) -> None:
         self.index: PairIndex = index_of(MESH)
@@ -124,12 +124,12 @@ class Market:
         )
 
     def look(self) -> None:
-        """One look, to its end."""
+        """Run one complete price check."""
         for _ in self.watch.look():
             pass
 
     def change(self) -> None:
-        """A maker's book becomes another, and a look is taken; an hour has passed."""
+        """Advance the clock by an hour, replace a maker's book, and check prices."""
         self.now_ms += 3_600_000
         self.index.put(next(self._books))
         self.look()
@@ -147,17 +147,17 @@ def run(benchmark: Any, count: int) -> None:
 
 
 def bench_resting_look(benchmark: Any) -> None:
-    """Beside 100,000."""
+    """Price check of 100,000 orders after a book change; no limit is reached."""
     run(benchmark, MANY)
 
 
 def bench_resting_look_of_few(benchmark: Any) -> None:
-    """Beside 10,000."""
+    """Price check of 10,000 orders after a book change; no limit is reached."""
     run(benchmark, FEW)
 
 
 def bench_resting_crossed(benchmark: Any) -> None:
-    """Beside 100,000, with eight of WETH to USDC within reach that are too large."""
+    """Price check of 100,000 orders; eight WETH-to-USDC limits are reached, but the orders are too large."""
     large = [an_order(MANY + at, (WETH, USDC), 10**9, Fraction(9, 10)) for at in range(CROSSING)]
     market = Market([*resting(MANY), *large])
     before = market.watch.statistics()
@@ -169,7 +169,7 @@ def bench_resting_crossed(benchmark: Any) -> None:
 
 
 def bench_resting_parts(benchmark: Any) -> None:
-    """Beside 100,000, with eight that may be filled in parts of which each is too large."""
+    """Price check of 100,000 orders; eight partially fillable ones are reached, each part is too large."""
     parts = DeltaDocument("Order", b"{}", bytes(64), partially_fillable=True)
     market = Market(resting(MANY))
     for at in range(CROSSING):
@@ -205,17 +205,17 @@ def takes_up(benchmark: Any, count: int) -> None:
 
 
 def bench_resting_due(benchmark: Any) -> None:
-    """Of 100,000."""
+    """Take 64 of 100,000 orders due for a retry, and put them back."""
     takes_up(benchmark, MANY)
 
 
 def bench_resting_due_of_few(benchmark: Any) -> None:
-    """Of 10,000."""
+    """Take 64 of 10,000 orders due for a retry, and put them back."""
     takes_up(benchmark, FEW)
 
 
 def bench_resting_plain(benchmark: Any) -> None:
-    """Beside 10,000: each order of the pairs that changed is compared with its pair's price."""
+    """Baseline with 10,000 orders: compare each order of the changed pairs with its pair's price."""
     by_ends: dict[tuple[bytes, bytes], list[tuple[Decimal, bytes]]] = {}
     for order in resting(FEW):
         terms = order.terms

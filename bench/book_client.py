@@ -14,7 +14,7 @@ BASE_DECIMALS, QUOTE_DECIMALS = 18, 6
 
 
 def measure(kind: str, first: int, count: int) -> str:
-    """Build `count` books, each beside the pair's book before; the CPU of that alone counts."""
+    """Build `count` books, each from the pair's previous book; return `cpu digest`; only building counts."""
     cpu, digest = 0.0, 0
     books: dict[str, tuple[PriceGrid, Book]] = {}
     for applied in grids(kind, first, count):
@@ -33,7 +33,7 @@ def _grid(applied: Applied) -> PriceGrid:
 
 
 def _levels(ladder: Ladder) -> list[tuple[int, int]]:
-    """(price, amount) of each, in units of 10^-SCALE."""
+    """(price, amount) of each level of the ladder, in units of 10^-SCALE."""
     price_scale = ladder.quote_scale + QUOTE_DECIMALS - BASE_DECIMALS
     bases = [after - before for before, after in pairwise(ladder.base_before)]
     return [

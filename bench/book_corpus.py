@@ -1,8 +1,8 @@
-"""The grids that both books take, and the digest that tells whether they became the same book.
+"""Price grids that both book implementations apply, and the digest that shows whether the books are equal.
 
     even      as many decimals in each string; half of the levels changed since the pair's grid before
     trimmed   the same without trailing zeros, as JavaScript prints it
-    again     the grid that is there already, in strings of its own
+    again     the pair's current grid again, in new strings
 
 A grid is decoded just before it is applied, so that none of its strings was seen or hashed. Imports none of
 our packages: NautilusTrader's environment has only its own.
@@ -23,7 +23,7 @@ Level = tuple[str, str]
 
 
 class Grid(msgspec.Struct):
-    """Both sides, best first."""
+    """Price levels of both sides, best first."""
 
     bids: tuple[Level, ...]
     asks: tuple[Level, ...]
@@ -37,7 +37,7 @@ _decode = msgspec.json.Decoder(_Message).decode
 
 
 class Applied(NamedTuple):
-    """A grid, and whether to apply it is what is measured."""
+    """A grid, and whether its application is part of the measurement."""
 
     pair: str
     grid: Grid
@@ -45,7 +45,7 @@ class Applied(NamedTuple):
 
 
 def grids(kind: str, first: int, count: int) -> Iterator[Applied]:
-    """`count` to be measured, from message `first` on."""
+    """Grids of a kind from message `first` on, `count` of them measured."""
     for number in range(first, first + count):
         raw = message(number)
         if kind == TRIMMED:
@@ -65,5 +65,5 @@ def _trimmed(raw: bytes) -> bytes:
 
 
 def digest_after(digest: int, sides: Sequence[Sequence[tuple[int, int]]]) -> int:
-    """Of all books so far and this one's (price, amount) levels."""
+    """Extend the digest of all books so far by this book's (price, amount) levels."""
     return zlib.crc32(repr(sides).encode(), digest)

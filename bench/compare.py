@@ -1,7 +1,7 @@
 """Judge a run: the ratio of each budgeted bench to its baseline, against budgets.toml.
 
-Both sides run in turn, lap by lap, and the least time of each is what it takes: another process that runs
-beside them adds to some laps only. The median of the laps' own ratios shows how busy the machine was.
+Bench and baseline run in turn, lap by lap, and the least time of each counts: another process that runs
+beside them slows some laps only. The median of the laps' own ratios shows how busy the machine was.
 """
 
 import tomllib
@@ -27,11 +27,11 @@ class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LoadBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One row of budgets.toml about a whole path.
+    """A row of budgets.toml about a whole path, such as POST /firm over loopback.
 
     Attributes:
-        metric: as the bench of the path names what it measured.
-        at_least: greater is better.
+        metric: name of the measured quantity in the path's load bench.
+        at_least: the bounds are minima: greater is better.
     """
 
     what: str
@@ -41,16 +41,16 @@ class LoadBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     at_least: bool = False
 
     def keeps(self, ratio: float, bound: float) -> bool:
-        """Whether a ratio is on the right side of a bound."""
+        """Whether a ratio meets a bound: a minimum if `at_least`, else a maximum."""
         return ratio >= bound if self.at_least else ratio <= bound
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """A budget and what was measured.
+    """A budget and the measured ratios, bench / baseline.
 
     Attributes:
-        ratio: of the least times of all laps.
-        median_lap: of the least times of one lap.
+        ratio: the ratio of the least times over all laps.
+        median_lap: the median over laps of the ratio of the least times within the lap.
     """
 
     budget: Budget
@@ -66,8 +66,8 @@ class Rounds(msgspec.Struct, frozen=True):
     """A metric of a whole path, round by round.
 
     Attributes:
-        values: of the rounds that count.
-        noisy: something else ran beside every round, so all were taken, and none can be relied on.
+        values: the metric of each round that counts.
+        noisy: other processes ran beside every round; `values` has all rounds, and none is reliable.
     """
 
     values: tuple[float, ...]
@@ -75,24 +75,24 @@ class Rounds(msgspec.Struct, frozen=True):
 
 
 class LoadVerdict(msgspec.Struct, frozen=True):
-    """A budget of a whole path and what was measured."""
+    """A budget of a whole path, and its measured rounds."""
 
     budget: LoadBudget
     rounds: Rounds
 
     @property
     def ratio(self) -> float:
-        """The median round."""
+        """The median of the rounds."""
         return median(self.rounds.values)
 
     @property
     def kept(self) -> bool:
-        """Within the budget; what was measured beside something else is not."""
+        """Whether the ratio is within the budget; False for noisy rounds."""
         return not self.rounds.noisy and self.budget.keeps(self.ratio, self.budget.must)
 
     @property
     def stretched(self) -> bool:
-        """Better than what is asked."""
+        """Whether the ratio also meets the stretch goal."""
         return self.budget.keeps(self.ratio, self.budget.stretch)
 
 

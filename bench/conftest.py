@@ -30,14 +30,14 @@ def _lap(item: pytest.Item) -> int:
 
 @pytest.fixture(scope="session", autouse=True)
 def _frozen_heap() -> None:
-    """As the servers do after warm-up: what is imported is no longer walked by the collector."""
+    """Freeze the heap, as the servers do after warm-up: garbage collection then skips imported objects."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(scope="session")
 def next_digest() -> Callable[[], bytes]:
-    """Distinct digests: 20,000 of them, so that nothing is remembered from one call to the next."""
+    """Source of 20,000 distinct digests, so that no cache helps from one call to the next."""
     return itertools.cycle([keccak256(number.to_bytes(4, "big")) for number in range(20_000)]).__next__
 
 
@@ -49,7 +49,7 @@ def eth_account() -> Iterator[Peer]:
 
 @pytest.fixture
 def in_peer(benchmark: Any) -> Callable[[Peer, str, int], None]:
-    """Benchmarks an operation inside a peer: each call asks for `count` of it, which share the call."""
+    """Function that benchmarks an operation in a peer process; each request runs it `count` times."""
 
     def run(peer: Peer, operation: str, count: int) -> None:
         benchmark.extra_info["operations_per_call"] = count

@@ -1,6 +1,6 @@
-"""Where this process's CPU goes: its stack, whenever another `EVERY_S` of CPU was used.
+"""Profile of this process's CPU: its stack, sampled after each `EVERY_S` seconds of CPU.
 
-A task of trio is on the stack with everything that awaits it, so a sample knows on whose behalf it was. Work
+A trio task is on the stack with all its awaiting callers, so that a sample shows on whose behalf it ran. Work
 in C counts for the Python line that called it. Sampled in the main thread alone.
 """
 
@@ -17,14 +17,14 @@ Stack = tuple[str, ...]
 
 
 class CpuSamples:
-    """Counts of stacks."""
+    """Counts of sampled stacks."""
 
     def __init__(self) -> None:
         self.stacks: Counter[Stack] = Counter()
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Sample meanwhile."""
+        """Context manager that samples the stack until it is left."""
         before = signal.signal(signal.SIGPROF, self._take)
         signal.setitimer(signal.ITIMER_PROF, EVERY_S, EVERY_S)
         try:
@@ -42,7 +42,7 @@ class CpuSamples:
         self.stacks[tuple(reversed(stack))] += 1
 
     def shares(self, name: Callable[[Stack], str]) -> dict[str, float]:
-        """Share of the CPU by what a stack is called, the largest first."""
+        """Share of the CPU by the name that `name` gives a stack, the largest first."""
         found: Counter[str] = Counter()
         for stack, count in self.stacks.items():
             found[name(stack)] += count

@@ -1,14 +1,14 @@
-"""Who used the cores during a measurement, from Linux's accounts; elsewhere nothing is known.
+"""CPU use of the cores during a measurement, from Linux's /proc; None on other platforms.
 
-Foreign use is what ran that is neither the server's nor the load's, nor their children's, as a store process
-is: a measurement beside it is thrown away.
-Two witnesses of what ran, and the greater counts. The processes that can be seen: what each has used, with
-its children that ended, so that one that ends meanwhile is counted by who waited for it. And the system's own
-totals, which also know what cannot be seen and what the hypervisor took; interrupts are left out there, for
-those of loopback are the measured traffic itself.
+Foreign use is CPU time of processes other than the server, the load and their children (such as a store
+process): a measurement with foreign use is discarded.
+Foreign use is read from two sources, and the greater counts. First, the visible processes: the CPU time of
+each and of its ended children, so that the parent accounts for a process that ends meanwhile. Second, the
+system's totals, which include invisible processes and time taken by the hypervisor; interrupts are left out,
+since those of loopback are the measured traffic itself.
 
-One witness of harm: how long a process of the measurement was ready to run and was kept off its core. A burst
-of 50 ms is little in ten seconds, and half of the 99th percentile.
+The harm is read from the scheduler: how long a process of the measurement was ready to run but had no core. A
+burst of 50 ms is little in ten seconds, but half of the 99th percentile.
 """
 
 import os
@@ -24,7 +24,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class _Reading(Struct, frozen=True):
-    """Seconds, of everything so far."""
+    """CPU and waiting times until one moment `at`, in seconds."""
 
     at: float
     ours: dict[int, float]
@@ -46,20 +46,20 @@ class CpuUse:
         self._before = self._after = _read(self._pids)
 
     def begin(self) -> None:
-        """The measurement begins now."""
+        """Begin the measurement."""
         self._before = self._after = _read(self._pids)
 
     def end(self) -> None:
-        """It ended."""
+        """End the measurement."""
         self._after = _read(self._pids)
 
     @property
     def own(self) -> float | None:
-        """This process's use."""
+        """Cores used by this process."""
         return self.of(os.getpid())
 
     def of(self, pid: int) -> float | None:
-        """The use of a process of the measurement."""
+        """Cores used by a process of the measurement."""
         if self._before is None or self._after is None:
             return None
         seconds = self._after.at - self._before.at
@@ -67,7 +67,7 @@ class CpuUse:
 
     @property
     def waited(self) -> float | None:
-        """How long the measurement's processes were kept off a core."""
+        """Fraction of the time for which processes of the measurement were ready to run but had no core."""
         if self._before is None or self._after is None:
             return None
         seconds = self._after.at - self._before.at
@@ -75,7 +75,7 @@ class CpuUse:
 
     @property
     def foreign(self) -> float | None:
-        """What ran beside the measurement."""
+        """Cores used by processes outside the measurement."""
         before, after = self._before, self._after
         if before is None or after is None:
             return None
@@ -86,7 +86,7 @@ class CpuUse:
 
 
 def await_quiet(foreign_max: float, patience_s: float) -> bool:
-    """Wait until a sample of the machine's use was quiet; False when patience is over before."""
+    """Wait until a sample shows at most `foreign_max` cores in use; False if none does in `patience_s`."""
     ends = time.perf_counter() + patience_s
     while True:
         use = CpuUse(())
@@ -119,7 +119,7 @@ def _read(pids: frozenset[int]) -> _Reading | None:
 
 
 def _waited(pid: int) -> float:
-    """Seconds that the main thread was ready to run and did not; 0 where the system does not tell."""
+    """Seconds for which the main thread was ready to run but had no core; 0 if the system reports none."""
     try:
         return int((_PROCESSES / str(pid) / "schedstat").read_text(encoding="ascii").split()[1]) / 1e9
     except OSError:

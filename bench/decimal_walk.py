@@ -1,7 +1,7 @@
-"""The unit for work of the interpreter: an amount priced by a Decimal walk of 20 levels.
+"""A machine's unit for Python work: the time to price an amount by a Decimal walk of 20 levels.
 
-From machine to machine it moves as other Python does: 1.7 us where the limits were set, where a C signature
-took 17.3; 4.7 us on one where the signature takes 30.
+The unit varies between machines as other Python code does: 1.7 us where the limits were set, with 17.3 us for
+a C signature; 4.7 us on a machine with 30 us for the signature.
 """
 
 import itertools
@@ -21,7 +21,7 @@ from bench.bench_book import (
 
 
 def walk_us() -> float:
-    """Processor time of one, in microseconds."""
+    """CPU time of one walk, in microseconds."""
     raw = grid_json(1, 20)
     sold, levels = amounts(apply(decode_grid(raw))), levels_decimal(raw)
     with localcontext(EXACT):

@@ -55,7 +55,7 @@ stable_usd = true
 
 
 class Deployed(Struct, frozen=True):
-    """What stands on the chain."""
+    """The deployed contracts and tokens."""
 
     at: DeployedContracts
     weth: bytes
@@ -63,7 +63,7 @@ class Deployed(Struct, frozen=True):
 
     @property
     def ground(self) -> Ground:
-        """What orders name."""
+        """The contracts and tokens that orders name."""
         return Ground(self.at.delta, self.weth, self.usdc)
 
 
@@ -73,7 +73,7 @@ def now_s() -> int:
 
 
 async def deployed(chain: EmbeddedChain, owners: int = OWNERS) -> Deployed:
-    """Contracts, and the first so many owners, who have what they sell and have allowed it."""
+    """Deploy the contracts; give the first `owners` owners the sold tokens and the allowance for them."""
     for key in (OWNER, RELAYER):
         await chain.set_balance(key.address, 1_000_000 * _ONE)
     weth = await create(chain, OWNER, "DevWeth")
@@ -112,10 +112,10 @@ async def _signed(
 
 
 def settings_text(world: Deployed, confirmations: int = 1, *, is_bounded: bool = False) -> str:
-    """Of a venue on it.
+    """Settings text of a venue on the deployed contracts.
 
     Args:
-        is_bounded: wrong signatures are, as by default; nothing else is.
+        is_bounded: wrong signatures are rate-limited, as by default; nothing else is.
     """
     at = world.at
     return _SETTINGS.format(
@@ -133,5 +133,5 @@ def settings_text(world: Deployed, confirmations: int = 1, *, is_bounded: bool =
 
 
 def environ() -> dict[str, str]:
-    """Where the references of the settings lead."""
+    """Environment variables that the settings refer to."""
     return {"ROUTE_SEAL": "the seal of all routes", "RELAYER_KEY": RELAYER.secret32().hex()}

@@ -1,7 +1,7 @@
-"""Signed Delta orders as work: many owners, no order twice; as data, for who sends and who reads them.
+"""Signed Delta orders as load: many owners, no order twice; for the sender and for the checks.
 
-Number n is sold by owner n mod OWNERS: a little WETH for USDC, with a nonce and amounts of its own. Bodies
-are as a dapp sends them.
+Order n is of owner n mod OWNERS, who sells a little WETH for USDC, with a nonce and amounts of its own.
+Bodies are as a dapp sends them.
 """
 
 import json
@@ -27,7 +27,7 @@ DEADLINE_S = 4_000_000_000
 _ONE, _USDC = 10**18, 10**6
 _SOLD, _LEAST, _EXPECTED = _ONE // 100, 24 * _USDC, 25 * _USDC
 HELD = 1_000 * _SOLD
-"""What every owner has, and has allowed."""
+"""Raw units of WETH that every owner has and allows the Delta contract to take."""
 
 
 class Ground(Struct, frozen=True):
@@ -39,11 +39,11 @@ class Ground(Struct, frozen=True):
 
 
 NOWHERE = Ground(b"\xde" * 20, b"\x0e" * 20, b"\x5d" * 20)
-"""For who verifies signatures and looks at nothing else."""
+"""Made-up addresses, for servers that only verify signatures."""
 
 
 class Signed(Struct, frozen=True):
-    """One order. `signature64` is its owner's, over `order_hash`."""
+    """An order with its hash and its owner's compact signature over that hash."""
 
     order: DeltaOrder
     order_hash: bytes
@@ -51,7 +51,7 @@ class Signed(Struct, frozen=True):
 
 
 class Orders:
-    """The orders of one ground, by number."""
+    """The orders for one set of contracts, by number."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
@@ -59,7 +59,7 @@ class Orders:
         self._digest = ORDER.compiled.digest_for(separator)
 
     def signed(self, number: int, least: int = _LEAST) -> Signed:
-        """Order `number`, for so many units of USDC at least."""
+        """Order `number`, signed; `least` is the minimum received, raw units of USDC."""
         key = owner_key(number % OWNERS)
         order = DeltaOrder(
             key.address, key.address, self._ground.weth, self._ground.usdc, _SOLD + number, least,
@@ -69,7 +69,7 @@ class Orders:
         return Signed(order, digest32, to_compact64(*key.sign(digest32)))
 
     def body(self, signed: Signed, **more: object) -> bytes:
-        """Of POST /v2/delta/orders, with more members where they are given."""
+        """Body of POST /v2/delta/orders for an order; `more` adds members."""
         return json.dumps(
             {
                 "chainId": CHAIN_ID,
@@ -82,7 +82,7 @@ class Orders:
         ).encode()
 
     def request(self, number: int) -> bytes:
-        """The submission of order `number` as it goes over the wire; it says which one it is."""
+        """HTTP request that submits order `number`, and that carries the number."""
         body = self.body(self.signed(number))
         return (
             b"POST /v2/delta/orders HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: dapp/1.0\r\n"
@@ -93,5 +93,5 @@ class Orders:
 
 @lru_cache(maxsize=OWNERS)
 def owner_key(number: int) -> SigningKey:
-    """Of an owner."""
+    """The signing key of owner `number`."""
     return SigningKey(keccak256(b"owner %d of a bench" % number))

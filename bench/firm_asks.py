@@ -1,9 +1,9 @@
-"""What every outbound firm client does: 64 callers ask, each anew as soon as it is answered.
+"""Load of every outbound firm client: 64 callers, each of which asks again as soon as it is answered.
 
     number -> FirmAsked -> body -> signed -> over the wire -> decoded -> the amount that was asked for
 
-No number comes twice in a run, so no body and no signature does. Signing and decoding are our own for all:
-what differs is the HTTP client alone.
+No number, and so no body and no signature, is used twice in a run. All clients use our signing and decoding:
+they differ in the HTTP client only.
 """
 
 import gc
@@ -31,10 +31,10 @@ class Asking:
     """One measurement of one client.
 
     Args:
-        first: the number of the first question.
+        first: the number of the first request.
 
     Attributes:
-        answered: that were right, within the time that counts.
+        answered: number of correct answers since `begin`.
     """
 
     def __init__(self, first: int) -> None:
@@ -44,7 +44,7 @@ class Asking:
         self.answered = 0
 
     def begin(self, seconds: float) -> None:
-        """What is answered from now on counts."""
+        """Begin the measurement: answers count from now on, for `seconds`."""
         gc.collect()
         gc.freeze()
         self.answered = 0
@@ -52,15 +52,15 @@ class Asking:
         self._until = self._began + seconds
 
     def told(self) -> str:
-        """`answers seconds cpu`, from `begin` to now."""
+        """Result line since `begin`: `answers seconds cpu`."""
         seconds = time.perf_counter() - self._began
         return f"{self.answered} {seconds} {time.process_time() - self._cpu_began}"
 
     async def call(self, ask: Ask) -> None:
-        """One caller, until the time is over.
+        """Run one caller until the time is over.
 
         Raises:
-            RuntimeError: an answer is not the one to what was asked.
+            RuntimeError: an answer is for another amount than requested.
         """
         while time.perf_counter() < self._until:
             asked = asked_for(next(self._numbers))
@@ -71,13 +71,13 @@ class Asking:
 
 
 def asked_for(number: int) -> FirmAsked:
-    """Question `number`."""
+    """Firm request `number`."""
     user = (_USERS_FROM + number % _USERS).to_bytes(20, "big")
     return FirmAsked(_SRC, _DEST, Side.SELL, BASE_AMOUNT + number, user, _TAKER)
 
 
 def body_of(asked: FirmAsked) -> bytes:
-    """As our client writes it."""
+    """Body of a firm request, as our client encodes it."""
     return encode(
         FirmRequest(
             maker_asset=f"0x{asked.dest_token.hex()}",
@@ -90,10 +90,10 @@ def body_of(asked: FirmAsked) -> bytes:
 
 
 def order_of(status: int, answer: bytes) -> FirmOrder:
-    """What the other clients decode.
+    """Decode an answer for the other clients.
 
     Raises:
-        RuntimeError: no success.
+        RuntimeError: the status is no success.
     """
     if status != 200:
         raise RuntimeError(f"status {status}: {answer[:200]!r}")

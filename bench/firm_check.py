@@ -1,4 +1,4 @@
-"""Whether an answer to POST /firm is the right one: another reading of the prices, and the signature.
+"""Check of an answer to POST /firm: an independent computation of the amounts, and the signature.
 
 The walk here follows spec 3.8.4 to 3.8.13 in fractions and shares nothing with `feeds.fill`.
 """
@@ -31,11 +31,11 @@ EXPIRY_AHEAD_S_MIN = 120
 
 
 def fault(asked: Work, answer: bytes, now_s: int, versions: int = 1) -> str:
-    """What is wrong with an answer; nothing if it is right.
+    """The fault of an answer; empty if the answer is right.
 
     Args:
-        now_s: when it had come, Unix seconds.
-        versions: how many versions of the prices may have been in force.
+        now_s: arrival of the answer, Unix seconds.
+        versions: number of price versions that may have been in force.
     """
     try:
         order = json.loads(answer)["order"]
@@ -77,7 +77,7 @@ def fault(asked: Work, answer: bytes, now_s: int, versions: int = 1) -> str:
 
 
 def amounts(asked: Work, version: int = 0) -> tuple[int, int]:
-    """(maker amount, taker amount) in raw units: the given one, and the other from the levels."""
+    """(maker amount, taker amount), raw units: the requested amount, and the other side's by the levels."""
     prices = grid(asked.pair, version)
     side = prices.asks if asked.gives_base else prices.bids
     assert isinstance(side, tuple)

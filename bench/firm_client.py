@@ -15,7 +15,7 @@ WARM_S = 0.5
 
 
 async def measure(port: int, first: int, seconds: float) -> str:
-    """All callers of one client, for a while to warm up, then for what counts."""
+    """Run all callers of one client: a warm-up, then the measurement of `seconds`."""
     signer = RequestSigner(DOMAIN, ACCESS_KEY, SECRET.encode())
     asking = Asking(first)
     async with FirmClient(

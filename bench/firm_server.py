@@ -1,12 +1,13 @@
-"""Our server with the fair work, as a process of the load benches; on request with what disturbs it.
+"""Our firm-quote server as a process of the load benches; options add disturbing work.
 
     python -m bench.firm_server --fd 5 --snapshots --watch watched.json
 
-The chain's feed runs as it does in a market maker: prices are kept fresh, and expired quotes are let go.
+The chain's feed runs as it does in a market maker: it refreshes prices and frees reservations of expired
+quotes.
 
-SIGTERM ends it. With `--watch` it then writes how long its other tasks were kept waiting: a task sleeps 1 ms
-again and again and notes by how much it woke up late, if a quote was signed meanwhile: the idle time before
-the load and after it would dilute the percentiles.
+SIGTERM ends the server. With `--watch` it then writes how long its other tasks had to wait: a task sleeps
+1 ms again and again and records how late it woke up, but only if a quote was signed meanwhile: idle time
+before and after the load would dilute the percentiles.
 """
 
 import json
@@ -35,14 +36,14 @@ NAP_S = 0.001
 
 
 class Watch:
-    """By how much a task that wants to run every millisecond runs late while there is work.
+    """Lateness of a task that wants to run every millisecond while the server signs quotes.
 
     Args:
-        done: how much work was done so far.
+        done: returns the amount of work done so far.
 
     Attributes:
-        late_s: per nap.
-        snapshot_s: what each snapshot took to apply, the waits for others included.
+        late_s: lateness of each sleep, seconds.
+        snapshot_s: seconds to apply each snapshot, waits for other tasks included.
     """
 
     def __init__(self, done: Callable[[], int]) -> None:
@@ -51,7 +52,7 @@ class Watch:
         self.snapshot_s: list[float] = []
 
     async def nap(self) -> None:
-        """Note the lateness of every nap during which there was work, for ever."""
+        """Record, for ever, the lateness of every 1 ms sleep during which work was done."""
         while True:
             before, started = self._done(), time.perf_counter()
             await trio.sleep(NAP_S)
@@ -60,7 +61,7 @@ class Watch:
                 self.late_s.append(late_s)
 
     def write(self, path: Path) -> None:
-        """Leave the figures in a file."""
+        """Write the figures to a file."""
         found = {"late_s": self.late_s, "snapshot_s": self.snapshot_s}
         path.write_text(json.dumps(found), encoding="utf-8")
 
@@ -76,7 +77,7 @@ class Snapshots:
         self._watch = watch
 
     async def updates(self) -> AsyncGenerator[dict[str, PriceGrid], None]:
-        """The versions in turn; who takes one has applied it when it asks for the next."""
+        """Yield the price versions in turn; the consumer has applied a version when it asks for the next."""
         due, turn = trio.current_time(), 1
         while True:
             started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The work that both sides of every ratio do: the same orders, bodies and books."""
+"""Inputs that bench and baseline share: the same orders, bodies and books."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ _cycles: dict[int, tuple[Sequence[Any], Callable[[], Any]]] = {}
 
 
 def next_of(corpus: Sequence[T]) -> Callable[[], T]:
-    """Gives the corpus over and over; a later lap goes on where the last one of the same corpus ended."""
+    """Function that cycles through the corpus; a later lap continues where the previous lap ended."""
     _, following = _cycles.setdefault(id(corpus), (corpus, itertools.cycle(corpus).__next__))
     return following
 

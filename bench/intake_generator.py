@@ -1,8 +1,8 @@
 """The load of POST /v2/delta/orders: a process of its own on uvloop, on another core than the venue.
 
 Every connection submits the next order as soon as it is answered; no order comes twice. Every answer's status
-is looked at as it comes, and after the measurement one record in `CHECK_ONE_IN` is read: whose it is, its
-hash, its status, its amounts. Prints one JSON object, a `Measured`; runs in .venv-load.
+is checked as it arrives, and after the measurement one record in `CHECK_ONE_IN` is compared: owner, hash,
+status, amounts. Prints one JSON object, a `Measured`; runs in .venv-load.
 """
 
 # pyright: reportMissingImports=false
@@ -29,7 +29,7 @@ class Corpus:
         self._requests = [orders.request(number) for number in range(first, first + count)]
 
     def take(self) -> tuple[int, bytes]:
-        """As `Requests`."""
+        """See `Requests.take`."""
         at = self.used
         if at == len(self._requests):
             raise CorpusSpent(f"all {at} orders are used: sign more")
@@ -38,7 +38,7 @@ class Corpus:
 
 
 def fault(orders: Orders, number: int, answer: bytes) -> str:
-    """What is wrong with a record; nothing if it is right."""
+    """The fault of a record; empty if the record is right."""
     signed = orders.signed(number)
     wanted = {
         "status": "PENDING",

@@ -1,14 +1,14 @@
-"""Order intake as a process of the load benches: the venue's own, or the floor under it.
+"""Order intake as a process of the load benches: the venue's own, or a minimal server to compare with.
 
     python -m bench.intake_server --fd 5 --what venue --chain known --folder FOLDER
 
-    venue    a venue with its store process, and no agents; `--chain` says who answers for the chain:
+    venue    a venue with its store process, and no agents; `--chain` chooses the chain that it reads:
         embedded   the EVM in this process
-        known      what the EVM answered once: all owners are alike, so it costs next to nothing
-    floor    the same server and store: an address is recovered, an order's rows are written, `{}` answered
+        known      the EVM's first answer to each kind of call, as all owners are alike: almost no CPU
+    floor    the same server and store, minimal work: recover an address, write an order's rows, answer `{}`
 
-Where the contracts are is left in `ground.json` of the folder, before it listens. No auction opens: the
-first rounds wait for longer than a measurement takes. SIGTERM ends it.
+The server writes the contracts' addresses to `ground.json` of the folder before it listens. No auction opens:
+the first rounds wait for longer than a measurement takes. SIGTERM ends it.
 """
 
 import os
@@ -47,10 +47,10 @@ _DOCUMENT_BYTES = 700  # of a sale without permit, as it is kept
 
 
 class KnownChain(EmbeddedChain):
-    """Answers questions as it answered the first of their kind, once that is asked of it.
+    """An embedded chain that can repeat its first answer to a call of the same contract and function.
 
     Attributes:
-        remembers: from now on.
+        remembers: whether calls are answered from memory.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class KnownChain(EmbeddedChain):
         self._known: dict[bytes, bytes | Exception] = {}
 
     async def block(self, at: At = None) -> Header | None:
-        """As `Chain`."""
+        """See `Chain`."""
         if not self.remembers or at is not None:
             return await super().block(at)
         if self._head is None:
@@ -70,7 +70,7 @@ class KnownChain(EmbeddedChain):
     async def call_many(
         self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
-        """As `Chain`."""
+        """See `Chain`."""
         if not self.remembers:
             return await super().call_many(calls, at, time_s)
         kinds = [call.to + call.data[:4] for call in calls]
@@ -83,10 +83,10 @@ class KnownChain(EmbeddedChain):
 
 
 class Floor:
-    """What an intake cannot do without.
+    """The minimal work of an order intake.
 
     Args:
-        count: orders, whose rows are made beforehand.
+        count: number of orders, whose rows are made beforehand.
     """
 
     def __init__(self, store: Store, count: int) -> None:
@@ -99,7 +99,7 @@ class Floor:
             self._prepared.append((signed, DELTA.submitted(row, os.urandom(_DOCUMENT_BYTES))))
 
     async def submit(self, call: HttpCall) -> Reply:
-        """Verify the signature, keep the order, answer."""
+        """Verify the signature, store the order, answer."""
         signed, unit = self._prepared[int(call.request.fields[b"x-number"])]
         if signer(signed.order_hash, signed.signature64) != signed.order.owner:
             return Reply(400, b"{}")

@@ -1,18 +1,18 @@
-"""Reading the answers of any server off a connection, as cheaply as a load generator must."""
+"""Cheap parsing of HTTP answers from any server, for load generators."""
 
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = b"content-length:"
 
 
 class AnswerFault(Exception):
-    """What came back is no answer with a length."""
+    """The received bytes are no HTTP answer with a Content-Length."""
 
 
 def take_answer(data: bytes, start: int) -> tuple[int, bytes, int] | None:
-    """(status, body, offset behind it) of the answer at `start`; None while it is not complete.
+    """(status, body, offset of the next answer) of the answer at `start`; None while it is incomplete.
 
     Raises:
-        AnswerFault: it is none.
+        AnswerFault: the bytes are no such answer.
     """
     head_end = data.find(_HEAD_END, start)
     if head_end < 0:

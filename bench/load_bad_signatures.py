@@ -1,12 +1,13 @@
-"""Good orders beside clients whose signatures are wrong: CPU of each wrong one, and rate of the good ones.
+"""Valid orders beside clients that send wrong signatures: CPU of a wrong order, and rate of the valid ones.
 
-    quiet    16 clients submit good orders, each the next one when it is answered
+    quiet    16 clients submit valid orders, each the next order after an answer
     beside   the same beside 64 clients of other addresses, who sign with a key that is not the owner's
-    flood    those 64 alone: what one of their requests costs
+    flood    the 64 wrong clients alone: CPU of one of their requests
 
 Closed loops over loopback against the venue of `bench.intake_server` with the EVM in its process, in turn,
-each in a fresh process, for SECONDS after WARM_S. Tiers let everything in, so only wrong signatures bound the
-clients; they are of 127.1.0.0/16, the good ones of 127.0.0.1, and nobody waits as Retry-After says.
+each in a fresh process, for SECONDS after WARM_S. The rate tiers admit everything, so only
+wrong signatures limit a client. Wrong clients have addresses in 127.1.0.0/16, valid ones 127.0.0.1; no client
+waits as Retry-After says.
 `python -m bench.load_bad_signatures [rounds]` prints the medians.
 """
 
@@ -43,7 +44,7 @@ class Found(msgspec.Struct, frozen=True):
     """One measurement.
 
     Attributes:
-        good, refused, limited: answers a second: 200, 400 and 429.
+        good, refused, limited: answers per second with status 200, 400 and 429.
         server_core: cores that the server used.
     """
 
@@ -64,7 +65,7 @@ class _Load:
         self.answers: Counter[tuple[bool, int]] = Counter()
 
     async def client(self, address: str, requests: Iterator[bytes], is_good: bool) -> None:
-        """A closed loop from one address."""
+        """Run a closed loop from one address."""
         peer = trio.socket.socket()
         with peer:
             await peer.bind((address, 0))
@@ -82,7 +83,7 @@ class _Load:
                     raise RuntimeError(f"a good order was answered {status}: {body[:200]!r}")
 
     async def run(self, good_clients: int, bad_clients: int, use: CpuUse) -> None:
-        """All clients until the time is over; `use` is of what counts."""
+        """Run all clients until the time is over; `use` covers the time after the warm-up."""
         self.begins = time.perf_counter() + WARM_S
         self.ends = self.begins + SECONDS
         async with trio.open_nursery() as nursery:
@@ -97,13 +98,13 @@ class _Load:
 
 
 def _forged(orders: Orders, number: int) -> bytes:
-    """Order `number`, signed by the owner of the next one."""
+    """Order `number`, signed with the key of the next order's owner."""
     whole, other = orders.request(number), orders.signed(number + 1)
     return whole.replace(orders.signed(number).signature64.hex().encode(), other.signature64.hex().encode())
 
 
 def measure(what: str, first: int) -> Found:
-    """One measurement in a fresh process."""
+    """Measure once, with a server in a fresh process."""
     server_core, _ = cores()
     with tempfile.TemporaryDirectory(prefix="cambist-bench-") as folder:
         options = ["--what", "venue", "--chain", "embedded", "--bounded", "--folder", folder]

@@ -1,8 +1,8 @@
-"""Price grids into books: ours and NautilusTrader's take the same strings, round by round.
+"""Cost of building books from price grids: ours and NautilusTrader's apply the same strings, round by round.
 
-A message is a pair of two sides of 20 levels, of which half have changed; the kinds of strings are in
-`bench.book_corpus`. Every book of every message is compared, level by level. NautilusTrader is measured
-twice: the order book that it documents, which is what ours is held against, and its Rust core's alone.
+A message has one pair's two sides of 20 levels, half of them changed; `bench.book_corpus` lists the kinds of
+strings. Every book of every message is compared, level by level. NautilusTrader is measured
+twice: its documented order book, against which ours is judged, and the book of its Rust core alone.
 `python -m bench.load_book [rounds]` prints the table; `make setup-nautilus` comes first.
 """
 
@@ -33,12 +33,12 @@ class Row(Struct, frozen=True, kw_only=True):
     """One measurement of one book.
 
     Attributes:
-        kind: of KINDS.
+        kind: one of KINDS.
         book: OURS, NAUTILUS or RUST.
         round: from 0.
-        us: microseconds of CPU a message.
-        digest: of all books; equal for all, or the comparison is void.
-        foreign_core: cores that ran something else meanwhile; None where the platform does not tell.
+        us: microseconds of CPU per message.
+        digest: digest of all books; must be equal for all implementations.
+        foreign_core: cores that other processes used meanwhile; None if the platform does not report it.
     """
 
     kind: str
@@ -54,7 +54,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 def has_nautilus() -> bool:
-    """Whether there is a NautilusTrader to compare with: it has wheels for few platforms."""
+    """Whether NautilusTrader is installed: it has wheels for few platforms only."""
     return (ENVIRONMENT / ".ready").exists()
 
 
@@ -62,7 +62,7 @@ def run(rounds: int) -> list[Row]:
     """Measure all books, `rounds` times.
 
     Raises:
-        RuntimeError: they are not the same books.
+        RuntimeError: the implementations built different books.
     """
     python = ENVIRONMENT / "bin" / "python"
     with (
@@ -88,7 +88,7 @@ def run(rounds: int) -> list[Row]:
 
 
 def _measure(kind: str, book: str, number: int, books: dict[str, Peer]) -> Row:
-    """The first quiet measurement of TRIES, or the last."""
+    """Measure up to TRIES times; return the first result with little foreign CPU use, or the last."""
     for _ in range(TRIES - 1):
         row = _measure_once(kind, book, number, books)
         if not row.is_noisy:
@@ -106,7 +106,7 @@ def _measure_once(kind: str, book: str, number: int, books: dict[str, Peer]) -> 
 
 
 def ratios(rows: Sequence[Row], kind: str, book: str = NAUTILUS) -> Rounds:
-    """What the other book takes to what ours takes, of each quiet round; of all if none was."""
+    """CPU of the other book divided by ours, for each quiet round; for all rounds if none was quiet."""
     rounds: dict[int, dict[str, Row]] = {}
     for row in rows:
         if row.kind == kind:
@@ -118,12 +118,12 @@ def ratios(rows: Sequence[Row], kind: str, book: str = NAUTILUS) -> Rounds:
 
 
 def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
-    """By metric of budgets.toml."""
+    """Metric of budgets.toml -> its rounds."""
     return {metric: ratios(rows, kind) for metric, kind in METRICS.items()}
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Medians of the rounds."""
+    """Table of the medians over all rounds."""
     shown = Table("strings", "book", "CPU us, 2 x 20 levels", "to ours", "foreign", box=None)
     for kind in KINDS:
         for book in (OURS, NAUTILUS, RUST):
@@ -139,7 +139,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the table."""
     if not has_nautilus():
         sys.exit("there is no NautilusTrader here: make setup-nautilus")
     Console().print(table(run(int(sys.argv[1]) if len(sys.argv) > 1 else 3)))

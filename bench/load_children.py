@@ -1,7 +1,7 @@
-"""The processes of a load bench: a server on a socket of the system's choice, a load beside it, each pinned.
+"""Processes of a load bench: a server on a port chosen by the system, and a load, each pinned to a core.
 
-A server is ready when it has answered a request; nothing sleeps. Each process is ended by its own id. What a
-process said on its standard error is shown when it fails.
+A server is ready when it has answered a request; nothing sleeps. Each process is ended by its own id. The
+error of a failed process shows its standard error.
 """
 
 import os
@@ -43,11 +43,11 @@ _PINNED = (
 
 
 class LoadError(Exception):
-    """A whole path cannot be measured, or what came back was wrong."""
+    """A path cannot be measured, or an answer was wrong."""
 
 
 def cores() -> tuple[int | None, int | None]:
-    """(the server's core, the load's); None where processes cannot be pinned, or there is one core only."""
+    """(the server's core, the load's); both None if processes cannot be pinned or only one core exists."""
     if not hasattr(os, "sched_getaffinity"):
         return None, None
     ours = sorted(os.sched_getaffinity(0))
@@ -55,15 +55,15 @@ def cores() -> tuple[int | None, int | None]:
 
 
 def pinned(core: int | None, command: Sequence[str]) -> list[str]:
-    """The command, to be run on one core; its process id is that of the process that is started."""
+    """The command, extended to run on one core; the started process keeps its process id."""
     return [sys.executable, "-c", _PINNED, "" if core is None else str(core), *command]
 
 
 def python_of(environment: str) -> str:
-    """The interpreter of one of our environments.
+    """Python interpreter of one of our virtual environments.
 
     Raises:
-        LoadError: says what makes it.
+        LoadError: the environment is missing; names the command that makes it.
     """
     path = ROOT / environment / "bin" / "python"
     if not path.exists():
@@ -75,16 +75,16 @@ class ServerProcess:
     """A server under load, from its start to its end.
 
     Args:
-        name: in errors.
-        environment: whose interpreter runs it.
-        module: its script.
-        more: further options.
-        core: where it is pinned.
-        request: the first one; a signed one for a firm quote unless given.
-        shows: what is in an answer to it that is right.
+        name: the server's name in errors.
+        environment: virtual environment whose interpreter runs the server.
+        module: the server's module.
+        more: further command-line options.
+        core: core to pin the server to.
+        request: first request; by default a signed request for a firm quote.
+        shows: bytes that a right answer to the first request contains.
 
     Attributes:
-        port, pid: of the process that listens.
+        port, pid: port and id of the listening process.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class ServerProcess:
         self._errors.close()
 
     def _await_first_answer(self) -> None:
-        """Ask until it is no longer 503: a server may listen before it knows all that it needs."""
+        """Repeat the first request until the answer is not 503: a server may listen before it is ready."""
         ends = time.perf_counter() + READY_S
         answer = self._first_answer()
         while answer.startswith(b"HTTP/1.1 503") and time.perf_counter() < ends:
@@ -143,7 +143,7 @@ class ServerProcess:
             raise LoadError(self._said(f"{self.name} gave no quote: {answer[:300]!r}"))
 
     def _first_answer(self) -> bytes:
-        """Our copy of the socket is closed, so the end of the process ends the connection too."""
+        """The answer to the first request; if the connection fails, the bytes so far and the error's text."""
         answer = b""
         try:
             with socket.create_connection((HOST, self.port), READY_S) as connection:
@@ -158,7 +158,7 @@ class ServerProcess:
         return answer[: taken[2]]
 
     def _said(self, text: str) -> str:
-        """The failure, with what the process said and what to do about it."""
+        """Error text: the failure, the process's standard error, and a remedy."""
         self._errors.seek(0)
         said = self._errors.read().decode(errors="replace")[-ERRORS_SHOWN:]
         if "No module named" in said:
@@ -169,10 +169,10 @@ class ServerProcess:
 def run_generator(
     server: ServerProcess, core: int | None, *arguments: str, module: str = "bench.load_generator"
 ) -> Measured:
-    """One measurement by a load generator.
+    """Measure once with a load generator.
 
     Raises:
-        LoadError: it failed, or an answer was wrong.
+        LoadError: the generator failed, or an answer was wrong.
     """
     command = [python_of(".venv-load"), "-m", module, *arguments]
     command += ["--host", HOST, "--port", str(server.port), "--server-pid", str(server.pid)]
@@ -188,17 +188,17 @@ def run_generator(
 
 
 def has_wrk() -> bool:
-    """Whether the second witness is here."""
+    """Whether wrk, the second witness of throughput, is installed."""
     return shutil.which("wrk") is not None
 
 
 def run_wrk(
     server: ServerProcess, core: int | None, *, clients: int, seconds: int, first: int, count: int
 ) -> Wrk:
-    """One measurement by wrk, with `count` requests of their own signed for it.
+    """Measure once with wrk, which sends `count` requests signed for this measurement.
 
     Raises:
-        LoadError: it failed, or not every answer was a success.
+        LoadError: wrk failed, or not every answer was a success.
     """
     with tempfile.NamedTemporaryFile() as requests:
         now_ms = wall_ms()

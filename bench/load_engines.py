@@ -1,10 +1,10 @@
-"""Sales through one, two and three engines on one PostgreSQL database: what each sale costs each engine.
+"""CPU of a sale with one, two and three engines on one PostgreSQL database.
 
-Engines, makers, agent and node are processes of their own. Every engine takes as many of the orders as the
-others; each runs the auctions of its own shards, one of them relays, all read the chain. What an engine uses
-while nothing happens is taken off. Rates are those of one machine that all processes share.
+Engines, makers, agent and node are processes of their own. Every engine receives an equal share of
+the orders; each runs the auctions of its own shards, one of them relays, all read the chain. The CPU that an
+idle engine uses is subtracted. Rates are those of one machine that all processes share.
 
-`PYTHONPATH=tests python -m bench.load_engines [sales]` prints a table; PostgreSQL's server has to be there.
+`PYTHONPATH=tests python -m bench.load_engines [sales]` prints a table; it needs PostgreSQL's server programs.
 """
 
 import os
@@ -34,8 +34,8 @@ class Row(Struct, frozen=True):
     """One measurement.
 
     Attributes:
-        rate: settled sales a second.
-        engines_ms, stores_ms: CPU of each engine's process for a sale, and of its store process.
+        rate: settled sales per second.
+        engines_ms, stores_ms: CPU per sale of each engine's process, and of each store process.
     """
 
     rate: float
@@ -44,7 +44,7 @@ class Row(Struct, frozen=True):
 
 
 def measure(server: PostgresServer, engines: int, sales: int) -> Row:
-    """Start everything, and have sales settled."""
+    """Start all processes, and measure while `sales` sales are settled."""
     with (
         tempfile.TemporaryDirectory(prefix="cambist-bench-") as folder,
         venue_processes(
@@ -91,7 +91,7 @@ async def _is_shared(story: Story, engines: Sequence[int]) -> bool:
 
 
 def _cpu_s(running: Running) -> list[float]:
-    """Of each engine and its store process so far, in turn."""
+    """CPU seconds so far: of the first engine, of its store process, of the second engine, and so on."""
     found = []
     for engine in running.pids:
         (store,) = store_processes(engine)
@@ -102,7 +102,7 @@ def _cpu_s(running: Running) -> list[float]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the table."""
     sales = int(sys.argv[1]) if len(sys.argv) > 1 else SALES
     shown = Table(
         "engines", "sales a second", "CPU ms a sale of each engine", "of its store process", box=None

@@ -1,13 +1,13 @@
-"""POST /firm over loopback: ours, and what a maker would pick instead, one server core, one load core.
+"""POST /firm over loopback: our server and its alternatives, one core for the server, one for the load.
 
-    throughput   closed loop of 64 connections, ours and each peer in turn; wrk as the second witness
-    latency      open loop, all at the same fixed rate: 60 % of what the slowest of the gated servers can do
-    snapshots    ours with 500 pairs at that rate, quiet and with all prices applied anew every half second
-    flood        64 clients pipeline as fast as they can: how long another task of ours has to wait
+    throughput   closed loop of 64 connections, our server and each peer in turn; wrk measures once more
+    latency      open loop, all at the same fixed rate: 60 % of the slowest gated server's throughput
+    snapshots    our server with 500 pairs at that rate, quiet and with all prices replaced every half second
+    flood        64 clients pipeline as fast as they can: how long another task of our server has to wait
 
-Every round measures each server once, in a fresh process; a ratio is of one round, its verdict the median of
-the rounds. A measurement beside which something else ran is done again; a round that remains noisy does not
-count, unless all are, and then the report says so.
+Every round measures each server once, in a fresh process; a ratio compares measurements of the same round,
+and the median of the ratios is judged. A measurement disturbed by other processes is repeated; a round that
+remains noisy does not count, unless all rounds are noisy, and then the report says so.
 """
 
 import json
@@ -67,11 +67,11 @@ class Row(Struct, kw_only=True):
     """One measurement that counts.
 
     Attributes:
-        phase: as the module says, or what was varied.
+        phase: a phase of the module docstring, or the name of the varied quantity.
         server: key of SHAPES.
-        rate: that was asked for, of an open loop.
-        tries: how often it was done until it was quiet, or given up.
-        late_ms, snapshot_ms: of our process's other tasks, where they were watched; sorted.
+        rate: requested requests per second of an open loop.
+        tries: number of measurements until one was quiet, or TRIES.
+        late_ms, snapshot_ms: sorted figures of `firm_server.Watch`, if our server ran with --watch.
     """
 
     phase: str
@@ -91,12 +91,12 @@ class Row(Struct, kw_only=True):
 
 
 class Plan(Struct, frozen=True):
-    """How long and how often.
+    """Durations, number of rounds, and the measured servers.
 
     Attributes:
-        seconds: of a closed loop, after its warm-up.
-        open_seconds: of an open loop.
-        peers: all but the gated ones are reported only.
+        seconds: duration of a closed loop, after its warm-up.
+        open_seconds: duration of an open loop.
+        peers: other servers to measure; only the gated ones have budgets, the others are reported.
     """
 
     rounds: int = 3
@@ -109,11 +109,11 @@ class FirmLoad:
     """One run of the whole bench.
 
     Args:
-        plan: how long and how often.
-        tell: is told of each measurement.
+        plan: durations, number of rounds, and servers.
+        tell: receives a line about each measurement.
 
     Attributes:
-        rows: what was measured.
+        rows: the measurements so far.
     """
 
     def __init__(self, plan: Plan, tell: Callable[[str], None]) -> None:
@@ -127,7 +127,7 @@ class FirmLoad:
         """Measure everything.
 
         Raises:
-            LoadError: something could not be measured, or an answer was wrong.
+            LoadError: a measurement failed, or an answer was wrong.
         """
         with tempfile.TemporaryDirectory() as folder:
             self._folder = Path(folder)
@@ -146,12 +146,12 @@ class FirmLoad:
         return self.rows
 
     def rate(self, servers: Iterable[str]) -> float:
-        """Requests a second of an open loop: LOAD_SHARE of what the slowest of `servers` can do."""
+        """Requests per second for an open loop: LOAD_SHARE of the slowest server's closed-loop rate."""
         capacities = [self.median_rate(server) for server in servers if server in self._plan.peers]
         return round(LOAD_SHARE * min(capacities), -2)
 
     def median_rate(self, server: str) -> float:
-        """Of the closed loops so far."""
+        """The server's median rate over the closed loops so far, answers per second."""
         return median(row.measured.rate for row in rows_of(self.rows, "throughput", server))
 
     # --- Phases -------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ class FirmLoad:
         witness: bool = False,
         watch: bool = False,
     ) -> None:
-        """Measure until it was quiet, or TRIES times; of those the quietest counts."""
+        """Measure until a measurement is quiet, at most TRIES times; keep the least disturbed one."""
         tried: list[Row] = []
         while len(tried) < TRIES:
             await_quiet(FOREIGN_MAX, QUIET_PATIENCE_S)
@@ -265,12 +265,12 @@ class FirmLoad:
             row.snapshot_ms = sorted(1_000 * taken for taken in found["snapshot_s"])
 
     def _numbers(self, count: float) -> list[str]:
-        """Options of a load: request numbers that no other measurement of this run has."""
+        """Command-line options of a load: request numbers that no other measurement of this run uses."""
         first, self._next = self._next, self._next + int(count)
         return ["--first", str(first), "--requests", str(int(count))]
 
     def _compare_nonces(self) -> None:
-        """The random bits of every answer of the run, of all servers, are different ones."""
+        """Check that the nonces' random bits differ in all answers of the run, of all servers."""
         raw = (self._folder / "nonces").read_bytes()
         nonces = array("Q", raw)
         if len(set(nonces)) != len(nonces):
@@ -285,12 +285,12 @@ NOTHING = Measured(
 
 
 def rows_of(rows: Iterable[Row], phase: str, server: str = OURS) -> list[Row]:
-    """The measurements of one phase and server, by round."""
+    """The measurements of one phase and server, in the order of `rows`."""
     return [row for row in rows if (row.phase, row.server) == (phase, server)]
 
 
 def told(row: Row) -> str:
-    """One line about a measurement."""
+    """A measurement as a line of text."""
     measured = row.measured
     noise = "" if measured.foreign_core is None else f", foreign use {measured.foreign_core:.2f} of a core"
     noise += "" if measured.waited_core is None else f", kept off {measured.waited_core:.4f}"
@@ -306,7 +306,7 @@ def told(row: Row) -> str:
 
 
 def metrics(rows: Iterable[Row]) -> dict[str, Rounds]:
-    """By metric of budgets.toml; what was not measured is absent."""
+    """Metric of budgets.toml -> its rounds; metrics that were not measured are absent."""
     rows = list(rows)
 
     def rate(row: Row) -> float:
@@ -339,10 +339,10 @@ def _by_round(ours: list[Row], theirs: list[Row], of: Callable[[Row], float]) ->
 
 
 def quiet(rows: list[Row]) -> list[Row]:
-    """Those that nothing disturbed; all, where something disturbed each of them."""
+    """The measurements that are not noisy; all measurements if each is noisy."""
     return [row for row in rows if not row.noisy] or rows
 
 
 def late_at(row: Row, share: float) -> float:
-    """Milliseconds that another task of our process ran late, at a percentile."""
+    """Lateness of another task of our server, in milliseconds, at the percentile `share`."""
     return row.late_ms[int((len(row.late_ms) - 1) * share)]

@@ -1,7 +1,7 @@
-"""The outbound firm client: ours, aiohttp on uvloop and httpx on trio ask the same server, round by round.
+"""Outbound firm clients: ours, aiohttp on uvloop and httpx on trio ask the same server for quotes in turn.
 
-64 calls at a time, each signed and decoded, no body twice; the client on one core, the server on the other.
-The server answers from a template and is never the limit: its use of its core is in the table.
+Each client has 64 calls in flight, each signed and decoded, no body twice; the client has one core, the
+server the other. The server answers from a template and is never the limit: the table shows its core use.
 `python -m bench.load_firm_client [rounds]` prints it.
 """
 
@@ -37,12 +37,12 @@ class Row(Struct, frozen=True, kw_only=True):
     """One measurement of one client.
 
     Attributes:
-        client: of _MODULES.
+        client: key of _MODULES.
         round: from 0.
-        rate: answers a second.
-        cpu_us: CPU of the client's process for an answer.
-        server_core: that the server used; None where the platform does not tell.
-        foreign_core: that something else used meanwhile; None as well.
+        rate: answers per second.
+        cpu_us: CPU of the client's process per answer, microseconds.
+        server_core: cores used by the server; None if the platform does not report it.
+        foreign_core: cores used by other processes meanwhile; None likewise.
     """
 
     client: str
@@ -58,7 +58,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 class _Bench:
-    """The processes of a run, and the next question's number."""
+    """The processes of a run, and the number of the next request."""
 
     def __init__(self, server: Peer, clients: dict[str, Peer]) -> None:
         self._port = int(server.ask(""))
@@ -67,7 +67,7 @@ class _Bench:
         self._next = 0
 
     def measure(self, client: str, number: int) -> Row:
-        """The first quiet measurement of TRIES, or the last."""
+        """Measure up to TRIES times; return the first result with little foreign CPU use, or the last."""
         for _ in range(TRIES - 1):
             row = self._once(client, number)
             if not row.is_noisy:
@@ -94,7 +94,7 @@ def run(rounds: int) -> list[Row]:
     """Measure all clients, `rounds` times.
 
     Raises:
-        RuntimeError: a client ended: an answer was wrong, or it could not go on.
+        RuntimeError: a client process ended: an answer was wrong, or the client failed.
     """
     server_core, client_core = cores()
     python = python_of(ENVIRONMENT)
@@ -117,7 +117,7 @@ def run(rounds: int) -> list[Row]:
 
 
 def ratios(rows: Sequence[Row], other: str) -> Rounds:
-    """Our rate to that of another client, of each quiet round; of all if none was."""
+    """Our rate divided by another client's, for each quiet round; for all rounds if none was quiet."""
     rounds: dict[int, dict[str, Row]] = {}
     for row in rows:
         rounds.setdefault(row.round, {})[row.client] = row
@@ -127,12 +127,12 @@ def ratios(rows: Sequence[Row], other: str) -> Rounds:
 
 
 def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
-    """By metric of budgets.toml."""
+    """Metric of budgets.toml -> its rounds."""
     return {metric: ratios(rows, client) for metric, client in METRICS.items()}
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Medians of the rounds."""
+    """Table of the medians over all rounds."""
     shown = Table(
         "client", "answers a second", "CPU us each", "ours to it", "server's core", "foreign", box=None
     )
@@ -150,7 +150,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the table."""
     Console().print(table(run(int(sys.argv[1]) if len(sys.argv) > 1 else 3)))
 
 

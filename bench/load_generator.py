@@ -1,12 +1,13 @@
-"""The load: a process of its own on uvloop, on another core than the server it measures.
+"""Load generator for POST /firm: a process of its own on uvloop, on another core than the measured server.
 
     closed   every connection asks again as soon as it is answered: throughput
-    open     request k is due at start + k / rate, whatever became of the others, and its latency counts from
-             then: a server that stalls is charged for all that was due meanwhile (no coordinated omission)
-    flood    every connection keeps `FLOOD_DEPTH` requests in the pipe
+    open     request k is due at start + k / rate, even if earlier requests are unanswered, and its latency
+             counts from then: a server that stalls is charged for all requests due meanwhile (no coordinated
+             omission)
+    flood    every connection keeps `FLOOD_DEPTH` pipelined requests unanswered
 
-Requests are signed just before they are used, for their timestamps live 30 s, and no body comes twice. Every
-answer's status is looked at as it comes; after the measurement every nonce is read and one answer in
+Requests are signed just before use, since their timestamps are valid for 30 s, and no body is used twice.
+Every answer's status is checked as it arrives; after the measurement every nonce is read and one answer in
 `CHECK_ONE_IN` is verified in full. Prints one JSON object, a `Measured`; runs in .venv-load.
 """
 
@@ -38,23 +39,23 @@ SIGNED_LIVE_S = 25.0  # of the 30 that a timestamp lives
 
 
 class CorpusSpent(Exception):
-    """More was asked for than was signed."""
+    """All prepared requests are used."""
 
 
 class Requests(Protocol):
-    """What a load takes its requests from, each once.
+    """Source of a load's requests, each used once.
 
     Attributes:
-        used: how many were taken.
+        used: number of requests taken.
     """
 
     used: int
 
     def take(self) -> tuple[int, bytes]:
-        """(number, request).
+        """Take the next request, with its number.
 
         Raises:
-            CorpusSpent: there are no more.
+            CorpusSpent: all requests are used.
         """
         ...
 
@@ -63,8 +64,8 @@ class Corpus:
     """Signed requests, used in order, each once.
 
     Attributes:
-        first: number of the first.
-        used: how many were taken.
+        first: number of the first request.
+        used: number of requests taken.
     """
 
     def __init__(self, first: int, count: int, pairs: int) -> None:
@@ -75,7 +76,7 @@ class Corpus:
         self._requests = [signed_request(first + number, now_ms, pairs) for number in range(count)]
 
     def take(self) -> tuple[int, bytes]:
-        """As `Requests`."""
+        """See `Requests.take`."""
         at = self.used
         if at == len(self._requests):
             raise CorpusSpent(f"all {at} requests are used: sign more")
@@ -83,22 +84,22 @@ class Corpus:
         return self.first + at, self._requests[at]
 
     def check_fresh(self) -> None:
-        """Refuse a measurement whose requests had become too old to be let in."""
+        """Refuse a measurement whose requests had become too old for the server's timestamp check."""
         age_s = time.perf_counter() - self._signed_s
         if age_s > SIGNED_LIVE_S:
             raise RuntimeError(f"the requests were signed {age_s:.0f} s ago: measure for a shorter time")
 
 
 class Load:
-    """What the connections of one measurement share.
+    """State that the connections of one measurement share.
 
     Attributes:
-        window: when what counts was asked, in seconds of the performance counter: an answer that comes behind
-            it is one of the slowest.
-        answers: (number, body) of all.
-        latencies: seconds, of what was due within the window.
-        outstanding: requests without an answer yet.
-        stopping: nothing more is sent.
+        window: (start, end) in seconds of the performance counter: requests due in between count, even if the
+            answer comes later.
+        answers: (number, body) of all answers.
+        latencies: seconds, of the requests due within the window.
+        outstanding: number of unanswered requests.
+        stopping: no more requests are sent.
     """
 
     def __init__(self, corpus: Requests) -> None:
@@ -113,7 +114,7 @@ class Load:
         self.all_answered = asyncio.Event()
 
     def fail(self, text: str) -> None:
-        """One failure ends the measurement."""
+        """Record a failure, which ends the measurement."""
         self.failures.append(text)
         self.stopping = True
         self.all_answered.set()
@@ -142,7 +143,7 @@ class Client(asyncio.Protocol):
         self.write(self.prepare(due))
 
     def prepare(self, due: float) -> bytes:
-        """The next request, noted as sent."""
+        """Take the next request and record it as sent."""
         number, request = self.load.take()
         self._sent.append((number, due))
         self.load.outstanding += 1
@@ -179,7 +180,7 @@ class Client(asyncio.Protocol):
             self.load.fail(f"a connection was closed by the server: {exc}")
 
     def close(self) -> None:
-        """Close it from this side."""
+        """Close the connection from this side."""
         self._closed = True
         self._transport.close()
 
@@ -196,27 +197,27 @@ async def open_clients(
 
 
 async def closed_loop(load: Load, clients: list[Client], depth: int, until: float) -> None:
-    """Every connection has `depth` requests on the way until the time is over."""
+    """Keep `depth` unanswered requests on every connection until the time is over."""
     for client in clients:
         client.write(b"".join([client.prepare(time.perf_counter()) for _ in range(depth)]))
     await _until(load, until)
 
 
 def again(client: Client) -> None:
-    """A closed loop goes on."""
+    """Continue a closed loop: send the next request at once."""
     client.ask(time.perf_counter())
 
 
 def rest(client: Client) -> None:
-    """A connection of an open loop waits for what is due."""
+    """Return a connection of an open loop to the idle ones, until a request is due."""
     client.load.idle.append(client)
 
 
 async def open_loop(load: Load, clients: list[Client], rate: float, until: float) -> None:
-    """Send what is due, on time: the core is ours, so the loop spins instead of sleeping.
+    """Send each request when it is due: the core is ours, so the loop spins instead of sleeping.
 
-    What finds no idle connection is sent as soon as there is one, and has been late since it was due. All
-    that was due before `until` is sent, though a stall may put it off for PATIENCE_S.
+    A request without an idle connection is sent as soon as a connection is idle; its latency counts from its
+    due time. All requests due before `until` are sent, even if a stall delays them by up to PATIENCE_S.
     """
     loop = asyncio.get_running_loop()
     load.idle.extend(clients)
@@ -253,10 +254,10 @@ async def _until(load: Load, until: float) -> None:
 
 
 async def drive(load: Load, chosen: argparse.Namespace) -> CpuUse:
-    """Warm up, measure, and wait for what is still on the way.
+    """Warm up, measure, and wait for the outstanding answers.
 
     Returns:
-        What used the cores while it counted.
+        The CPU use during the measured time.
     """
     is_open = chosen.mode == "open"
     clients = await open_clients(load, chosen.host, chosen.port, chosen.clients, rest if is_open else again)
@@ -315,7 +316,7 @@ def measured(load: Load, corpus: Requests, use: CpuUse, chosen: argparse.Namespa
 
 
 def verify(answers: list[tuple[int, bytes]], started_s: int, chosen: argparse.Namespace) -> list[str]:
-    """What is wrong with the answers; also leaves their nonces in a file for the whole run's comparison."""
+    """Faults of the answers; also appends their nonces to a file, which the run compares at its end."""
     nonces = array("Q")
     for number, body in answers:
         random_bits = nonce(body)
@@ -334,7 +335,7 @@ def verify(answers: list[tuple[int, bytes]], started_s: int, chosen: argparse.Na
 
 
 def options(description: str | None, *modes: str) -> argparse.ArgumentParser:
-    """A parser of the options that every load has."""
+    """A parser of the options that every load generator has."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("mode", choices=modes)
     parser.add_argument("--host", default="127.0.0.1")

@@ -1,11 +1,11 @@
-"""POST /v2/delta/orders over loopback beside the floor under it: what keeping an order costs the engine.
+"""POST /v2/delta/orders over loopback, beside a minimal server: CPU to accept and store an order.
 
-    floor      the same server: an address recovered, an order's rows to the store process, `{}` answered
-    venue      the whole intake; what its chain is asked is answered from memory
-    embedded   the same, and its chain is the EVM in this process: what the reads cost there
+    floor      the minimal work: recover an address, send an order's rows to the store process, answer `{}`
+    venue      the whole intake; reads of its chain are answered from memory
+    embedded   the whole intake; its chain is an EVM in the server's process, which adds the cost of reads
 
-64 connections, each submits the next order when it is answered; no order comes twice. One core for the
-server and its store, one for the load, every measurement in a fresh process, the three in turn.
+64 connections each submit the next order after an answer; no order comes twice. The server and its store have
+one core, the load another; every measurement has a fresh process, the three kinds in turn.
 `python -m bench.load_intake [rounds]` prints the table.
 """
 
@@ -51,24 +51,24 @@ class Row(Struct, frozen=True, kw_only=True):
 
     @property
     def cpu_us(self) -> float:
-        """CPU of the server's process for an order; its store's is not in it."""
+        """CPU of the server's process per order, in microseconds, without its store process."""
         return 1e6 * (self.measured.server_core or 0.0) / self.measured.rate
 
     @property
     def is_noisy(self) -> bool:
-        """Something else ran beside it."""
+        """Whether other processes used the cores during the measurement."""
         return (self.measured.foreign_core or 0.0) > FOREIGN_MAX
 
 
 class _Load:
-    """The number of the next order: none comes twice in a run."""
+    """Runs the measurements, and numbers orders so that none comes twice in a run."""
 
     def __init__(self) -> None:
         self._next = 0
         self._server_core, self._load_core = cores()
 
     def measure(self, what: str, number: int) -> Row:
-        """The first quiet round of TRIES, or the last."""
+        """Measure up to TRIES times; return the first result with little foreign CPU use, or the last."""
         for _ in range(TRIES - 1):
             await_quiet(FOREIGN_MAX, QUIET_PATIENCE_S)
             row = self._once(what, number)
@@ -98,19 +98,19 @@ def run(rounds: int) -> list[Row]:
     """Measure all three, `rounds` times.
 
     Raises:
-        LoadError: something could not be measured, or an answer was wrong.
+        LoadError: a measurement failed, or an answer was wrong.
     """
     load = _Load()
     return [load.measure(what, number) for number in range(rounds) for what in OPTIONS]
 
 
 def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
-    """By metric of budgets.toml. What the reads cost on the embedded chain is a node's work: it is shown."""
+    """Metric of budgets.toml -> its rounds; none for `embedded`, whose reads are otherwise a node's work."""
     return {"intake_floor": _ratios(rows, VENUE)}
 
 
 def _ratios(rows: Sequence[Row], what: str) -> Rounds:
-    """CPU to the floor's of the same round: of the quiet rounds, or of all if none was quiet."""
+    """CPU divided by the floor's of the same round: of the quiet rounds, or of all if none was quiet."""
     by_round: dict[int, dict[str, Row]] = {}
     for row in rows:
         by_round.setdefault(row.round, {})[row.what] = row
@@ -120,7 +120,7 @@ def _ratios(rows: Sequence[Row], what: str) -> Rounds:
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Medians of the rounds."""
+    """Table of the medians over all rounds."""
     shown = Table(
         "order intake", "orders a second", "CPU us each", "to the floor", "p50 ms", "p99 ms", "orders",
         "foreign", box=None,
@@ -146,7 +146,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the table."""
     rows = run(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
     console = Console()
     console.print(table(rows))

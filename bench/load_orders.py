@@ -1,14 +1,14 @@
-"""Thousands of Delta orders through one process: half rest as limit orders, half are swaps.
+"""Check that thousands of Delta orders leave nothing behind in a process: half are limit orders, half swaps.
 
-    warm     a few swaps                                      what counts from here on is the growth
-    rest     limit orders come in over HTTP, and rest         half at a limit that the books will reach
+    warm     a few swaps                                      growth counts from here on
+    rest     limit orders come in over HTTP, and rest         half have a limit that the books will reach
     swaps    market orders, wave after wave, are filled on the embedded chain beside them
-    crossed  the books reach half of what rests: an agent fills it
-    ended    the others are cancelled by their owners, and everything is final
+    crossed  the books reach half of the resting orders:      an agent fills them
+    ended    owners cancel the other orders                   all orders become final
 
-Books change all the time, RATE a second. After each part, and after each wave, one looks at what is there:
-memory, tasks, timers, entries of the price index and of the funds that are followed. Venue, agent, chain and
-who submits share a process and a trio loop; the store has its own.
+RATE books change per second throughout. After each part, and after each wave, the bench samples memory,
+tasks, timers, and entries of the price index and of the followed funds. Venue, agent, chain and submitter
+share a process and a trio loop; the store has its own process.
 `python -m bench.load_orders [count]` prints the table.
 """
 
@@ -67,15 +67,15 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """What is there at one moment.
+    """State of the process at one moment.
 
     Attributes:
-        filled: orders that were settled so far.
-        orders: in memory, those whose end may be undone among them.
-        entries: of the timers' heaps, dead ones included.
-        resting, pairs: of the price index; funds, accounts: that are followed.
-        busy: settlements under way, rounds that are open, and orders that are due.
-        lag_ms: what 99.9 % of the loop's passes stayed below since the sample before, CPU without the EVM's.
+        filled: number of orders settled so far.
+        orders: number of orders in memory, with ended ones that a reorganisation may reopen.
+        entries: entries of the timers' heaps, dead ones included.
+        resting, pairs: orders and pairs of the price index; funds, accounts: those that are followed.
+        busy: sum of settlements under way, open rounds, and due orders.
+        lag_ms: 99.9th percentile of the CPU of the loop's passes since the previous sample, without the EVM.
     """
 
     part: str
@@ -96,16 +96,16 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OrderLoad:
-    """One run.
+    """One run of the bench.
 
     Args:
         app, world, port: see `load_swaps.opened`.
-        count: of orders, those of the warm-up among them.
+        count: number of orders, including the warm-up's.
 
     Attributes:
-        samples: in their order; see the module.
-        passes: of the loop, from the warm-up on.
-        tasks_max: that lived at once.
+        samples: one per part and wave, in order.
+        passes: the loop's passes since the warm-up.
+        tasks_max: maximum number of tasks alive at once.
     """
 
     def __init__(self, app: VenueApp, world: Deployed, port: int, count: int) -> None:
@@ -131,7 +131,7 @@ class OrderLoad:
         }
 
     async def run(self, waves: int) -> None:
-        """All parts. AssertionError: an order did not come to what it has to."""
+        """Run all parts. AssertionError: an order did not reach its expected state."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._follow)
             nursery.start_soon(self._watch_tasks)
@@ -167,7 +167,7 @@ class OrderLoad:
         await self._until(lambda: self._chain.prices.statistics().looks > looks + 20)
 
     async def _cross(self) -> None:
-        """The books reach every other order that rests."""
+        """Move the books so that they reach every other resting order, and wait until those are filled."""
         assert self._chain.prices.statistics().offered == 0, "an order out of reach was auctioned"
         self._price = CROSSED_PRICE
         reached = {one.order_hash for one in self._limits if one.order.dest_amount == LIMIT}
@@ -177,7 +177,7 @@ class OrderLoad:
         assert self._chain.prices.statistics().orders == len(self._limits) - len(reached)
 
     async def _end(self) -> None:
-        """Whoever still rests is cancelled; the chain goes on until nothing can be undone."""
+        """Cancel the orders that still rest; mine blocks until all orders are final."""
         rest = sorted((one for one in self._limits if one.order.dest_amount != LIMIT), key=_owner)
         place = self.app.places[CHAIN_ID]
         domain = delta_domains(self.app.places)[CHAIN_ID]
@@ -205,7 +205,7 @@ class OrderLoad:
         self._look("ended")
 
     async def _check(self, chain: EmbeddedChain) -> None:
-        """Every owner has what came of its orders, and of no other."""
+        """Check that every owner's balances are the result of exactly its own orders."""
         filled = [*self._warm, *self._swaps, *(one for one in self._limits if one.order.dest_amount == LIMIT)]
         assert self._completed == {one.order_hash for one in filled}
         bought = Counter(one.order.owner for one in filled)
@@ -222,7 +222,7 @@ class OrderLoad:
                 self._completed.add(event.order_hash)
 
     async def _change_books(self) -> None:
-        """One maker after another shows a book of his own."""
+        """Replace one maker's book after another, for ever."""
         numbers, index = random.Random(7), self.app.places[CHAIN_ID].index
         for at in itertools.count():
             best = self._price - numbers.random()
@@ -249,7 +249,7 @@ class OrderLoad:
                 await trio.sleep(_LOOK_S)
 
     async def _is_still(self) -> None:
-        """Nothing is under way but what rests, and connections of who submitted have ended."""
+        """Wait until only resting orders remain, and the submitters' connections have ended."""
 
         def is_still() -> bool:
             now = self._sample("")
@@ -298,7 +298,7 @@ async def orders(count: int, waves: int = WAVES) -> OrderLoad:
     """One run on a chain and a store of its own.
 
     Raises:
-        AssertionError: an order did not come to what it has to, or something grew.
+        AssertionError: an order did not reach its expected state, or a sampled number grew.
     """
     with tempfile.TemporaryDirectory(prefix="cambist-bench-") as folder:
         async with opened(Path(folder), count) as (app, world, port):
@@ -312,7 +312,7 @@ async def orders(count: int, waves: int = WAVES) -> OrderLoad:
 
 
 def check_flat(samples: Sequence[Sample]) -> None:
-    """Hold all samples against those after the warm-up and of what rests. AssertionError: something grew."""
+    """Compare all samples with those after `warm` and `rest`. AssertionError: a sampled number grew."""
     warm, rest, *waves, crossed, ended = samples
     assert rest.resting == rest.orders == rest.funds > 0, rest
     assert rest.timers == warm.timers + rest.resting, (warm, rest)
@@ -331,7 +331,7 @@ def check_flat(samples: Sequence[Sample]) -> None:
 
 
 def table(samples: Sequence[Sample]) -> Table:
-    """What was there when."""
+    """Table of the samples."""
     shown = Table(
         "after",
         "s",
@@ -357,7 +357,7 @@ def table(samples: Sequence[Sample]) -> Table:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the table."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
     load = trio.run(orders, count)
     console = Console(width=_WIDTH)

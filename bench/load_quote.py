@@ -1,10 +1,10 @@
-"""GET /v2/quote over loopback: 20 makers of 20 levels, three hops, books that change while it is asked.
+"""GET /v2/quote over loopback: 20 makers of 20 levels, routes of three hops, books that change meanwhile.
 
-    closed   64 connections: how many quotes a second there can be
-    open     60 % of that at a fixed rate: latency from when each was due, the venue's CPU for a quote
+    closed   64 connections: maximum quotes per second
+    open     60 % of that, at a fixed rate: latency from each request's due time, the venue's CPU per quote
 
-One core for the venue, one for the load, every round in a fresh process. The line of three hops is what is
-judged; beside it stands the wide graph, where four paths are compared and two may share an amount.
+The venue has one core, the load another; every round has a fresh process. The budgets judge the line of three
+hops; the wide graph, where four paths are compared and two may share an amount, is shown only.
 `python -m bench.load_quote [rounds]` prints the table.
 """
 
@@ -42,9 +42,9 @@ class Row(Struct, frozen=True, kw_only=True):
 
     Attributes:
         graph: LINE or WIDE.
-        capacity: quotes a second of the closed loop.
-        measured: of the open loop.
-        signature_us, walk_us: of a C signature and of a Decimal walk, just after it.
+        capacity: quotes per second of the closed loop.
+        measured: result of the open loop.
+        signature_us, walk_us: CPU of a C signature and of a Decimal walk, measured just afterwards.
     """
 
     graph: str
@@ -56,25 +56,25 @@ class Row(Struct, frozen=True, kw_only=True):
 
     @property
     def cpu_us(self) -> float:
-        """CPU of the venue's process for a quote."""
+        """CPU of the venue's process per quote, microseconds."""
         return 1e6 * (self.measured.server_core or 0.0) / self.measured.rate
 
     @property
     def is_noisy(self) -> bool:
-        """Something else ran beside it, or kept it off its core."""
+        """Whether other processes ran meanwhile, or kept the venue or the load off its core."""
         measured = self.measured
         return (measured.foreign_core or 0.0) > FOREIGN_MAX or (measured.waited_core or 0.0) > WAITED_MAX
 
 
 class _Load:
-    """The number of the next request: none comes twice in a run."""
+    """Runs the measurements, and numbers requests so that none comes twice in a run."""
 
     def __init__(self) -> None:
         self._next = 0
         self._server_core, self._load_core = cores()
 
     def measure(self, graph: str, number: int) -> Row:
-        """The first quiet round of TRIES, or the last."""
+        """Measure up to TRIES times; return the first result with little foreign CPU use, or the last."""
         for _ in range(TRIES - 1):
             await_quiet(FOREIGN_MAX, QUIET_PATIENCE_S)
             row = self._once(graph, number)
@@ -113,14 +113,14 @@ def run(rounds: int) -> list[Row]:
     """Measure both graphs, `rounds` times.
 
     Raises:
-        LoadError: something could not be measured, or an answer was wrong.
+        LoadError: a measurement failed, or an answer was wrong.
     """
     load = _Load()
     return [load.measure(graph, number) for number in range(rounds) for graph in (LINE, WIDE)]
 
 
 def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
-    """By metric of budgets.toml."""
+    """Metric of budgets.toml -> its rounds."""
     return {
         "quote_cpu_walks": _rounds(rows, lambda row: row.cpu_us / row.walk_us),
         "quote_p99_ms": _rounds(rows, lambda row: row.measured.at(0.99)),
@@ -128,14 +128,14 @@ def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
 
 
 def _rounds(rows: Sequence[Row], of: Callable[[Row], float]) -> Rounds:
-    """Of the quiet rounds on the line; of all if none was quiet."""
+    """A figure of each quiet round on the line graph; of all its rounds if none was quiet."""
     line = [row for row in rows if row.graph == LINE]
     undisturbed = [row for row in line if not row.is_noisy]
     return Rounds(tuple(of(row) for row in undisturbed or line), not undisturbed)
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Medians of the rounds."""
+    """Table of the medians over all rounds."""
     shown = Table(
         "graph", "quotes a second at most", "CPU us each", "in walks", "in signatures", "open loop at",
         "p50 ms", "p99 ms", "p99.9 ms", "foreign", "waited", box=None,
@@ -163,7 +163,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the table."""
     Console().print(table(run(int(sys.argv[1]) if len(sys.argv) > 1 else 3)))
 
 

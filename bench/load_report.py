@@ -1,7 +1,7 @@
-"""What `make bench` leaves behind: bench/results/report.md with tables and a latency plot, and the verdicts.
+"""The report of `make bench`: bench/results/report.md, with tables, a latency plot and the verdicts.
 
-The plot is written by hand: percentiles to the right, each nine of them as wide as the last, milliseconds
-upwards on a logarithmic scale.
+The plot is written by hand: percentiles to the right, each further nine (90 %, 99 %, 99.9 %) equally wide,
+milliseconds upwards on a logarithmic scale.
 """
 
 import math
@@ -43,7 +43,7 @@ class Line(Struct, frozen=True):
 def write_report(
     folder: Path, rows: Sequence[Row], loads: Sequence[LoadVerdict], operations: Sequence[Verdict]
 ) -> Path:
-    """Write the report and its plot; the report's path."""
+    """Write the report and its plot; return the report's path."""
     folder.mkdir(exist_ok=True)
     lines = latency_lines(rows)
     if lines:
@@ -110,7 +110,7 @@ def _word(verdict: LoadVerdict) -> str:
 
 
 def load_verdicts_table(verdicts: Iterable[LoadVerdict]) -> Table:
-    """The same for a terminal."""
+    """Table of the verdicts on load budgets, for a terminal."""
     table = Table("whole path", "measured", "rounds", "must", "stretch", box=None)
     for verdict in verdicts:
         what, measured, *others = _verdict_cells(verdict)
@@ -131,7 +131,7 @@ def _verdict_cells(verdict: LoadVerdict) -> tuple[str, str, str, str, str]:
 
 
 def throughput(rows: Sequence[Row]) -> str:
-    """Requests a second, CPU of a request, and what ours has of theirs."""
+    """Section on requests per second and CPU per request, with our rate as a ratio to each peer's."""
     body = []
     ours = [row.measured.rate for row in rows_of(rows, "throughput")]
     for phase, server, title in [
@@ -158,7 +158,7 @@ def throughput(rows: Sequence[Row]) -> str:
 
 
 def latency(rows: Sequence[Row]) -> str:
-    """Latencies of the open loop, from when each request was due."""
+    """Section on latencies of the open loop, from each request's due time."""
     body = [
         (shape.title, f"{found[0].rate:,.0f}", *_percentile_cells(found))
         for server, shape in SHAPES.items()
@@ -168,7 +168,7 @@ def latency(rows: Sequence[Row]) -> str:
 
 
 def disturbed(rows: Sequence[Row]) -> str:
-    """Ours with 500 pairs, quiet and under snapshots; and what a flood does to the other tasks."""
+    """Section on our server with 500 pairs, quiet and with snapshots, and on tasks' waits in a flood."""
     titles = {
         "quiet": "500 pairs, prices at rest",
         "snapshots": "500 pairs, all applied anew every 0.5 s",
@@ -196,7 +196,7 @@ def disturbed(rows: Sequence[Row]) -> str:
 
 
 def noise(rows: Sequence[Row]) -> str:
-    """What ran beside the measurements."""
+    """Section on foreign CPU use during the measurements."""
     known = [row.measured.foreign_core for row in rows if row.measured.foreign_core is not None]
     if not known:
         return "This platform does not tell what else ran.\n"

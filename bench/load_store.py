@@ -1,14 +1,14 @@
 """The durable store beside the bare driver: the same rows, on the same disk, in interleaved rounds.
 
-    raw sqlite3        the three statements of a submission, 64 submissions a transaction, nothing else
-    store, SQLite      64 tasks, each submits again when it is answered, through the store process
+    raw sqlite3        the three statements of a submission, 64 submissions per transaction, nothing else
+    store, SQLite      64 tasks, each submits again after its answer, through the store process
       busy             the same while another task of the engine computes all the time
-    raw unnest         psycopg, the same rows, as many a transaction as the store had in one, arrays
+    raw unnest         psycopg, the same rows as arrays, as many per transaction as the store had
     pgbench            a transaction for each submission, the best of several numbers of clients
     store, PostgreSQL  64 tasks, as above
-    event lag          from a submission to a follower of another task that has its event
+    event lag          from a submission until a follower in another task has its event
 
-`python -m bench.load_store [rounds]` prints the table. Where there is no PostgreSQL its rows are left out.
+`python -m bench.load_store [rounds]` prints the table; PostgreSQL's rows need its server programs.
 """
 
 import os
@@ -56,9 +56,9 @@ class Row(Struct, frozen=True, kw_only=True):
     """One measurement.
 
     Attributes:
-        rate: submissions a second.
-        p50_ms, p99_ms: of a submission's answer, of a transaction, or of the lag of an event.
-        batch: submissions of a transaction, on average.
+        rate: submissions per second.
+        p50_ms, p99_ms: percentiles of the wait for an answer, of a transaction, or of an event's lag.
+        batch: submissions per transaction, on average.
     """
 
     what: str
@@ -70,13 +70,13 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 class Found(Struct, frozen=True):
-    """What one load saw.
+    """Raw result of one load.
 
     Attributes:
-        seconds_each: what was waited for, each time.
-        seconds: from the first to the last.
-        submitted: how many submissions.
-        transactions: in how many.
+        seconds_each: each single wait.
+        seconds: duration of the load.
+        submitted: number of submissions.
+        transactions: number of transactions that held them.
     """
 
     seconds_each: list[float]
@@ -185,7 +185,7 @@ async def _load(url: str, folder: Path, submitters: int, busy: bool) -> Found:
 
 
 async def _event_lag(url: str, folder: Path) -> Found:
-    """One submission after the other; its time ends when a follower has its event."""
+    """Measure single submissions in turn, each until a follower has its event."""
     lags: list[float] = []
     settings = Settings(state_dir=str(folder), store=StoreSettings(url=url))
     async with open_store(settings, os.environ, folder, WallClock().now_ms) as store:
@@ -252,7 +252,7 @@ _CASTS = {BoolArray: "boolean[]", BytesArray: "bytea[]", IntArray: "bigint[]", T
 
 
 def _over_arrays(name: str) -> bytes:
-    """Insert rows of a table, as psycopg is used by itself."""
+    """SQL that inserts rows from arrays, written for plain psycopg."""
     kinds = form(name).kinds
     arrays = ", ".join(f"%s::{_CASTS[kind]}" for kind in kinds.values())
     return f"INSERT INTO {name} ({', '.join(kinds)}) SELECT * FROM unnest({arrays})".encode()
@@ -320,7 +320,7 @@ def _pgbench(url: str, clients: int, folder: Path) -> Found:
 
 
 def metrics(found: list[Row]) -> dict[str, Rounds]:
-    """Metric of budgets.toml -> its rounds; those of PostgreSQL only where it was measured."""
+    """Metric of budgets.toml -> its rounds; PostgreSQL's only if it was measured."""
     by_round: dict[int, dict[str, Row]] = {}
     for row in found:
         by_round.setdefault(row.round, {})[row.what] = row
@@ -340,7 +340,7 @@ def metrics(found: list[Row]) -> dict[str, Rounds]:
 
 
 def table(found: list[Row]) -> Table:
-    """Medians over the rounds, and what the disk does alone."""
+    """Table of the medians over all rounds, and of the disk's own speed."""
     shown = Table(
         "durable orders",
         "a second",

@@ -1,11 +1,12 @@
-"""Whole swaps on the embedded chain: from POST /v2/delta/orders to COMPLETED, and what the CPU goes to.
+"""Whole swaps on the embedded chain, from POST /v2/delta/orders to COMPLETED, with a profile of the CPU.
 
-COUNT orders are submitted over loopback as fast as they are taken, auctioned among one agent that is asked
-over loopback, settled by the relayer and read back by the indexer. Venue, agent, chain and who submits share
-one process and one trio loop; the store has its own. An order is done when a follower of events hears so.
-After the last one owners' balances, and one record in CHECK_ONE_IN, are compared with what they have to be.
+COUNT orders are submitted over loopback as fast as the venue accepts them, auctioned to one agent over
+loopback, settled by the relayer and read back by the indexer. Venue, agent, chain and submitter share one
+process and one trio loop; the store has its own process. An order is done when a follower of events receives
+its COMPLETED event. After the last order, the owners' balances and one record in CHECK_ONE_IN are compared
+with the expected ones.
 
-The CPU is sampled in a second run: samples cost some, and its figures are left out of the rates.
+A second run samples the CPU: sampling costs CPU, so that the rates leave this run out.
 `python -m bench.load_swaps [rounds]` prints the tables.
 """
 
@@ -98,11 +99,11 @@ class Swaps(msgspec.Struct, frozen=True, kw_only=True):
     """One run.
 
     Attributes:
-        seconds: from the first submission to the last order's end.
-        taken_s: to the last answer of a submission.
-        each_s: from submission to COMPLETED, sorted.
-        cpu_s: of this process.
-        counts: what the engine counted.
+        seconds: from the first submission to the last order's COMPLETED event.
+        taken_s: from the first submission to the last answer of a submission.
+        each_s: seconds of each order from submission to COMPLETED, sorted.
+        cpu_s: CPU of this process.
+        counts: the engine's counters.
     """
 
     count: int
@@ -114,14 +115,14 @@ class Swaps(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Agent:
-    """Bids for every order what it expects, from the stock of a contract of its own."""
+    """An agent that bids the expected amount for every order, from the stock of its own contract."""
 
     def __init__(self, world: Deployed, contract: bytes) -> None:
         self._world = world
         self._contract = contract
 
     def solve(self, call: HttpCall) -> Reply:
-        """POST /solve."""
+        """Answer POST /solve."""
         world = self._world
         deliver = _DELIVER + address_word(world.usdc) + address_word(world.at.delta) + uint_word(_GIVEN)
         receiver = to_hex(self._contract)
@@ -137,7 +138,7 @@ async def swaps(count: int, samples: CpuSamples | None = None) -> Swaps:
     """One run on a chain and store of its own.
 
     Raises:
-        AssertionError: an order did not come to what it has to.
+        AssertionError: an order did not reach its expected state.
     """
     with tempfile.TemporaryDirectory(prefix="cambist-bench-") as folder:
         async with opened(Path(folder), count) as (app, world, port):
@@ -169,10 +170,10 @@ async def swaps(count: int, samples: CpuSamples | None = None) -> Swaps:
 
 @asynccontextmanager
 async def opened(folder: Path, count: int) -> AsyncIterator[tuple[VenueApp, Deployed, int]]:
-    """A venue with its agent, both listening: application, what is deployed, port.
+    """Open a venue and its agent, both listening: (application, deployed contracts, port).
 
     Args:
-        count: of the orders that there will be; their owners can sell.
+        count: number of orders to come; their owners receive funds for them.
     """
     chain = EmbeddedChain(CHAIN_ID, now_s, {}, known_errors())
     world = await deployed(chain, min(count, OWNERS))
@@ -210,7 +211,7 @@ def _refused(error: CambistError, request_id: str) -> bytes:
 
 
 async def submit_all(port: int, waiting: list[tuple[bytes, bytes]], sent: dict[bytes, float]) -> None:
-    """Submit (order hash, body) in this order, CLIENTS at a time, and note when. `waiting` is empty then."""
+    """Submit orders (hash, body) in order, CLIENTS at a time; record the times in `sent`, empty `waiting`."""
     waiting.reverse()
     async with (
         HttpClient(_HOST, port, connections_max=CLIENTS, limits=Http1Limits()) as client,
@@ -237,7 +238,7 @@ async def _follow(app: VenueApp, done: dict[bytes, float], count: int) -> None:
 
 
 async def _check(app: VenueApp, world: Deployed, hashes: list[bytes]) -> None:
-    """Every owner has what its orders came to."""
+    """Check that every owner has received its orders' amounts."""
     bought = Counter(number % OWNERS for number in range(len(hashes)))
     calls = [EthCall(world.usdc, calldata.balance_of(owner_key(number).address)) for number in bought]
     for (number, orders), answer in zip(
@@ -248,7 +249,7 @@ async def _check(app: VenueApp, world: Deployed, hashes: list[bytes]) -> None:
 
 
 async def _check_records(port: int, hashes: list[bytes]) -> None:
-    """What the venue says of orders."""
+    """Check the venue's records of orders."""
     async with HttpClient(_HOST, port, connections_max=1, limits=Http1Limits()) as client:
         for order_hash in hashes:
             path = f"/v2/delta/orders/hash/{to_hex(order_hash)}"
@@ -275,7 +276,7 @@ def _counts(app: VenueApp, before: dict[str, int]) -> dict[str, int]:
 
 
 def step_of(stack: Stack) -> str:
-    """Whose work a sample is: by the first of _STEPS that is anywhere on the stack."""
+    """Name of the step that a sample belongs to: the first of _STEPS that is anywhere on the stack."""
     for part, name in _STEPS:
         if any(part in frame for frame in stack):
             return name
@@ -283,7 +284,7 @@ def step_of(stack: Stack) -> str:
 
 
 def is_evm(stack: Stack) -> bool:
-    """Whether the EVM was at work, or what keeps its blocks."""
+    """Whether a sample belongs to the EVM or to the ledger of its blocks."""
     return any(
         frame.startswith(("dev/embedded/evm.py", "dev/embedded/ledger.py", "dev/embedded/journal.py"))
         for frame in stack
@@ -291,7 +292,7 @@ def is_evm(stack: Stack) -> bool:
 
 
 def table(found: list[Swaps]) -> Table:
-    """Each run."""
+    """Table of the runs."""
     shown = Table("swaps", "a second", "taken a second", "p50 s", "p99 s", "CPU ms each", box=None)
     for one in found:
         each = one.each_s
@@ -307,7 +308,7 @@ def table(found: list[Swaps]) -> Table:
 
 
 def shares_table(samples: CpuSamples, one: Swaps) -> Table:
-    """What the CPU went to."""
+    """Table of the CPU's shares by step."""
     shown = Table("step", "share", "of it the EVM", "ms a swap", box=None)
     total = samples.stacks.total()
     for step, share in samples.shares(step_of).items():
@@ -319,7 +320,7 @@ def shares_table(samples: CpuSamples, one: Swaps) -> Table:
 
 
 def show(console: Console, rounds: int) -> None:
-    """Measure and print."""
+    """Measure, and print the table."""
     found = [trio.run(swaps, COUNT) for _ in range(rounds)]
     console.print(table(found))
     console.print(f"median {median(one.count / one.seconds for one in found):.0f} swaps a second")

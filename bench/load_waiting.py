@@ -1,12 +1,11 @@
-"""100,000 orders that wait, against a trio task each: memory, and the time to start and to end.
+"""Memory and CPU of 100,000 waiting orders: the engine's timers compared with a trio task for each order.
 
     task     a task each, asleep with a time-out
-    timer    what stands in for it: a timer each, in the one scheduler task
-    whole    all that the engine keeps of a resting limit order beside its data; with a task instead of the
-             timer it would be that much more
+    timer    the engine's way: a timer each, in the single scheduler task
+    whole    all that the engine keeps for a resting limit order besides its data, the timer included
 
-What an order is found by (its hash, its nonce, its price, its owner's funds) is there whoever waits, so that
-a timer is held against a task; the whole is judged beside it, for what it may become. Every measurement in
+The indexes of an order (by hash, nonce, price, owner's funds) exist either way, so that a timer is judged
+against a task; a budget of its own bounds the growth of the whole. Every measurement in
 a fresh process (`bench.waiting_orders`), the three in turn; memory is counted in the first round.
 `python -m bench.load_waiting [rounds]` prints the table.
 """
@@ -36,7 +35,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def both_us(self) -> float:
-        """CPU to start and to end."""
+        """CPU per order to start and to end waiting, microseconds."""
         return self.waited.start_us + self.waited.end_us
 
 
@@ -44,7 +43,7 @@ def run(rounds: int, count: int = COUNT) -> list[Row]:
     """Measure all three, `rounds` times.
 
     Raises:
-        LoadError: something could not be measured.
+        LoadError: a measurement failed.
     """
     return [
         Row(what=what, round=number, waited=_once(what, count, counts_memory=number == 0))
@@ -64,7 +63,7 @@ def _once(what: str, count: int, *, counts_memory: bool) -> Waited:
 
 
 def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
-    """By metric of budgets.toml."""
+    """Metric of budgets.toml -> its rounds."""
     return {
         "waiting_timer_bytes": _ratios(rows, TIMER, _bytes),
         "waiting_timer_time": _ratios(rows, TIMER, lambda row: row.both_us),
@@ -78,14 +77,14 @@ def _bytes(row: Row) -> float:
 
 
 def _ratios(rows: Sequence[Row], what: str, of: Callable[[Row], float]) -> Rounds:
-    """To a task's of the same round."""
+    """A figure divided by the task's figure of the same round."""
     found = {(row.what, row.round): of(row) for row in rows}
     values = [found[what, at] / task for (kind, at), task in found.items() if kind == TASK and task]
     return Rounds(tuple(values))
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Medians of the rounds."""
+    """Table of the medians over all rounds."""
     shown = Table("orders that wait", "bytes each", "with its data", "start us", "end us", box=None)
     for what in KINDS:
         mine = [row.waited for row in rows if row.what == what]
@@ -101,7 +100,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the table."""
     rows = run(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
     console = Console()
     console.print(table(rows))

@@ -1,9 +1,9 @@
 """Market data over a WebSocket: our driver and picows on uvloop take the same messages, round by round.
 
-    receive    a message of 1 KB as text, and nothing else: CPU a message
-    book       decode it and build the book: messages a second
+    receive    receive messages of 1 KB as text, without decoding: CPU per message
+    book       decode messages and build books: messages per second
 
-One process sends, one for each client takes; in every round each client is measured once, in turn.
+One process sends, each client is a process that receives; every round measures each client once, in turn.
 `python -m bench.load_websocket [rounds]` prints the table.
 """
 
@@ -80,7 +80,7 @@ def run(rounds: int) -> list[Row]:
 
 
 def _measure(work: str, client: str, number: int, peer: Peer, port: int, pids: Sequence[int]) -> Row:
-    """The first quiet measurement of TRIES, or the last."""
+    """Measure up to TRIES times; return the first result with little foreign CPU use, or the last."""
     for _ in range(TRIES - 1):
         row = _measure_once(work, client, number, peer, port, pids)
         if row.foreign_core is None or row.foreign_core <= FOREIGN_MAX:
@@ -123,7 +123,7 @@ def ratios(rows: Sequence[Row], work: str) -> Rounds:
 
 
 def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
-    """By metric of budgets.toml."""
+    """Metric of budgets.toml -> its rounds."""
     return {
         "websocket_book": ratios(rows, BOOK),
         "websocket_receive": ratios(rows, RECEIVE),
@@ -131,7 +131,7 @@ def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Medians of the rounds."""
+    """Table of the medians over all rounds."""
     shown = Table(
         "work", "client", "messages a second", "CPU us a message", "to picows", "by CPU", "foreign", box=None
     )
@@ -156,7 +156,7 @@ def _of(rows: Sequence[Row], work: str, client: str) -> list[Row]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the table."""
     Console().print(table(run(int(sys.argv[1]) if len(sys.argv) > 1 else 3)))
 
 

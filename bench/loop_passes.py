@@ -1,7 +1,7 @@
-"""How long each pass of a trio loop takes: for so long everybody who is not in it waits.
+"""Duration of each pass of a trio loop, during which all other tasks wait.
 
-Wall time has in it what else ran on the core; CPU has not. What the embedded chain's EVM takes is counted
-apart: on a chain behind a node it is that node's work.
+Wall time includes other processes on the core; CPU time does not. The embedded chain's EVM is counted
+separately: in production it is a node's work.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,19 +21,19 @@ _EVM = ((EmbeddedChain, "_called"), (BlockLedger, "execute"))
 
 
 class Spread:
-    """Durations, counted by tenths of a millisecond: it does not grow."""
+    """Histogram of durations in steps of a tenth of a millisecond; its memory does not grow."""
 
     def __init__(self) -> None:
         self._counts = [0] * (_STEPS + 1)
         self.count = 0
 
     def add(self, seconds: float) -> None:
-        """One more."""
+        """Count a duration."""
         self._counts[min(int(seconds / _STEP_S), _STEPS)] += 1
         self.count += 1
 
     def at_ms(self, share: float) -> float:
-        """Milliseconds that so large a share of them was below."""
+        """Percentile in milliseconds: the duration that a `share` of all durations stays below."""
         left = share * self.count
         for step, count in enumerate(self._counts):
             left -= count
@@ -46,9 +46,9 @@ class LoopPasses(trio.abc.Instrument):
     """The passes of this thread's loop, while `counted`.
 
     Attributes:
-        wall, cpu: of each pass; own: its CPU without the EVM; lately: the same since whoever looks began
-            anew.
-        evm_s: CPU of the EVM in all; cpu_s: of all passes.
+        wall, cpu: wall and CPU time of each pass; own: CPU without the EVM; lately: as `own`, but since the
+            reader of the figures last replaced it.
+        evm_s: total CPU of the EVM; cpu_s: total CPU of all passes.
     """
 
     def __init__(self) -> None:
@@ -57,12 +57,12 @@ class LoopPasses(trio.abc.Instrument):
         self._evm_of_pass = self._began = self._began_cpu = 0.0
 
     def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002
-        """A pass begins."""
+        """Note the begin of a pass."""
         self._evm_of_pass = 0.0
         self._began, self._began_cpu = perf_counter(), thread_time()
 
     def before_io_wait(self, timeout: float) -> None:  # noqa: ARG002
-        """It has ended."""
+        """Count the pass that has ended."""
         if not self._began:
             return
         cpu = thread_time() - self._began_cpu
@@ -75,7 +75,7 @@ class LoopPasses(trio.abc.Instrument):
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Count from here."""
+        """Context manager that counts passes until it is left."""
         patches = [patch.object(owner, name, self._timed(getattr(owner, name))) for owner, name in _EVM]
         for each in patches:
             each.start()

@@ -1,4 +1,4 @@
-"""What the load generator tells of one measurement; read in the environment of the bench."""
+"""Results of one measurement, which a load generator prints and the bench reads."""
 
 import msgspec
 
@@ -9,13 +9,14 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """One measurement of one server.
 
     Attributes:
-        rate: answers a second within the measured time.
-        answers: all of them, the warm-up's too.
-        used: requests that were taken.
-        latency_ms: at PERCENTILES.
-        server_core, load_core, foreign_core: cores used; None where the platform does not tell.
-        waited_core: for how much of the time server or load were kept off their cores by something else.
-        failures: what was wrong; empty for a measurement that counts.
+        rate: answers per second within the measured time.
+        answers: number of all answers, including the warm-up's.
+        used: number of requests taken from the prepared ones.
+        latency_ms: latencies at PERCENTILES.
+        server_core, load_core, foreign_core: cores used by the server, the load and other processes; None if
+            the platform does not report them.
+        waited_core: fraction of the time for which server or load were ready to run but had no core.
+        failures: faults found; empty for a measurement that counts.
     """
 
     rate: float
@@ -29,18 +30,18 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     failures: list[str]
 
     def at(self, share: float) -> float:
-        """Milliseconds at one of PERCENTILES."""
+        """Latency in milliseconds at one of PERCENTILES."""
         return self.latency_ms[PERCENTILES.index(share)]
 
 
 class Wrk(msgspec.Struct, frozen=True, kw_only=True):
-    """What wrk tells, as the second witness of throughput.
+    """Results of wrk, the second witness of throughput.
 
     Attributes:
-        rate: answers a second.
-        p50_ms, p99_ms: of its closed loop.
-        distinct: requests it had; beyond that many they came again.
-        failures: answers that were no success, and connections or reads that failed.
+        rate: answers per second.
+        p50_ms, p99_ms: latencies of its closed loop.
+        distinct: number of its distinct requests; a longer run repeats them.
+        failures: number of unsuccessful answers and of failed connections and reads.
     """
 
     rate: float

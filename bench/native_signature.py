@@ -1,4 +1,4 @@
-"""The C signature alone, with buffers made before: the floor under every signer, and a machine's unit."""
+"""The C signing call alone on preallocated buffers: a lower bound for every signer, and a machine's unit."""
 
 import itertools
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def native_signer(secret32: bytes) -> Callable[[bytes], int]:
 
 
 def signature_us() -> float:
-    """Processor time of one, in microseconds."""
+    """CPU time of one signature, in microseconds."""
     sign = native_signer(b"\1" * 32)
     digests = [number.to_bytes(32, "big") for number in itertools.islice(itertools.count(1), _SIGNATURES)]
     began = process_time()

@@ -49,7 +49,7 @@ _AMOUNT, _NONE = amount32(10**9), amount32(0)
 
 
 class Asked(Struct, frozen=True):
-    """One kind of page."""
+    """A kind of page to request, with the expected total."""
 
     what: str
     wanted: OtcFilter
@@ -58,7 +58,7 @@ class Asked(Struct, frozen=True):
 
 
 def light_maker(number: int) -> bytes:
-    """One of the others."""
+    """Maker of order `number`, if it is a light maker's."""
     return hashlib.sha256(b"maker %d" % (number // LIGHT_ORDERS)).digest()[:20]
 
 
@@ -99,7 +99,7 @@ def an_order(number: int) -> OtcOrderRow:
 
 
 def fill_store(path: Path) -> None:
-    """Write them all."""
+    """Write all orders to a store, in random order."""
     document = encode_document(OtcDocument(bytes(32), 0, bytes(65), None, _NONE))
     numbers = list(range(COUNT))
     random.Random(7).shuffle(numbers)
@@ -113,7 +113,7 @@ def fill_store(path: Path) -> None:
 
 @asynccontextmanager
 async def listings() -> AsyncIterator[StoredOtcOrders]:
-    """What is read."""
+    """Context manager: a store in a temporary folder, filled with the orders."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         settings = parse_settings('[store]\nurl = "sqlite:orders.sqlite3"\n', {}, folder)
@@ -123,7 +123,7 @@ async def listings() -> AsyncIterator[StoredOtcOrders]:
 
 
 async def answer(stored: StoredOtcOrders, asked: Asked) -> bytes:
-    """The body of one page; a later one is asked for as of the first."""
+    """Body of one page; a page after the first is requested as of the first page's time."""
     as_of = AS_OF if asked.offset else None
     page = await stored.page(asked.wanted, LIMIT, asked.offset, as_of)
     check(page, asked)
@@ -132,12 +132,12 @@ async def answer(stored: StoredOtcOrders, asked: Asked) -> bytes:
 
 
 def check(page: StoredOtcPage, asked: Asked) -> None:
-    """AssertionError where it is another page."""
+    """Check a page. AssertionError: it is not the requested page."""
     assert (page.total, len(page.orders)) == (asked.total, LIMIT), asked.what
 
 
 async def measured() -> dict[str, list[float]]:
-    """Seconds of each look, by kind."""
+    """CPU seconds of each requested page, by kind of page."""
     found: dict[str, list[float]] = {asked.what: [] for asked in PAGES}
     async with listings() as stored:
         for _ in range(LOOKS):

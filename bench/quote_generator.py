@@ -1,10 +1,10 @@
 """The load of GET /v2/quote: a process of its own on uvloop, on another core than the venue.
 
-    closed   every connection asks again as soon as it is answered: how many a second there can be
+    closed   every connection asks again as soon as it is answered: maximum quotes per second
     open     request k is due at start + k / rate: latency; see `bench.load_generator`
 
-No request comes twice. Every answer's status is looked at as it comes, and after the measurement one answer
-in `CHECK_ONE_IN` is read: its tokens, its fixed amount to the unit, the other one against mid prices. Prints
+No request comes twice. Every answer's status is checked as it arrives, and after the measurement one answer
+in `CHECK_ONE_IN` is compared: tokens, the fixed amount exactly, the other amount against mid prices. Prints
 one JSON object, a `Measured`; runs in .venv-load.
 """
 
@@ -32,7 +32,7 @@ class Corpus:
         self._requests = [request(number) for number in range(first, first + count)]
 
     def take(self) -> tuple[int, bytes]:
-        """As `Requests`."""
+        """See `Requests.take`."""
         at = self.used
         if at == len(self._requests):
             raise CorpusSpent(f"all {at} requests are used: make more")
@@ -41,7 +41,7 @@ class Corpus:
 
 
 def fault(asked: Asked, answer: bytes) -> str:
-    """What is wrong with an answer; nothing if it is right."""
+    """The fault of an answer; empty if the answer is right."""
     try:
         block = json.loads(answer)["delta"]
         ends = block["route"]["origin"]["input"], block["route"]["destination"]["output"]

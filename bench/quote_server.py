@@ -65,7 +65,7 @@ stable_usd = {stable}
 
 
 class Books:
-    """What the makers quote, in the index."""
+    """The makers' books in the venue's price index."""
 
     def __init__(self, index: PairIndex, graph: str) -> None:
         self._index = index
@@ -88,7 +88,7 @@ class Books:
             self._index.put(LiveBook(f"maker-{maker}", ends[0], ends[1], book, LIQUIDITY_USD))
 
     async def keep_fresh(self) -> None:
-        """One maker after another, for ever."""
+        """Rebuild the books of one maker after another, for ever."""
         due = trio.current_time()
         for number in count(MAKERS):
             self.show(number % MAKERS, number // MAKERS)
@@ -97,7 +97,7 @@ class Books:
 
 
 def settings_text() -> str:
-    """Of the venue: its chain and the tokens."""
+    """Settings text of the venue: its chain and the tokens."""
     return _SETTINGS + "".join(
         _TOKEN.format(
             chain_id=CHAIN_ID,

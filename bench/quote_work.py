@@ -22,7 +22,7 @@ TOLERANCE = Fraction(1, 50)  # of the mid price: spreads and depth of three hops
 
 
 class Token(Struct, frozen=True):
-    """A token and about what it is worth."""
+    """A token and its approximate value."""
 
     symbol: str
     address: str
@@ -54,7 +54,7 @@ PAIRS = {
         *((base, quote) for base in _OUTER_B for quote in _NEAR_B),
     ],
 }
-"""By graph: base and quote of every pair that each maker quotes."""
+"""Graph -> (base, quote) of every pair that each maker quotes."""
 
 
 class Asked(Struct, frozen=True):
@@ -67,7 +67,7 @@ class Asked(Struct, frozen=True):
 
 
 def asked_for(number: int) -> Asked:
-    """Request `number`: some 10 to 20,000 dollars."""
+    """Request `number`, for about 10 to 20,000 dollars."""
     turn = number // 4
     one, other = _OUTER_A[turn % 4], _OUTER_B[turn // 4 % 4]
     src, dest = (one, other) if number & 1 else (other, one)
@@ -105,7 +105,7 @@ def expected(asked: Asked) -> Fraction:
 
 
 def grids(graph: str, maker: int, version: int) -> dict[tuple[Token, Token], PriceGrid]:
-    """What a maker quotes."""
+    """Price grids of a maker at a version, by pair."""
     return {
         pair: PriceGrid(
             tuple(_level(number, pair, maker, at, version, -1) for at in range(LEVELS)),

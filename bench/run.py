@@ -51,9 +51,11 @@ LONG = (
     "--benchmark-warmup=on",
     "--benchmark-warmup-iterations=200",
 )
-"""Of each bench in a lap: half a second."""
+"""Options of pytest-benchmark for full runs: half a second for each bench in a lap."""
 SHORT = ("--benchmark-max-time=0.004", "--benchmark-min-rounds=4", "--benchmark-min-time=0.001")
-"""Of each bench in a lap: four slices of a millisecond, shorter than another process's turn."""
+"""Options of pytest-benchmark for --quick: four slices of 1 ms for each bench in a lap, shorter than another
+process's time slice.
+"""
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Durable orders as work: new ones that never repeat, and their rows for who writes without a store."""
+"""Orders to store, as load: new orders that never repeat, and their rows for writers without the store."""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from cambist.engine.store.units import Change, New, Put, Unit, values_of
 
 DOCUMENT_BYTES = 300
 TABLES = ("delta_order", "delta_document", "order_event")
-"""What one submission writes to, a row each."""
+"""Tables to which a submission writes, one row each."""
 
 Rows = list[tuple[object, ...]]
 
@@ -44,12 +44,12 @@ def order() -> DeltaOrderRow:
 
 
 def submission(new: DeltaOrderRow | None = None) -> Unit:
-    """Keep a new order, its document and its event."""
+    """Unit that stores a new order, its document and its event."""
     return DELTA.submitted(new or order(), os.urandom(DOCUMENT_BYTES))
 
 
 def submissions(count: int) -> list[Unit]:
-    """So many of them."""
+    """`count` submissions of new orders."""
     return [submission() for _ in range(count)]
 
 

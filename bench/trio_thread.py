@@ -14,7 +14,7 @@ OPEN_S = 60.0
 
 
 class Visited(Generic[T]):
-    """What lives in the loop, and the way to it. `visit(work)` runs `work(what lives there)` there."""
+    """An object that lives in another thread's trio loop. `visit(work)` runs `work(object)` in that loop."""
 
     def __init__(self, inside: T, token: trio.lowlevel.TrioToken) -> None:
         self._inside = inside

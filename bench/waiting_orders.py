@@ -53,12 +53,12 @@ _SECONDS = 100_000.0
 
 
 class Waited(msgspec.Struct, frozen=True):
-    """What waiting cost, for each order.
+    """Cost of waiting, per order.
 
     Attributes:
-        start_us, end_us: CPU from nothing to all waiting, and back.
-        bytes_each: while all wait; 0 where that was not counted.
-        data_bytes: of the order itself, counted alike.
+        start_us, end_us: CPU to start and to end the waiting of all orders, microseconds per order.
+        bytes_each: memory while all wait; 0 if memory was not counted.
+        data_bytes: memory of the order's own data, counted likewise.
     """
 
     start_us: float
@@ -68,24 +68,24 @@ class Waited(msgspec.Struct, frozen=True):
 
 
 class _Fences:
-    """In place of leases: all shards are held."""
+    """Stand-in for leases: this engine holds all shards."""
 
     def fence(self, shard: int) -> Fence:
         return Fence(shard, 1)
 
 
 class _Auctions:
-    """In place of an auctioneer: no order is in a round."""
+    """Stand-in for an auctioneer: no order is in a round."""
 
     def withdraw(self, order_hash: bytes) -> None:
-        """Nothing to take back."""
+        """Do nothing: no order is in a round."""
 
 
 class _Settlements:
-    """Nothing is settled."""
+    """Stand-in for settlements: no order is being settled."""
 
     def tend(self, live: LiveOrder) -> None:
-        """Nothing to see to."""
+        """Do nothing."""
 
 
 class Engine:
@@ -110,7 +110,7 @@ class Engine:
         )
 
     def waiting(self) -> dict[str, int]:
-        """Entries, by where they are."""
+        """Number of entries by the table that holds them."""
         return {
             "orders": len(self.orders),
             "timers": self.scheduler.statistics().waiting,
@@ -120,7 +120,7 @@ class Engine:
 
 
 def an_order(number: int) -> LiveOrder:
-    """One as it is after a start of the engine: each part of it read anew."""
+    """An order as after a start of the engine: all parts are new objects, as read from the store."""
     order_hash = hashlib.sha256(b"waiting %d" % number).digest()
     src, dest = ENDS[number % len(ENDS)]
     made = DeltaOrder(
@@ -146,7 +146,7 @@ def _owner(number: int) -> bytes:
 
 @asynccontextmanager
 async def tasks(orders: list[LiveOrder], _engine: Engine, times: list[float]) -> AsyncIterator[None]:
-    """A task each."""
+    """Let each order wait in a trio task."""
 
     async def wait(live: LiveOrder) -> bytes:
         with trio.move_on_after(_SECONDS):
@@ -167,7 +167,7 @@ async def tasks(orders: list[LiveOrder], _engine: Engine, times: list[float]) ->
 
 @asynccontextmanager
 async def timers(orders: list[LiveOrder], engine: Engine, times: list[float]) -> AsyncIterator[None]:
-    """A timer each."""
+    """Let each order wait by a timer of the scheduler."""
     times.append(time.process_time())
     for live in orders:
         engine.delta._expire_at(live.row, 1_000 * live.row.expires_s)
@@ -184,7 +184,7 @@ async def timers(orders: list[LiveOrder], engine: Engine, times: list[float]) ->
 
 @asynccontextmanager
 async def whole(orders: list[LiveOrder], engine: Engine, times: list[float]) -> AsyncIterator[None]:
-    """Everything."""
+    """Let each order wait as in the engine, with all that the engine keeps for it."""
     before = [live.row for live in orders]
     ended = [replace(row, version=3, status=OrderStatus.EXPIRED, is_final=True) for row in before]
     times.append(time.process_time())
@@ -207,7 +207,7 @@ KINDS: dict[str, Kind] = {TASK: tasks, TIMER: timers, WHOLE: whole}
 
 
 async def waited(what: str, count: int, *, counts_memory: bool) -> Waited:
-    """Have orders wait, and end that."""
+    """Start and end the waiting of `count` orders, and measure both."""
     data_bytes = bytes_each = 0.0
     if counts_memory:
         tracemalloc.start()
@@ -235,7 +235,7 @@ async def waited(what: str, count: int, *, counts_memory: bool) -> Waited:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print JSON."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("what", choices=KINDS)
     arguments.add_argument("--count", type=int, default=COUNT)

@@ -11,7 +11,7 @@ from cambist.feeds.net.websocket import connect_websocket
 
 
 async def measure(port: int, kind: str, warm_up: int, count: int) -> str:
-    """One connection: `warm_up` messages, then `count` that are measured."""
+    """Receive over one connection: `warm_up` messages, then `count` measured messages."""
     work = Work(kind)
     async with connect_websocket(
         "127.0.0.1", port, "/ws", tls=None, headers={}, message_bytes_max=1 << 20, send_bytes_max=1 << 20

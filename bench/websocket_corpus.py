@@ -38,7 +38,7 @@ def frame(data: bytes) -> bytes:
 
 
 class Sender(asyncio.Protocol):
-    """Answers a handshake, then every `count` in a masked text frame with that many messages."""
+    """Server side: answers the handshake, then each masked text frame `count` with `count` messages."""
 
     def __init__(self, frames: list[bytes]) -> None:
         self._frames = frames
@@ -87,7 +87,7 @@ class Sender(asyncio.Protocol):
 
 
 def handshake_answer(head: bytes) -> bytes:
-    """The 101."""
+    """The HTTP 101 answer to a WebSocket handshake."""
     fields = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:])
     key = next(value for name, value in fields.items() if name.lower() == b"sec-websocket-key")
     proof = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())

@@ -9,11 +9,11 @@ _MASK = (1 << 61) - 1
 
 
 class Work:
-    """Takes messages.
+    """Handler of received messages.
 
     Attributes:
-        taken: how many.
-        digest: of every book so far, so that two clients can be compared message by message.
+        taken: number of messages.
+        digest: digest of all books so far, so that the results of two clients can be compared.
     """
 
     def __init__(self, kind: str) -> None:
