@@ -34,10 +34,10 @@ def sqlite_engine(folder: Path) -> Engine:
 
 
 class Told:
-    """Whom an indexer told of.
+    """Records the accounts that an indexer reports as touched.
 
     Attributes:
-        pairs: each time.
+        pairs: the reported sets since the last `taken`, one per call.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Told:
         self.pairs.append(pairs)
 
     def taken(self) -> set[WatchedAccount]:
-        """All since the last time."""
+        """Return all accounts reported since the previous call, and forget them."""
         pairs, self.pairs = self.pairs, []
         return set().union(*pairs)
 
@@ -94,7 +94,7 @@ async def follows(indexer: Indexer, chain: Chain, *, within_s: float = PATIENCE_
 
 
 async def kept_by(store: Store, chain_id: int) -> Kept:
-    """What the store has of a chain's logs."""
+    """Rows that the store has of a chain's logs: table name -> sorted rows."""
     read = await store.read(*(above(table, chain_id, -1, 1_000_000) for table in CHAIN_LOGS))
     return {
         table.name: sorted((row_of(table, row) for row in rows), key=repr)
@@ -105,10 +105,10 @@ async def kept_by(store: Store, chain_id: int) -> Kept:
 async def scanned(
     chain: Chain, contracts: IndexedContracts = CONTRACTS, known: dict[bytes, int] | None = None
 ) -> Kept:
-    """What the chain says now, from its first block on.
+    """Rows that a scan of the whole chain gives now: table name -> sorted rows.
 
     Args:
-        known: the times of blocks by their hashes, which scans before this one have asked for.
+        known: block hash -> block time; a cache shared by several scans.
     """
     head = await chain.block()
     assert head is not None
@@ -128,14 +128,14 @@ async def scanned(
 
 
 async def scanned_of(chain: ScriptedChain) -> Any:
-    """What a node that answers everything says of the same blocks."""
+    """Rows that a scan of the same blocks at an error-free node gives."""
     right = ScriptedChain()
     right.line = chain.line
     return await scanned(right)
 
 
 async def cursor_of(store: Store, chain_id: int = ScriptedChain.chain_id) -> ChainCursor:
-    """How far a chain was read."""
+    """The stored cursor: the position up to which a chain was read."""
     (cursor,) = await structs_of(store, CHAIN_CURSOR, by(CHAIN_CURSOR, chain_id))
     assert isinstance(cursor, ChainCursor)
     return cursor

@@ -91,15 +91,15 @@ class Life:
         return [row_of(CHAIN_TX, row) for row in rows]
 
     async def lose_shard(self) -> None:
-        """Another engine has it from now on, until `give_back`."""
+        """Let another engine lease the shards until `give_back`."""
         await self.store.lease("another", SHARDS, self.now_ms() + 60_000, 3_600_000)
 
     async def give_back(self) -> None:
-        """The other engine ends."""
+        """Release the shards that the other engine leases."""
         await self.store.release("another")
 
     async def submit(self, kind: str, within_s: int | None = None) -> str:
-        """Have an effect; returns its key. `R` is reverted, `I` refused by the node, `F` by the key."""
+        """Submit an intent; return its key. Kind `R` is reverted, `I` refused by the node, `F` by the key."""
         number = len(self.wanted)
         name, data = f"{number:03} {kind}", f"{kind} {number}".encode()
         deadline_s = None if within_s is None else self.now_ms() // 1_000 + within_s
@@ -109,7 +109,7 @@ class Life:
         return name
 
     async def ended(self, key: str, *, final: bool = True) -> IntentOutcome:
-        """What became of an effect, within a minute."""
+        """Outcome of a submitted intent; fails if it has none within STORY_S."""
         with trio.fail_after(STORY_S):
             return await self.relayer.wait(key, final=final)
 

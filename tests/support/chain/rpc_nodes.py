@@ -39,7 +39,7 @@ async def one_node(**settings: Any) -> AsyncIterator[tuple[ScriptedRpc, RpcChain
 
 
 def first_said(chain: RpcChain) -> str:
-    """What the first node is known for; it rests, and its URL is nowhere."""
+    """Last error of the first node, which must be in its cool-down; no statistics may show its URL."""
     node = chain.statistics().nodes[0]
     assert node.name == FIRST
     assert node.rest_s > 0

@@ -186,13 +186,13 @@ class World(msgspec.Struct):
         await self.approve(owner, token, spender)
 
     async def balance(self, token: bytes, owner: SigningKey | bytes) -> int:
-        """Of a token, or native."""
+        """Balance of an account in a token, or in native tokens."""
         if token == NATIVE:
             return await self.chain.balance(_address(owner))
         return await self.ask(token, calldata.balance_of(_address(owner)))
 
     async def balances(self, *owners: SigningKey | bytes) -> dict[tuple[bytes, bytes], int]:
-        """Of each of WETH, USDC and DAI."""
+        """Balances in WETH, USDC and DAI: (token, account) -> raw units."""
         return {
             (token, _address(owner)): await self.balance(token, owner)
             for token in (self.weth, self.usdc, self.dai)
@@ -221,7 +221,7 @@ class World(msgspec.Struct):
         return self.an_rfq_order(**(terms | {"taker": self.at.executor} | changed))
 
     def rfq_hash(self, order: RfqOrder) -> bytes:
-        """What the maker signs."""
+        """The digest that the maker signs, 32 bytes."""
         separator = rfq_domain_separator(RFQ_NAME, self.chain.chain_id, self.at.rfq)
         return RFQ_ORDER.compiled.digest_for(separator)(order)
 
@@ -262,7 +262,7 @@ class World(msgspec.Struct):
         return msgspec.structs.replace(order, **changed)
 
     def delta_hash(self, order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
-        """What the owner signs."""
+        """The digest that the owner signs, 32 bytes."""
         separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, self.chain.chain_id, self.at.delta)
         digest: bytes = DELTA_TYPES[type(order)].compiled.digest_for(separator)(order)
         return digest

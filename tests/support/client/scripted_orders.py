@@ -209,28 +209,28 @@ class OrderVenue(ScriptedVenue):
             await self.settle(placed)
 
     def change(self, placed: Placed, status: str) -> None:
-        """It has this status from now on, and those who listen hear of it."""
+        """Set an order's status, and push the change to all listeners."""
         placed.status, placed.version = status, placed.version + 1
         self._push(placed)
 
     def cut(self) -> None:
-        """End all sockets."""
+        """Close all open WebSockets."""
         self._cut.set()
         self._cut = trio.Event()
 
     async def allowed(self, token: bytes, owner: bytes) -> int:
-        """What the Delta contract may take."""
+        """Allowance of an owner for the Delta contract, raw units."""
         return decode_uint(await self.world.chain.call(EthCall(token, allowance(owner, self.world.at.delta))))
 
     @property
     def only(self) -> Placed:
-        """The one order."""
+        """The only placed order; fails if the venue has none or several."""
         (placed,) = self.placed.values()
         return placed
 
     @property
     def only_order(self) -> DeltaOrder:
-        """What was signed for it, where that is no TWAP."""
+        """The signed struct of the only order, which must not be a TWAP."""
         assert isinstance(self.only.order, DeltaOrder)
         return self.only.order
 

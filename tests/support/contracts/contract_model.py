@@ -241,8 +241,8 @@ class Model:
         self._share(part, given, trade.delivered, trade.promised)
 
     def _share(self, part: Part, given: int, delivered: int, promised: int) -> None:
-        """What is not the owner's of what it was delivered for what it gave goes to the vault; the rest is as
-        good as promised.
+        """Send a settlement's fee and surplus share to the vault; refuse a settlement that breaks the order's
+        bound or the agent's promise.
         """
         state, order = self.state, part.order
         terms = unpack_partner_and_fee(order.partner_and_fee)

@@ -94,25 +94,25 @@ class StoryAgent:
 
     @property
     def secret(self) -> str:
-        """What venue and agent have exchanged."""
+        """HMAC secret that the venue and the agent share."""
         return f"the secret of {self.name}, an agent"
 
     def waits(self) -> None:
-        """It answers the next question once `may_answer` is set."""
+        """Delay the answer to the next request until `may_answer` is set."""
         self.asked, self.may_answer = trio.Event(), trio.Event()
 
     def told(self, notice: str) -> list[NoticeEntry]:
-        """The notices of a kind."""
+        """Received notices of a kind."""
         return [entry for entry in self.notices if entry.notice == notice]
 
     def hears_of(self, order_hash: bytes) -> list[Notice]:
-        """What it was told of an order, in order."""
+        """Received notices about an order, in the order of arrival."""
         return [entry.notice for entry in self.notices if entry.order_hash == to_hex(order_hash)]
 
     # --- Bids -------------------------------------------------------------------------------------------
 
     def bids_on(self, request: SolveRequest) -> tuple[SolverBid, ...]:
-        """What it bids in a round."""
+        """The agent's bids for the orders of a round."""
         bids = self.also(request)
         for order in request.orders:
             amount = self.settles(order)

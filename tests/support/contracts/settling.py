@@ -100,7 +100,7 @@ class Market(msgspec.Struct, frozen=True):
 
     @property
     def caller(self) -> bytes:
-        """Who makes the agent's calls."""
+        """The contract that makes the calls of the agent's steps, 20 bytes."""
         return caller_of(self.world.at.delta, AGENT)
 
     def execution(
@@ -360,25 +360,25 @@ class Market(msgspec.Struct, frozen=True):
         return SettlementStep(self.agent, STEP_GAS, DELIVER + words + uint_word(amount))
 
     def agent_steps(self, received: int, given: int = ONE) -> tuple[SettlementStep, SettlementStep]:
-        """WETH to the agent, USDC from it."""
+        """Steps that give WETH to the agent and take USDC from it."""
         return self.to_agent(given), self.from_agent(received)
 
     # --- What is kept ---------------------------------------------------------------------------------
 
     async def order_state(self, order: AnyOrder) -> OrderState:
-        """As the contract tells it."""
+        """State of an order by the contract."""
         return await order_state(self.world, order)
 
     async def filled(self, order: AnyOrder) -> int:
-        """Of an order, in units of the fixed side; of a schedule, slices."""
+        """Settled amount of an order, raw units of the fixed side; of a TWAP, number of settled slices."""
         return await filled(self.world, order)
 
     async def is_nonce_used(self, order: AnyOrder) -> bool:
-        """Used up, or given up."""
+        """Whether an order's nonce is used up or invalidated."""
         return (await self.order_state(order)).is_used
 
     async def deposited(self, order: AnyOrder) -> int:
-        """What the order's owner has deposited, in wei."""
+        """Deposit of the order's owner, in wei."""
         return await self.world.ask(self.world.at.delta, delta_calldata.deposits(order.owner))
 
     async def deposit(self, order: AnyOrder, amount: int, key: SigningKey | None = None) -> None:
@@ -395,7 +395,7 @@ class Market(msgspec.Struct, frozen=True):
         return to_compact64(*(key or world.user).sign(digest))
 
     async def owed(self, account: bytes, token: bytes) -> int:
-        """What the vault keeps for an account."""
+        """Fees that the vault owes an account, raw units of a token."""
         return await self.world.ask(
             self.world.at.fee_vault, OWED + address_word(account) + address_word(token)
         )
@@ -425,7 +425,7 @@ async def a_market(world: World) -> Market:
 
 
 def _promise(order: AnyOrder, promised: int | None) -> int:
-    """One that binds nobody, unless it is given."""
+    """The given promise, or a promise that binds no agent."""
     if promised is not None:
         return promised
     buys = isinstance(order, TwapBuyOrder) or (isinstance(order, DeltaOrder) and order.kind == KIND_BUY)
@@ -438,7 +438,7 @@ def _told_of(event: OrderSettled) -> tuple[object, ...]:
 
 
 def _settled_as(world: World, order: AnyOrder) -> tuple[object, ...]:
-    """The same of the order itself."""
+    """Hash, owner, nonce and tokens of an order, to compare with `_told_of`."""
     return world.delta_hash(order), order.owner, order.nonce, order.src_token, order.dest_token
 
 

@@ -95,13 +95,13 @@ class Venue(msgspec.Struct, frozen=True):
         return self.swap(*hops, **{"src_amount": 11 * ONE // 10, "dest_amount": 2_500 * USDC} | changed)
 
     async def sell(self, swap: RouterSwap, key: SigningKey | None = None, *, value_wei: int = 0) -> Done:
-        """Exact-in, by the user."""
+        """Sell an exact source amount through the Router, as the user unless another key is given."""
         returned, done = await self._sent(router_calldata.swap_exact_in(swap), key, value_wei)
         assert returned == done.event.received
         return done
 
     async def buy(self, swap: RouterSwap, key: SigningKey | None = None, *, value_wei: int = 0) -> Done:
-        """Exact-out, by the user."""
+        """Buy an exact destination amount through the Router, as the user unless another key is given."""
         returned, done = await self._sent(router_calldata.swap_exact_out(swap), key, value_wei)
         assert returned == done.event.spent
         return done
@@ -109,13 +109,13 @@ class Venue(msgspec.Struct, frozen=True):
     async def refused_sale(
         self, swap: RouterSwap, key: SigningKey | None = None, *, value_wei: int = 0
     ) -> str:
-        """Why; nothing has moved."""
+        """Revert reason of a swap that must be refused without moving any token."""
         return await self._refused(router_calldata.swap_exact_in(swap), key, value_wei)
 
     async def refused_purchase(
         self, swap: RouterSwap, key: SigningKey | None = None, *, value_wei: int = 0
     ) -> str:
-        """Why; nothing has moved."""
+        """Revert reason of a swap that must be refused without moving any token."""
         return await self._refused(router_calldata.swap_exact_out(swap), key, value_wei)
 
     async def _sent(self, data: bytes, key: SigningKey | None, value_wei: int) -> tuple[int, Done]:
@@ -146,7 +146,7 @@ class Venue(msgspec.Struct, frozen=True):
     # --- What is kept ---------------------------------------------------------------------------------
 
     async def state(self) -> dict[str, bytes | int]:
-        """What everybody has, and what the user has allowed the Router."""
+        """Balances of all accounts and contracts, and the user's WETH allowance for the Router."""
         world, at = self.world, self.world.at
         people = (world.user, world.maker, self.rival, world.taker, world.stranger)
         holders = {*(key.address for key in people), at.router, at.executor, at.fee_vault}
@@ -165,7 +165,7 @@ class Venue(msgspec.Struct, frozen=True):
         return state
 
     async def owed(self, account: bytes, token: bytes) -> int:
-        """What the vault keeps for an account."""
+        """Fees that the vault owes an account, raw units of a token."""
         return await self.world.ask(self.world.at.fee_vault, router_calldata.owed(account, token))
 
     async def claim(self, token: bytes, key: SigningKey | None = None) -> int:

@@ -69,22 +69,22 @@ class PlayedAgent:
         self.may_answer.set()
 
     async def run(self) -> None:
-        """Nothing is sent."""
+        """Sleep for ever: a played agent sends nothing."""
         await trio.sleep_forever()
 
     async def solve(self, request: bytes, *, deadline_s: float) -> bytes | None:
-        """As `AgentClient.solve`."""
+        """See `AgentClient.solve`."""
         self.asked.append(request)
         await self.may_answer.wait()
         bids = self.bids(decode_solve_request(request))
         return None if bids is None else msgspec.json.encode({"bids": bids})
 
     def notify(self, request: NotifyRequest) -> None:
-        """As `AgentClient.notify`."""
+        """See `AgentClient.notify`."""
         self.told += request.notices
 
     def statistics(self) -> AgentClientStatistics:
-        """As `AgentClient.statistics`."""
+        """See `AgentClient.statistics`."""
         return AgentClientStatistics(len(self.asked), 0, 0, 0, len(self.told), 0, 0)
 
 
@@ -95,12 +95,12 @@ def a_bid(*orders: str) -> dict[str, Any]:
 
 
 def on_each(request: SolveRequest) -> list[dict[str, Any]]:
-    """A bid on each order."""
+    """JSON of a bid on each order of a request."""
     return [a_bid(order.order_hash) for order in request.orders]
 
 
 def on_all(request: SolveRequest) -> list[dict[str, Any]]:
-    """One bid that crosses all orders."""
+    """JSON of a single bid that crosses all orders of a request."""
     return [a_bid(*(order.order_hash for order in request.orders))]
 
 

@@ -125,7 +125,7 @@ class GatedNode:
         return self._swallowed.setdefault(method, trio.Event())
 
     def lets_through(self) -> None:
-        """What comes from now on; what was swallowed stays so."""
+        """Let later requests through again; swallowed requests stay unanswered."""
         self._swallowed.clear()
 
     async def answers(self, count: int) -> None:
@@ -228,7 +228,7 @@ class CrashStory:
         await until(lambda: not any(is_running(store) for store in stores))
 
     async def killed_and_started(self) -> None:
-        """What the node was told to swallow comes through again after it."""
+        """Kill the venue, let requests through to the node again, and start the venue."""
         await self.kill()
         self.node.lets_through()
         await self.start()
@@ -277,7 +277,7 @@ class CrashStory:
                 await trio.sleep(0.02)  # as a client does
 
     def body(self, order: DeltaOrder, key: SigningKey | None = None) -> Record:
-        """Of POST /v2/delta/orders: signed by the user unless another key is given."""
+        """Body of POST /v2/delta/orders, signed by the user unless another key is given."""
         return {
             "chainId": CHAIN_ID,
             "order": DELTA_TYPES[type(order)].to_wire(order),
@@ -292,7 +292,7 @@ class CrashStory:
         return cast("Record", told)
 
     def cancellation(self, record: Record, key: SigningKey | None = None) -> Record:
-        """Of POST /v2/delta/orders/cancel."""
+        """Body of POST /v2/delta/orders/cancel."""
         world = self.world
         separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, CHAIN_ID, world.at.delta)
         digest = ORDER_CANCELLATIONS.compiled.digest_for(separator)(OrderCancellations((record["id"],)))

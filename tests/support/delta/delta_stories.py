@@ -100,7 +100,7 @@ class DeltaStory:
     # --- Orders -----------------------------------------------------------------------------------------
 
     def body(self, order: DeltaOrder, key: SigningKey | None = None, **changed: Any) -> dict[str, Any]:
-        """Of POST /v2/delta/orders: signed by the user unless another key is given."""
+        """Body of POST /v2/delta/orders, signed by the user unless another key is given."""
         sent = {
             "chainId": CHAIN_ID,
             "order": DELTA_TYPES[type(order)].to_wire(order),
@@ -177,7 +177,7 @@ class DeltaStory:
     # --- What moves -------------------------------------------------------------------------------------
 
     async def balances(self) -> Moved:
-        """Of everybody, of every token."""
+        """Balances of all accounts in all tokens: (account, token) -> raw units."""
         chain = self.world.chain
         keys = [(who, token) for who in self.people for token in self.tokens if token != "ETH"]
         calls = [EthCall(self.tokens[token], calldata.balance_of(self.people[who])) for who, token in keys]
@@ -189,7 +189,7 @@ class DeltaStory:
         return found | natives
 
     async def moved_since(self, before: Moved) -> Moved:
-        """What has moved."""
+        """Changes of balances since `before`, without zeros."""
         after = await self.balances()
         return {key: after[key] - before[key] for key in before if after[key] != before[key]}
 
@@ -274,13 +274,13 @@ class DeltaStory:
         return now
 
     async def is_final(self, record: Record) -> None:
-        """Wait until nothing of an order can be undone any more."""
+        """Wait until an order is final: no reorganisation can undo its end."""
         orders = self.web.app.delta.orders
         await until(lambda: orders.get(self.hash_of(record)) is None)
 
     async def becomes_final(self, record: Record) -> None:
-        """As `is_final`, while blocks go on being made: one that ended without a fill is final so many blocks
-        after the one with which the venue first saw that."""
+        """Mine blocks until an order is final: an order that ended without a fill is final only some blocks
+        after the block at which the venue saw that."""
         orders = self.web.app.delta.orders
         with trio.fail_after(PATIENCE_S):
             while orders.get(self.hash_of(record)) is not None:
@@ -288,7 +288,7 @@ class DeltaStory:
                 await trio.sleep(0.01)  # as a chain makes its blocks
 
     async def confirm(self) -> None:
-        """What is mined becomes final."""
+        """Mine CONFIRMATIONS blocks, so that earlier transactions become final."""
         for _ in range(CONFIRMATIONS):
             await self.world.chain.mine()
 
