@@ -51,8 +51,8 @@ BY_ERROR: Mapping[bytes, SettlementFailure] = {
 """Kinds by the selector of the Delta contract's error. The contract wraps the errors of an agent's calls, so
 that these have another selector."""
 
-TOO_EARLY4 = selector("TooEarly(uint256)")
-"""Selector of an error that a block's time alone decides: that of an earlier block proves nothing."""
+OF_TIME = frozenset({selector("TooEarly(uint256)"), selector("CapExceeded(address,uint256,uint256)")})
+"""Selectors of errors that depend on a block's time: such an error at the block before proves nothing."""
 
 BY_CAUSE: Mapping[IntentCause, SettlementFailure] = {
     _C.DEADLINE: _F.NOT_THE_AGENTS,

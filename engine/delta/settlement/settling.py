@@ -55,7 +55,7 @@ from ..bids.simulation import Proven
 from ..orders.life import ENDED, OPEN, SETTLE, DeltaStep, failed, part_settled, starved
 from ..orders.live_orders import LiveOrder, LiveOrders
 from ..orders.terms import next_part
-from .failures import TOO_EARLY4, UNEXPLAINED, SettlementFailure, failure_of, fault_in, is_owners_act
+from .failures import OF_TIME, UNEXPLAINED, SettlementFailure, failure_of, fault_in, is_owners_act
 from .funds_watch import AreLacking
 
 _log = structlog.get_logger("cambist.venue")
@@ -344,7 +344,7 @@ class Settling:
             if header is None:
                 return None
             before = await self._error_of(call, header.parent_hash)
-            return (before - {TOO_EARLY4}) | await self._error_of(call, header.hash)
+            return (before - OF_TIME) | await self._error_of(call, header.hash)
         except ChainError as error:
             _log.warning("a failed settlement stays unexplained", key=settlement.key, detail=str(error))
             return None

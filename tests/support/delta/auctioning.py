@@ -105,14 +105,18 @@ def on_all(request: SolveRequest) -> list[dict[str, Any]]:
 
 
 class RefusingChain:
-    """A chain that refuses each call with an error of a signature; an empty one accepts it.
+    """A chain that refuses each call with an error of a signature; an empty signature accepts the call.
+
+    Args:
+        error: signature of the error at the block before a settlement.
+        own: signature of the error at the settlement's own block; by default the same.
 
     Attributes:
-        asked: calldata and block, as they came.
+        asked: calldata and block of each call.
     """
 
-    def __init__(self, error: str = "") -> None:
-        self._error = error
+    def __init__(self, error: str = "", own: str | None = None) -> None:
+        self._errors = {b"\x01" * 32: error, b"\x02" * 32: error if own is None else own}
         self.asked: list[tuple[bytes, bytes]] = []
 
     async def block(self, _: bytes) -> Header:
@@ -122,8 +126,8 @@ class RefusingChain:
     async def call(self, call: EthCall, block_hash: bytes) -> bytes:
         """As `Chain.call`."""
         self.asked.append((call.data, block_hash))
-        if self._error:
-            raise Reverted(self._error, selector(self._error))
+        if error := self._errors[block_hash]:
+            raise Reverted(error, selector(error))
         return b""
 
     async def logs_of(self, wanted: LogFilter, block_hash: bytes) -> list[Log]:

@@ -227,6 +227,18 @@ async def test_an_error_excuses_an_agent_only_where_its_calls_do_not_bring_it_ab
     assert chain.asked[:2] == [(asked, b"\x01" * 32), (asked, b"\x02" * 32)]
 
 
+@pytest.mark.parametrize("error", ["CapExceeded(address,uint256,uint256)", "TooEarly(uint256)"])
+async def test_an_error_of_time_at_the_block_before_excuses_no_agent(tmp_path: Path, error: str) -> None:
+    """The settlement's own block is of the next hour, or of the slice's time."""
+    relayer, agent = PlayedRelayer(error), PlayedAgent(on_each)
+    relayer.may_end.set()
+    chain = RefusingChain(error, "BelowMinimum(uint256,uint256)")
+    async with settled_by(relayer, Funds(), tmp_path, agent, chain=chain) as auction:
+        await auction.submitted(SALE)
+        await until(lambda: any(one.notice is Notice.REVERTED for one in agent.told))
+        assert auction.auctioneer.reports()["ann"].faults == {"reverted": 1}
+
+
 async def test_a_crossing_that_fails_for_another_reason_counts_for_both(tmp_path: Path) -> None:
     relayer = PlayedRelayer("BelowMinimum(uint256,uint256)")
     relayer.may_end.set()
