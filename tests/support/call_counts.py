@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class Calls:
-    """How many there were so far."""
+    """Number of calls and returns counted so far."""
 
     def __init__(self) -> None:
         self.made = 0

@@ -1,4 +1,4 @@
-"""What a venue does to find out about signatures, counted: recoveries, and questions to its chain."""
+"""Counts of a venue's work on signatures: recoveries, and questions to its chain."""
 
 from collections import Counter
 from typing import Any
@@ -10,7 +10,7 @@ from cambist.engine.served import signed_by
 
 
 class CountedChain:
-    """A chain that counts what it is asked, by method; `call_many` by its calls."""
+    """A chain that counts its requests by method; `call_many` counts each call."""
 
     def __init__(self, chain: Any) -> None:
         self._chain = chain
@@ -29,7 +29,7 @@ class CountedChain:
 
 
 def counted_recoveries(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """The digests whose signer is looked for, from now on."""
+    """Digests of which a signer is recovered from now on."""
     digests: list[bytes] = []
 
     def counted(digest32: bytes, rs64: bytes, recovery_id: int) -> bytes:

@@ -1,4 +1,4 @@
-"""What an exception tells anyone who looks: its own words and those of everything chained to it."""
+"""Texts of an exception and of every exception chained to it."""
 
 
 def everything_told(error: BaseException) -> str:

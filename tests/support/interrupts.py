@@ -1,4 +1,4 @@
-"""A command as a process that somebody interrupts."""
+"""A command as a process that a test interrupts."""
 
 import os
 import signal

@@ -2,8 +2,8 @@
 
     MOVED_CLOCK=FILE python -m support.moved_clock serve --config venue.toml
 
-The file says by how many seconds the system's clock is ahead. What Python tells of it is moved by that; the
-monotonic clock goes on as it did.
+The file says by how many seconds the system's clock is ahead. Python's readings of that clock are moved by
+as much; the monotonic clock goes on as before.
 """
 
 import os

@@ -58,7 +58,7 @@ class Stories:
         self._oracle = oracle
 
     def told(self, script: str, *arguments: str) -> dict[str, Any]:
-        """What a script tells of its story."""
+        """Run the story of a script and return its report."""
         answer = self._oracle.ask(script=script, arguments=arguments)
         assert "failed" not in answer, answer["failed"]
         told: dict[str, Any] = answer["told"]

@@ -1,4 +1,4 @@
-"""How long tests wait for something that comes by itself: one table, multiplied by one number.
+"""Bounds of the waits of tests for another task or process: one table, multiplied by one number.
 
 A bound of this table is reached only where something is broken. A test about lateness, expiry or the order of
 events uses none of them: it owns the clock, or its late side waits for an event.
@@ -27,18 +27,18 @@ PATIENCE = float(os.environ.setdefault("TEST_PATIENCE", f"{_measured():.1f}"))
 """Factor of every bound; 1 or more."""
 
 PATIENCE_S = 45 * PATIENCE
-"""One thing comes: an answer, a status, the end of a process. The product looks at everything once a minute:
-that look comes later, so that a test fails which only passes by it."""
+"""Bound of one event: an answer, a status, the end of a process. The product's look at every order, once a
+minute, comes after this bound: a test that passes only by that look fails."""
 STORY_S = 10 * PATIENCE_S
-"""A story of many such things ends."""
+"""Bound of a story of many such events."""
 ROUND_S = 30 * PATIENCE
-"""A round of an auction in which every agent answers, which ends it."""
+"""Length of a round of an auction that ends earlier because every agent answers."""
 LATE_ROUND_S = 3 * PATIENCE
-"""A round whose end an agent or a maker lets come; all others answer within it."""
+"""Length of a round that an agent or a maker lets pass; all others answer within it."""
 FIRM_SOFT_S, FIRM_HARD_S = 20 * PATIENCE, 30 * PATIENCE
-"""Makers that all answer have answered."""
+"""Bounds of firm quotes for makers that all answer."""
 FIRM = f"soft_s = {FIRM_SOFT_S}\nhard_s = {FIRM_HARD_S}"
-"""The same as TOML below [venue.firm] and [agent.firm]."""
+"""These bounds as TOML below [venue.firm] and [agent.firm]."""
 
 
 async def until(condition: Callable[[], object], within_s: float = PATIENCE_S) -> None:

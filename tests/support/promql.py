@@ -1,4 +1,4 @@
-"""What a Prometheus expression says of some scrapes: the part of PromQL in which alarms are written.
+"""Values of Prometheus expressions over scrapes, in the part of PromQL in which alarms are written.
 
     history = [Scrape(0.0, samples), Scrape(15.0, samples)]
     evaluate('increase(cambist_server_errors_total[5m]) > 0', history)     {labels: number}, or nothing
@@ -11,8 +11,8 @@
                | "histogram_quantile" "(" number "," expression ")"
                | "sum" [ "by" "(" labels ")" ] "(" expression ")" | "(" expression ")"
 
-As in Prometheus a series that is not in a scrape has no value there, a function over a range needs two
-values, and a counter that falls began anew. Unlike there nothing is extrapolated to the ends of the range.
+As in Prometheus, a series that is not in a scrape has no value there, a function over a range needs two
+values, and a counter that falls began anew. Unlike Prometheus, no value is extrapolated to the range's ends.
 
 Source: prometheus.io/docs/prometheus/latest/querying.
 """
@@ -44,7 +44,7 @@ class Scrape(Struct, frozen=True):
 
 
 def evaluate(text: str, history: Sequence[Scrape]) -> Vector:
-    """What an expression says at the last scrape. ValueError: it is not one of these."""
+    """Value of an expression at the last scrape. ValueError if the grammar of the module has no such text."""
     parser = _Parser(text, history)
     found = parser.expression()
     if parser.left():
@@ -197,7 +197,7 @@ def _quantile(share: float, vector: Vector) -> Vector:
 
 
 def _within(share: float, buckets: Sequence[tuple[float, float]]) -> float:
-    """Where a share of what is counted in buckets ends, by straight lines between their bounds."""
+    """Quantile of a histogram, by straight lines between the bounds of its buckets."""
     rank = share * buckets[-1][1]
     below, below_count = 0.0, 0.0
     for bound, so_far in buckets:

@@ -1,4 +1,4 @@
-"""Processes that start without importing anything: forks of one that has imported it, once in each worker.
+"""Processes that start without imports: forks of a process that has imported the modules, one in each worker.
 
     with log.open("wb") as file:
         process = await warm_process("cambist.engine.cli:main", "serve", "--config", path, stdout=file)
@@ -6,10 +6,10 @@
     assert await process.ended() == -signal.SIGKILL
 
 Each has arguments, environment, folder, files and signals of its own, as if its function had been called from
-a command line. What a start itself does is for the tests of the commands, which start them the long way.
+a command line. The tests of the commands start them the long way, and so test the start itself.
 
-The one that is forked runs `python -m support.warm_processes` and ends with the worker. Between it and each
-process there is one more, which waits for the end and tells of it.
+The process that forks runs `python -m support.warm_processes` and ends with the worker. Each forked process
+has another one as its parent, which waits for its end and reports it.
 """
 
 import atexit
@@ -38,7 +38,7 @@ _TESTS = Path(__file__).parents[1]
 
 
 class WarmProcess:
-    """What `subprocess.Popen` is of a process that was started the long way.
+    """Counterpart of `subprocess.Popen` for a forked process.
 
     Attributes:
         pid: of the process; nobody else has it before its end was noticed.
@@ -131,7 +131,7 @@ async def warm_process(
 
 @cache
 def _forked() -> socket.socket:
-    """To the process that is forked."""
+    """Socket to the process that forks."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
@@ -149,7 +149,7 @@ def _end(process: subprocess.Popen[bytes], requests: socket.socket) -> None:
     process.wait()
 
 
-# --- The one that is forked -------------------------------------------------------------------------------
+# --- The process that forks -------------------------------------------------------------------------------
 
 
 def _main(descriptor: str) -> None:
@@ -188,14 +188,14 @@ def _imported(function: str, needs: Sequence[str]) -> Callable[[], object]:
 
 
 def _forget_ended() -> None:
-    """Those which waited, and have told of an end."""
+    """Reap the parents that have reported an end."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG) != (0, 0):
             pass
 
 
 def _tell_of(pid: int, status: int, *files: int) -> None:
-    """Tell its number, and how it ended; it is gone once that was heard."""
+    """Send a process's number and exit status; the process is reaped once the receiver has the number."""
     for file in files:
         os.close(file)
     os.write(status, _NUMBER.pack(pid))

@@ -1,1 +1,1 @@
-"""Chains: a furnished one, small EVM programs, nodes that say what a test has them say."""
+"""Chains: a furnished chain, small EVM programs, and nodes whose answers a test sets."""

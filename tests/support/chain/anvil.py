@@ -1,6 +1,6 @@
 """An anvil for tests: a process with a port of its own, started, stopped and started anew.
 
-Where there is none, tests that need it are skipped, unless REQUIRE_ANVIL=1.
+Tests that need anvil are skipped on machines without it, unless REQUIRE_ANVIL=1.
 """
 
 import os
@@ -33,11 +33,11 @@ KEYS = (
     "5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a",
     "7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6",
 )
-"""Of the first funded accounts: of the mnemonic that every development node shares."""
+"""Keys of the first funded accounts, from the mnemonic that every development node shares."""
 
 
 def anvil_program() -> Path:
-    """Skips or fails the test where there is none."""
+    """Path of anvil; skips or fails the test on a machine without it."""
     program = find_anvil(os.environ, [ORACLES])
     if program is None:
         message = "anvil is missing: make setup-node"
@@ -77,11 +77,11 @@ class Anvil:
 
     @property
     def settings(self) -> NodeSettings:
-        """As an operator sets it, with its WebSocket."""
+        """Settings of the node, with its WebSocket, as an operator writes them."""
         return NodeSettings(urls=(self.url,), ws_urls=(f"ws://127.0.0.1:{self.port}",))
 
     def start(self) -> None:
-        """Returns once it listens."""
+        """Start the process; return once it listens."""
         output = Path(self._folder.name) / "output"
         command = anvil_command(
             self._program, self.chain_id, port=self.port, state=self._state, options=self._options
@@ -102,11 +102,11 @@ class Anvil:
         pytest.fail(f"anvil does not start: {said[-500:]}")
 
     def stop(self) -> None:
-        """End it in good order: its state is written."""
+        """End the process in good order: anvil writes its state."""
         self._ended(kill=False)
 
     def kill(self) -> None:
-        """End it as a crash does."""
+        """End the process as a crash does."""
         self._ended(kill=True)
 
     def _ended(self, *, kill: bool) -> None:

@@ -1,7 +1,7 @@
 """A small model of a chain with a mempool, as a relayer sees one, for simulations: nonces and fees, no EVM.
 
 A transaction whose data begins with `R` is reverted, one that begins with `I` is refused by the node as
-invalid. Blocks are made by `mine` alone. What a test breaks on purpose is named by the methods.
+invalid. Only `mine` makes blocks. Attributes and methods name each fault that a test may cause.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from cambist.engine.chain.port import At, EthCall, GasFees, Header, Receipt
 CHAIN_ID = 31_337
 GWEI = 10**9
 REFUSAL_DATA = b"nope and why"
-"""What a call that is reverted returns."""
+"""Data that a reverted call returns."""
 
 
 class _Block(Struct):
@@ -34,8 +34,8 @@ class ChainModel:
         step: called before anything that is asked takes effect, and after: where a crash may happen.
 
     Attributes:
-        asked: how often it was asked anything.
-        is_away: nobody answers.
+        asked: number of requests.
+        is_away: the node does not answer.
         is_hostile: nothing with data is taken, be it known or not.
         is_blind: it has no receipts.
         shows_gone: receipts of blocks that are gone too.
@@ -65,7 +65,7 @@ class ChainModel:
         self.blocks: list[_Block] = []
         self._add([])
 
-    # --- What the relayer asks -----------------------------------------------------------------------------
+    # --- Requests of the relayer ---------------------------------------------------------------------------
 
     async def block(self, at: At = None) -> Header | None:
         self._asked("block")
@@ -122,7 +122,7 @@ class ChainModel:
         return received.tx_hash
 
     async def wait_head(self, known: bytes) -> None:
-        """The relayer looks every second anyway."""
+        """Never return: the relayer looks every second without a new head."""
         self._asked("head")
         await trio.sleep_forever()
 
@@ -137,7 +137,7 @@ class ChainModel:
             await self.held[1].wait()
 
     def _take(self, received: ReceivedTransaction) -> None:
-        """As a node's mempool decides."""
+        """Add a transaction to the mempool, replace its rival, or refuse it, as a node does."""
         tx = received.transaction
         there = self.pool.get(tx.nonce)
         if self.is_hostile and tx.data:
@@ -158,7 +158,7 @@ class ChainModel:
                 raise TransactionRefused(RefusalKind.UNDERPRICED)
         self.pool[tx.nonce] = (received.tx_hash, received)
 
-    # --- What happens to it --------------------------------------------------------------------------------
+    # --- Events on the chain -------------------------------------------------------------------------------
 
     @property
     def next_nonce(self) -> int:
@@ -166,11 +166,11 @@ class ChainModel:
 
     @property
     def mined(self) -> list[ReceivedTransaction | None]:
-        """What is mined, in order of nonces."""
+        """Mined transactions, in order of nonces."""
         return [tx for block in self.blocks for _, tx in block.mined]
 
     def mine(self, count_max: int = 100) -> None:
-        """A block of what can be mined, at most so many transactions."""
+        """Make a block of the transactions that can be mined, at most `count_max`."""
         taken: list[tuple[bytes, ReceivedTransaction | None]] = []
         nonce = self.next_nonce
         while len(taken) < count_max and nonce in self.pool:
@@ -183,7 +183,7 @@ class ChainModel:
         self._add(taken)
 
     def foreign(self) -> None:
-        """Somebody else with the same key has a transaction mined."""
+        """Mine a transaction that another holder of the same key sent."""
         nonce = self.next_nonce
         if nonce in self.pool:
             self._displaced[nonce] = self.pool.pop(nonce)

@@ -96,7 +96,7 @@ CLEARING = assembled(
 """Without data it sets slots 1 to 20, with data it clears them: the refund is capped."""
 
 TRANSIENT = assembled("3 TLOAD 0 MSTORE CALLDATASIZE 3 TSTORE 3 TLOAD 32 MSTORE 64 0 LOG0 64 0 RETURN")
-"""What slot 3 held before and after."""
+"""Logs and returns the values of transient slot 3 before and after a write."""
 
 _CHILD = deploys(assembled("CALLVALUE 5 SSTORE 5 SLOAD 0 MSTORE 32 0 RETURN"), "9 8 SSTORE")
 _DYING = deploys(assembled("CALLER SELFDESTRUCT"), "1 1 SSTORE")

@@ -1,7 +1,7 @@
 """Events of any contract, emitted by a tiny contract of ours; and their encoding, the inverse of reading.
 
 The contract takes records one after the other: number of topics (a word), four words of topics, length of the
-data (a word), the data. It emits a log for each; so one transaction has as many logs as it is given.
+data (a word), the data. The contract emits a log for each record: a transaction has as many logs as records.
 """
 
 import struct
@@ -72,7 +72,7 @@ assert len(CREATION) == _CREATION_BYTES + len(_RUNTIME)
 
 
 def calldata(*records: Record) -> bytes:
-    """What makes the contract emit these logs."""
+    """Calldata that makes the contract emit these logs."""
     return b"".join(
         uint_word(len(topics)) + b"".join(topics).ljust(4 * 32, b"\0") + uint_word(len(data)) + data
         for topics, data in records

@@ -132,7 +132,7 @@ class MirroredChain:
     async def wait_head(self, known: bytes) -> None:
         await self.first.wait_head(known)
 
-    # --- What only a chain of our own can do ----------------------------------------------------------
+    # --- Actions of development chains only -----------------------------------------------------------
 
     async def mine(self, blocks: int = 1) -> None:
         for _ in range(blocks):

@@ -45,7 +45,7 @@ class _Crash(BaseException):
 
 
 class Life:
-    """One simulation: the chain, the relayer, and what was wanted."""
+    """A simulation: the chain, the relayer, and the effects that were submitted."""
 
     def __init__(self, store: Store, leases: Leases) -> None:
         self.store = store
@@ -133,7 +133,7 @@ class Life:
                 await self._trouble(step)
 
     async def _trouble(self, step: tuple[Any, ...]) -> None:
-        """What the chain does to it."""
+        """Have the chain trouble the relayer."""
         match step:
             case ("drop", which):
                 self.chain.drop(which)
@@ -178,7 +178,7 @@ class Life:
 
 
 def check_always(life: Life) -> None:
-    """What holds at every moment."""
+    """Assert the properties that hold at every moment."""
     data = [tx.transaction.data for tx in life.chain.mined if tx is not None and tx.transaction.data]
     assert len(data) == len(set(data)), "mined twice"
     for received in life.chain.handed_in:
@@ -192,7 +192,7 @@ def check_always(life: Life) -> None:
 
 
 async def check_at_rest(life: Life, ended: dict[str, IntentOutcome]) -> None:
-    """What holds once everything has ended."""
+    """Assert the properties that hold once every effect has ended."""
     kept = {tx.tx_hash: tx for tx in await life.kept()}
     assert {tx.tx_hash for tx in life.chain.handed_in} <= kept.keys(), "handed in what was not kept"
     for tx in kept.values():

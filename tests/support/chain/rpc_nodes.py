@@ -14,7 +14,7 @@ OWNER = b"\1" * 20
 LONG_REST_S = PATIENCE_S
 CALL_S = min(PATIENCE_S, 60.0)
 LATE_CALL_S = min(PATIENCE, 20.0)
-"""One node lets it come; the other answers within it."""
+"""Deadline of a call, seconds: the first node misses it, the second answers within it."""
 
 
 @asynccontextmanager

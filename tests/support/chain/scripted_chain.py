@@ -34,7 +34,7 @@ class Block(Struct, frozen=True):
 
 
 class ScriptedChain:
-    """It always has a block 0.
+    """A chain that a test writes block by block; block 0 is always there.
 
     Attributes:
         range_blocks_max: wider ranges of logs are refused.
@@ -122,7 +122,7 @@ class ScriptedChain:
         while self.head.hash == known:
             await self._changed.wait()
 
-    # --- What no indexer asks ---------------------------------------------------------------------
+    # --- Calls that no indexer makes --------------------------------------------------------------
 
     async def call(self, call: EthCall, at: At = None) -> bytes:
         raise NotImplementedError

@@ -1,6 +1,6 @@
 """A JSON-RPC node on a real socket that answers as a test tells it, wrongly where it should.
 
-It has a small chain of its own: blocks of ten seconds, one log in each odd one.
+The node has a small chain of its own: a block every ten seconds, a log in each odd block.
 """
 
 import json
@@ -37,18 +37,18 @@ class RpcError(Exception):
 
 
 class ScriptedRpc:
-    """Set its attributes; it answers by them.
+    """A node that answers by its attributes, which a test sets.
 
     Attributes:
         height: of its latest block.
         replies: method -> what takes its parameters and returns its result, in place of its own.
         status, headers: of every answer.
         batch_max: a larger batch is refused.
-        shape: what becomes of a batch's answers before they are sent.
+        shape: change of a batch's answers before they are sent.
         body: sent in place of any answer.
-        silent: nothing is answered.
+        silent: the node answers no request.
         asked: method names of all calls.
-        batches: how many calls each request held.
+        batches: number of calls in each request.
         subscribes: whether eth_subscribe is answered; False refuses.
     """
 
@@ -194,7 +194,7 @@ class ScriptedRpc:
 
 @asynccontextmanager
 async def scripted_rpc(chain_id: int = 1, height: int = 10) -> AsyncIterator[ScriptedRpc]:
-    """Serve one on loopback."""
+    """Serve a node on loopback."""
     node = ScriptedRpc(chain_id, height)
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     node.port = listener.socket.getsockname()[1]

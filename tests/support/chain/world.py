@@ -1,4 +1,4 @@
-"""A chain with everything on it: contracts, tokens, people; and what people do there, as sentences.
+"""A chain with contracts, tokens and people, and the actions of these people as methods.
 
 world = await a_world(chain)
 await world.mint(world.usdc, world.maker, 5_000 * USDC)
@@ -54,13 +54,13 @@ DELTA_TYPES: dict[type, Any] = {DeltaOrder: ORDER, TwapOrder: TWAP_ORDER, TwapBu
 
 
 def person(number: int) -> SigningKey:
-    """A key of no importance; the first four are of accounts that an anvil funds."""
+    """A key for tests only; the first four are of accounts that an anvil funds."""
     secret = KEYS[number] if number < len(KEYS) else f"{0xCA3B157 + number:064x}"
     return SigningKey(bytes.fromhex(secret))
 
 
 class World(msgspec.Struct):
-    """One chain.
+    """A chain with every contract, and the people who trade there.
 
     Attributes:
         at: the contracts.
@@ -88,11 +88,11 @@ class World(msgspec.Struct):
     async def send(
         self, key: SigningKey, to: bytes, data: bytes, *, value_wei: int = 0, gas: int = 0
     ) -> Receipt:
-        """Mined and succeeded, or Reverted with the reason."""
+        """Mine a transaction and return its receipt. Reverted, with the reason, if it fails."""
         return await transact(self.chain, key, to, data, value_wei=value_wei, gas=gas)
 
     async def refused(self, key: SigningKey, to: bytes, data: bytes, *, value_wei: int = 0) -> str:
-        """Why a call is refused: in a simulation, and then mined all the same, which changes no state."""
+        """Reason of a refused call: simulated, then mined all the same, which changes no state."""
         call = EthCall(to, data, key.address, value_wei)
         try:
             await self.chain.call(call)
@@ -108,7 +108,7 @@ class World(msgspec.Struct):
     async def forced(
         self, key: SigningKey, to: bytes, data: bytes, *, value_wei: int = 0, gas: int = 3_000_000
     ) -> Receipt:
-        """Mined, whatever comes of it."""
+        """Mine a transaction; its receipt, successful or not."""
         return await mined(
             self.chain,
             await self.chain.send_raw(
@@ -139,7 +139,7 @@ class World(msgspec.Struct):
         )
 
     async def ask(self, to: bytes, data: bytes) -> int:
-        """A view function that returns one number."""
+        """Number that a view function returns."""
         return decode_uint(await self.chain.call(EthCall(to, data)))
 
     async def now_s(self) -> int:
@@ -149,14 +149,14 @@ class World(msgspec.Struct):
         return header.time_s
 
     async def pass_time(self, seconds: int) -> None:
-        """The next block is so much later, and is mined."""
+        """Mine a block that is `seconds` later than the last one."""
         await self.chain.set_time(await self.now_s() + seconds)
         await self.chain.mine()
 
     # --- Tokens ---------------------------------------------------------------------------------------
 
     async def new_token(self, name: str = "DevToken", symbol: str = "ODD", decimals: int = 18) -> bytes:
-        """One more token, `DevToken` or `DevTokenWithoutReturn`, which may be given without bound."""
+        """Deploy another token, `DevToken` or `DevTokenWithoutReturn`, and return its address."""
         words = encode(bytes_tail(symbol.encode()), bytes_tail(symbol.encode()), uint_word(decimals))
         token = await create(self.chain, self.owner, name, words, secrets.token_bytes(32), gas=DEV_GAS)
         for railed in (self.at.delta, self.at.router):
@@ -168,7 +168,7 @@ class World(msgspec.Struct):
         return token
 
     async def mint(self, token: bytes, to: SigningKey | bytes, amount: int) -> None:
-        """Tokens out of nothing; WETH is wrapped by its owner."""
+        """Mint tokens for an account; WETH is wrapped by its owner."""
         if token == self.weth:
             assert isinstance(to, SigningKey)
             await self.send(to, token, selector("deposit()"), value_wei=amount, gas=DEV_GAS)
@@ -202,7 +202,7 @@ class World(msgspec.Struct):
     # --- Orders ---------------------------------------------------------------------------------------
 
     def an_rfq_order(self, **changed: Any) -> RfqOrder:
-        """The maker sells 2,500 USDC for one WETH, to anyone, for ever."""
+        """An order of the maker: 2,500 USDC for one WETH, for any taker, without expiry."""
         order = RfqOrder(
             secrets.randbits(96) << 160,
             0,
@@ -226,7 +226,7 @@ class World(msgspec.Struct):
         return RFQ_ORDER.compiled.digest_for(separator)(order)
 
     def signed(self, order: RfqOrder, key: SigningKey | None = None) -> bytes:
-        """By the maker unless another key is given; 65 bytes."""
+        """Signature of an RFQ order, by default the maker's; 65 bytes."""
         return to_65(*(key or self.maker).sign(self.rfq_hash(order)))
 
     def info(self, order: RfqOrder, key: SigningKey | None = None, **changed: Any) -> OrderInfo:
@@ -270,12 +270,12 @@ class World(msgspec.Struct):
     def delta_signed(
         self, order: DeltaOrder | TwapOrder | TwapBuyOrder, key: SigningKey | None = None
     ) -> bytes:
-        """By the user unless another key is given; 64 bytes."""
+        """Signature of a Delta order, by default the user's; 64 bytes."""
         return to_compact64(*(key or self.user).sign(self.delta_hash(order)))
 
 
 async def a_world(chain: DevChain) -> World:
-    """Everything deployed on a chain, nothing minted."""
+    """Deploy every contract on a chain, and mint no token."""
     owner, relayer, maker, user, taker, partner, stranger = map(person, range(7))
     for key in (owner, relayer, maker, user, taker, partner, stranger):
         await chain.set_balance(key.address, 1_000 * ONE)

@@ -3,7 +3,8 @@
 async with an_order_shell(folder) as shell:
     told = await shell.told("swap", "WETH", "USDC", "1", "--yes")
 
-The venue settles whatever is looked at. The user has ten WETH and 10,000 USDC, and has allowed nothing.
+The venue settles an order when a client looks at it. The user has ten WETH and 10,000 USDC, and has given no
+allowance.
 """
 
 import json
@@ -27,7 +28,7 @@ from support.venue.venue_role import CHAIN_ID, served_devnet
 
 
 class Shell:
-    """Runs a group of commands for one person, the user unless it is said otherwise.
+    """Runs a group of commands for one person, by default the user.
 
     Attributes:
         group: the commands.
@@ -45,7 +46,7 @@ class Shell:
         self.folder = folder
 
     async def order(self, *arguments: str, typed: str = "") -> "subprocess.CompletedProcess[bytes]":
-        """As a process of its own."""
+        """Run a command as a process of its own."""
         with trio.fail_after(PATIENCE_S):
             return await trio.run_process(
                 self.command(*arguments),
@@ -58,7 +59,7 @@ class Shell:
             )
 
     async def invoke(self, *arguments: str) -> Result:
-        """In a thread of this process, which starts sooner."""
+        """Run a command in a thread of this process, which starts sooner."""
         with trio.fail_after(PATIENCE_S):
             return await trio.to_thread.run_sync(
                 lambda: CliRunner().invoke(
@@ -67,7 +68,7 @@ class Shell:
             )
 
     async def told(self, *arguments: str, status: int = 0) -> dict[str, Any]:
-        """The JSON that it ends with."""
+        """Run a command with --json and return the JSON of its only line."""
         done = await self.invoke(*arguments, "--json")
         assert done.exit_code == status, (done.stderr, done.exception)
         (line,) = done.stdout.splitlines()
@@ -78,7 +79,7 @@ class Shell:
         return [sys.executable, "-m", "cambist", self.group, *self.placed(*arguments)]
 
     def placed(self, *arguments: str) -> list[str]:
-        """With venue, chain and key; who only reads needs neither of the last two."""
+        """Arguments with venue, chain and key; commands that only read take neither chain nor key."""
         places = ["--venue", self.venue.url]
         if arguments[0] not in self.reading:
             places += ["--chain", str(CHAIN_ID), "--rpc", self.node, "--key", "env:KEY"]

@@ -3,8 +3,8 @@
 async with an_order_trader(world) as trader:
     record, settled = await trader.settled(trader.wish(amount=ONE))
 
-The venue's maker has both tokens and fills whatever is looked at; the user has ten WETH and 10,000 USDC, and
-has allowed nothing.
+The venue's maker has both tokens and fills an order when a client looks at it; the user has ten WETH and
+10,000 USDC, and has given no allowance.
 """
 
 from collections.abc import AsyncGenerator
@@ -39,7 +39,7 @@ PAUSES = tuple(
         "following.TRADER_ORDER_LOOK_S",
     )
 )
-"""What a test shortens."""
+"""Pauses of the client that a test shortens."""
 
 
 class TraderAtVenue:

@@ -4,8 +4,7 @@ async with an_otc_shell(folder) as shell:
     told = await shell.told("post", "USDC", "WETH", "2500", "--price", "0.0004", "--yes")
     await shell.of(shell.world.taker).told("fill", told["orderHash"], "--yes")
 
-The maker has 10,000 USDC, the taker 10 WETH; nobody has allowed anything. Commands are the maker's unless it
-is said otherwise.
+The maker has 10,000 USDC, the taker 10 WETH, both without allowances. Commands are the maker's by default.
 """
 
 from collections.abc import AsyncGenerator
@@ -26,11 +25,11 @@ class OtcShell(Shell):
     venue: OtcVenue
 
     def of(self, key: SigningKey) -> "OtcShell":
-        """The shell of somebody else."""
+        """The shell of another person."""
         return OtcShell(self.venue, self.node, self.folder, key)
 
     def placed(self, *arguments: str) -> list[str]:
-        """As any shell; `--no-venue` leaves the venue out."""
+        """Arguments with those of the shell; `--no-venue` leaves the venue out."""
         placed = super().placed(*arguments)
         if arguments[0] == "list":
             placed += ["--chain", str(CHAIN_ID)]

@@ -64,7 +64,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 class OrderLies(msgspec.Struct, frozen=True, kw_only=True):
-    """What is changed in an honest answer: JSON in, JSON out."""
+    """Changes of honest answers: JSON in, JSON out."""
 
     contracts: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
     quote: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
@@ -93,7 +93,7 @@ class Placed(msgspec.Struct):
 
     @property
     def whole(self) -> int:
-        """What `filled` reaches."""
+        """Value of `filled` at which the order is completed."""
         order = self.order
         if isinstance(order, DeltaOrder):
             return order.dest_amount if order.kind == KIND_BUY else order.src_amount
@@ -312,7 +312,7 @@ class OrderVenue(ScriptedVenue):
         return TWAP_BUY_ORDER, TwapBuyOrder(**said, total_dest_amount=total, max_src_amount=most)
 
     def _said(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Members that all kinds have."""
+        """Members of a record that all kinds of order have."""
         leg = body["route"]["origin"]
         tokens = [
             NATIVE if text == limits.NATIVE_PLACEHOLDER else parse_address(text)
@@ -424,7 +424,7 @@ class OrderVenue(ScriptedVenue):
         return f"0x{self.world.delta_hash(placed.order).hex()}"
 
     def _page(self, query: dict[str, str]) -> dict[str, Any]:
-        """The newest first."""
+        """A page of orders, newest first."""
         statuses = query.get("status", "").split(",") if "status" in query else None
         wanted = [
             self.order_lies.record(self._record(placed))
@@ -445,7 +445,7 @@ class OrderVenue(ScriptedVenue):
     # --- Pushes ---------------------------------------------------------------------------------------
 
     async def upgraded(self, caller: Caller, upgrade: Upgrade) -> None:
-        """Whoever listens is told what came after its token, and what comes."""
+        """Send a listener the events after its token, then each new event."""
         if not self.pushes or upgrade.request.path != self.events_path.encode():
             await super().upgraded(caller, upgrade)
             return
@@ -546,7 +546,7 @@ def _is_wanted(event: dict[str, Any], query: dict[str, str], members: dict[str, 
 
 
 async def _either(*events: trio.Event) -> None:
-    """Until one of them has happened."""
+    """Return once any of the events has happened."""
     async with trio.open_nursery() as nursery:
 
         async def wait(event: trio.Event) -> None:

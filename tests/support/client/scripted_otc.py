@@ -5,7 +5,7 @@ async with scripted_otc(world) as venue:
     venue.otc_lies = OtcLies(stored=lambda stored: stored | {"makerAmount": "1"})
     venue.pushes = True               # it has GET /ft/events, over WebSockets
 
-It takes what is posted without looking at it.
+The venue takes posted orders without checking them.
 """
 
 import json
@@ -36,7 +36,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 class OtcLies(msgspec.Struct, frozen=True, kw_only=True):
-    """What is changed in an honest answer: JSON in, JSON out."""
+    """Changes of honest answers: JSON in, JSON out."""
 
     posted: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
     stored: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
@@ -99,7 +99,7 @@ class OtcVenue(OrderVenue):
         return await super().served(request)
 
     def keep(self, order: RfqOrder, signature: bytes, permit: bytes | None = None) -> str:
-        """It has this order from now on; its hash."""
+        """Add an order to the venue and return its hash."""
         body = RFQ_ORDER.to_wire(order) | {
             "signature": f"0x{signature.hex()}",
             "permitMakerAsset": None if permit is None else f"0x{permit.hex()}",
@@ -107,7 +107,7 @@ class OtcVenue(OrderVenue):
         return self._keep(body)
 
     async def change(self, kept: Kept) -> None:  # type: ignore[override]
-        """Those who listen hear what it is now."""
+        """Push an event with the order's present state to the open sockets."""
         kept.version += 1
         stored = await self.stored(kept)
         self.push(
@@ -126,7 +126,7 @@ class OtcVenue(OrderVenue):
         )
 
     async def stored(self, kept: Kept) -> dict[str, Any]:
-        """What it has of an order, honestly."""
+        """Honest record of an order, by the chain's present state."""
         world, order = self.world, kept.order
         order_hash = world.rfq_hash(order)
         left = await world.ask(world.at.rfq, calldata.remaining(order.maker, order_hash))
@@ -177,7 +177,7 @@ class OtcVenue(OrderVenue):
         return order_hash
 
     async def _listing(self, role: str, account: str, query: dict[str, str]) -> dict[str, Any]:
-        """The newest first."""
+        """A listing of orders, newest first."""
         self.as_of.append(query.get("asOf"))
         offset, limit = int(query["offset"]), min(int(query["limit"]), self.page_max)
         who = parse_address(account)

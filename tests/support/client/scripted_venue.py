@@ -3,7 +3,7 @@
 async with scripted_venue(world) as venue:
     venue.lies = Lies(swap=lambda swap: replace(swap, receiver=thief))
 
-One WETH is 2,500 USDC, both ways; the world's maker signs. It builds real calldata of the world's Router.
+A WETH costs 2,500 USDC, both ways; the world's maker signs. The venue builds calldata of the world's Router.
 """
 
 import json
@@ -33,7 +33,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 class Lies(msgspec.Struct, frozen=True, kw_only=True):
-    """What is changed in an honest answer."""
+    """Changes of honest answers."""
 
     swap: Callable[[RouterSwap], RouterSwap] = _as_it_is
     data: Callable[[bytes], bytes] = _as_it_is

@@ -1,7 +1,7 @@
 """A small, right market maker, written apart from the package's, and open to be spoiled in one place.
 
 Prices walk with fractions, HMAC is the standard library's, JSON is `json`'s; the package lends the signature
-alone. What a fault may change stands in the attributes of `Maker`.
+alone. The attributes of `Maker` list the members that a fault may change.
 """
 
 import hashlib
@@ -72,7 +72,7 @@ def _reserialised(body: bytes) -> bytes:
 
 
 class Maker:
-    """What the maker says; `serve_maker` says it.
+    """Answers of the maker; `faulty_serving` serves them.
 
     Attributes a fault may change:
         flags: names of leniences and habits, looked up where they apply.
@@ -118,7 +118,7 @@ class Maker:
     # --- resources --------------------------------------------------------------------------------
 
     def resource(self, name: str) -> Any:
-        """The content of one of the four."""
+        """Content of one of the four resources."""
         content = getattr(self, f"_{name}")()
         change = self.entries.get(name)
         return content if change is None else change(content)
@@ -399,7 +399,7 @@ class Maker:
         raise Refused(400, f"{key}: unknown token")
 
     def _quote(self, maker_asset: str, taker_asset: str, given: str, amount: int) -> int:
-        """The other amount."""
+        """Amount of the other token for a given amount."""
         pair = f"{taker_asset}/{maker_asset}"
         is_sell = pair in self._prices()
         base, quote = (taker_asset, maker_asset) if is_sell else (maker_asset, taker_asset)
@@ -481,7 +481,7 @@ class Maker:
             self.authenticate("GET", path, headers, b"")
 
     def first_message(self) -> Any:
-        """What a socket begins with."""
+        """First message of a socket."""
         names = ("tokens", "pairs", "prices", "blacklist")
         return self.first({name: self.resource(name) for name in names})
 

@@ -1,4 +1,4 @@
-"""A JSON-RPC node that knows what a test tells it: balances, allowances, contracts."""
+"""A JSON-RPC node whose balances, allowances and contracts a test sets."""
 
 import json
 from typing import Any
@@ -21,11 +21,11 @@ class FaultyNode:
 
     Attributes:
         chain_id: of eth_chainId.
-        funds: what every balance is; None answers with an error.
-        allowed: what every allowance is.
+        funds: every balance, raw units; None answers with an error.
+        allowed: every allowance, raw units.
         contracts: lower-case addresses with code, besides tokens.
-        decimals: lower-case address of a token -> what its decimals() says; None reverts.
-        accepts: what isValidSignature says; None reverts.
+        decimals: lower-case address of a token -> its decimals(); None reverts.
+        accepts: answer of isValidSignature; None reverts.
     """
 
     def __init__(self, chain_id: int) -> None:

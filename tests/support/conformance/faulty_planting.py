@@ -1,4 +1,4 @@
-"""How faults are planted: what a fault is, and the ways to make one."""
+"""Planted faults: the type of a fault, and the functions that make one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,12 +11,12 @@ Apply = Callable[[Maker], None]
 
 
 class Planted(msgspec.Struct, frozen=True):
-    """One fault.
+    """A planted fault.
 
     Attributes:
         expects: ids of the checks that must fail, each of them and none besides.
         apply: plants it.
-        only: what is run; the topics of `expects` unless said.
+        only: patterns of the checks that run; by default the topics of `expects`.
         strict: run with --strict.
     """
 
@@ -27,7 +27,7 @@ class Planted(msgspec.Struct, frozen=True):
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """For `Selection.only`."""
+        """Patterns for `Selection.only`."""
         topics = {check.partition(".")[0] for check in self.expects}
         return self.only or tuple(sorted(f"{topic}.*" for topic in topics))
 
@@ -48,7 +48,7 @@ def flagged(names: str, *expects: str, only: tuple[str, ...] = ()) -> Planted:
 
 
 def entry(resource: str, key: str, changes: dict[str, Any], *expects: str, strict: bool = False) -> Planted:
-    """One entry of a resource with other members."""
+    """A fault: an entry of a resource with other members."""
 
     def change(content: dict[str, Any]) -> dict[str, Any]:
         return content | {key: content.get(key, {}) | changes}
@@ -60,7 +60,7 @@ def entry(resource: str, key: str, changes: dict[str, Any], *expects: str, stric
 
 
 def grid(changes: Any, *expects: str, strict: bool = False) -> Planted:
-    """The grid of WBTC/USDC, which no quote of `prices.*` needs."""
+    """A fault in the grid of WBTC/USDC, which no quote of `prices.*` needs."""
 
     def apply(maker: Maker) -> None:
         maker.entries["prices"] = lambda prices: prices | {"WBTC/USDC": changes}
@@ -69,7 +69,7 @@ def grid(changes: Any, *expects: str, strict: bool = False) -> Planted:
 
 
 def body(resource: str, change: Callable[[bytes], bytes], *expects: str, strict: bool = False) -> Planted:
-    """A resource's body with other bytes."""
+    """A fault: a resource's body with other bytes."""
 
     def apply(maker: Maker) -> None:
         maker.raw[resource] = change
@@ -78,7 +78,7 @@ def body(resource: str, change: Callable[[bytes], bytes], *expects: str, strict:
 
 
 def terms(change: Callable[[Maker, dict[str, Any]], None], *expects: str) -> Planted:
-    """What is signed differs."""
+    """A fault: the maker signs other terms."""
 
     def apply(maker: Maker) -> None:
         maker.terms = lambda signed: change(maker, signed)
@@ -87,7 +87,7 @@ def terms(change: Callable[[Maker, dict[str, Any]], None], *expects: str) -> Pla
 
 
 def order(change: Callable[[dict[str, Any]], None], *expects: str) -> Planted:
-    """What is sent differs from what was signed."""
+    """A fault: the order in the answer differs from the signed order."""
 
     def apply(maker: Maker) -> None:
         maker.order = change
@@ -96,7 +96,7 @@ def order(change: Callable[[dict[str, Any]], None], *expects: str) -> Planted:
 
 
 def domain(**changes: object) -> Planted:
-    """Signed for another domain."""
+    """A fault: the maker signs for another domain."""
 
     def apply(maker: Maker) -> None:
         maker.domain |= changes
@@ -105,7 +105,7 @@ def domain(**changes: object) -> Planted:
 
 
 def first(change: Callable[[dict[str, Any]], Any], *expects: str) -> Planted:
-    """Another first message."""
+    """A fault: another first message of the socket."""
 
     def apply(maker: Maker) -> None:
         maker.first = change
@@ -114,7 +114,7 @@ def first(change: Callable[[dict[str, Any]], Any], *expects: str) -> Planted:
 
 
 def update(change: Callable[[dict[str, Any]], Any], *expects: str) -> Planted:
-    """Other updates."""
+    """A fault: other updates of the socket."""
 
     def apply(maker: Maker) -> None:
         maker.updates = change

@@ -36,7 +36,7 @@ def mock_now_ms() -> int:
 
 
 def options(port: int, **more: Any) -> CheckOptions:
-    """What a maker of the tests is judged with; `more` replaces settings."""
+    """Options of a check against a maker of the tests; `more` replaces settings."""
     usual: dict[str, Any] = {
         "base": read_base_url(f"http://127.0.0.1:{port}{PREFIX}", "URL", ("http", "https")),
         "credentials": Credentials(DOMAIN, ACCESS_KEY, SECRET.encode()),
@@ -83,7 +83,7 @@ def failed(report: RunReport) -> set[str]:
 
 
 def told(report: RunReport) -> str:
-    """Everything that did not pass, for the message of an assertion."""
+    """Faults of the checks that did not pass, for the message of an assertion."""
     return "\n".join(
         f"{verdict.check.id}: {fault.where}: expected {fault.expected}, got {fault.got}"
         for verdict in report.verdicts

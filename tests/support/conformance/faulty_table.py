@@ -1,4 +1,4 @@
-"""The planted faults: what is wrong with the maker, and which checks must say so, no more and no fewer."""
+"""The planted faults of the maker, each with exactly the checks that must fail."""
 
 import gzip
 import json
@@ -192,7 +192,7 @@ def _replaced(resource: str, key: str, value: object) -> Planted:
 
 
 def _each(name: str) -> dict[str, Planted]:
-    """What can be wrong with the answer of any resource as a whole."""
+    """Faults of a resource's answer as a whole."""
     only = (f"{name}.status", f"{name}.content-type", f"{name}.json", f"{name}.shape")
 
     def unlike(raw: bytes) -> Planted:
@@ -529,6 +529,6 @@ ADVISED: dict[str, Planted] = {
     "text behind the body": flagged("any-tail", "refuse.text-behind"),
     "another key in the updates": update(lambda message: message | {"type": "update"}, "stream.keys"),
 }
-"""What is told and fails nothing: `expects` are advised, and nothing else is."""
+"""Faults that fail no check: the harness advises on `expects` and on no other check."""
 
 RETIRED_WELL = plant(only=("life.*",))(_retire_well)

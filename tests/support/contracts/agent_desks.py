@@ -22,13 +22,13 @@ SIGNER = person(11)
 
 @dataclass(frozen=True)
 class Desk:
-    """Ann's, stocked with USDC."""
+    """Desk of the agent ann, stocked with USDC."""
 
     world: World
     address: bytes
 
     def terms(self, order: AnyOrder, **changed: Any) -> DeskTerms:
-        """One WETH for 2,500 USDC, in the settlement of an order."""
+        """Terms of a trade in the settlement of an order: a WETH for 2,500 USDC."""
         world = self.world
         terms = DeskTerms(
             order_hash=world.delta_hash(order),
@@ -49,7 +49,7 @@ class Desk:
         return allow, SettlementStep(self.address, STEP_GAS, trade(terms, signature))
 
     async def stock(self) -> dict[bytes, int]:
-        """What it has of each token."""
+        """Balances of the desk: token -> raw units, without zeros."""
         held = await self.world.balances(self.address)
         return {token: amount for (token, _), amount in held.items() if amount}
 

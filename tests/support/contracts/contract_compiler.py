@@ -33,7 +33,7 @@ def compiled_again(sources: Path, mutant: str, into: Path) -> None:
 
 
 def missing_words(sources: Path) -> list[str]:
-    """What the NatSpec of a folder's contracts leaves out: `Contract.function: @param name`, in no order."""
+    """Tags missing from the NatSpec of a folder's contracts: `Contract.function: @param name`, unordered."""
     return _run(WORDS, sources).splitlines()
 
 

@@ -1,16 +1,17 @@
-"""Random use and misuse of the contracts, and what has to hold after each step.
+"""Random use and misuse of the contracts, and the properties that hold after each step.
 
     fuzz = await a_fuzz(world, market, seed)
     for _ in range(500):
         await fuzz.step()
 
-Who has allowed the contracts everything loses nothing but what an own order, quote or call gives, on its
-terms; Delta and the Router lose nothing at all, the vault what is claimed, an agent's desk what its own agent
-trades. Of native tokens Delta has what is deposited, to the wei. What is given up is settled no more.
+An account that has allowed the contracts every token loses only the amounts that its own orders, quotes and
+calls give, on their terms. Delta and the Router lose nothing, the vault only claims, an agent's desk only its
+agent's trades. Delta's native balance equals the deposits, to the wei. An order that was given up is never
+settled again.
 
-Odd tokens are among those that move. One token returns nothing, one rounds by a unit. One takes a fee on
-transfers: Rfq and the Router refuse it. One calls back in each transfer, as ERC-777 tokens call holders, by a
-contract that has every token and is a relayer: a contract at work is closed to it.
+Odd tokens are among the traded tokens. A token returns nothing; another rounds by a unit. A third takes a
+fee on transfers: Rfq and the Router refuse it. The last calls back in each transfer, as ERC-777 tokens call
+holders, by a contract that has every token and is a relayer: a contract at work refuses that call.
 """
 
 import random
@@ -53,9 +54,9 @@ from support.contracts.settling import STEP_GAS, AnyOrder, Market, claim
 AGENTS = ("ann", "bob")
 GAS = 8_000_000
 FEE_BPS, ROUNDING = 100, 2
-"""What the taxed token takes of a transfer; raw units that Rfq and the Router do without."""
+"""Fee of the taxed token, basis points; shortfall that Rfq and the Router accept, raw units."""
 NONCES = 500
-"""So few that orders get in each other's way; the least of them rises by one with each order."""
+"""Size of the range of nonces: small, so that orders collide; its lower end rises by one with each order."""
 RECENT = 100
 """Orders that may come again: older ones are mostly settled, and a long run would try little else."""
 AGGREGATE = selector("aggregate3((address,bool,bytes)[])")
@@ -75,7 +76,7 @@ class Known:
 
 @dataclass
 class Fuzz:
-    """One run.
+    """A run of the fuzz.
 
     Attributes:
         entries: (contract, selector) of each function that may change something.
@@ -84,7 +85,7 @@ class Fuzz:
         taxed, calling: the token that takes a fee, and the one that calls back.
         intruder: the contract by which it calls; `tried` is the contract that is called, None for none, and
             `within` the agent of the settlement that it tries.
-        held: what everybody has since the last transaction; empty where that is to be read.
+        held: balances of all accounts since the last transaction; empty if they have to be read anew.
     """
 
     world: World
@@ -110,7 +111,7 @@ class Fuzz:
     held: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
 
     async def step(self) -> None:
-        """Do something, and hold the contracts to what they promise."""
+        """Take a random step, and check the contracts' promises."""
         kinds = "settle", "cross", "slice", "swap", "fill", "act", "misuse", "knock", "rig"
         kind = self.rng.choices(kinds, (10, 4, 3, 4, 3, 3, 3, 3, 2))[0]
         sender, to, data, agent, value_wei = await getattr(self, f"_{kind}")()
@@ -125,7 +126,7 @@ class Fuzz:
         if self.did.total() % 40 < 2:
             await self._check_allowances()
 
-    # --- What is done -----------------------------------------------------------------------------------
+    # --- Steps ------------------------------------------------------------------------------------------
 
     async def _settle(self) -> tuple[SigningKey, bytes, bytes, str, int]:
         agent = self.rng.choice(AGENTS)
@@ -227,7 +228,7 @@ class Fuzz:
         )
 
     async def _slice(self) -> tuple[SigningKey, bytes, bytes, str, int]:
-        """Of a schedule, a new one or one that is there; intervals are none, so that each is due."""
+        """A slice of a new or known schedule; its interval is 0, so each slice is due."""
         agent, rng = self.rng.choice(AGENTS), self.rng
         if not self.twaps or rng.random() < 0.4:
             key = rng.choice(self.owners)
@@ -262,7 +263,7 @@ class Fuzz:
         return self.world.relayer, self.world.at.delta, data, agent, 0
 
     async def _act(self) -> tuple[SigningKey, bytes, bytes, str, int]:
-        """An owner's, or anybody's who shows what an owner has signed."""
+        """A call of an owner, or of another account that shows an owner's signature."""
         rng, at = self.rng, self.world.at
         known = rng.choice((await self._an_order(), *list(self.twaps.values())[-RECENT:]))
         order, owner = known.order, known.key
@@ -286,7 +287,7 @@ class Fuzz:
         return sender, at.delta, data, "", value_wei
 
     async def _funded(self, order: AnyOrder) -> None:
-        """An order that gives native tokens mostly finds some."""
+        """In most cases, deposit native tokens for an order that gives them."""
         if order.src_token == NATIVE and self.rng.random() < 0.8:
             owner = next(key for key in self.owners if key.address == order.owner)
             await self.market.deposit(order, self.rng.choice((1, ONE, 4 * ONE)), owner)
@@ -335,7 +336,7 @@ class Fuzz:
         return self.world.partner, self.calling, SET_HOOK + hook, "", 0
 
     async def _mischief(self, to: bytes) -> tuple[bytes, bytes]:
-        """A call that would take what is not the caller's."""
+        """A call that would take another account's tokens."""
         rng, at, token = self.rng, self.world.at, self.rng.choice(self.tokens)
         victim = rng.choice(self.owners).address
         words = address_word(token) + address_word(to)
@@ -374,7 +375,7 @@ class Fuzz:
             )
         )
 
-    # --- How it is done ---------------------------------------------------------------------------------
+    # --- Parts of steps ---------------------------------------------------------------------------------
 
     def _execution(self, order: AnyOrder, agent: str, given: int, wanted: int) -> delta_calldata.Execution:
         """Fair, or short, or with mischief among its steps, or delivered to the wrong place."""
@@ -420,7 +421,7 @@ class Fuzz:
         return self.desk.steps(self.desk.terms(order, taken=0, given=1, receiver=to, nonce=nonce))[1]
 
     def _near(self, amount: int) -> int:
-        """Mostly the amount, else a little more or less, or nothing."""
+        """The amount itself in most cases, else a little more or less, or 0."""
         return max(0, self.rng.choice((amount, amount, amount, amount + 1, amount - 1, amount // 2, 0)))
 
     def _terms(self) -> int:
@@ -444,7 +445,7 @@ class Fuzz:
         return self.world.a_firm_quote(**terms)
 
     async def _an_order(self, **changed: Any) -> Known:
-        """A new one, or one that is there."""
+        """A new order or a known order."""
         rng = self.rng
         if self.known and not changed and rng.random() < 0.4:
             return rng.choice(list(self.known.values())[-RECENT:])
@@ -473,7 +474,7 @@ class Fuzz:
     def _signature(self, known: Known) -> bytes:
         return self.world.delta_signed(known.order, known.key)
 
-    # --- What holds -------------------------------------------------------------------------------------
+    # --- Checks -----------------------------------------------------------------------------------------
 
     async def _balances(self) -> dict[tuple[bytes, bytes], int]:
         """(holder, token) -> raw units."""
@@ -576,7 +577,7 @@ class Fuzz:
             self.closed.add(place)
 
     async def _check_allowances(self) -> None:
-        """Contracts allow nobody anything, but the executor the RFQ contract."""
+        """Assert that the contracts give no allowance, except the executor's to the RFQ contract."""
         world, at = self.world, self.world.at
         callers = [caller_of(at.delta, agent) for agent in AGENTS]
         spenders = [world.partner.address, self.market.agent, self.many, at.delta, at.router, *callers]
@@ -591,7 +592,7 @@ class Fuzz:
 
 
 def _with_fee(amount: int) -> int:
-    """Enough that a fee leaves the amount."""
+    """Least amount that leaves `amount` after the taxed token's fee."""
     return amount * 103 // 100 + 2
 
 

@@ -1,7 +1,7 @@
-"""The contracts' rules in plain Python: who has what after each call, and in which words a call is refused.
+"""The contracts' rules in plain Python: balances after each call, and the text of each refusal.
 
-It knows nothing of chains. The state is data that can be copied, so that a re-organisation is going back to a
-copy. Tokens are moved without allowances: everybody has allowed everything in the tests that use it.
+The model has no chain. Its state is data that can be copied: a re-organisation restores a copy. Tokens move
+without allowances: in the tests that use the model, every account has allowed every amount.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class Refusal(Exception):
 
 
 class State(Struct):
-    """Everything that the contracts keep.
+    """State of the contracts.
 
     Attributes:
         balances: (token, owner) -> raw units.
@@ -58,7 +58,7 @@ class State(Struct):
 
 
 class Trade(Struct, frozen=True):
-    """How an agent trades a part: it is given `src_given`, and delivers, as it promised or otherwise."""
+    """Trade of a part: the agent receives `src_given` and delivers `delivered`; `promised` may differ."""
 
     src_given: int
     delivered: int
@@ -66,7 +66,7 @@ class Trade(Struct, frozen=True):
 
 
 class Crossed(Struct, frozen=True):
-    """One of several orders that are settled against each other: see codecs.delta_calldata.CrossedOrder."""
+    """An order that is settled against others: see codecs.delta_calldata.CrossedOrder."""
 
     order: DeltaOrder
     order_hash: bytes
@@ -77,7 +77,7 @@ class Crossed(Struct, frozen=True):
 
 
 class Part(Struct):
-    """One settlement of an order: its bounds are in raw units; `taken` is what the owner gives at first."""
+    """A settlement of an order: bounds in raw units; `taken` is the amount that the owner gives at first."""
 
     order: DeltaOrder | TwapOrder
     order_hash: bytes

@@ -56,7 +56,7 @@ Offer = Callable[[AuctionOrder], int | None]
 
 
 class StoryAgent:
-    """One agent.
+    """An agent of a story.
 
     Attributes:
         gives: raw units that its contract delivers for a sale, before the fee.
@@ -67,7 +67,7 @@ class StoryAgent:
         leftovers: tokens whose balance at the executor goes to the owner.
         delivers: the call of it that sends a token to an account.
         also: what it bids besides, of a round.
-        requests, notices: what it was asked and told.
+        requests, notices: requests and notices that the agent received.
         answered: questions.
     """
 

@@ -49,7 +49,7 @@ async def a_fuzz(world: World, market: Market, seed: int) -> Fuzz:
 
 
 async def _an_intruder(world: World, tokens: Sequence[bytes]) -> bytes:
-    """It calls what it is sent; as a user it has plenty, and Delta takes settlements of it."""
+    """Deploy a contract that makes the call in its calldata, has every token, and is a relayer of Delta."""
     found = (await world.send(world.stranger, b"", deploys(assembled(TRIES_AND_TELLS)))).contract
     assert found is not None
     for token in tokens:

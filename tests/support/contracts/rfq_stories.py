@@ -1,4 +1,4 @@
-"""What the stories of the Rfq contract share: who has what, what it tells; a refusal changes nothing.
+"""Funds, events and refusals for stories of the Rfq contract; a refusal changes nothing.
 
 await funded(world)
 order = world.an_rfq_order()
@@ -42,7 +42,7 @@ async def funded(world: World) -> None:
 
 
 def rfq_events(world: World, receipt: Receipt) -> list[ContractEvent | None]:
-    """What the Rfq told of a transaction, in order."""
+    """Events of the Rfq contract in a transaction, in order."""
     return [decode_event(log.topics, log.data) for log in receipt.logs if log.address == world.at.rfq]
 
 
@@ -53,7 +53,7 @@ def filled(
     taker_amount: int | None = None,
     target: bytes | None = None,
 ) -> OrderFilled:
-    """What it tells of a fill: of the whole order by the taker, unless something else is said."""
+    """Event of a fill; by default the taker fills the whole order."""
     return OrderFilled(
         order_hash=world.rfq_hash(order),
         maker=order.maker,
@@ -71,7 +71,7 @@ async def remaining(world: World, order: RfqOrder) -> int:
 
 
 async def remaining_of(world: World, maker: bytes, order_hashes: Sequence[bytes]) -> list[int]:
-    """The same of many orders of a maker, in one question."""
+    """`remaining` of many orders of a maker, in one call."""
     question = EthCall(world.at.rfq, calldata.remaining_balances(maker, order_hashes))
     answer = await world.chain.call(question)
     count = decode_uint(answer, 1)
@@ -80,7 +80,7 @@ async def remaining_of(world: World, maker: bytes, order_hashes: Sequence[bytes]
 
 
 async def refusal(world: World, key: SigningKey, data: bytes, *orders: RfqOrder, value_wei: int = 0) -> str:
-    """Why the Rfq refuses a call. No balance, no allowance and no order's remaining amount changes."""
+    """Reason of a call that the Rfq refuses. No balance, allowance or order's remaining amount changes."""
     before = await _state(world, orders)
     reason = await world.refused(key, world.at.rfq, data, value_wei=value_wei)
     assert await _state(world, orders) == before
@@ -103,7 +103,7 @@ async def _state(world: World, orders: Sequence[RfqOrder]) -> list[bytes | str]:
 
 
 async def the_returned(world: World, key: SigningKey, data: bytes) -> int:
-    """The number that a call of the Rfq would return to somebody."""
+    """Number that a call of the Rfq would return to an account."""
     return decode_uint(await world.chain.call(EthCall(world.at.rfq, data, key.address)))
 
 
@@ -130,7 +130,7 @@ def wallet_key(key: SigningKey) -> bytes:
     return selector("setKey(address)") + address_word(key.address)
 
 
-# --- What only tests call ---------------------------------------------------------------------------------
+# --- Calls that only tests make ---------------------------------------------------------------------------
 
 
 def order_hash_question(order: RfqOrder) -> bytes:

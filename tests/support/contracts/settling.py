@@ -89,7 +89,7 @@ class CrossSettled(msgspec.Struct, frozen=True):
 
 
 class Market(msgspec.Struct, frozen=True):
-    """A world in which everybody has what they trade, and has allowed what they must.
+    """A world in which all traders have their tokens and have given their allowances.
 
     Attributes:
         agent: a solver's own contract, with a stock of each token.
@@ -113,7 +113,7 @@ class Market(msgspec.Struct, frozen=True):
         agent: str = AGENT,
         receiver: bytes | None = None,
     ) -> Execution:
-        """What an order gives goes to who takes the first step, unless it is said otherwise."""
+        """An execution; by default the source tokens go to the account that takes the first step."""
         if receiver is None:
             is_filled = not steps or steps[0].target == self.world.at.rfq
             receiver = EXECUTOR if is_filled else caller_of(self.world.at.delta, agent)
@@ -130,14 +130,14 @@ class Market(msgspec.Struct, frozen=True):
         signature: bytes | None = None,
         **how: Any,
     ) -> bytes:
-        """Calldata: all of an order, or the next slice, signed by the user unless it is said otherwise."""
+        """Calldata for the whole order or its next slice, by default signed by the user."""
         signed = self.world.delta_signed(order) if signature is None else signature
         return self.calldata_of(order, self.execution(order, *steps, **how), signed, amount)
 
     def calldata_of(
         self, order: AnyOrder, execution: Execution, signature: bytes, amount: int | None = None
     ) -> bytes:
-        """The same, of an execution."""
+        """Calldata of a settlement with this execution."""
         if isinstance(order, TwapOrder):
             return delta_calldata.settle_twap(order, signature, execution)
         if isinstance(order, TwapBuyOrder):
@@ -149,7 +149,7 @@ class Market(msgspec.Struct, frozen=True):
     async def settle(
         self, order: AnyOrder, *steps: SettlementStep, at_s: int | None = None, **how: Any
     ) -> Settled:
-        """By the relayer, in a block of that time; Reverted with the reason where it is refused."""
+        """Settle by the relayer, in a block of time `at_s`. Reverted, with the reason, if refused."""
         data = self.settlement(order, *steps, **how)
         if at_s is not None:
             await self.world.chain.set_time(at_s)
@@ -161,7 +161,7 @@ class Market(msgspec.Struct, frozen=True):
         return Settled(receipt, settled, tuple(events(receipt, FeeAccrued)))
 
     async def outcome(self, order: AnyOrder, *steps: SettlementStep, **how: Any) -> Outcome:
-        """What a settlement by the relayer would return now."""
+        """Outcome that a settlement by the relayer would return now."""
         data = self.settlement(order, *steps, **how)
         world = self.world
         return decode_settled(await world.chain.call(EthCall(world.at.delta, data, world.relayer.address)))
@@ -169,7 +169,7 @@ class Market(msgspec.Struct, frozen=True):
     async def refused_settlement(
         self, order: AnyOrder, *steps: SettlementStep, key: SigningKey | None = None, **how: Any
     ) -> str:
-        """Why: simulated, then mined; nothing of anyone's changes."""
+        """Reason of a refused settlement: simulated, then mined; no account's state changes."""
         sender = key or self.world.relayer
         before = await self.state(order, sender)
         data = self.settlement(order, *steps, **how)
@@ -178,7 +178,7 @@ class Market(msgspec.Struct, frozen=True):
         return reason
 
     async def refused_at(self, at_s: int, order: AnyOrder, *steps: SettlementStep, **how: Any) -> str:
-        """Why, in a block of that time; nothing of anyone's changes."""
+        """Reason of a settlement refused in a block of time `at_s`; no account's state changes."""
         world = self.world
         before = await self.state(order, world.relayer)
         data = self.settlement(order, *steps, **how)
@@ -203,7 +203,7 @@ class Market(msgspec.Struct, frozen=True):
         traded: int = 0,
         **how: Any,
     ) -> CrossedOrder:
-        """All of an order, signed by its owner unless it is said otherwise."""
+        """Crossing of a whole order, by default signed by its owner."""
         world = self.world
         if amount is None:
             amount = order.dest_amount if order.kind == KIND_BUY else order.src_amount
@@ -213,7 +213,7 @@ class Market(msgspec.Struct, frozen=True):
         return CrossedOrder(order, signature, amount, self.execution(order, *steps, **how), paid, traded)
 
     async def cross(self, *crossings: CrossedOrder) -> CrossSettled:
-        """By the relayer: simulated, then mined, with one outcome; nothing is left on the way."""
+        """Settle by the relayer: simulated, then mined, with equal outcomes; no contract gains a token."""
         world = self.world
         data = delta_calldata.settle_crossed(crossings)
         held = await self.held(crossings)
@@ -230,7 +230,7 @@ class Market(msgspec.Struct, frozen=True):
         return CrossSettled(receipt, settled, tuple(events(receipt, FeeAccrued)), outcome)
 
     async def held(self, crossings: Sequence[CrossedOrder]) -> dict[tuple[bytes, bytes], int]:
-        """What Delta and the executor have of every token, and Delta of native ones beyond the deposits."""
+        """Balances of Delta and the executor in every token; Delta's native balance without the deposits."""
         world, at = self.world, self.world.at
         tokens = {world.weth, world.usdc, world.dai}
         tokens |= {token for one in crossings for token in (one.order.src_token, one.order.dest_token)}
@@ -244,7 +244,7 @@ class Market(msgspec.Struct, frozen=True):
         return held
 
     async def refused_crossing(self, *crossings: CrossedOrder, key: SigningKey | None = None) -> str:
-        """Why: simulated, then mined; nothing of anyone's changes, of any of the orders."""
+        """Reason of a refused crossing: simulated, then mined; no account's or order's state changes."""
         sender = key or self.world.relayer
         before = [await self.state(crossing.order, sender) for crossing in crossings]
         data = delta_calldata.settle_crossed(crossings)
@@ -253,7 +253,7 @@ class Market(msgspec.Struct, frozen=True):
         return reason
 
     async def state(self, order: AnyOrder, sender: SigningKey) -> dict[str, bytes | int]:
-        """All that a settlement of an order may change, but for what its sender pays for gas."""
+        """State that a settlement of an order may change, without the sender's cost of gas."""
         world, at = self.world, self.world.at
         order_hash = world.delta_hash(order)
         people = (world.user, world.taker, world.maker, world.partner, world.stranger, world.relayer)
@@ -347,15 +347,15 @@ class Market(msgspec.Struct, frozen=True):
     # --- Steps ----------------------------------------------------------------------------------------
 
     def fill_step(self, *quotes: RfqOrder, **how: Any) -> SettlementStep:
-        """As the world's."""
+        """The world's `fill_step`."""
         return self.world.fill_step(*quotes, **how)
 
     def to_agent(self, amount: int, token: bytes | None = None) -> SettlementStep:
-        """The caller sends the agent tokens: WETH unless it is said otherwise."""
+        """Step by which the caller sends the agent tokens, by default WETH."""
         return SettlementStep(token or self.world.weth, STEP_GAS, calldata.transfer(self.agent, amount))
 
     def from_agent(self, amount: int, token: bytes | None = None, to: bytes | None = None) -> SettlementStep:
-        """The agent delivers tokens to Delta: USDC unless it is said otherwise."""
+        """Step by which the agent delivers tokens to Delta, by default USDC."""
         words = address_word(token or self.world.usdc) + address_word(to or self.world.at.delta)
         return SettlementStep(self.agent, STEP_GAS, DELIVER + words + uint_word(amount))
 
@@ -363,7 +363,7 @@ class Market(msgspec.Struct, frozen=True):
         """Steps that give WETH to the agent and take USDC from it."""
         return self.to_agent(given), self.from_agent(received)
 
-    # --- What is kept ---------------------------------------------------------------------------------
+    # --- State ----------------------------------------------------------------------------------------
 
     async def order_state(self, order: AnyOrder) -> OrderState:
         """State of an order by the contract."""
@@ -382,7 +382,7 @@ class Market(msgspec.Struct, frozen=True):
         return await self.world.ask(self.world.at.delta, delta_calldata.deposits(order.owner))
 
     async def deposit(self, order: AnyOrder, amount: int, key: SigningKey | None = None) -> None:
-        """Native tokens for an order, by its owner unless it is said otherwise."""
+        """Deposit native tokens for an order, by default from its owner."""
         world = self.world
         data = delta_calldata.deposit_native_and_pre_sign(world.delta_hash(order))
         await world.send(key or world.user, world.at.delta, data, value_wei=amount)
@@ -407,7 +407,7 @@ def claim(tokens: Sequence[bytes], receiver: bytes) -> bytes:
 
 
 def events(receipt: Receipt, kind: type[Event]) -> list[Event]:
-    """Those of one kind, in order."""
+    """Events of a kind in a receipt, in order."""
     decoded = [decode_event(log.topics, log.data) for log in receipt.logs]
     return [event for event in decoded if isinstance(event, kind)]
 
@@ -451,7 +451,7 @@ async def order_state(world: World, order: AnyOrder) -> OrderState:
 
 
 async def filled(world: World, order: AnyOrder) -> int:
-    """What is settled of an order, in units of the fixed side; of a schedule, slices."""
+    """Settled amount of an order, in units of the fixed side; of a schedule, slices."""
     state = await order_state(world, order)
     return whole_of(order) if state.is_closed else state.done
 

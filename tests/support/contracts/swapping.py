@@ -64,7 +64,7 @@ class Venue(msgspec.Struct, frozen=True):
         )
 
     def info(self, order: RfqOrder) -> OrderInfo:
-        """Signed by its maker, all of it."""
+        """An order signed by its maker, to be filled whole."""
         return self.world.info(order, self.rival if order.maker == self.rival.address else None)
 
     def hop(self, *orders: RfqOrder | OrderInfo, taker_amount: int = 0, maker_amount: int = 0) -> Hop:
@@ -75,7 +75,7 @@ class Venue(msgspec.Struct, frozen=True):
     # --- Swaps ----------------------------------------------------------------------------------------
 
     def swap(self, *hops: Hop, **changed: Any) -> RouterSwap:
-        """The user sells one WETH for 2,400 USDC at least; or whatever is changed."""
+        """A sale by the user, with changes: one WETH for 2,400 USDC at least."""
         swap = RouterSwap(
             src_token=self.world.weth,
             dest_token=self.world.usdc,
@@ -91,7 +91,7 @@ class Venue(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(swap, **changed)
 
     def purchase(self, *hops: Hop, **changed: Any) -> RouterSwap:
-        """The user buys 2,500 USDC for 1.1 WETH at most; or whatever is changed."""
+        """A purchase by the user, with changes: 2,500 USDC for 1.1 WETH at most."""
         return self.swap(*hops, **{"src_amount": 11 * ONE // 10, "dest_amount": 2_500 * USDC} | changed)
 
     async def sell(self, swap: RouterSwap, key: SigningKey | None = None, *, value_wei: int = 0) -> Done:
@@ -119,7 +119,7 @@ class Venue(msgspec.Struct, frozen=True):
         return await self._refused(router_calldata.swap_exact_out(swap), key, value_wei)
 
     async def _sent(self, data: bytes, key: SigningKey | None, value_wei: int) -> tuple[int, Done]:
-        """The number that the swap returns where it is simulated, and what came of it when it was mined."""
+        """Number that a simulation of the swap returns, and the outcome of the mined swap."""
         sender, router = key or self.world.user, self.world.at.router
         returned = await self.world.chain.call(EthCall(router, data, sender.address, value_wei))
         receipt = await self.world.send(sender, router, data, value_wei=value_wei)
@@ -143,7 +143,7 @@ class Venue(msgspec.Struct, frozen=True):
         assert set(left.values()) == {0}
         assert await world.chain.balance(world.at.router) == 0
 
-    # --- What is kept ---------------------------------------------------------------------------------
+    # --- State ----------------------------------------------------------------------------------------
 
     async def state(self) -> dict[str, bytes | int]:
         """Balances of all accounts and contracts, and the user's WETH allowance for the Router."""

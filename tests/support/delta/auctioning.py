@@ -4,7 +4,7 @@
         await auction.submitted(a_round_order(1))
         await until(lambda: ann.asked)
 
-The chain finds that every bid does what FAIR says. Nothing is offered again by itself: no timer runs.
+The chain finds that every bid does what FAIR says. No timer runs: only a test offers an order again.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -183,11 +183,11 @@ Settles = Callable[[Store, LiveOrders, TellAgent], Settling]
 
 
 class PlayedAuction:
-    """One chain's.
+    """The auction of a chain.
 
     Attributes:
-        orders: whose changes are not followed; `submitted` offers.
-        queue: where orders wait for a round.
+        orders: the orders in memory, whose changes are not followed; `submitted` offers them.
+        queue: orders that wait for a round.
     """
 
     def __init__(self, store: Store, orders: LiveOrders, queue: AuctionQueue, auctioneer: Auctioneer) -> None:
@@ -224,7 +224,7 @@ def an_auctioneer(
     wall_ms: Callable[[], int] = now_ms,
     round_s: float = ROUND_S,
 ) -> tuple[AuctionQueue, Auctioneer]:
-    """Those of one chain."""
+    """Queue and auctioneer of a chain."""
     place = SimpleNamespace(
         chain_id=chain_id,
         chain=_Chain(),
@@ -271,7 +271,7 @@ def an_auctioneer(
 async def an_auction(
     folder: Path, settles: Settles | None = None, claims: Claims | None = None, /, **agents: PlayedAgent
 ) -> AsyncIterator[PlayedAuction]:
-    """Everything, running."""
+    """A running auction with its store and agents."""
     settings = parse_settings('state_dir = "."', {}, folder)
     async with open_store(settings, {}, folder, now_ms, in_process=True) as store:
         leases = Leases(store, "one", life_s=60, now_ms=now_ms)
@@ -286,6 +286,6 @@ async def an_auction(
 
 
 async def runs_no_code(_: LiveOrder) -> bool:
-    """Every owner is a key."""
+    """False: every owner is a key."""
     await trio.lowlevel.checkpoint()
     return False

@@ -8,7 +8,7 @@ async with a_crash_story(tmp_path, "ann") as story:
     await story.killed_and_started()
     await story.becomes(record, "COMPLETED")
 
-The venue has a real store process, on SQLite in the folder. What it asks of its node comes to `GatedNode`.
+The venue has a real store process, on SQLite in the folder. `GatedNode` receives the requests to its node.
 """
 
 import os
@@ -105,7 +105,7 @@ decimals = {decimals}
 
 
 class GatedNode:
-    """The venue's node: answers as a devnet's does, and can be told to let nothing of a kind through.
+    """The venue's node: it answers as a devnet's does, and can swallow the requests of a method.
 
     Attributes:
         calls: that were answered.
@@ -121,7 +121,7 @@ class GatedNode:
 
     def swallows(self, method: str) -> trio.Event:
         """From now on a request with this method does not reach the chain and has no answer; the event is set
-        once there is one."""
+        at the first such request."""
         return self._swallowed.setdefault(method, trio.Event())
 
     def lets_through(self) -> None:
@@ -234,11 +234,11 @@ class CrashStory:
         await self.start()
 
     def has_logged(self, event: str) -> bool:
-        """Whether the venue of the last start has told of an event."""
+        """Whether the venue has logged an event since its last start."""
         return f'"event":"{event}"' in self._log.read_text().replace(": ", ":")
 
     def logged_errors(self) -> list[str]:
-        """Lines of all starts that tell of a bug: nothing here may log an error but the end of a store."""
+        """Log lines of all starts that show a bug: a traceback, a failed round, or a stuck part."""
         lines = [
             line
             for number in range(1, self.starts + 1)
@@ -305,7 +305,7 @@ class CrashStory:
         assert (status, told) == (200, {"success": True, "cancelled": [record["id"]]})
 
     async def record(self, record: Record) -> Record:
-        """As it is now."""
+        """The order's present record."""
         status, told = await self.ask("GET", f"/v2/delta/orders/{record['id']}")
         assert status == 200, told
         return cast("Record", told)
@@ -321,7 +321,7 @@ class CrashStory:
                 await trio.sleep(0.02)  # as a client polls
 
     async def undone(self, record: Record) -> None:
-        """Wait until a settlement that was seen is seen to be taken back."""
+        """Wait until the venue sees that the chain took a settlement back."""
         with trio.fail_after(PATIENCE_S):
             while (now := await self.record(record))["status"] == "COMPLETED":  # noqa: ASYNC110
                 await trio.sleep(0.02)  # as a client polls
@@ -330,7 +330,7 @@ class CrashStory:
     # --- On chain ---------------------------------------------------------------------------------------
 
     async def settlements(self) -> dict[str, list[OrderSettled]]:
-        """Order hash -> what the chain says of its settlements."""
+        """Order hash -> events of its settlements on the chain."""
         found: dict[str, list[OrderSettled]] = {}
         head = await self.chain.head()
         for log in await self.chain.logs(LogFilter((self.world.at.delta,)), 0, head.header.number):
@@ -340,7 +340,7 @@ class CrashStory:
         return found
 
     async def times_settled(self, record: Record) -> int:
-        """How often an order was settled."""
+        """Number of settlements of an order."""
         return len((await self.settlements()).get(record["orderHash"], []))
 
     async def relayed(self) -> int:
@@ -371,25 +371,25 @@ class CrashStory:
         await self.chain.send_raw(sign_transaction(transaction, key).raw)
 
     async def disallow(self) -> None:
-        """With the next block, and before anything else in it, the user's WETH may not be taken any more."""
+        """Revoke the user's WETH allowance, first in the next block."""
         await self.first_in_block(self.world.user, self.world.weth, calldata.approve(self.world.at.delta, 0))
 
     async def with_its_own_stock(self, name: str) -> bytes:
-        """An agent delivers from a contract that nobody else uses."""
+        """Deploy a contract for an agent alone, which delivers from it."""
         contract = await create(self.chain, self.world.owner, "DevAgent", salt32=b"\x01" * 32)
         await self.world.mint(self.world.usdc, contract, 100_000 * USDC)
         self.agents[name].contract = contract
         return contract
 
     async def emptied(self, contract: bytes) -> None:
-        """With the next block, and before anything else in it, an agent's USDC is gone."""
+        """Empty an agent's contract of USDC, first in the next block."""
         world = self.world
         stock = await world.balance(world.usdc, contract)
         words = address_word(world.usdc) + address_word(world.stranger.address) + uint_word(stock)
         await self.first_in_block(world.stranger, contract, DELIVER + words)
 
     async def traded(self) -> dict[str, int]:
-        """What everybody has of what is traded; there is nobody else."""
+        """WETH and USDC of every account that trades: `account symbol` -> raw units."""
         world = self.world
         people = {"user": world.user.address, "agent": self.market.agent, "executor": world.at.executor}
         people |= {"delta": world.at.delta, "taker": world.taker.address}
@@ -400,7 +400,7 @@ class CrashStory:
         }
 
     async def confirm(self) -> None:
-        """What is mined becomes final."""
+        """Make blocks until every mined transaction is final."""
         for _ in range(CONFIRMATIONS):
             await self.chain.mine()
 

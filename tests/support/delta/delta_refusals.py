@@ -175,7 +175,7 @@ class Ground:
 
 
 class Running:
-    """A venue that is asked from where there is no trio: its tasks run while somebody waits for an answer."""
+    """A venue for callers outside trio: its tasks run while a caller waits for an answer."""
 
     def __init__(self) -> None:
         self._ticks: SimpleQueue[Callable[[], object]] = SimpleQueue()
@@ -185,7 +185,7 @@ class Running:
         self._token: trio.lowlevel.TrioToken
 
     def do(self, act: Callable[[Ground], Awaitable[T]]) -> T:
-        """What comes of it."""
+        """Run an action on the ground and return its result."""
         found: list[outcome.Outcome[T]] = []
 
         async def run(ground: Ground) -> None:
@@ -198,7 +198,7 @@ class Running:
 
     @contextmanager
     def serving(self, folder: Path) -> Iterator["Running"]:
-        """Once orders are taken; ends in good order, or raises why not."""
+        """Run the venue from the time it takes orders; end in good order, or raise the cause."""
         trio.lowlevel.start_guest_run(
             self._serve, folder, run_sync_soon_threadsafe=self._ticks.put, done_callback=self._end
         )

@@ -110,7 +110,7 @@ class DeltaStory:
         return {name: value for name, value in (sent | changed).items() if value is not None}
 
     async def submit(self, order: Any, key: SigningKey | None = None, **changed: Any) -> tuple[int, Any]:
-        """POST /v2/delta/orders, whatever is answered."""
+        """POST /v2/delta/orders: status and JSON of any answer."""
         return await self.web.post("/v2/delta/orders", self.body(order, key, **changed))
 
     async def submitted(self, order: Any, key: SigningKey | None = None, **changed: Any) -> Record:
@@ -120,7 +120,7 @@ class DeltaStory:
         return cast("Record", told)
 
     async def record(self, order_id: str) -> Record:
-        """As it is now."""
+        """The order's present record."""
         return cast("Record", await self.web.get(f"/v2/delta/orders/{order_id}"))
 
     async def becomes(self, record: Record, *statuses: str, seconds: float = PATIENCE_S) -> Record:
@@ -147,7 +147,7 @@ class DeltaStory:
         return await self.web.get(f"/v2/delta/orders/{record['id']}/explain")
 
     async def reasons(self, record: Record) -> dict[str, str]:
-        """Code -> text of what `explain` says."""
+        """Code -> text of the reasons in `explain`."""
         return {reason["code"]: reason["text"] for reason in (await self.explain(record))["reasons"]}
 
     async def says(self, record: Record, code: str, beginning: str = "") -> str:
@@ -162,7 +162,7 @@ class DeltaStory:
     async def cancel(
         self, *records: Record, key: SigningKey | None = None, ids: list[str] | None = None
     ) -> tuple[int, Any]:
-        """Sign and send a cancellation, whatever is answered."""
+        """Sign and send a cancellation: status and JSON of any answer."""
         ids = [record["id"] for record in records] if ids is None else ids
         body = {"orderIds": ids, "signature": to_hex(self.cancellation(ids, key))}
         return await self.web.post("/v2/delta/orders/cancel", body)
@@ -174,7 +174,7 @@ class DeltaStory:
         digest = ORDER_CANCELLATIONS.compiled.digest_for(separator)(OrderCancellations(tuple(ids)))
         return to_compact64(*(key or world.user).sign(digest))
 
-    # --- What moves -------------------------------------------------------------------------------------
+    # --- Balances ---------------------------------------------------------------------------------------
 
     async def balances(self) -> Moved:
         """Balances of all accounts in all tokens: (account, token) -> raw units."""
@@ -219,7 +219,7 @@ class DeltaStory:
         assert live.settling is not None
 
     async def waiting_transactions(self) -> list[bytes]:
-        """Hashes of what the relayer has signed and is not mined."""
+        """Hashes of the relayer's signed transactions that are not mined."""
         sender = self.world.relayer.address
         (rows,) = await self.web.app.delta.store.read(open_transactions(CHAIN_ID, sender))
         return [row_of(CHAIN_TX, values).tx_hash for values in rows]
@@ -244,7 +244,7 @@ class DeltaStory:
         await self.world.chain.send_raw(signed.raw)
 
     async def disallow(self, key: SigningKey, token: str) -> None:
-        """With the next block, and before anything else in it, Delta may take nothing of a token any more."""
+        """Revoke an owner's allowance of a token to Delta, first in the next block."""
         data = calldata.approve(self.world.at.delta, 0)
         await self.first_in_block(key, self.tokens[token], data)
 
@@ -308,17 +308,17 @@ class DeltaStory:
         await until(is_asked)
 
     async def receipt(self, record: Record, at: int = 0) -> Receipt:
-        """Of a settlement of an order."""
+        """Receipt of a settlement of an order."""
         found = await self.world.chain.receipt(bytes.fromhex(record["transactions"][at]["originTx"][2:]))
         assert found is not None
         return found
 
     def hash_of(self, record: Record) -> bytes:
-        """Of an order."""
+        """Hash of an order, 32 bytes."""
         return bytes.fromhex(record["orderHash"][2:])
 
     async def heard(self, agent: str, record: Record, *notices: str) -> None:
-        """Wait until an agent was told these of an order, in this order, and whatever else between."""
+        """Wait until an agent has received these notices of an order in sequence, with any others between."""
 
         def is_told() -> bool:
             told = iter([notice.value for notice in self.agents[agent].hears_of(self.hash_of(record))])
@@ -337,7 +337,7 @@ async def a_delta_story(
     more: str = "",
     market: Market | None = None,
 ) -> AsyncGenerator[DeltaStory]:
-    """Everything, once the venue serves.
+    """A story whose venue serves.
 
     Args:
         folder: for its state; a second story in the same folder is a restart.

@@ -62,13 +62,13 @@ def a_limit_order(
 
 
 class Auctions:
-    """What was offered, in place of an `AuctionQueue`.
+    """Record of the orders that a watch offers, in place of an `AuctionQueue`.
 
     Attributes:
         offers: the orders, as they came.
-        due_in_ms: how long from now an order is due.
+        due_in_ms: time until an order is due, from now.
         in_round: hashes of orders that a round is open with.
-        anew: whose pauses began anew.
+        anew: orders whose pauses began anew.
     """
 
     def __init__(self) -> None:
@@ -99,8 +99,8 @@ class Watched:
     """A watch of prices whose looks are made by hand.
 
     Attributes:
-        now_ms: what its clock says.
-        gas_price_wei: what gas costs; None where nobody knows.
+        now_ms: the watch's clock.
+        gas_price_wei: price of gas; None if unknown.
     """
 
     def __init__(self, index: PairIndex, decimals: Mapping[bytes, int] = DECIMALS) -> None:
@@ -138,7 +138,7 @@ class Watched:
             self.watch.tend(order)
 
     def look(self) -> list[LiveOrder]:
-        """One look; who was offered by it."""
+        """Make a look and return the orders that it offered."""
         before = len(self.auctions.offers)
         self.auctions.now_ms = self.now_ms
         for _ in self.watch.look():

@@ -5,8 +5,8 @@ async with an_order_front(tmp_path) as front:
     record = await front.submitted(order)
     assert await front.get(f"/v2/delta/orders/{record['id']}") == record
 
-The user has 10 WETH, which the Delta contract may take; nobody else has anything. Nothing is auctioned: what
-is kept stays as it is.
+The user has 10 WETH, which the Delta contract may take; other accounts have no tokens. No auction runs: a
+kept order stays as it is.
 """
 
 import secrets
@@ -109,7 +109,7 @@ class OrderFront(AskedFront):
     # --- Requests ---------------------------------------------------------------------------------------
 
     async def listed(self, **query: Any) -> Any:
-        """GET /v2/delta/orders with the operator's key: everybody's, unless the query says whose."""
+        """GET /v2/delta/orders with the operator's key, by default for the orders of all owners."""
         response = await self.ask("GET", f"{ORDERS}?{urlencode(query)}", headers=OPERATOR)
         assert response.status == 200, response.body
         return msgspec.json.decode(response.body)
@@ -117,18 +117,18 @@ class OrderFront(AskedFront):
     # --- Orders -----------------------------------------------------------------------------------------
 
     async def a_sale(self, **changed: Any) -> Any:
-        """One WETH for 2,400 USDC at least, 2,500 expected, within the hour."""
+        """A sale of one WETH for 2,400 USDC at least, 2,500 expected, within the hour."""
         return await self.world.a_delta_order(**changed)
 
     async def a_purchase(self, **changed: Any) -> Any:
-        """2,500 USDC for 1.1 WETH at most, 1 expected."""
+        """A purchase of 2,500 USDC for 1.1 WETH at most, 1 expected."""
         wanted = {"kind": KIND_BUY, "src_amount": 11 * ONE // 10, "dest_amount": 2_500 * USDC}
         return await self.world.a_delta_order(**wanted | {"expected_amount": ONE} | changed)
 
     def body(
         self, order: AnyOrder, key: SigningKey | None = None, *, signature: bytes | None = None, **more: Any
     ) -> dict[str, Any]:
-        """What is submitted, signed by the user unless it is said otherwise; what is None is left out."""
+        """Body of a submission, by default signed by the user; a member that is None is left out."""
         signed = self.world.delta_signed(order, key) if signature is None else signature
         given = {
             "chainId": CHAIN_ID,
@@ -163,12 +163,12 @@ class OrderFront(AskedFront):
         return refusal
 
     def cancellation(self, ids: list[str], key: SigningKey | None = None) -> dict[str, Any]:
-        """The body that cancels orders, signed by the user unless it is said otherwise."""
+        """Body that cancels orders, by default signed by the user."""
         signature = to_compact64(*(key or self.world.user).sign(self.cancel_hash(ids)))
         return {"orderIds": ids, "signature": to_hex(signature)}
 
     def cancel_hash(self, ids: list[str]) -> bytes:
-        """What is signed."""
+        """Hash of a cancellation, which the owner signs."""
         separator = delta_domain_separator(
             DELTA_NAME, DELTA_VERSION, self.world.chain.chain_id, self.world.at.delta
         )

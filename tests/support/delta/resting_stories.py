@@ -60,7 +60,7 @@ credentials = {{ domain = "venue", access_key = "key-1", secret = "env:BETA_SECR
 
 
 def prices(bid: str, ask: str, amount: str = "50") -> dict[str, Any]:
-    """One level on either side."""
+    """A grid with one level on either side."""
     return {"bids": [[bid, amount]], "asks": [[ask, amount]]}
 
 
@@ -110,11 +110,11 @@ class RestingStory:
         return found
 
     def looks(self) -> int:
-        """That the venue took at resting orders."""
+        """Number of looks that the venue took at resting orders."""
         return self.web.app.delta.chains[CHAIN_ID].prices.statistics().looks
 
     async def _looked(self) -> None:
-        """One look from its beginning to its end, sweeps included."""
+        """Wait for a whole look, from its beginning to its end, sweeps included."""
         before = self.looks()
         await until(lambda: self.looks() > before + 1)
 
@@ -127,7 +127,7 @@ class RestingStory:
 async def a_resting_story(
     world: World, folder: Path, pairs: Pairs, *, market: Market | None = None, again_s: float = 0.1
 ) -> AsyncGenerator[RestingStory]:
-    """Everything, once the books are live.
+    """A story whose books are live.
 
     Args:
         folder: for its state; a second story in the same folder is a restart.

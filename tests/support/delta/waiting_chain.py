@@ -1,4 +1,4 @@
-"""What owners of waiting orders do on chain, and what the chain has of it.
+"""Transactions of the owners of waiting orders, and the chain's record of them.
 
 at_chain = OnChain(market)
 await at_chain.allow(owner, 0)                     first in the next block, made now unless blocks are held
@@ -37,7 +37,7 @@ _SET_RELAYER = selector("setRelayer(address,bool)")
 
 
 class Settlement(Struct, frozen=True):
-    """One that the chain has."""
+    """A settlement on the chain."""
 
     tx_hash: bytes
     time_s: int
@@ -63,43 +63,43 @@ class OnChain:
         self.began = 0
 
     async def make_blocks(self) -> None:
-        """One a second, unless they are held."""
+        """Make a block each second, unless blocks are held."""
         while True:
             await trio.sleep(1)
             if self.has_blocks:
                 await self.chain.mine()
 
     async def reorganise(self, depth: int) -> None:
-        """Other blocks, without transactions, in place of the last ones."""
+        """Replace the last blocks by blocks without transactions."""
         head = await self.chain.head()
         if head.header.number - depth > self.began:
             await self.chain.reorganise(depth)
 
-    # --- What owners do ---------------------------------------------------------------------------------
+    # --- Actions of owners ------------------------------------------------------------------------------
 
     async def allow(self, owner: SigningKey, amount: int) -> None:
-        """Let Delta take so much WETH."""
+        """Set an owner's WETH allowance to Delta."""
         await self.send(owner, self.world.weth, calldata.approve(self.world.at.delta, amount))
 
     async def move(self, owner: SigningKey, keeps: int) -> None:
-        """All WETH but so much go to a stranger."""
+        """Move an owner's WETH to a stranger, except the amount that the owner keeps."""
         has = await self.world.balance(self.world.weth, owner)
         if has > keeps:
             data = calldata.transfer(self.world.stranger.address, has - keeps)
             await self.send(owner, self.world.weth, data)
 
     async def give_back(self, owner: SigningKey, amount: int) -> None:
-        """A stranger's WETH go to an owner."""
+        """Move a stranger's WETH to an owner."""
         await self.send(self.world.stranger, self.world.weth, calldata.transfer(owner.address, amount))
 
     async def withdraw(self, known: Known) -> None:
-        """What the owner of an order has deposited goes back."""
+        """Withdraw the whole deposit of an order's owner."""
         (has,) = await self._numbers(delta_calldata.deposits(known.key.address))
         if has:
             await self.send(known.key, self.world.at.delta, delta_calldata.withdraw_native(has))
 
     async def give_up(self, known: Known) -> None:
-        """An order's nonce is used up."""
+        """Use up an order's nonce."""
         data = delta_calldata.invalidate_nonces([known.order.nonce])
         await self.send(known.key, self.world.at.delta, data)
 
@@ -121,7 +121,7 @@ class OnChain:
             await self.chain.mine()
 
     async def deposit(self, key: SigningKey, order_hash: bytes, order: AnyOrder) -> None:
-        """What an order still takes, unless it is there."""
+        """Deposit the amount that an order still needs, unless the deposit suffices."""
         (has,) = await self._numbers(delta_calldata.deposits(key.address))
         pieces = left_of(order, await self.market.filled(order))
         if pieces and has < pieces[0][0]:
@@ -159,10 +159,10 @@ class OnChain:
         answers = await self.chain.call_many(calls, at)
         return [int.from_bytes(answer[:32], "big") for answer in answers if isinstance(answer, bytes)]
 
-    # --- What is there ----------------------------------------------------------------------------------
+    # --- State of the chain -----------------------------------------------------------------------------
 
     async def settlements(self) -> dict[bytes, list[Settlement]]:
-        """What the chain has settled, order by order, oldest first."""
+        """Settlements on the chain, order by order, oldest first."""
         head = (await self.chain.head()).header
         wanted = LogFilter((self.world.at.delta,))
         found: dict[bytes, list[Settlement]] = {}
@@ -187,7 +187,7 @@ class OnChain:
     async def facts(
         self, orders: Sequence[Known], settled: dict[bytes, list[Settlement]]
     ) -> dict[bytes, Facts]:
-        """What the chain says of each order, and its accounting agrees with its logs."""
+        """Facts of each order on the chain; assert that the contract's state agrees with its logs."""
         at, weth = self.world.at.delta, self.world.weth
         found: dict[bytes, Facts] = {}
         for known in orders:

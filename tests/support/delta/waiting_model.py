@@ -1,4 +1,4 @@
-"""What becomes of Delta orders that wait, in plain Python: from what is signed, and what the chain has.
+"""A model in plain Python of Delta orders that wait: their states, from their terms and the chain's state.
 
     allowed = statuses(known, facts, now_s)     which statuses an order may have once nothing moves
     due = is_fillable(known, facts, market)     it must not lie there like that: somebody would fill it
@@ -19,11 +19,11 @@ from support.chain.world import NATIVE, ONE
 from support.contracts.settling import AnyOrder
 
 INTERVAL_S = 60
-"""Between two slices of every TWAP."""
+"""Seconds between two slices of every TWAP."""
 GRACE_S = 2
-"""A deadline has passed for the venue so much later."""
+"""Seconds after which the venue has noticed a passed deadline."""
 DUE_SLACK_S = 15
-"""In which a slice that is due is asked for, won, mined and read."""
+"""Seconds in which a due slice is auctioned, won, mined and read."""
 PART_MIN = 10
 """Books that fill such a part of what is left fill an order that takes parts."""
 
@@ -35,7 +35,7 @@ class Known(Struct):
         is_limit: of type LIMIT.
         is_partial: it may be filled in parts.
         cancelled: its cancellation was answered.
-        maybe_cancelled: nobody heard the answer of the one that may have done it.
+        maybe_cancelled: a cancellation was sent whose answer was lost.
         ended: the status that it was last seen to have ended with.
         filled_at_s: times of its settlements, those that were taken back too: a timer may still go by these.
     """
@@ -54,12 +54,12 @@ class Known(Struct):
 
     @property
     def is_scheduled(self) -> bool:
-        """A TWAP."""
+        """Whether the order is a TWAP."""
         return not isinstance(self.order, DeltaOrder)
 
     @property
     def is_native(self) -> bool:
-        """Its source is deposited."""
+        """Whether the source amount is deposited native tokens."""
         return self.order.src_token == NATIVE
 
     def __str__(self) -> str:
@@ -68,13 +68,13 @@ class Known(Struct):
 
     @property
     def buys(self) -> bool:
-        """What it wants is fixed."""
+        """Whether the destination amount is fixed."""
         order = self.order
         return isinstance(order, TwapBuyOrder) or (isinstance(order, DeltaOrder) and order.kind == KIND_BUY)
 
     @property
     def whole(self) -> int:
-        """What `filled` reaches."""
+        """Value of `filled` at which the order is completed."""
         order = self.order
         if isinstance(order, DeltaOrder):
             return order.dest_amount if self.buys else order.src_amount
@@ -82,7 +82,7 @@ class Known(Struct):
 
 
 class Facts(Struct, frozen=True):
-    """What the chain says of an order, at one block.
+    """State of an order on the chain, at one block.
 
     Attributes:
         filled: of the fixed side, or slices.
@@ -100,7 +100,7 @@ class Facts(Struct, frozen=True):
 
 
 class MarketNow(Struct, frozen=True):
-    """What can be traded.
+    """Offers of the agent and the makers.
 
     Attributes:
         agent: raw units of USDC that the agent trades one WETH for; None where it bids nothing.
@@ -117,7 +117,7 @@ Pieces = Sequence[tuple[int, int]]
 
 
 def left_of(order: AnyOrder, filled: int) -> Pieces:
-    """What is left: one piece, or a slice each."""
+    """The pieces that are left: one piece, or a piece for each slice."""
     match order:
         case DeltaOrder(kind=kind) if kind == KIND_BUY:
             left = order.dest_amount - filled
@@ -138,7 +138,7 @@ def left_of(order: AnyOrder, filled: int) -> Pieces:
 
 
 def is_lacking(known: Known, facts: Facts) -> bool:
-    """Whether its owner has not what it needs."""
+    """Whether the owner lacks the funds that the order needs."""
     pieces = left_of(known.order, facts.filled)
     if not pieces:
         return False
@@ -148,7 +148,7 @@ def is_lacking(known: Known, facts: Facts) -> bool:
 
 
 def fits_until_s(known: Known, facts: Facts) -> int:
-    """When the next settlement has to be, so that all that follow can be."""
+    """Latest time of the next settlement at which all later settlements still fit, Unix seconds."""
     order = known.order
     if isinstance(order, DeltaOrder):
         return order.deadline
@@ -158,7 +158,7 @@ def fits_until_s(known: Known, facts: Facts) -> int:
 
 
 def statuses(known: Known, facts: Facts, now_s: int) -> set[str]:
-    """What it may be once nothing moves."""
+    """States that the order may have once nothing moves."""
     if facts.filled == known.whole:
         return {"COMPLETED"}
     if known.ended == "EXPIRED":
@@ -181,7 +181,7 @@ def statuses(known: Known, facts: Facts, now_s: int) -> set[str]:
 
 
 def meets(known: Known, piece: tuple[int, int], price: int | None) -> bool:
-    """Whether somebody who trades at a price fills a piece within its limit."""
+    """Whether a trader at a price fills a piece within its limit."""
     if price is None:
         return False
     src, dest = piece
@@ -201,7 +201,7 @@ def is_crossed(known: Known, facts: Facts, market: MarketNow) -> bool:
 
 
 def due_s(known: Known, facts: Facts) -> int:
-    """When its next settlement may be, Unix seconds."""
+    """Earliest time of the order's next settlement, Unix seconds."""
     order = known.order
     return 0 if isinstance(order, DeltaOrder) or not facts.last_fill_s else facts.last_fill_s + order.interval
 
@@ -214,7 +214,7 @@ def is_asked_for(known: Known, facts: Facts, market: MarketNow, now_s: int) -> b
 
 
 def is_fillable(known: Known, facts: Facts, market: MarketNow, now_s: int) -> bool:
-    """Whether somebody would have filled an open order by now."""
+    """Whether the agent or the makers would have filled an open order by now."""
     pieces = left_of(known.order, facts.filled)
     if not pieces or not meets(known, pieces[0], market.agent):
         return False

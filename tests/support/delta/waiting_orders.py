@@ -5,8 +5,8 @@ async with a_life_of_orders(folder) as life:
     await life.do(("book", 2_700, 50))
     await life.rest()                      nothing moves: everything is as the plain model says
 
-`check` is for every moment, `rest` for when the venue has had time. What the chain has is read from the
-chain, what the venue says over HTTP, and its log of events from the file of its store.
+`check` is for every moment, `rest` for the time after the venue has worked. The chain gives settlements and
+balances, HTTP the venue's records, and the store's file its log of events.
 """
 
 import itertools
@@ -117,7 +117,7 @@ def check_settled(known: Known, settled: list[Settlement]) -> None:
 
 
 def differences(known: Known, record: dict[str, Any], settled: list[Settlement]) -> list[str]:
-    """How the record's fills are not the chain's."""
+    """Differences between the record's fills and the chain's settlements."""
     shown = [
         (one["originTx"], int(one["spentAmount"]), int(one["receivedAmount"]))
         for one in record["transactions"]
@@ -225,7 +225,7 @@ class LifeOfOrders:
                 await self._on_chain(step)
 
     async def _trouble(self, step: tuple[Any, ...]) -> None:
-        """What the chain and the machine do to the venue."""
+        """Have the chain or the machine trouble the venue."""
         match step:
             case ("hold",):
                 self.at_chain.has_blocks = False
@@ -241,7 +241,7 @@ class LifeOfOrders:
                 self.venue.life.is_node_away = False
 
     async def _on_chain(self, step: tuple[Any, ...]) -> None:
-        """What owners, and others, do there."""
+        """Have an owner or another account act on the chain."""
         at_chain = self.at_chain
         match step:
             case ("allow", owner, amount):
@@ -266,7 +266,7 @@ class LifeOfOrders:
                 raise AssertionError(step)
 
     def _pick(self, which: int, wanted: Any = lambda one: True) -> Known | None:
-        """One of the orders that have not ended, if there is one; sometimes one that has."""
+        """An order that has not ended, sometimes an ended order; None if there is neither."""
         found = [one for one in self.known if wanted(one) and (not one.ended or which % 5 == 4)]
         return found[which % len(found)] if found else None
 
@@ -352,10 +352,10 @@ class LifeOfOrders:
             assert told["errorType"] == "OrderAlreadySettled", told
             known.maybe_cancelled |= self.venue.deaths > deaths
 
-    # --- What is there ----------------------------------------------------------------------------------
+    # --- Records ----------------------------------------------------------------------------------------
 
     async def records(self) -> dict[bytes, dict[str, Any]]:
-        """What the venue says, by order hash."""
+        """Order hash -> the venue's record."""
         found: dict[bytes, dict[str, Any]] = {}
         for key in OWNERS:
             for page in itertools.count(1):
@@ -368,10 +368,10 @@ class LifeOfOrders:
                     break
         return found
 
-    # --- What always holds ------------------------------------------------------------------------------
+    # --- Properties of every moment ---------------------------------------------------------------------
 
     async def check(self) -> None:
-        """Every step is one of the table; nobody gave more, or got less, than was signed."""
+        """Assert that every step is in the table, and that no owner gave more or got less than signed."""
         self.log.check()
         settled = await self.at_chain.settlements()
         for known in self.known:
@@ -379,7 +379,7 @@ class LifeOfOrders:
             check_settled(known, mine)
             known.filled_at_s |= {one.time_s for one in mine}
 
-    # --- What holds once nothing moves ------------------------------------------------------------------
+    # --- Properties at rest -----------------------------------------------------------------------------
 
     async def rest(self) -> None:
         """Let the venue have its time, until all is as the model says; and it stays so."""
@@ -418,7 +418,7 @@ class LifeOfOrders:
             assert trio.current_time() < until, "\n".join(problems)
 
     async def _compare(self) -> tuple[dict[bytes, dict[str, Any]], list[str]]:
-        """What the venue says, and how the model disagrees with it."""
+        """The venue's records, and the differences between them and the model."""
         settled = await self.at_chain.settlements()
         facts = await self.at_chain.facts(self.known, settled)
         records = await self.records()
@@ -443,7 +443,11 @@ class LifeOfOrders:
     async def _compare_asked(
         self, records: dict[bytes, dict[str, Any]], asked: set[bytes], started_s: int
     ) -> list[str]:
-        """Who was not asked about in a quiet time, and who does not say that it rests; nobody else was."""
+        """Faults of a quiet time: fillable orders without a round, resting orders not explained as resting.
+
+        Raises:
+            AssertionError: a round took another order.
+        """
         facts = await self.at_chain.facts(self.known, await self.at_chain.settlements())
         problems: list[str] = []
         for known in self.known:

@@ -6,9 +6,9 @@ async with a_waiting_venue(folder) as venue:
     await venue.ask(...)                    asks again until the next one of its life answers
 
 The chain is the embedded one with the real contracts, the store the real SQL on a file; HTTP, and what the
-venue asks its agent, go over memory streams. No threads, no sockets. Whoever dies is cut off from the chain,
-the store and all streams first, and then cancelled: nothing of it does anything after its death. Funds are
-never read again but for what logs say: the slow round of all would hide what is missed. Chain and store are
+venue asks its agent, go over memory streams. No threads, no sockets. A life that ends loses the chain, the
+store and all streams first, and is then cancelled: it has no effect after its death. Only logs have funds
+read again: the slow round over all accounts would hide a missed log. Chain and store are
 asked once whether they answer.
 """
 
@@ -117,7 +117,7 @@ class SimulatedClock(WallClock):
 
 
 class Life:
-    """One life of a venue: what it asks of the world, until it dies.
+    """A life of a venue: its requests to chain and store, until it dies.
 
     Attributes:
         dies_in: so many things it still does; negative for ever.
@@ -132,7 +132,7 @@ class Life:
         self.streams: list[trio.abc.Stream] = []
 
     async def step(self) -> None:
-        """It does something: perhaps the last thing."""
+        """Count an action of the venue; the life may end with it."""
         if self.dies_in >= 0:
             self.dies_in -= 1
             if self.dies_in < 0:
@@ -206,7 +206,7 @@ class _MortalLink(InlineLink):
 
 
 class _Door(trio.abc.Listener[trio.abc.Stream]):
-    """Where callers come in, without a socket."""
+    """Listener that gives the venue its callers, without a socket."""
 
     def __init__(self) -> None:
         self.send, self._receive = trio.open_memory_channel[trio.abc.Stream](64)
@@ -330,7 +330,7 @@ class WaitingVenue:
         await self._is_up.wait()
         return self.app
 
-    # --- Who asks, and who is asked -----------------------------------------------------------------------
+    # --- Callers and the agent ----------------------------------------------------------------------------
 
     async def _dial(self, *_: object, **__: object) -> trio.abc.Stream:
         await trio.lowlevel.checkpoint()
@@ -399,7 +399,7 @@ class WaitingVenue:
 async def a_waiting_venue(
     market: Market, clock: SimulatedClock, folder: Path
 ) -> AsyncGenerator[WaitingVenue]:
-    """Everything, once the venue serves."""
+    """A venue that serves."""
     entry_of(market.world, folder)
     async with trio.open_nursery() as nursery:
         venue = WaitingVenue(market, clock, folder, nursery)

@@ -47,13 +47,13 @@ Told = tuple[str, str, int]
 
 
 def told(message: OrderStreamMessage) -> Told:
-    """What an event says, to be compared with what was written."""
+    """Hash, status and version of an event's message, to compare with `written`."""
     assert isinstance(message, OrderEventMessage), message
     return message.order_hash, message.status, message.version
 
 
 def written(order: Any) -> Told:
-    """What the event of an order's step says."""
+    """Hash, status and version that the event of an order's step has."""
     return to_hex(order.order_hash), str(order.status), order.version
 
 
@@ -112,7 +112,7 @@ class EventVenue:
 
 
 class Following:
-    """One stream, as its client reads it.
+    """A stream, as its client reads it.
 
     Attributes:
         events: the bytes beneath.
@@ -143,13 +143,13 @@ class Following:
 
 
 class SocketFollowing:
-    """One WebSocket, as its client reads it."""
+    """A WebSocket, as its client reads it."""
 
     def __init__(self, socket: WebSocket) -> None:
         self.socket = socket
 
     async def message(self) -> OrderStreamMessage:
-        """The next message, whatever it is."""
+        """The next message of any kind."""
         with trio.fail_after(PATIENCE_S):
             text = await self.socket.receive()
         assert isinstance(text, str)

@@ -7,7 +7,7 @@ from support.patience import PATIENCE_S
 
 
 class EventStream:
-    """One GET of a stream.
+    """A GET of a stream.
 
     Attributes:
         head: of the answer, once `open` returned.
@@ -42,7 +42,7 @@ class EventStream:
                 return kind[7:].decode(), msgspec.json.decode(data[6:])
 
     async def block(self) -> bytes:
-        """What comes next, a comment too."""
+        """Next block of the stream, an event or a comment."""
         return await self._until(b"\n\n")
 
     async def rest(self) -> bytes:

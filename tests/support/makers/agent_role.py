@@ -127,7 +127,7 @@ class RunningAgent:
     async def ask(
         self, method: str, path: str, body: bytes = b"", signer: RequestSigner | None = None
     ) -> Response:
-        """One request, signed."""
+        """Send a signed request."""
         signed = (signer or self.signer).headers(self.clock.now_ms(), method, path, body)
         headers = [(name.encode(), value.encode()) for name, value in signed.items()]
         return await self.client.request(method.encode(), path.encode(), headers, body, deadline_s=PATIENCE_S)
@@ -236,7 +236,7 @@ class RunningAgent:
     # --- Settling ---------------------------------------------------------------------------------------
 
     async def settle(self, bid: SolverBid) -> list[OrderSettled]:
-        """What the contract says of each order of a bid, in its order; Reverted where it refuses."""
+        """Settle a bid; the event of each order, in the bid's order. Reverted if the contract refuses."""
         parts = [(self._orders[part.order_hash], part) for part in bid.parts]
         if len(parts) == 1:
             ((signed, part),) = parts

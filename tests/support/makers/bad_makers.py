@@ -40,13 +40,13 @@ NAMES = (*SOCKETS, *POLLED)
 
 
 def token_address(at: int) -> str:
-    """Of the tokens beside WETH and USDC, which nobody else trades."""
+    """Address of a token beside WETH and USDC, which no other maker trades."""
     return f"0x{at + 0x1000:040x}"
 
 
 @cache
 def contents(weth: str, usdc: str, turn: int, *, wide: bool) -> dict[str, Any]:
-    """All that a maker says, which nobody changes; `turn` moves its prices."""
+    """Contents of all resources of a maker, shared by its callers and never changed; `turn` moves prices."""
     known = {"WETH": (weth, 18, 2_500.0), "USDC": (usdc, 6, 1.0)}
     if wide:
         known |= {f"T{at}": (token_address(at), 18, 1.0 + at) for at in range(TOKENS - 2)}
@@ -75,7 +75,7 @@ def contents(weth: str, usdc: str, turn: int, *, wide: bool) -> dict[str, Any]:
 
 
 class BadMaker(MemoryMaker):
-    """One of them. `is_ill` is how it behaves."""
+    """A maker that misbehaves while `is_ill` is true."""
 
     def __init__(self, nursery: trio.Nursery, name: str, weth: str, usdc: str) -> None:
         super().__init__(nursery)

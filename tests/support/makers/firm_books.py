@@ -23,7 +23,7 @@ def a_live_book(
     *,
     decimals: tuple[int, int] | None = None,
 ) -> LiveBook:
-    """One maker's book; decimals of base and quote are given for other tokens than these three."""
+    """A maker's book; `decimals` of base and quote are needed for tokens without an entry in DECIMALS."""
     of_base, of_quote = decimals or (DECIMALS[base], DECIMALS[quote])
     book = build_book(PriceGrid(bids=tuple(bids), asks=tuple(asks)), of_base, of_quote)
     return LiveBook(maker, base, quote, book, Decimal(1_000_000))

@@ -45,25 +45,25 @@ from support.patience import FIRM_HARD_S, FIRM_SOFT_S
 from support.server.scripted_server import Caller, scripted_server
 
 PATIENT = FirmSettings(soft_s=FIRM_SOFT_S, hard_s=FIRM_HARD_S)
-"""For makers that all answer: a busy machine makes nobody late."""
+"""Settings for makers that all answer: a busy machine makes none of them late."""
 HASTY = FirmSettings(soft_s=2.0, hard_s=FIRM_HARD_S)
-"""For one that does not: others are asked after two thirds of a second."""
+"""Settings for a maker that does not answer: others are asked after two thirds of a second."""
 STRANGER = SigningKey(b"\x77" * 32)
 _FLOOD = b"x" * (1 << 20)
 
 
 class SocketMaker:
-    """One maker.
+    """A maker on a socket.
 
     Attributes:
-        habit: what it does with a question; empty answers as it should.
+        habit: behaviour on a question; empty for a right answer.
         moods: where it is given, chooses the habit anew for every question.
         worse_bps: by which what it signs is worse than its book.
         other_account_for: a token that it gives from another account than the rest.
         nonce: where it is given, is in every order: the same question has the same order for its answer.
-        account: what it names as maker; its key's address unless it is a contract.
+        account: the named maker; the key's address unless it is a contract.
         asked: the bodies that came.
-        answered: how many of them it has answered.
+        answered: number of answers.
     """
 
     def __init__(self, name: str, key: SigningKey, digest_of: Callable[[RfqOrder], bytes]) -> None:
@@ -244,7 +244,7 @@ class Stage:
             self.quote(name, (self.world.weth, self.world.usdc, bids, asks))
 
     async def everybody_quotes(self) -> None:
-        """WETH/USDC, WETH/DAI and DAI/USDC, nobody deep enough alone at the best price; all are stocked."""
+        """Stock all makers, and show WETH/USDC, WETH/DAI and DAI/USDC; no maker is deep enough alone."""
         weth, usdc, dai = self.world.weth, self.world.usdc, self.world.dai
         for number, name in enumerate(self.makers):
             bids = ((f"{2500 - number}", "0.5"), (f"{2490 - number}", "1"), (f"{2400 - number}", "50"))
@@ -254,7 +254,7 @@ class Stage:
             await self.stock(name, usdc, dai)
 
     async def stock(self, name: str, *tokens: bytes, amount: int = 10**6) -> None:
-        """So many whole tokens of each, which the RFQ contract may take."""
+        """Give a maker `amount` whole tokens of each, which the RFQ contract may take."""
         key = self.makers[name].key
         await self.world.chain.set_balance(key.address, 2 * amount * ONE)
         for token in tokens:
@@ -265,7 +265,7 @@ class Stage:
     def plan(
         self, side: Side, src: bytes, dest: bytes, amount: int, **more: Any
     ) -> tuple[RoutePlan, SwapRequest]:
-        """By the books."""
+        """A plan by the books."""
         wanted = SwapRequest(src, dest, amount, side, **more)
         plan = self.pathfinder.find(wanted)
         assert plan is not None
@@ -277,7 +277,7 @@ class Stage:
         return await self.desk.fill(plan, wanted, user=self.world.user.address, limit=limit)
 
     async def unchecked(self, name: str, src: bytes, dest: bytes, amount: int) -> FirmRoute:
-        """A sale that one maker signs, and that nobody asks the chain about."""
+        """A sale that one maker signs, without a check on the chain."""
         asked = FirmAsked(src, dest, Side.SELL, amount, self.world.user.address, self.world.at.executor)
         answer = await self.firm[name].client.ask(asked, deadline_s=self.settings.hard_s)
         quote = check_firm(answer, asked, self.desk.digest_of, self.now_ms // 1_000)
@@ -293,7 +293,7 @@ class Stage:
         return await self.desk.fill(plan, wanted, user=self.world.user.address, limit=limit)
 
     def reasons(self, name: str) -> dict[str, int]:
-        """What a maker is scored for."""
+        """Reasons in a maker's score, with their counts."""
         return self.firm[name].health.report(self.now_ms).maker.reasons
 
     def shows(self, name: str, one: bytes, other: bytes) -> bool:
@@ -303,7 +303,7 @@ class Stage:
 
 @asynccontextmanager
 async def a_stage(world: World, settings: FirmSettings = PATIENT) -> AsyncGenerator[Stage]:
-    """Nobody quotes or has anything yet but the user: ten WETH and 100,000 of USDC and DAI."""
+    """A stage without quotes; only the user has tokens: ten WETH, 100,000 USDC and 100,000 DAI."""
     stage = Stage(world, settings, (await world.now_s()) * 1_000)
     await world.give(world.user, world.weth, 10 * ONE, world.at.router)
     for token in (world.usdc, world.dai):
@@ -335,7 +335,7 @@ async def execute(world: World, route: FirmRoute) -> tuple[int, int]:
 
 
 def makers_of(route: FirmRoute) -> list[set[str]]:
-    """Who fills each hop."""
+    """Makers that fill each hop."""
     return [{fill.maker for fill in hop.fills} for hop in route.hops]
 
 

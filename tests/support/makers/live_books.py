@@ -25,7 +25,7 @@ def a_book(
     liquidity: int = 1_000_000,
     decimals: Mapping[bytes, int] = DECIMALS,
 ) -> LiveBook:
-    """One maker's book of a pair, best level first."""
+    """A maker's book of a pair, best level first."""
     grid = PriceGrid(levels(bids), levels(asks))
     book = build_book(grid, decimals[base], decimals[quote])
     return LiveBook(maker, base, quote, book, Decimal(liquidity))

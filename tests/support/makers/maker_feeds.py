@@ -62,7 +62,7 @@ def pairs(*pair_ids: str) -> Json:
 
 
 def grid(bid: str = "2500", ask: str = "2501", amount: str = "1") -> Json:
-    """One level on each side."""
+    """A grid with one level on each side."""
     return {"bids": [[bid, amount]], "asks": [[ask, amount]]}
 
 

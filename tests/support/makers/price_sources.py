@@ -65,5 +65,5 @@ def normalised(update: Mapping[str, Any]) -> dict[str, PriceGrid]:
 
 
 def open_files() -> int:
-    """How many files this process holds open."""
+    """Number of files that this process holds open."""
     return len(list(Path("/proc/self/fd").iterdir()))

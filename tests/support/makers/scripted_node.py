@@ -25,7 +25,7 @@ from support.server.scripted_server import Script, keep_answering, scripted_serv
 
 
 class ScriptedNode:
-    """Set its attributes; it answers by them.
+    """A node that answers by its attributes, which a test sets.
 
     Attributes:
         balances, allowances: token text -> raw units.
@@ -37,7 +37,7 @@ class ScriptedNode:
         returned: what each call returns instead, unless it is empty.
         asked: method names of all calls.
         tags: the block tags of eth_call.
-        lists_asked: how often the list of takers was asked for.
+        lists_asked: number of requests for the list of takers.
     """
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ async def scripted_node() -> AsyncIterator[ScriptedNode]:
 
 @asynccontextmanager
 async def node_at(url: str, name: str) -> AsyncIterator[RpcNode]:
-    """Ours towards a node, with a transport of its own."""
+    """A client of the package for a node, with a transport of its own."""
     bounds = Http1Limits(body_bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
     async with DialTransport(tls=client_tls(), connections_max=1, limits=bounds) as transport:
         yield RpcNode(transport, url, name)
@@ -123,7 +123,7 @@ async def node_at(url: str, name: str) -> AsyncIterator[RpcNode]:
 
 @asynccontextmanager
 async def node_that_says(answer: bytes, name: str) -> AsyncIterator[RpcNode]:
-    """Ours towards one that answers the same, head and body, to everything. Its URL holds a `secret`."""
+    """A client for a node that gives every request the same answer. Its URL holds a `secret`."""
     script: Script = partial(keep_answering, answer=answer)
     async with scripted_server(script) as port, node_at(f"http://127.0.0.1:{port}/secret", name) as node:
         yield node

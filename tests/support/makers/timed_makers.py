@@ -43,11 +43,11 @@ Shown = tuple[bytes, bytes, Levels, Levels]  # base, quote, bids, asks
 
 
 class Maker(Struct, frozen=True):
-    """How one behaves.
+    """Behaviour of a maker.
 
     Attributes:
         after_s: until it answers.
-        fault: how it fails then; None signs by its book.
+        fault: the maker's failure then; None signs by its book.
         books: what it shows; unless given, WETH against USDC, a USDC worse than the maker named before it.
     """
 
@@ -65,7 +65,7 @@ def wall_ms() -> int:
 
 
 class RichChain(ScriptedChain):
-    """Everybody has everything, and no order was seen before."""
+    """A chain on which every account has every token, and on which every order is new."""
 
     async def call_many(
         self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
@@ -75,10 +75,10 @@ class RichChain(ScriptedChain):
 
 
 class TimedClient:
-    """What the desk asks in place of a socket.
+    """Client of a maker that answers the desk without a socket.
 
     Attributes:
-        asked_at: when, seconds; amounts: raw units of what was fixed.
+        asked_at: times of questions, seconds; amounts: raw units of the fixed side.
     """
 
     def __init__(self, name: str, index: PairIndex, maker: Maker) -> None:
@@ -176,7 +176,7 @@ class Timed:
     def plan(
         self, dest: bytes = USDC, amount: int = ONE, *, side: Side = Side.SELL, src: bytes = WETH
     ) -> tuple[RoutePlan, SwapRequest]:
-        """By the books."""
+        """A plan by the books."""
         wanted = SwapRequest(src, dest, amount, side)
         plan = self.desk.pathfinder.find(wanted)
         assert plan is not None
@@ -195,17 +195,17 @@ class Timed:
         return await self.desk.fill(*self.plan(dest, amount, side=Side.BUY), user=USER, limit=2**256 - 1)
 
     def asked(self) -> dict[str, list[float]]:
-        """When each was asked."""
+        """Maker -> times of its questions, seconds."""
         return {name: client.asked_at for name, client in self.clients.items() if client.asked_at}
 
     def reasons(self) -> dict[str, dict[str, int]]:
-        """What each is scored for."""
+        """Maker -> reasons in its score, with their counts."""
         told = {name: health.report(NOW_MS).maker.reasons for name, health in self.health.items()}
         return {name: reasons for name, reasons in told.items() if reasons}
 
 
 def makers_of(route: FirmRoute) -> list[str]:
-    """Who fills, hop after hop."""
+    """Makers of all fills, hop after hop."""
     return [fill.maker for hop in route.hops for fill in hop.fills]
 
 

@@ -34,7 +34,7 @@ _NONCES = selector("nonces(address)")
 
 
 class State(Struct):
-    """What contracts keep.
+    """State of the contracts.
 
     Attributes:
         balances, allowances: (token, owner) -> raw units; nothing, and everything, unless it is there.
@@ -60,7 +60,7 @@ class OtcChain(ScriptedChain):
         batches: calls of each batch.
         garbage: tokens that answer nothing that is a number.
         unreadable: accounts; the node answers no batch with a call about one or to one.
-        is_away: nobody answers what contracts are asked.
+        is_away: no call to a contract is answered.
     """
 
     chain_id = 1
@@ -84,7 +84,7 @@ class OtcChain(ScriptedChain):
             self._states[self.head.hash] = deepcopy(self.state)
 
     def cut(self, number: int) -> None:
-        """As `ScriptedChain`; everybody has again what they had."""
+        """As `ScriptedChain`; the balances of the older block return."""
         super().cut(number)
         self._sent.clear()
         self.state = deepcopy(self._states[self.head.hash])
@@ -94,19 +94,19 @@ class OtcChain(ScriptedChain):
         sent, self._sent = self._sent, []
         self.grow(sent, *([] for _ in range(blocks - 1)))
 
-    # --- What people do -----------------------------------------------------------------------------------
+    # --- Actions of accounts ------------------------------------------------------------------------------
 
     def has(self, owner: bytes, amount: int, token: bytes = WETH) -> None:
-        """Somebody's balance is another, as a Transfer says."""
+        """Set an account's balance, and send a Transfer of the account."""
         self.state.balances[token, owner] = amount
         self._send(token, events.Transfer(owner, bytes(20), 1))
 
     def has_quietly(self, owner: bytes, amount: int, token: bytes = WETH) -> None:
-        """The same, of a token that says nothing."""
+        """Set an account's balance in a token that emits no log."""
         self.state.balances[token, owner] = amount
 
     def allows(self, owner: bytes, amount: int, token: bytes = WETH) -> None:
-        """Somebody allows the contract an amount."""
+        """Set an account's allowance to the contract, and send an Approval."""
         self.state.allowances[token, owner] = amount
         self._send(token, events.Approval(owner, RFQ, amount))
 
@@ -128,7 +128,7 @@ class OtcChain(ScriptedChain):
         self._sent.append(tx(name or self._name(), *logs))
 
     def cancels(self, row: OtcOrderRow, sender: bytes | None = None) -> None:
-        """Somebody cancels an order, the maker unless it is said otherwise."""
+        """Cancel an order, by default as its maker."""
         sender = row.maker if sender is None else sender
         self.state.left[sender, row.order_hash] = 1
         self._send(RFQ, events.OrderCancelled(row.order_hash, sender))
@@ -146,7 +146,7 @@ class OtcChain(ScriptedChain):
     # --- Chain --------------------------------------------------------------------------------------------
 
     async def block(self, at: At = None) -> Header | None:
-        """As `ScriptedChain`, unless nobody answers."""
+        """As `ScriptedChain`, unless the chain is away."""
         if self.is_away:
             raise NodeUnavailable("nobody answers")
         return await super().block(at)

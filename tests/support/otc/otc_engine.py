@@ -40,7 +40,7 @@ MAKER = KEY.address
 
 
 def a_document(row: OtcOrderRow, **changed: Any) -> OtcDocument:
-    """What came with an order: signed by the maker's key, or by nobody yet where it is a DRAFT."""
+    """Document of an order, with the signature of the maker's key, or a false signature for a DRAFT."""
     signature = b"\x51" * 65 if row.status is OtcState.DRAFT else to_65(*KEY.sign(row.order_hash))
     values: dict[str, Any] = {
         "nonce_and_meta": bytes(32), "expiry": 0, "signature": signature, "permit": None,
@@ -50,7 +50,7 @@ def a_document(row: OtcOrderRow, **changed: Any) -> OtcDocument:
 
 
 def an_order(number: int = 1, amount: int = 100, **changed: Any) -> OtcOrderRow:
-    """A new one of the maker's, of WETH, that has its funds."""
+    """A new order of the maker for WETH, with its funds."""
     some = amount32(amount)
     funds = dict.fromkeys(("maker_balance", "reserved", "swappable"), some)
     if changed.get("status", OtcState.PENDING) is not OtcState.PENDING:
@@ -60,7 +60,7 @@ def an_order(number: int = 1, amount: int = 100, **changed: Any) -> OtcOrderRow:
 
 
 class OtcVenue:
-    """What runs, and what is asked of it.
+    """A running engine of OTC orders, and a test's requests to it.
 
     Args:
         count: shards that it wants, of 256.
@@ -86,7 +86,7 @@ class OtcVenue:
         self.funds = self.engine.chains[1].funds
 
     def clock(self) -> int:
-        """What time it is."""
+        """Wall clock of the engine, Unix milliseconds."""
         return simulated_ms() + self.jumped_ms
 
     async def submit(self, row: OtcOrderRow, document: OtcDocument | None = None) -> OtcOrderRow:
@@ -94,18 +94,18 @@ class OtcVenue:
         return await self.orders.submit(row, a_document(row) if document is None else document)
 
     def live(self, row: OtcOrderRow) -> LiveOtc:
-        """It as it is in memory. AssertionError: it is not."""
+        """The order in memory; AssertionError if it is not there."""
         found = self.orders.get(row.order_hash)
         assert found is not None
         return found
 
     async def row(self, row: OtcOrderRow) -> OtcOrderRow:
-        """It as the store has it."""
+        """The order in the store."""
         (found,) = await self.store.read(by(OTC_ORDER, row.order_hash))
         return OTC.found(found[0])
 
     async def when(self, row: OtcOrderRow, is_so: Callable[[OtcOrderRow], object]) -> OtcOrderRow:
-        """It as the store has it, once that is so, and memory agrees."""
+        """The order in the store, once `is_so` holds and memory agrees."""
         with trio.fail_after(PATIENCE_S):
             while True:
                 found = await self.row(row)
@@ -115,11 +115,11 @@ class OtcVenue:
                 await trio.sleep(0.005)  # between two looks at a condition
 
     async def becomes(self, row: OtcOrderRow, status: OtcState) -> OtcOrderRow:
-        """It as the store has it, once it has that status."""
+        """The order in the store, once it has the status."""
         return await self.when(row, lambda found: found.status is status)
 
     async def has_left(self, row: OtcOrderRow, amount: int) -> OtcOrderRow:
-        """The same, once so much is left of it."""
+        """The order in the store, once `amount` of it is left."""
         return await self.when(row, lambda found: amount_of(found.remaining) == amount)
 
     async def is_told(self) -> None:
@@ -165,7 +165,7 @@ async def running(store: Store, chain: OtcChain, **given: Any) -> AsyncIterator[
 
 @asynccontextmanager
 async def otc_venue(folder: Path, chain: OtcChain | None = None) -> AsyncIterator[OtcVenue]:
-    """Everything, running."""
+    """A running engine with a store of its own."""
     async with otc_store(folder) as store, running(store, OtcChain() if chain is None else chain) as venue:
         await venue.is_told()
         yield venue

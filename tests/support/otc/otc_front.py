@@ -110,7 +110,7 @@ class OtcFront(AskedFront):
     def body(
         self, order: RfqOrder, key: SigningKey | None = None, *, signature: bytes | None = None, **more: Any
     ) -> dict[str, Any]:
-        """What is posted, signed by the maker unless it is said otherwise."""
+        """Body of a post, by default signed by the maker."""
         signed = self.world.signed(order, key) if signature is None else signature
         wire: dict[str, Any] = RFQ_ORDER.to_wire(order)
         return {
@@ -143,11 +143,11 @@ class OtcFront(AskedFront):
         return refusal
 
     def hash_of(self, order: RfqOrder) -> str:
-        """As answers have it."""
+        """Hash of an order, as answers write it."""
         return to_hex(self.world.rfq_hash(order))
 
     async def order(self, stored: dict[str, Any]) -> dict[str, Any]:
-        """As it is now."""
+        """The order's present record."""
         found: dict[str, Any] = await self.get(f"/ft/order/{stored['orderHash']}")
         return found
 
@@ -163,21 +163,21 @@ class OtcFront(AskedFront):
         raise AssertionError(f"{found} has not become {wanted}")
 
     async def row(self, stored: dict[str, Any]) -> OtcOrderRow:
-        """As the store has it."""
+        """The order in the store."""
         (rows,) = await self.store.read(by(OTC_ORDER, parse_hex(stored["orderHash"], "orderHash")))
         return OTC.found(rows[0])
 
     # --- Time and the chain ------------------------------------------------------------------------------
 
     async def pass_time(self, seconds: int) -> None:
-        """It is so much later, for the venue and on the chain."""
+        """Move the clocks of the venue and the chain forward by `seconds`."""
         self.later_s += seconds
         await self.world.chain.set_time(self.now_ms() // 1_000)
         await self.world.chain.mine()
         self.scheduler.at(0, "time has passed", lambda: None)
 
     async def fill(self, order: RfqOrder, taker_amount: int | None = None) -> Receipt:
-        """By the taker: the whole of it, or a part."""
+        """Fill the whole order, or a part, by the taker."""
         signature, rfq = self.world.signed(order), self.world.at.rfq
         data = calldata.fill_order(order, signature)
         if taker_amount is not None:

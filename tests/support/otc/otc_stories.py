@@ -43,7 +43,7 @@ Moved = dict[tuple[str, str], int]
 
 CONFIRMATIONS = 3
 HAS = 10_000 * USDC
-"""What the maker begins with."""
+"""USDC that the maker begins with, raw units."""
 
 _NEVER_S = 3_600.0
 _DRAFT_LOOK_S = 0.05
@@ -76,7 +76,7 @@ class OtcStory(OtcFront):
         """The venue's clock."""
         return self.clock.now_ms()
 
-    # --- What the venue says ----------------------------------------------------------------------------
+    # --- Answers of the venue ---------------------------------------------------------------------------
 
     async def becomes(self, stored: Stored, state: str, **members: Any) -> Stored:
         """The order, once it has this state and these members."""
@@ -129,7 +129,7 @@ class OtcStory(OtcFront):
         return [order["orderHash"] for order in page["orders"]]
 
     async def fillable(self, token: str = "USDC", account: SigningKey | bytes | None = None) -> int:
-        """GET /ft/fillablebalance, of the maker unless it is said otherwise."""
+        """GET /ft/fillablebalance, by default of the maker."""
         account = self.world.maker if account is None else account
         address = account if isinstance(account, bytes) else account.address
         key = f"0x{self._tokens[token].hex()}"
@@ -152,7 +152,7 @@ class OtcStory(OtcFront):
             await events.open(f"{OTC_PATH}?{asked}".encode())
             yield Following(events)
 
-    # --- What people do ---------------------------------------------------------------------------------
+    # --- Actions of makers and takers -------------------------------------------------------------------
 
     async def later(self, order: RfqOrder, key: SigningKey | None = None, **more: Any) -> Stored:
         """Post an order that is younger than all before it."""
@@ -167,7 +167,7 @@ class OtcStory(OtcFront):
         by: SigningKey | None = None,
         signer: SigningKey | None = None,
     ) -> Receipt:
-        """The whole of it, or a part; by the taker and as the maker signed it unless it is said otherwise."""
+        """Fill the whole order or a part, by default by the taker and with the maker's signature."""
         data = self.filling(order, taker_amount, signer=signer)
         return await self.world.send(by or self.world.taker, self.world.at.rfq, data)
 
@@ -181,7 +181,7 @@ class OtcStory(OtcFront):
         return calldata.partial_fill_order(order, signature, taker_amount)
 
     async def cancel(self, *orders: RfqOrder, by: SigningKey | None = None) -> Receipt:
-        """Take orders back, by the maker unless it is said otherwise."""
+        """Cancel orders, by default as the maker."""
         hashes = [self.world.rfq_hash(order) for order in orders]
         data = calldata.cancel_order(hashes[0]) if len(hashes) == 1 else calldata.cancel_orders(hashes)
         return await self.world.send(by or self.world.maker, self.world.at.rfq, data)
@@ -189,14 +189,14 @@ class OtcStory(OtcFront):
     async def refused(
         self, stored: Stored, order: RfqOrder, data: bytes, by: SigningKey | None = None
     ) -> str:
-        """Why the contract refuses a call, which changes nothing: nobody's funds, and no stored order."""
+        """Reason of a call that the contract refuses; no account's funds and no stored order change."""
         before = await self.order(stored)
         reason = await refusal(self.world, by or self.world.taker, data, order)
         assert await self.seen(stored) == before
         return reason
 
     async def in_one_block(self, *sent: tuple[SigningKey, bytes, bytes]) -> list[Receipt]:
-        """Calls (by whom, of what, with what) that one block has, in this order, whatever comes of them."""
+        """Mine calls (key, contract, calldata) in one block, in this order; receipts of any status."""
         world, chain = self.world, self.world.chain
         signed = [
             await world.signed_tx(*call, tip_wei=URGENT_TIP_WEI // (1 + at)) for at, call in enumerate(sent)
@@ -214,7 +214,7 @@ class OtcStory(OtcFront):
         return receipts
 
     async def pays(self, amount: int, to: SigningKey | None = None) -> None:
-        """The maker's USDC go to a stranger, or to somebody else."""
+        """Move the maker's USDC to a stranger, or to another account."""
         world = self.world
         receiver = (to or world.stranger).address
         await world.send(world.maker, world.usdc, calldata.transfer(receiver, amount))
@@ -234,10 +234,10 @@ class OtcStory(OtcFront):
         await self.world.pass_time(seconds)
         self.scheduler.at(0, "time has passed", lambda: None)
 
-    # --- What moves -------------------------------------------------------------------------------------
+    # --- Balances ---------------------------------------------------------------------------------------
 
     async def balances(self) -> Moved:
-        """Of everybody, of every token."""
+        """Balances of all accounts in every token."""
         keys = [(who, token) for who in self._people for token in self._tokens]
         calls = [EthCall(self._tokens[token], calldata.balance_of(self._people[who])) for who, token in keys]
         words = await self.world.chain.call_many(calls)
@@ -246,7 +246,7 @@ class OtcStory(OtcFront):
         }
 
     async def moved_since(self, before: Moved) -> Moved:
-        """What has moved."""
+        """Changes of balances since `before`, without zeros."""
         after = await self.balances()
         return {key: after[key] - before[key] for key in before if after[key] != before[key]}
 
@@ -268,13 +268,13 @@ def none_of(amount: int) -> Stored:
 
 
 def text_of(receipt: Receipt) -> str:
-    """The hash of a transaction."""
+    """Hash of a transaction."""
     return f"0x{receipt.tx_hash.hex()}"
 
 
 @asynccontextmanager
 async def an_otc_story(world: World, folder: Path) -> AsyncGenerator[OtcStory]:
-    """Everything, once the venue serves; see `running_otc`."""
+    """A story whose venue serves; see `running_otc`."""
     await funded(world)
     async with running_otc(world, folder) as story:
         yield story

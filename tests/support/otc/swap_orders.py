@@ -30,7 +30,7 @@ def an_order(**changed: Any) -> RfqOrder:
 
 
 def hash_of(order: RfqOrder, rfq: bytes = RFQ, name: str = RFQ_NAME) -> bytes:
-    """What its maker signs."""
+    """Hash of an RFQ order, which its maker signs."""
     digest: bytes = RFQ_ORDER.compiled.digest_for(rfq_domain_separator(name, CHAIN_ID, rfq))(order)
     return digest
 

@@ -19,7 +19,7 @@ class AskedFront:
     async def ask(
         self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> Response:
-        """One request as it stands."""
+        """Send a request as it stands."""
         sent = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
         return await self._client.request(method.encode(), target.encode(), sent, body, deadline_s=PATIENCE_S)
 

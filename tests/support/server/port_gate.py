@@ -1,4 +1,4 @@
-"""A TCP port in front of another, which can be shut, or let everybody wait.
+"""A TCP port in front of another, which can be shut, or keep all callers waiting.
 
 async with port_gate() as gate:
     gate.target = 8545

@@ -26,7 +26,7 @@ MASK = b"\x01\x02\x03\x04"
 
 
 def frame(opcode: int, data: bytes = b"", *, masked: bool, fin: bool = True, rsv: int = 0) -> bytes:
-    """One frame, written by hand."""
+    """A frame, built without a library."""
     head = bytes([fin << 7 | rsv << 4 | opcode])
     if len(data) < 126:
         size = struct.pack("!B", masked << 7 | len(data))

@@ -14,7 +14,7 @@ OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 
 class Caller:
-    """One accepted connection."""
+    """An accepted connection."""
 
     def __init__(self, stream: trio.abc.Stream) -> None:
         self.stream = stream
@@ -67,7 +67,7 @@ async def keep_answering(caller: Caller, answer: bytes = OK) -> None:
 
 @asynccontextmanager
 async def scripted_server(*scripts: Script, tls: ssl.SSLContext | None = None) -> AsyncGenerator[int]:
-    """Gives the port. The last script serves all further connections too. A script's error fails the test."""
+    """Yield the port. The last script serves all further connections too. A script's error fails the test."""
     served = 0
 
     async def serve(stream: trio.SocketStream, script: Script) -> None:

@@ -1,6 +1,6 @@
 """A PostgreSQL server for tests.
 
-Where it is not installed, tests that need it are skipped, unless REQUIRE_POSTGRES=1.
+Tests that need PostgreSQL are skipped on machines without it, unless REQUIRE_POSTGRES=1.
 """
 
 import os

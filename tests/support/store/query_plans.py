@@ -1,4 +1,4 @@
-"""How SQLite would answer a query of the store, without statistics, as the store has none."""
+"""Plans of SQLite for the store's queries, without statistics, as the store has none."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _MIGRATIONS = Path(store_package.__file__).parent / "migrations" / "sqlite"
 
 @contextmanager
 def empty_database() -> Iterator[sqlite3.Connection]:
-    """One with all tables and no rows."""
+    """A database with all tables and no rows."""
     with closing(sqlite3.connect(":memory:")) as connection:
         for script in sorted(_MIGRATIONS.glob("*.sql")):
             connection.executescript(script.read_text(encoding="utf-8"))
@@ -23,10 +23,10 @@ def empty_database() -> Iterator[sqlite3.Connection]:
 
 
 def plan_of(query: Query, database: sqlite3.Connection) -> list[str]:
-    """The steps, as EXPLAIN QUERY PLAN puts them."""
+    """Steps of EXPLAIN QUERY PLAN for a query."""
     return steps_of(*bound(query), database)
 
 
 def steps_of(sql: str, values: tuple[Any, ...] | dict[str, Any], database: sqlite3.Connection) -> list[str]:
-    """The same for a statement."""
+    """Steps of EXPLAIN QUERY PLAN for a statement."""
     return [row[-1] for row in database.execute(f"EXPLAIN QUERY PLAN {sql}", values)]

@@ -12,7 +12,7 @@ def full_disk(engine: int | None = None) -> Iterator[None]:
     """The real store process cannot write a byte to any file meanwhile.
 
     Args:
-        engine: process whose store process it is; this one unless told otherwise.
+        engine: process whose store process it is; by default this one.
     """
     (pid,) = store_processes(engine)
     soft, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)

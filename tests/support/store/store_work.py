@@ -45,7 +45,7 @@ def store_at(url: str, **store: int) -> AbstractAsyncContextManager[Store]:
 
 
 def operation(number: int, fences: Mapping[int, Fence] | None = None) -> Unit:
-    """A write that would show if it were made twice: nothing in its event is unique to the database."""
+    """A write that shows if it is made twice: the database has no unique key on its event."""
     order = a_delta_order(number, updated_ms=number)
     fence = None if fences is None else fences[order.shard]
     if number % 2:
@@ -57,9 +57,9 @@ class Load:
     """Tasks that write operation after operation.
 
     Attributes:
-        acknowledged, refused: numbers of operations; of the latter nobody knows.
-        fenced: of those that came too late.
-        reasons: why some were refused.
+        acknowledged, refused: numbers of operations; a refused operation may be kept or not.
+        fenced: numbers of operations that came too late.
+        reasons: causes of the refusals.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Load:
 
 
 async def written(store: Store) -> set[int]:
-    """The operations that are there, each of them once and whole."""
+    """Numbers of the kept operations; assert that each is kept once and whole."""
     events, orders, documents = await store.read(
         Query("SELECT at_ms, count(*) FROM order_event GROUP BY at_ms", ()),
         Query("SELECT updated_ms FROM delta_order", ()),
@@ -119,7 +119,7 @@ async def written(store: Store) -> set[int]:
 
 
 def store_processes(engine: int | None = None) -> list[int]:
-    """The store processes of an engine, this one unless told otherwise."""
+    """Ids of the store processes of an engine, by default this process."""
     children: list[int] = []
     for task in Path(f"/proc/{engine or os.getpid()}/task").iterdir():
         with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
@@ -128,7 +128,7 @@ def store_processes(engine: int | None = None) -> list[int]:
 
 
 def is_running(process: int) -> bool:
-    """Whether there is such a process, and not only its exit status."""
+    """Whether a process runs; False if only its exit status is left."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):
@@ -159,7 +159,7 @@ async def _load(url: str, first: int) -> None:
                 nursery.start_soon(load.run, store)
                 os.write(1, b"ready\n")
                 await anext(signals)
-            # What was queued is acknowledged by now; who comes after that is refused.
+            # Queued operations are acknowledged by now; later operations are refused.
             load.stopped = True
     os.write(1, b"".join(b"reason %s\n" % reason.encode() for reason in load.reasons))
 

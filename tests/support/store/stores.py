@@ -104,7 +104,7 @@ class Engine:
 
 
 def engine_for(name: str, request: pytest.FixtureRequest, folder: Path) -> Engine:
-    """One of ENGINES, for the test of the request."""
+    """The engine of ENGINES with this name, for the test of the request."""
     database, _, where = name.partition("-")
     url = request.getfixturevalue("postgres_url") if database == "postgres" else "sqlite:cambist.sqlite3"
     return Engine(url, folder, in_process=where == "inline")
@@ -215,29 +215,29 @@ def a_transaction(effect: str, *, nonce: int, status: TxStatus = TxStatus.FINAL)
 
 
 def a_relay_intent(key: str, *, state: IntentState = IntentState.FINAL) -> ChainIntent:
-    """What Carol was to get mined on chain 1."""
+    """An intent: an effect that Carol relays on chain 1."""
     return ChainIntent(
         key, 1, CAROL, BOB, b"", amount32(0), 50_000, NEVER_S, NOW_MS, 1, state, "", None, None, None, NOW_MS,
         None, None,
     )  # fmt: skip
 
 
-# --- What is done with them ------------------------------------------------------------------------------
+# --- Writes and reads ------------------------------------------------------------------------------------
 
 
 def surface_of(order: OrderRow) -> OrderKind[OrderRow]:
-    """Where an order is kept."""
+    """Kind of an order: its tables in the store."""
     surface: Any = DELTA if isinstance(order, DeltaOrderRow) else OTC
     return surface  # type: ignore[no-any-return]
 
 
 def document_of(order: DeltaOrderRow | OtcOrderRow) -> bytes:
-    """What is kept as the signed document of an order here."""
+    """Signed document that these tests keep with an order."""
     return b"signed " + order.order_hash
 
 
 def submission(order: DeltaOrderRow | OtcOrderRow, *effects: Intent) -> Unit:
-    """What keeps a new order."""
+    """Unit that keeps a new order."""
     surface: Any = DELTA if isinstance(order, DeltaOrderRow) else OTC
     unit: Unit = surface.submitted(order, document_of(order), effects)
     return unit
@@ -251,7 +251,7 @@ def a_step(
     fence: Fence | None = None,
     **changed: Any,
 ) -> Unit:
-    """What takes an order a step further, ten seconds later."""
+    """Unit that takes an order a step further, ten seconds later."""
     after = _after(order, changed)
     surface: Any = DELTA if isinstance(order, DeltaOrderRow) else OTC
     unit: Unit = surface.advanced(order, after, effects=effects, more=more, fence=fence)
@@ -259,7 +259,7 @@ def a_step(
 
 
 def a_block(cursor: ChainCursor, *steps: Unit) -> Unit:
-    """What moves a chain's cursor a block further, with the steps that the block's logs mean."""
+    """Unit that moves a chain's cursor a block further, with the steps of the block's logs."""
     after = a_cursor(block=cursor.block_number + 1, version=cursor.version, chain_id=cursor.chain_id)
     return Unit((cas(CHAIN_CURSOR, after), *(change for unit in steps for change in unit.changes)))
 
@@ -325,7 +325,7 @@ async def effect_of(store: Store, key: str) -> Effect:
 
 
 async def all_at_once(store: Store, *units: Unit) -> list[UnitOutcome | Exception]:
-    """Write units in one go, so that they share a batch; what came of each, in order."""
+    """Write units at once, so that they share a batch; the outcome of each, in order."""
     came: list[UnitOutcome | Exception] = [ValueError("nothing came of it")] * len(units)
 
     async def write(number: int, unit: Unit) -> None:

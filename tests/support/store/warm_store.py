@@ -43,5 +43,5 @@ def spawn_warm(descriptors: Sequence[int], environ: Mapping[str, str]) -> WarmPr
 
 
 def serve_engine() -> None:
-    """What the store process does."""
+    """Main function of the store process."""
     sys.exit(process.main(sys.argv[1:]))

@@ -35,7 +35,7 @@ def a_call(
 
 
 def signatures(burst: float = 1_000, *, now_ms: int = NOW_MS) -> SignatureBudget:
-    """What one request of somebody who sent none before may spend."""
+    """Budget of the first request of a caller."""
     return SignatureBudget(SignatureUnits(Rate(per_s=1, burst=burst)), "somebody", now_ms)
 
 

@@ -14,14 +14,14 @@ ZERO = "0x" + "00" * 20
 
 
 async def routed(venue: QuietVenue, **asked: Any) -> dict[str, Any]:
-    """The route of a quote: of one WETH for USDC, unless said."""
+    """Route of a quote, by default of one WETH for USDC."""
     quote = await venue.get("/v2/quote", **{**A_SALE, **asked, "mode": "DELTA"})
     route: dict[str, Any] = quote["delta"]["route"]
     return route
 
 
 async def asked_to_build(venue: QuietVenue, **body: Any) -> tuple[int, Any]:
-    """Status and JSON. Owner and a deadline in an hour are there unless said; what is None is left out."""
+    """Status and JSON of a build. Owner and deadline have defaults; a member that is None is left out."""
     given = {"owner": USER, "deadline": venue.clock.now_ms() // 1_000 + HOUR_S} | body
     told = {name: value for name, value in given.items() if value is not None}
     reply = await venue.ask("POST", BUILD, msgspec.json.encode(told))
@@ -29,7 +29,7 @@ async def asked_to_build(venue: QuietVenue, **body: Any) -> tuple[int, Any]:
 
 
 async def order(venue: QuietVenue, **body: Any) -> dict[str, Any]:
-    """What is to be signed."""
+    """Build an order and return `toSign.value`."""
     status, told = await asked_to_build(venue, **body)
     assert status == 200, told
     value: dict[str, Any] = told["toSign"]["value"]

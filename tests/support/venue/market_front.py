@@ -40,7 +40,7 @@ class Front:
         self.desk = MarketDesk({CHAIN_ID: place}, shop.seal, PARTNERS, TIERS, user_places=USER_PLACES)
 
     def quote(self, **changed: Any) -> PriceRoute:
-        """One WETH for USDC, or whatever is changed."""
+        """Quote of one WETH for USDC, with `changed` parameters."""
         parameters = {
             "srcToken": "WETH", "destToken": "USDC", "amount": ONE, "network": CHAIN_ID, "version": "6.2",
             **changed,

@@ -1,4 +1,4 @@
-"""One chain of a venue for the Market surface, with prices that are written down instead of found.
+"""A chain of a venue for the Market surface, with prices from a table.
 
 shop = a_shop()
 route = shop.prices("srcToken=WETH&destToken=USDC&amount=1000000000000000000&network=31337&version=6.2")
@@ -80,7 +80,7 @@ TIERS = {"small": Tier(fee_bps_max=25, takes_surplus=False)}
 
 
 class WrittenPrices:
-    """Finds the one way there is, direct or through `hub`: six tenths of it with the first maker.
+    """Finder of the only path, direct or through `hub`: the first maker fills six tenths.
 
     Attributes:
         asked: every swap that was to be found.
@@ -248,7 +248,7 @@ class WillingDesk:
 
 
 class TalkingChain:
-    """A chain that says what it is told to: funds of any user, and what comes of a transaction.
+    """A chain whose answers a test sets: funds of any user, and the outcome of a transaction.
 
     Attributes:
         left: what the RFQ contract has of orders, by hash; others it has never seen.
@@ -258,7 +258,7 @@ class TalkingChain:
         permit2: what Permit2 says of what it is shown; an error refuses it.
         at_permit2: what Permit2 lets the Router take, of anybody.
         outcome: gas that a transaction needs, or the error that it ends in.
-        is_stuck: it does not answer.
+        is_stuck: the chain does not answer.
         is_silent: contracts answer nothing.
         asked: calls of which many were made at once.
         calls: what was simulated or estimated, by the name of the method.

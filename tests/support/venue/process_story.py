@@ -41,17 +41,17 @@ from support.venue.venue_role import CHAIN_ID
 OWNERS = 10
 OWNER_KEYS = [person(200 + number) for number in range(OWNERS)]
 WETH_EACH = 20 * ONE
-"""Of each owner at first, wei."""
+"""WETH of each owner at first, wei."""
 DEPOSIT = selector("deposit()")
 
 
 def sold(number: int) -> int:
-    """What the sale of a number sells, wei of WETH."""
+    """Amount of the sale with this number, wei of WETH."""
     return ONE // 100 + number
 
 
 class Story:
-    """Who trades at a venue of processes.
+    """Owners who trade at a venue of processes.
 
     Attributes:
         running: the processes.
@@ -109,12 +109,12 @@ class Story:
         return msgspec.json.decode(answer.body)
 
     async def reasons(self, order_id: str) -> dict[str, str]:
-        """Why an order waits."""
+        """Reasons for which an order waits: code -> text."""
         told = await self.ask("GET", f"/v2/delta/orders/{order_id}/explain")
         return {one["code"]: one["text"] for one in told["reasons"]}
 
     async def completed(self, ids: Sequence[str], *, engine: int = 0) -> None:
-        """Wait until an engine says so of all."""
+        """Wait until an engine reports all orders as completed."""
         for order_id in ids:
 
             async def is_over(order_id: str = order_id) -> bool:
@@ -125,7 +125,7 @@ class Story:
             await until_told(is_over)
 
     async def balance(self, token: str, owner: bytes) -> int:
-        """Of an account on the chain, raw units."""
+        """Balance of an account on the chain, raw units."""
         call = EthCall(self.running.devnet.at(token), calldata.balance_of(owner))
         return int.from_bytes(await self.chain.call(call), "big")
 
@@ -138,7 +138,7 @@ class Story:
             assert await self.balance("USDC", owner.address) >= len(sales) * 24 * USDC
 
     async def metrics(self, *, engine: int = 0) -> dict[str, float]:
-        """What an engine counts, by name with labels."""
+        """Metrics of an engine: name with labels -> value."""
         answer = await self.clients[engine].request(b"GET", b"/metrics", deadline_s=PATIENCE_S)
         assert answer.status == 200, answer.body
         lines = [line for line in answer.body.decode().splitlines() if not line.startswith("#")]
@@ -147,7 +147,7 @@ class Story:
 
 @asynccontextmanager
 async def a_story(running: Running) -> AsyncIterator[Story]:
-    """Everybody who trades, equipped."""
+    """A story whose owners have funds and allowances."""
     node = NodeSettings(urls=(running.rpc,))
     async with AsyncExitStack() as owned:
         chain = await owned.enter_async_context(AnvilChain.open(CHAIN_ID, node, known_errors()))

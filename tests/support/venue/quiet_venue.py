@@ -55,9 +55,9 @@ A_SALE: dict[str, Any] = {
     "srcDecimals": 18,
     "destDecimals": 6,
 }
-"""One WETH for USDC."""
+"""Query of a sale of one WETH for USDC."""
 A_PURCHASE: dict[str, Any] = A_SALE | {"side": "BUY", "amount": str(1_000 * 10**6)}
-"""1,000 USDC for WETH."""
+"""Query of a purchase of 1,000 USDC for WETH."""
 
 _CHAIN = """
 [chains.{id}]
@@ -101,7 +101,7 @@ ENVIRON = {
 def settings_text(
     folder: Path, more: str = "", permit_only: str = "", relayers: Iterable[int] = (CHAIN_ID, DELTA_ONLY)
 ) -> str:
-    """What the venue runs on."""
+    """TOML of the venue's settings."""
     text = f'state_dir = "{folder}"\nroute_seal_keys = ["env:ROUTE_SEAL"]\n{more}'
     for chain_id in (CHAIN_ID, MARKET_ONLY, DELTA_ONLY):
         text += _CHAIN.format(
@@ -131,7 +131,7 @@ def settings_text(
 
 
 class QuietChain:
-    """A chain on which nothing happens and nobody has anything: a latest block and a price of gas."""
+    """A chain without transactions and balances: a latest block and a price of gas."""
 
     def __init__(self, chain_id: int, clock: WallClock) -> None:
         self.chain_id = chain_id
@@ -177,7 +177,7 @@ class QuietVenue:
         *,
         later_ms: int = 0,
     ) -> Reply:
-        """What a request is answered, refusals included; in so long from now."""
+        """Answer to a request `later_ms` from now, refusals included."""
         path, _, query = target.encode().partition(b"?")
         fields = {name.lower().encode(): value.encode() for name, value in (headers or {}).items()}
         request = Request(

@@ -31,16 +31,16 @@ TARGET = (
     f"/v2/quote/stream?chainId={CHAIN_ID}&srcToken=0x{WETH.hex()}&destToken=0x{USDC.hex()}"
     f"&amount={ONE}&srcDecimals=18&destDecimals=18&mode=MARKET&userAddress=0x{'ab' * 20}"
 ).encode()
-"""One WETH for USDC, of 18 decimals here like every token."""
+"""Target of a stream of quotes: one WETH for USDC, which has 18 decimals here."""
 
 
 class StreamingVenue:
-    """One chain whose books a test sets.
+    """A venue on a chain whose books a test sets.
 
     Attributes:
-        priced: how often a quote was made.
-        padding: what each answer carries besides, bytes.
-        is_away: what quotes need cannot be had.
+        priced: number of quotes that were made.
+        padding: bytes that each answer carries besides.
+        is_away: no quote can be made.
     """
 
     def __init__(self, *, streams_max: int, admission: Admission) -> None:
@@ -98,14 +98,14 @@ class StreamingVenue:
 
 
 def sealed_at_s(event: tuple[str, dict[str, object]]) -> float:
-    """When a quote was made, in trio's time."""
+    """Time at which a quote was made, by trio's clock, seconds."""
     market = event[1]["market"]
     assert isinstance(market, dict)
     return (int(market["hmac"]) - NOW_MS) / 1_000
 
 
 def amount_of(event: tuple[str, dict[str, object]]) -> Decimal:
-    """What a quote event says that one gets, in whole tokens."""
+    """Amount that a quote event promises, in whole tokens."""
     kind, data = event
     assert kind == "quote", event
     market = data["market"]

@@ -1,4 +1,4 @@
-"""What is asked of a venue's trading endpoints, and a venue with partners and an API key to ask it of.
+"""Requests to a venue's trading endpoints, and options of a venue with partners and an API key.
 
 async with running_venue(tmp_path, **OPTIONS) as venue:
     response = await posted(venue, await a_sale(venue))
@@ -35,7 +35,7 @@ secret = "env:API_KEY"
 partner = "acme"
 """
 OPTIONS: dict[str, Any] = {"more": PARTNERS, "environ": {"API_KEY": API_KEY}}
-"""Of `running_venue`."""
+"""Options of `running_venue`."""
 
 
 def plain(venue: RunningVenue, path: str) -> dict[str, Any]:

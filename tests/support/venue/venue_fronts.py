@@ -1,4 +1,4 @@
-"""Makers of venue stories: what stands between the venue and each of them, and the clock that all go by."""
+"""Makers of venue stories: the front between the venue and each of them, and their common clock."""
 
 import time
 
@@ -34,7 +34,7 @@ class StoryClock(WallClock):
         super().__init__(lambda: now_s * 10**9 + gone_ns(), gone_ns)
 
     def passes(self, seconds: float) -> None:
-        """At once."""
+        """Let time pass at once."""
         self._passed_ns += round(seconds * 10**9)
 
 

@@ -49,7 +49,7 @@ from support.venue.venue_role import (
 SERVE = ("serve", "--config", "venue.toml")
 """The command of an engine of the venue."""
 AGENT = "reference"
-"""What the venue calls the agent."""
+"""Name of the agent at the venue."""
 
 ENVIRON = AGENT_ENVIRON
 _DELTA = """
@@ -64,12 +64,12 @@ _AGENT_FIRM = f"\n[agent.firm]\n{FIRM}\n"
 
 
 class Running(Struct, frozen=True):
-    """What runs.
+    """The running processes.
 
     Attributes:
         urls, pids: of the venue's engines; url: of the first.
         rpc: URL of the node.
-        devnet: what stands on the chain.
+        devnet: contracts and tokens of the chain.
         agent_pid: process of the agent, 0 for none.
         maker_pids: processes of the makers, in the order of GRIDS.
     """
@@ -83,7 +83,7 @@ class Running(Struct, frozen=True):
 
     @property
     def url(self) -> str:
-        """Of the first engine."""
+        """URL of the first engine."""
         return self.urls[0]
 
 
@@ -95,7 +95,7 @@ class Served(Struct, frozen=True):
 
     @property
     def url(self) -> str:
-        """Where it serves."""
+        """URL of the server."""
         return f"http://127.0.0.1:{self.port}"
 
 
@@ -168,7 +168,7 @@ def _agent(home: Path, devnet: Devnet, ports: dict[str, int]) -> Iterator[Served
 
 @contextmanager
 def serving(folder: Path, *arguments: str, clock: Path | None = None) -> Iterator[Served]:
-    """A command that serves. It ends in good order, or the test fails, unless the test has killed it."""
+    """Run a command that serves. The command ends in good order, or the test fails unless it killed it."""
     module, moved = ("cambist", {}) if clock is None else ("support.moved_clock", _moved(clock))
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
@@ -205,7 +205,7 @@ def serving(folder: Path, *arguments: str, clock: Path | None = None) -> Iterato
 
 
 def _moved(clock: Path) -> dict[str, str]:
-    """Where `moved_clock` looks, and is found."""
+    """Environment of `moved_clock`: the file that it reads, and its place on Python's path."""
     return {"MOVED_CLOCK": str(clock), "PYTHONPATH": str(Path(__file__).parents[2])}
 
 

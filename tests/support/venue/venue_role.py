@@ -8,8 +8,8 @@ the latter a little worse; both have funds and have allowed them to the RFQ cont
 
 A chain as `cambist devnet` furnishes it, made once in each test process.
 
-Contracts, tokens and what accounts have are those of `furnish`; a snapshot leads back to them. Who takes the
-chain has it alone; whoever wants one meanwhile, or after too many blocks, gets one that is furnished anew.
+Contracts, tokens and balances are those of `furnish`; a snapshot leads back to them. A test that takes the
+chain has it alone; another test meanwhile, or a test after too many blocks, gets a newly furnished chain.
 """
 
 import os
@@ -51,7 +51,7 @@ from support.patience import PATIENCE_S, until
 
 
 class _Made(Struct):
-    """A furnished chain that nobody has, and the snapshot that leads back to it."""
+    """A furnished chain that no test uses, and the snapshot that leads back to it."""
 
     chain: EmbeddedChain
     entry: DeployedChain
@@ -81,7 +81,7 @@ async def warm_chain(
 
 
 async def _restored() -> _Made | None:
-    """The one that is free, as it was made; None where there is none, or none that leads back."""
+    """The free chain, restored; None if no chain is free or its snapshot cannot be restored."""
     while _free:
         made = _free.pop()
         try:
@@ -234,7 +234,7 @@ class Devnet:
 
 
 class RunningVenue:
-    """A venue that serves, and who asks it.
+    """A venue that serves, and a client of it.
 
     Attributes:
         devnet: the chain it trades on.
@@ -264,7 +264,7 @@ class RunningVenue:
     async def ask(
         self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> Response:
-        """One request as it stands."""
+        """Send a request as it stands."""
         sent = [(name.encode(), value.encode()) for name, value in (self._key | dict(headers or {})).items()]
         return await self.client.request(method.encode(), target.encode(), sent, body, deadline_s=PATIENCE_S)
 

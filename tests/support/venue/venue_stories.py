@@ -67,7 +67,7 @@ Grids = Mapping[str, Mapping[str, Any]]
 PARTNER = person(50)
 RECEIVER = b"\x7e" * 20
 SLIPPAGE_BPS = 100
-"""Firm settings for makers that all answer: a busy machine makes nobody late."""
+"""Firm settings for makers that all answer: a busy machine makes none of them late."""
 
 _NO_TOKEN = b"\x0d" * 20  # listed, and traded by nobody
 _GAS = 3_000_000  # where an envelope names none
@@ -114,7 +114,7 @@ class _At(Struct, frozen=True):
 
 
 class Story:
-    """A venue and everybody around it.
+    """A venue, its makers, and its users.
 
     Attributes:
         web: the venue, as it is asked over HTTP.
@@ -155,12 +155,12 @@ class Story:
         return cast("Route", told["priceRoute"])
 
     async def priced(self, side: str, src: str, dest: str, amount: int, **more: Any) -> tuple[int, Any]:
-        """GET /prices, whatever is answered."""
+        """GET /prices: status and JSON of any answer."""
         query = self._trade(side, src, dest, amount) | {"network": CHAIN_ID, "version": "6.2"} | more
         return await self.web.answer("/prices", **query)
 
     async def quote(self, side: str, src: str, dest: str, amount: int, **more: Any) -> Any:
-        """GET /v2/quote: mode=MARKET unless something else is said."""
+        """GET /v2/quote, by default with mode=MARKET."""
         query = self._trade(side, src, dest, amount) | {"chainId": CHAIN_ID, "mode": "MARKET"} | more
         return await self.web.get("/v2/quote", **query)
 
@@ -170,7 +170,7 @@ class Story:
         return ends | {"srcDecimals": DECIMALS[src], "destDecimals": DECIMALS[dest]}
 
     async def quoted_by(self, side: str, src: str, dest: str, amount: int) -> set[str]:
-        """The makers of a route; nobody where there is none."""
+        """Makers of a route; empty if there is no route."""
         status, told = await self.priced(side, src, dest, amount)
         return makers_of(told["priceRoute"]) if status == 200 else set()
 
@@ -192,7 +192,7 @@ class Story:
     async def ask_transaction(
         self, route: Route, query: Mapping[str, Any] | None = None, **body: Any
     ) -> tuple[int, Any]:
-        """POST /transactions, whatever is answered."""
+        """POST /transactions: status and JSON of any answer."""
         return await self.web.post(f"/transactions/{CHAIN_ID}", self.body(route, **body), **(query or {}))
 
     async def build(self, route: Route, query: Mapping[str, Any] | None = None, **body: Any) -> Any:
@@ -225,7 +225,7 @@ class Story:
         return moved
 
     async def submit(self, envelope: Any) -> Receipt:
-        """Have a transaction mined, whatever comes of it."""
+        """Mine a transaction; its receipt, successful or not."""
         world = self.world
         assert parse_address(envelope["from"]) == world.user.address
         most = int(envelope.get("maxFeePerGas") or envelope["gasPrice"])
@@ -244,7 +244,7 @@ class Story:
         )
 
     async def reverted(self, envelope: Any, key: SigningKey | None = None) -> str:
-        """Why the chain refuses an envelope, if another does not send it; nothing has moved."""
+        """Reason of the chain's refusal of an envelope, sent with `key`; no balance changes."""
         before = await self.balances()
         reason = await self.world.refused(
             key or self.world.user,
@@ -259,10 +259,10 @@ class Story:
         }
         return reason
 
-    # --- What is there --------------------------------------------------------------------------------
+    # --- State ----------------------------------------------------------------------------------------
 
     async def balances(self) -> Moved:
-        """Of everybody, of every token."""
+        """Balances of all accounts in every token."""
         chain = self.world.chain
         keys = [(who, token) for who in self.people for token in self.tokens]
         calls = [
@@ -282,11 +282,11 @@ class Story:
         return found
 
     async def owed(self, who: str, token: str) -> int:
-        """What the fee vault keeps for somebody."""
+        """Amount that the fee vault owes an account, raw units."""
         return await self.world.ask(self.world.at.fee_vault, owed(self.people[who], self.tokens[token]))
 
     async def score(self, maker: str) -> Any:
-        """What GET /makers/scores tells of a maker."""
+        """Score of a maker in GET /makers/scores."""
         scores = await self.web.get("/makers/scores", network=CHAIN_ID)
         return next(score for score in scores if score["maker"] == maker)
 
@@ -326,7 +326,7 @@ class Story:
         address = parse_address(text)
         return next(symbol for symbol, token in self.tokens.items() if token == address)
 
-    # --- What always holds ----------------------------------------------------------------------------
+    # --- Checks of every swap -------------------------------------------------------------------------
 
     def _check(
         self, moved: Moved, receipt: Receipt, envelope: Any, route: Route, body: Mapping[str, Any]
@@ -383,7 +383,7 @@ class Story:
 
 
 def makers_of(route: Route) -> set[str]:
-    """Who is to fill a route."""
+    """Makers whose fills a route contains."""
     return {
         one["exchange"]
         for part in route["bestRoute"]
@@ -409,15 +409,15 @@ async def a_venue_story(
     twin: bool = False,
     environ: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Story]:
-    """Everything, once every book is live.
+    """A story in which every book is live.
 
     Args:
         folder: for state and prices, empty.
         grids: what each maker quotes; they are started in this order.
         firm: TOML of the venue's firm settings.
         changed: name and ports of the makers before -> other settings of a maker's chain.
-        delta: the venue serves Delta, too.
-        twin: it serves a second chain, without makers.
+        delta: whether the venue serves Delta, too.
+        twin: the venue serves a second chain, without makers.
         environ: added to the venue's environment, which may change settings.
     """
     await _stock(world, grids)
@@ -506,7 +506,7 @@ async def _running_maker(
 
 
 async def _stock(world: World, makers: Grids) -> None:
-    """Give everybody what they trade."""
+    """Give all traders their tokens and allowances."""
     await world.chain.set_balance(world.user.address, 1_000 * ONE)
     for owner, spender, weth, others in (
         (world.user, world.at.router, 100, 100_000),
