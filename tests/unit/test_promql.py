@@ -1,4 +1,4 @@
-"""What the expressions of alarms mean, by figures worked out by hand."""
+"""Values of the expressions of alarms, by figures worked out by hand."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Findings of Slither and their judgements: what is new fails, and what is gone."""
+"""Findings of Slither and their judgements: a new finding fails, and a judgement without a finding."""
 
 import pytest
 

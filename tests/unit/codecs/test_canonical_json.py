@@ -1,4 +1,4 @@
-"""The canonical form under a seal: what may differ, and what may not."""
+"""The canonical form under a seal: differences that it keeps, and differences that it removes."""
 
 import contextlib
 import time

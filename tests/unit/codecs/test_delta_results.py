@@ -1,4 +1,4 @@
-"""What settlements return: read as eth-abi writes it, and nothing else is taken."""
+"""Results of settlements: read as eth-abi writes them; all other bytes are refused."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The server's side of a connection: what costs time is bounded, and what bodies take is counted."""
+"""The server's side of a connection: costly work is bounded, and the memory of bodies is counted."""
 
 import pytest
 

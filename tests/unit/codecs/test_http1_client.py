@@ -1,4 +1,4 @@
-"""The client's side of a connection: what is sent, which answers are taken, which are the maker's fault."""
+"""The client's side of a connection: requests, accepted answers, and answers that are the maker's fault."""
 
 import pytest
 

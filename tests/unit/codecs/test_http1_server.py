@@ -1,4 +1,4 @@
-"""The server's side of a connection: what each event says, and what is written back."""
+"""The server's side of a connection: its events, and the bytes that it writes back."""
 
 from collections.abc import Iterable
 

@@ -181,7 +181,7 @@ CASES: dict[str, tuple[bytes, int]] = {
     "bare CR ahead": (b"\r" + get(), 400),
     "space ahead": (b" " + get(), 400),
     "byte order mark": (b"\xef\xbb\xbf" + get(), 400),
-    # What looks like an upgrade.
+    # Heads that look like an upgrade.
     "tunnel with a body": (
         b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc" + NEXT,
         400,

@@ -40,7 +40,7 @@ ORDER = FirmOrder("7", 1700000000, "0xa", "0xb", "0xc", "0xd", "10", "20", "0xee
 REQUEST = b'{"makerAsset":"0xa","takerAsset":"0xb","userAddress":"0xc","takerAddress":"0xd"'
 
 
-# --- What our maker sends -----------------------------------------------------------------------------
+# --- Messages of our maker ----------------------------------------------------------------------------
 
 
 def test_tokens_as_sent() -> None:
@@ -95,7 +95,7 @@ def test_a_stream_message_carries_only_what_it_has() -> None:
     assert encode(StreamMessage(prices={"A/B": PriceGrid(bids=())})) == b'{"prices":{"A/B":{"bids":[]}}}'
 
 
-# --- What the service reads ----------------------------------------------------------------------------
+# --- Messages that the venue reads ---------------------------------------------------------------------
 
 
 def test_prices_as_read() -> None:

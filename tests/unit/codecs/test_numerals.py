@@ -1,4 +1,4 @@
-"""Whole numbers of requests, as a number or in quotes, and what is neither."""
+"""Whole numbers of requests, as a number or in quotes; other texts are refused."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""RLP: known forms, and that nothing else is taken."""
+"""RLP: known forms are read, all others refused."""
 
 import pytest
 from hypothesis import given

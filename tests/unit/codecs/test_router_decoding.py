@@ -1,4 +1,4 @@
-"""Swaps are read back from calldata, and nothing but the one encoding of them is."""
+"""Swaps are read back from calldata; only their one canonical encoding is accepted."""
 
 import time
 
@@ -88,7 +88,7 @@ def test_what_is_no_swap_is_refused_by_name(data: bytes) -> None:
 
 
 def test_an_encoding_that_points_twice_at_the_same_words_is_refused() -> None:
-    """The contract would read it; but it could as well be made to differ between the two readers."""
+    """The contract would read such an encoding, but its two readers could be made to differ."""
     encoded = bytearray(swap_exact_in(msgspec.structs.replace(PLAIN, hops=(Hop(orders=()), Hop(orders=())))))
     second_offset = encoded.rindex((2 * 32 + 4 * 32).to_bytes(32, "big"))
     encoded[second_offset : second_offset + 32] = (2 * 32).to_bytes(32, "big")

@@ -1,4 +1,4 @@
-"""Which other domain a signature was made over: names in use, other chains, and how many are tried."""
+"""Wrong domains of signatures: names in use, other chains, and the number of domains that are tried."""
 
 import pytest
 

@@ -145,7 +145,7 @@ def test_what_is_signed_is_read_back(tx: Transaction) -> None:
     "raw", [sign_transaction(TX, KEY).raw, bytes.fromhex(EIP155_EXAMPLE)], ids=["dynamic fee", "legacy"]
 )
 def test_a_changed_byte_is_another_transaction_or_refused(raw: bytes) -> None:
-    """Nothing that differs in a byte may pass as what was signed."""
+    """A transaction that differs in a byte is never taken for the signed one."""
     signed = decode_transaction(raw)
     outcomes = {"another": 0, "refused": 0}
     for at in range(len(raw)):

@@ -1,4 +1,4 @@
-"""The shared JSON coders: what is refused, in which words, and how fast."""
+"""The shared JSON coders: refusals, their texts, and their speed."""
 
 import threading
 import time

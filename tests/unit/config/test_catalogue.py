@@ -1,4 +1,4 @@
-"""What is generated is committed as generated, and holds what clients read."""
+"""Generated files are committed as generated, and have the members that clients read."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a venue does with Delta orders unless its operator says otherwise."""
+"""Default settings of Delta orders at a venue."""
 
 from cambist.config.sections.venue import DeltaSettings, VenueSettings
 

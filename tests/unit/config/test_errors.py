@@ -1,4 +1,4 @@
-"""The error tree: what an error says, and that whatever came from outside cannot make it say more."""
+"""The error tree: texts of errors; outside input cannot make an error say more."""
 
 from collections.abc import Callable
 from enum import Enum

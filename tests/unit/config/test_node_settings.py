@@ -1,4 +1,4 @@
-"""Settings of a chain's nodes: what is taken, what is refused, and that URLs are not repeated."""
+"""Settings of a chain's nodes: accepted and refused values; no text repeats a URL."""
 
 from collections.abc import Mapping
 from pathlib import Path

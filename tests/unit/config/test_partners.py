@@ -1,4 +1,4 @@
-"""What a request pays: a table of examples, one rule."""
+"""Fees of requests with partners: a table of examples for one rule."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Settings of webhooks: what is wrong is named, and `cambist config check` finds it."""
+"""Settings of webhooks: errors name the setting, and `cambist config check` finds them."""
 
 import re
 import time

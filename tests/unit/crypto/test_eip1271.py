@@ -1,4 +1,4 @@
-"""EIP-1271: calldata, and what counts as a yes."""
+"""EIP-1271: calldata, and answers that count as a yes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where signing keys come from, and that none of them is ever repeated."""
+"""Sources of signing keys; no error or text repeats a key."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Mnemonics: the published vectors of BIP-32, the accounts everybody knows, and eth-account's answers."""
+"""Mnemonics: the published vectors of BIP-32, the well-known accounts, and eth-account's answers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The replay window: what it remembers, for how long, and that it is bounded."""
+"""The replay window: remembered requests, the length of its memory, and its bounds."""
 
 import pytest
 

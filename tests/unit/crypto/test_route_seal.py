@@ -1,4 +1,4 @@
-"""The seal of a Market route: what it proves, for how long, and under which keys."""
+"""The seal of a Market route: its proof, lifetime and keys."""
 
 import hmac
 

@@ -1,4 +1,4 @@
-"""The policy in front of a key: what it lets through, at which bounds, and that nothing else is signed."""
+"""The policy in front of a key: allowed orders and their bounds; no other order is signed."""
 
 import copy
 import pickle

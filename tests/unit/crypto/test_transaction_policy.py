@@ -1,4 +1,4 @@
-"""The policy in front of a relayer's key: its bounds, and that nothing beyond them is signed."""
+"""The policy in front of a relayer's key: its bounds; no transaction beyond them is signed."""
 
 from typing import Any
 

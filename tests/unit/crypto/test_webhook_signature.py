@@ -11,7 +11,7 @@ SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
 def test_a_delivery_is_signed_as_the_scheme_says() -> None:
-    """Standard Webhooks, reference implementations: their example."""
+    """The example is from the reference implementations of Standard Webhooks."""
     signer = WebhookSigner(SECRET)
     signature = signer("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, b'{"test": 2432232314}')
     assert signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="

@@ -1,4 +1,4 @@
-"""The tables of both life cycles: what spec 1.11 and 2.5 say, and the page that shows them."""
+"""The tables of both life cycles: spec 1.11 and 2.5, and the page that shows the tables."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ BOTH = pytest.mark.parametrize("lifecycle", [DELTA_LIFECYCLE, OTC_LIFECYCLE], id
 
 
 def after(lifecycle: Lifecycle[Any, Any], state: Any) -> set[Any]:
-    """What may follow a state while nothing is undone."""
+    """States that may follow a state without a re-organisation."""
     return {to for before, to in lifecycle.steps if before is state}
 
 

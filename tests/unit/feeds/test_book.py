@@ -1,4 +1,4 @@
-"""Books: one-sided, empty, crossed, unsorted and malformed grids; what is taken over from the last one."""
+"""Books: one-sided, empty, crossed, unsorted and malformed grids; parts reused from the last book."""
 
 from typing import Any
 

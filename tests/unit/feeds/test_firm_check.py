@@ -1,4 +1,4 @@
-"""A firm quote against what was asked for: each term, each kind of signature, and the book beside it."""
+"""A firm quote against its request: each term, each kind of signature, and the book beside it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a maker says, and which of its books may then be routed."""
+"""Resources of a maker, and the books that may be routed by them."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -39,7 +39,7 @@ def told(*pair_ids: str) -> Told:
 
 
 def price_of(made: Told, base: bytes = WETH, quote: bytes = USDC) -> int | None:
-    """What selling one base token brings; None where no book is live."""
+    """Proceeds of the sale of one base token; None if no book is live."""
     live = made.index.between(base, quote).get(("alpha", base))
     return None if live is None else quote_received(live.book.bids, 10 ** LISTED[base])
 

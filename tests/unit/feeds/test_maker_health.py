@@ -1,4 +1,4 @@
-"""The score of a maker, its rests, and what never counts."""
+"""The score of a maker, its rests, and events that never count."""
 
 import pytest
 

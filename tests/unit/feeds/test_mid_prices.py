@@ -143,7 +143,7 @@ def test_medians() -> None:
 
 
 def test_a_book_too_wide_to_trade_on_tells_no_price() -> None:
-    """Far below and far above everybody else it is never filled, so that showing it costs nothing."""
+    """A book far below and far above all others is never filled: its maker shows it at no cost."""
     honest = a_book("alpha", WETH, USDC, bids="2499 1", asks="2501 1")
     for bids, asks in (("0.0001 1", "1000000000 1"), ("1 1", "2501 1"), ("2499 1", "4999 1")):
         wide = a_book("mallory", WETH, USDC, bids=bids, asks=asks, liquidity=10**12)

@@ -1,4 +1,4 @@
-"""Which addresses are of the public internet, and that no other is dialled."""
+"""Addresses of the public internet; no other address is dialled."""
 
 import socket
 from typing import Any
@@ -31,7 +31,7 @@ def test_private(address: str) -> None:
 
 
 class Names(trio.abc.HostnameResolver):
-    """What names lead to, another each time."""
+    """A resolver whose answer differs each time."""
 
     def __init__(self, *answers: list[str]) -> None:
         self.answers = list(answers)

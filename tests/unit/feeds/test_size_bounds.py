@@ -1,4 +1,4 @@
-"""How far a refusal bounds a maker, and how it comes back."""
+"""Bounds on a maker's size after a refusal, and their release."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who a request counts for, and what it is told."""
+"""The caller that a request counts for, and the answer to it."""
 
 import re
 from collections.abc import AsyncIterator

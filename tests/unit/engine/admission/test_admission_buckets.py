@@ -1,4 +1,4 @@
-"""Token buckets: what a caller gets over time, and whose buckets are forgotten."""
+"""Token buckets: tokens of a caller over time, and buckets that are forgotten."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a request with signatures takes of its caller's units, and what it gives back."""
+"""Units that a request with signatures takes from its caller, and units that it gives back."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""What an order's limit means before fees, and what may be promised of a trade."""
+"""An order's limit before fees, and the highest promise for a trade."""
 
 import re
 from typing import Any
@@ -81,7 +81,7 @@ def test_a_purchase_that_keeps_the_limit_is_promised_with_the_margin_on_top(
 def test_a_part_is_the_contracts_to_the_unit(
     fixed: int, other: int, expected: int, buys: bool, cuts: int, data: st.DataObject
 ) -> None:
-    """What an agent makes of what it is shown is what the venue settles, whatever was filled before."""
+    """An agent's part of a shown order equals the part that the venue settles, after any earlier fill."""
     src, dest = (other, fixed) if buys else (fixed, other)
     amounts = {"src_amount": src, "dest_amount": dest, "expected_amount": expected}
     order = a_delta_order(buys=buys, **amounts)

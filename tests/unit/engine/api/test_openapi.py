@@ -16,7 +16,7 @@ from support.oracles import Oracle, openapi_oracle
 from support.venue.quiet_venue import A_PURCHASE, A_SALE, CHAIN_ID, DAI, ONE, USER, QuietVenue, a_quiet_venue
 
 UNKNOWN = (b'"OrderNotFound"', b'"AuctionNotFound"')
-"""What an endpoint that is there answers of something that is not."""
+"""Errors of an existing endpoint about a resource that does not exist."""
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +183,7 @@ async def test_answers_are_as_described(venue: QuietVenue, document: dict[str, A
 
 
 class Page(HTMLParser):
-    """What a page holds."""
+    """Parsed contents of a page."""
 
     def __init__(self) -> None:
         super().__init__()

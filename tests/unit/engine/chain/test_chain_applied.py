@@ -1,4 +1,4 @@
-"""Which rows the logs of our contracts make."""
+"""Rows that the logs of our contracts make."""
 
 import json
 from importlib.resources import files

@@ -1,4 +1,4 @@
-"""The ring of blocks: what is kept, and how the last common block is found."""
+"""The ring of blocks: the kept blocks, and the search for the last common block."""
 
 import pytest
 from hypothesis import given
@@ -17,7 +17,7 @@ def marks(*numbers: int) -> tuple[Mark, ...]:
 
 
 def found(kept: tuple[Mark, ...], there: set[Mark]) -> tuple[Mark | None, int]:
-    """(the last common block, how many questions it took)."""
+    """(last common block, number of questions to the chain)."""
     search = last_common(kept)
     questions = 0
     try:

@@ -1,4 +1,4 @@
-"""Whose funds are followed, by which filters, and who is told."""
+"""Accounts whose funds are followed, filters of their logs, and the receivers of the changes."""
 
 import pytest
 from hypothesis import given

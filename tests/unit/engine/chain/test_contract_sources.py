@@ -104,7 +104,7 @@ def test_no_code_stands_in_two_functions() -> None:
     [("TwapSettler.sol", "partOf"), ("Settling.sol", "settlePart"), ("Settling.sol", "finishSale")],
 )
 def test_a_copy_under_other_names_is_found(file: str, function: str) -> None:
-    """Such as a purchase's slice settled by a copy of the sale's code."""
+    """For example, a copy of the sale's code that settles a purchase's slice is found."""
     (body,) = [
         body
         for path, text in _sources()

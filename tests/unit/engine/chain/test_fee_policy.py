@@ -1,4 +1,4 @@
-"""What a unit of gas may cost."""
+"""Prices of gas that the relayer offers."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""One node: whatever comes back is either what was asked for or a ChainError that names the node."""
+"""A node's answer gives either the requested value or a ChainError that names the node."""
 
 import json
 

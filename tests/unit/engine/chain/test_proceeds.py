@@ -1,4 +1,4 @@
-"""Who gets what of a trade: examples by hand, and what holds for all."""
+"""Shares of a trade's proceeds: examples by hand, and properties of all trades."""
 
 import pytest
 from hypothesis import given

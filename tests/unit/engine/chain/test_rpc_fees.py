@@ -1,4 +1,4 @@
-"""What gas costs, from whichever of the four answers a node has."""
+"""Prices of gas, from any of the four answers that nodes have."""
 
 import json
 

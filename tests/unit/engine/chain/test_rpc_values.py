@@ -1,4 +1,4 @@
-"""What nodes answer, read strictly: right values from right answers, a clear refusal of all else."""
+"""Strict reading of nodes' answers: values of valid answers, a clear refusal of all others."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What nodes mean by their errors, in the words that they use."""
+"""Meanings of nodes' errors, in the words of the different nodes."""
 
 import json
 

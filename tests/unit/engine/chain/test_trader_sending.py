@@ -1,4 +1,4 @@
-"""A transaction is followed as long as the bound allows, whatever nodes do meanwhile."""
+"""A transaction is followed as long as the bound allows, even if nodes fail meanwhile."""
 
 from collections.abc import Callable
 from typing import Any

@@ -311,7 +311,7 @@ def test_a_backup_of_postgresql_is_pg_dumps(here: Folder) -> None:
     )
 
 
-# --- What every command refuses --------------------------------------------------------------------------
+# --- Refusals of every command ---------------------------------------------------------------------------
 
 COMMANDS = (("status",), ("vacuum",), ("export",), ("backup", "out"))
 
@@ -364,7 +364,7 @@ def test_settings_that_are_wrong_are_named(here: Folder) -> None:
     assert here.refused("status").startswith("store: url is postgresql://...")
 
 
-# --- Which database --------------------------------------------------------------------------------------
+# --- Choice of the database ------------------------------------------------------------------------------
 
 
 def settings(url: str) -> Settings:

@@ -1,4 +1,4 @@
-"""What a trader expects to sign is what the venue builds, to the unit, for every kind of wish."""
+"""The order that a trader expects equals the order that the venue builds, to the unit, for every wish."""
 
 import itertools
 

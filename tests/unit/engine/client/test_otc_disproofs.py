@@ -1,4 +1,4 @@
-"""What the chain says of several orders' ends."""
+"""The chain's answers about the ends of several orders."""
 
 from typing import Any
 

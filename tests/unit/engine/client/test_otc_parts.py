@@ -39,7 +39,7 @@ def an_order(maker_amount: int, taker_amount: int) -> RfqOrder:
 
 
 def is_taken(order: RfqOrder, left: int, taker_amount: int) -> int | None:
-    """What the contract gives for so much: contracts/Rfq.sol, `bookPart`; None where it refuses."""
+    """Maker amount that contracts/Rfq.sol, `bookPart`, gives for a taker amount; None if it refuses."""
     if not 0 < taker_amount <= order.taker_amount:
         return None
     maker_amount = taker_amount * order.maker_amount // order.taker_amount

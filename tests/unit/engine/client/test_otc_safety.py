@@ -1,4 +1,4 @@
-"""What is said of an OTC order is held against what is known: refused in words before anything is signed."""
+"""Terms of an OTC order are compared with known facts: a refusal says why, before any signature."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ def a_stored(**changed: Any) -> StoredOrder:
     return structs.replace(stored, **changed)
 
 
-# --- What a venue or a file says ----------------------------------------------------------------------
+# --- Claims of a venue or a file ----------------------------------------------------------------------
 
 
 def test_what_was_posted_and_what_was_asked_for_pass() -> None:
@@ -118,7 +118,7 @@ def test_a_taker_of_the_nonce_alone_is_one() -> None:
     check_listed(a_stored(taker=to_checksum(NOBODY), taker_from_meta=to_checksum(OTHER)), 5, "taker", OTHER)
 
 
-# --- What the chain says ------------------------------------------------------------------------------
+# --- Answers of the chain -----------------------------------------------------------------------------
 
 
 def test_an_order_is_fillable_by_its_taker_up_to_its_last_second() -> None:

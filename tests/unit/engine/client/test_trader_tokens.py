@@ -1,4 +1,4 @@
-"""Which token is meant; decimals are the contract's; permits are signed over a domain that is checked."""
+"""Tokens by symbol or address; decimals from the contract; permits are signed over a checked domain."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How many orders an agent is asked about at a time."""
+"""Number of orders in a request to an agent."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ QUICK_S, SLOW_S = 0.4, 0.9
 def answers(
     pace: AgentPace, at: float, took_s: float, orders: int | None = None, not_reached: int = 0
 ) -> None:
-    """It is asked about all that there is room for, or so many, and answers."""
+    """Ask the agent about `orders` orders, by default as many as it has room for, and note its answer."""
     question = pace.asked(pace.room(at) if orders is None else orders, at)
     pace.answered(question, at + took_s, not_reached)
 
@@ -68,7 +68,7 @@ def test_who_is_late_is_asked_about_half_of_it_once_it_answers() -> None:
 
 
 def test_an_agent_that_stood_still_has_its_room_back_with_its_first_answer() -> None:
-    """However many questions were open then, and however many probes were in vain."""
+    """The room returns for any number of open questions and of probes without success."""
     pace = AgentPace(ROUND_S)
     questions = [pace.asked(8, at / 10) for at in range(4)]
     for question in questions:

@@ -1,4 +1,4 @@
-"""Which agents rest, for how long, and how they are trusted again."""
+"""Agents that rest, the length of their rests, and their return."""
 
 import pytest
 
@@ -63,7 +63,7 @@ def test_a_strike_counts_while_an_agent_rests_for_lateness() -> None:
 
 
 def waste(agent: AgentRest, bids: int, owners: int) -> int:
-    """How many bids fail until that is a fault; 0 where it is none."""
+    """Number of failed bids with which the agent is at fault; 0 if it never is."""
     return next((at + 1 for at in range(bids) if agent.simulated(bytes([at % owners]), is_good=False)), 0)
 
 

@@ -1,4 +1,4 @@
-"""Answers of agents: what becomes a candidate, and what is refused with which words."""
+"""Answers of agents: bids that become candidates, and refusals with their texts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who wins a round: by hand, order by order and crossing by crossing."""
+"""Winners of a round: examples by hand, order by order and crossing by crossing."""
 
 from cambist.codecs.messages.agent_messages import Notice, NoticeEntry
 from cambist.engine.delta.auction.auction import Decision, decide, notices
@@ -13,7 +13,7 @@ GWEI = 10**9
 
 
 def usdc_of_wei(wei: int) -> int:
-    """At 2,500 USDC."""
+    """Worth of wei at 2,500 USDC a WETH, raw units."""
     return wei * 2_500 // 10**12
 
 
@@ -150,7 +150,7 @@ def test_of_crossings_that_share_an_order_the_one_that_gains_more_wins() -> None
 
 
 def test_a_gain_is_measured_against_what_the_order_would_have_alone() -> None:
-    """Two orders of one crossing are worth more here than a greater part of a third."""
+    """Here two crossed orders are worth more than a greater part of a third order."""
     alone = [a_proven("solo", (one, FAIR)) for one in (SALE, OTHER, THIRD)]
     first = a_proven("alpha", (SALE, FAIR + FAIR // 100), (OTHER, FAIR + FAIR // 100), arrival=1)
     second = a_proven("beta", (OTHER, FAIR + FAIR // 60), (THIRD, FAIR), arrival=2)
@@ -159,7 +159,7 @@ def test_a_gain_is_measured_against_what_the_order_would_have_alone() -> None:
     assert winner(decision, THIRD) == "solo"
 
 
-# --- What agents are told -----------------------------------------------------------------------------
+# --- Notices to agents --------------------------------------------------------------------------------
 
 
 def test_agents_are_told_of_their_own_bids_with_the_best_amount() -> None:

@@ -1,4 +1,4 @@
-"""When the next round of an order opens, and what is remembered of orders for that."""
+"""Time at which an order's next round opens, and the memory of orders that this time needs."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -54,7 +54,7 @@ class Clock:
         return Upcoming(Header(1, b"\1" * 32, bytes(32), 0, 7), self.chain_s)
 
     def offer(self, live: LiveOrder) -> None:
-        """As whoever is told of a change."""
+        """Offer an order, as a listener of changes does."""
         self.lives[live.order_hash] = live
         self.queue.offer(live)
 
@@ -70,7 +70,7 @@ def a_live(order: Any, *, last_fill_s: int = 0, in_vain: int = 0) -> LiveOrder:
 
 
 async def test_only_a_slice_waits_for_the_time_of_the_last_fill() -> None:
-    """By the chain's clock: not even its first slice is settled as far as the chain told."""
+    """The chain's clock decides: by its latest block, not even the first slice is settled."""
     for live, is_ready in (
         (a_live(a_delta_order(), last_fill_s=NOW_S), True),
         (a_live(TWAP.order), True),
@@ -164,7 +164,7 @@ def test_the_runners_up_of_shards_that_others_hold_are_forgotten() -> None:
 
 
 async def test_a_slice_is_in_no_round_before_the_chain_would_settle_it(tmp_path: Path) -> None:
-    """Whatever the venue's clock says: an hour has passed by it."""
+    """The venue's clock does not matter: an hour has passed by it."""
     agent = PlayedAgent(lambda _: None)
     async with an_auction(tmp_path, ann=agent) as auction:
         await auction.submitted(TWAP)
@@ -217,5 +217,5 @@ async def test_a_chain_that_goes_back_is_believed_after_one_round_in_vain(tmp_pa
 
 
 def found_chain(auction: PlayedAuction) -> Any:
-    """The chain that is played."""
+    """The played chain of an auction."""
     return auction.auctioneer._place.chain

@@ -1,4 +1,4 @@
-"""Records of rounds, and why an order is not filled, as its owner reads it."""
+"""Records of rounds, and the reasons that an owner reads for an unfilled order."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Bids for parts of orders: what agents are shown, what is taken and what refused, and who wins."""
+"""Bids for parts of orders: the orders shown to agents, accepted and refused bids, and winners."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ WHOLE = a_round_order(3)
 SLICED = a_round_order(4, a_twap(), partially_fillable=True)
 ROUND = {one.order_hash: one for one in (SALE, PURCHASE, WHOLE, SLICED)}
 HALF = 1_200 * USDC_ONE
-"""The least for half of the sale."""
+"""Least USDC for half of the sale, raw units."""
 
 
 def part(number: int, promised: int, **changed: Any) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def test_agents_are_shown_the_smallest_part_and_what_was_signed() -> None:
 
 @pytest.mark.parametrize("asked", [WHOLE, SLICED, a_round_order(1, filled=ONE - 1, partially_fillable=True)])
 def test_what_is_filled_whole_is_shown_without_a_smallest_part(asked: RoundOrder) -> None:
-    """One that is not to be split, a slice, and the last unit."""
+    """The cases: an order that may not be split, a slice, and the last unit of an order."""
     assert asked.part_min == 0
     assert b"partMin" not in encode(shown(asked))
     assert b"whole" not in encode(shown(asked))
@@ -154,7 +154,7 @@ def test_the_most_surplus_wins_and_of_as_much_the_larger_part() -> None:
 
 
 def test_of_a_purchase_what_is_not_spent_of_the_parts_limit_counts() -> None:
-    """1.1 WETH for all, 0.55 for half."""
+    """The limit is 1.1 WETH for the whole, 0.55 WETH for half."""
     whole = a_proven("whole", (PURCHASE, 11 * ONE // 10 - 5))
     half = a_proven("half", (PURCHASE, 55 * ONE // 100 - 6), amount=1_250 * USDC_ONE)
     verdict = decide([PURCHASE], [whole, half], 0, {}).verdicts[PURCHASE.order_hash]

@@ -1,4 +1,4 @@
-"""The rounds of a chain's auctions: how many, with whom, and what is kept and told of them."""
+"""The rounds of a chain's auctions: their number, their agents, their records and notices."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -76,14 +76,14 @@ class Faulty(PlayedAgent):
         return answer
 
     def sizes(self) -> list[int]:
-        """Of the questions, in orders."""
+        """Number of orders in each question."""
         return [len(decode_solve_request(body).orders) for body in self.asked]
 
 
 async def kept_rounds(
     auction: PlayedAuction, asked: RoundOrder
 ) -> list[tuple[str | None, list[Notice], str]]:
-    """(winner, what became of each bid, why of the first) of an order's rounds."""
+    """(winner, notice of each bid, reason of the first bid) of an order's rounds."""
     (rows,) = await auction.store.read(last_rounds(asked.order_hash, 9))
     orders = [round_of(row_of(AUCTION_ROUND, values)).order for values in rows]
     return [
@@ -100,7 +100,7 @@ async def no_round_open(auction: PlayedAuction, rounds: int = 1) -> None:
     await until(is_over)
 
 
-# --- How many, and with whom ----------------------------------------------------------------------------
+# --- Number and agents of rounds ------------------------------------------------------------------------
 
 
 async def test_rounds_of_two_chains_in_the_same_millisecond_are_two(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ async def test_orders_are_encoded_once_for_agents_that_are_asked_the_same(
     assert len(seen) == 2
 
 
-# --- Who does not answer --------------------------------------------------------------------------------
+# --- Agents that do not answer --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("fault", [*sorted(SLOW), AgentFault.REFUSED, AgentFault.MALFORMED])
@@ -233,7 +233,7 @@ async def test_no_round_counts_in_which_nobody_has_answered(tmp_path: Path, faul
 
 
 async def test_a_backlog_is_worked_off_once_the_only_agent_answers_again(tmp_path: Path) -> None:
-    """It never rests, however often it was late: there is nobody else."""
+    """The only agent never rests, however often it is late."""
     orders = [a_round_order(number) for number in range(100)]
     ann = Faulty(on_each, *[AgentFault.LATE] * 6)
     async with an_auction(tmp_path, ann=ann) as auction:
@@ -323,10 +323,10 @@ async def test_a_new_order_is_not_behind_a_thousand_that_fail(tmp_path: Path) ->
     assert sum(sizes[:at]) <= AGENT_ORDERS_MAX, "they were under way already"
 
 
-# --- What an agent may cost -----------------------------------------------------------------------------
+# --- Bounds on an agent's cost --------------------------------------------------------------------------
 
 ENDLESS = "ee" * 40
-"""In the calldata of a settlement that takes for ever."""
+"""Calldata of a settlement whose simulation never ends."""
 
 
 def endless(request: SolveRequest) -> list[dict[str, Any]]:
@@ -410,7 +410,7 @@ async def test_an_order_that_was_not_simulated_is_in_the_next_round_and_none_cou
     assert sizes == [2, 2, 2]
 
 
-# --- What is won ----------------------------------------------------------------------------------------
+# --- Winning bids ---------------------------------------------------------------------------------------
 
 
 async def test_a_crossing_is_given_up_when_the_first_of_its_orders_expires(tmp_path: Path) -> None:
@@ -491,7 +491,7 @@ async def test_whatever_is_refused_the_records_fit_the_store(
     assert max(sizes) < STORE_UNIT_BYTES_MAX < sum(sizes)
 
 
-# --- How long nobody else has a turn --------------------------------------------------------------------
+# --- Length of one turn ---------------------------------------------------------------------------------
 
 
 async def test_a_round_of_many_bids_lets_others_have_their_turns(

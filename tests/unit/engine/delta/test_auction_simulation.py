@@ -1,4 +1,4 @@
-"""What a simulation's answer makes of a bid, without a chain."""
+"""Outcome of a bid by the answer of its simulation, without a chain."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which of an agent's bids are simulated, and what a simulation tells of agents."""
+"""Bids of an agent that are simulated, and the effect of simulations on the merit of agents."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def read(*bids: Sequence[dict[str, Any]], agent: str = "alpha") -> list[Candidat
 
 
 def sorted_out(bids: list[Candidate]) -> tuple[list[int], list[int]]:
-    """Places of those that are simulated, in that order, and of the others."""
+    """Places of the bids that are simulated, in that order, and places of the other bids."""
     found = list(best_of(bids))
     good = [one.place for one in found if isinstance(one, Candidate)]
     return good, sorted(

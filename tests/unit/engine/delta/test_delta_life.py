@@ -1,4 +1,4 @@
-"""The steps of a Delta order's life: who wins which race, and what the chain has the last word about."""
+"""The steps of a Delta order's life: the winners of races, and the facts that the chain decides."""
 
 from collections.abc import Callable
 from typing import Any
@@ -102,7 +102,7 @@ LEADS: dict[str, tuple[Take, dict[OrderStatus, OrderStatus]]] = {
         {_S.COMPLETED: _S.CANCELLING, _S.FAILED: _S.ACTIVE},
     ),
 }
-"""What happens to an order -> the state after, of each state that it changes."""
+"""Event of an order -> the state after it, for each state that the event changes."""
 
 
 @pytest.mark.parametrize("what", LEADS)

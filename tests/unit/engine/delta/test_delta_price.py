@@ -1,4 +1,4 @@
-"""The Delta price: gas and fee, on the side that is not fixed; what is left out where it eats the trade."""
+"""The Delta price: gas and fee, on the side that is not fixed; costs that exceed the trade are left out."""
 
 from collections.abc import Mapping
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Which orders go into which round, and who is asked for them."""
+"""Orders of each round, and the agents that are asked about them."""
 
 from math import inf
 

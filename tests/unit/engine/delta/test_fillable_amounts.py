@@ -1,4 +1,4 @@
-"""What live orders may still take, against the settlements one by one."""
+"""Amounts that live orders may still take, against the settlements one by one."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Until when the next part of an order may be settled: what follows it has to fit before the deadline."""
+"""Latest time of an order's next settlement: all later settlements must fit before the deadline."""
 
 import pytest
 from hypothesis import given
@@ -46,7 +46,7 @@ def test_a_slice_that_is_due_too_late_already_does_not_fit() -> None:
 def test_slices_settled_as_soon_as_they_are_due_fit_if_and_only_if_it_says_so(
     slices: int, interval: int, filled: int, begin_s: int
 ) -> None:
-    """Against the schedule walked slice by slice, as the contract holds to it."""
+    """The schedule is walked slice by slice, by the contract's rules."""
     order = replace(TWAP, num_slices=slices, interval=interval, deadline=25 * 10**5)
     filled = min(filled, slices - 1)
     at_s = begin_s

@@ -1,4 +1,4 @@
-"""What orders need of their owners, part by part, and what is said of what is not there."""
+"""Funds that orders need of their owners, part by part, and the reasons given for missing funds."""
 
 from typing import Any
 

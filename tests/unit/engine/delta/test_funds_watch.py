@@ -1,6 +1,6 @@
-"""Whose funds are read, when, and what follows from it, on a chain that counts what it is asked.
+"""Readings of owners' funds: accounts, times and consequences, on a chain that counts its requests.
 
-A chain that knows what accounts have, what was settled and deposited, and counts what it is asked.
+The chain knows balances, settlements and deposits.
 
 chain = FundsChain()
 chain.balances[WETH, ALICE] = 5
@@ -53,15 +53,15 @@ PLENTY = 10**30
 
 
 class FundsChain:
-    """Everybody has and allows PLENTY of everything unless it is said otherwise.
+    """A chain on which every account has and allows PLENTY of every token by default.
 
     Attributes:
         balances, allowances: (token, owner) -> raw units.
-        deposits: owner -> wei; none unless it is said otherwise.
-        fills: order hash -> what is settled, or slices.
+        deposits: owner -> wei; 0 by default.
+        fills: order hash -> settled amount, or slices.
         garbage: tokens that answer nothing; refusing: those that revert.
         unreadable: owners; the node answers no batch with a balance of theirs.
-        is_away: nobody answers.
+        is_away: the node does not answer.
         questions: (token, owner) of each balance that was asked for, in order.
         batches: calls of each batch.
     """
@@ -146,7 +146,7 @@ class Followed:
     async def submit(
         self, number: int, order: SettledOrder | None = None, status: OrderStatus = _S.PENDING, **row: Any
     ) -> DeltaOrderRow:
-        """Keep an order; a sale of one WETH of Alice's unless it is said otherwise."""
+        """Keep an order, by default a sale of one WETH by Alice."""
         order = a_delta_order(nonce=number) if order is None else order
         kept = a_row(number, owner=order.owner, status=status, **row)
         return await self.orders.submit(kept, DeltaDocument("Order", b"", SIGNATURE), order, terms_of(order))
@@ -156,7 +156,7 @@ class Followed:
         return self.funds.lacks(row.order_hash)
 
     def live(self, row: DeltaOrderRow) -> LiveOrder:
-        """It as it is now."""
+        """The order in memory."""
         found = self.orders.get(row.order_hash)
         assert found is not None
         return found
@@ -167,7 +167,7 @@ class Followed:
         return self.live(row)
 
     def tell(self, *more: tuple[bytes, bytes]) -> None:
-        """What an indexer tells after its next block."""
+        """Report changed accounts, as an indexer does after its next block."""
         self.funds.touched(1, self.watch.fresh() | set(more))
 
     async def is_read(self) -> None:
@@ -185,10 +185,10 @@ class Followed:
 
 @asynccontextmanager
 async def following(folder: Path, *, height: Sequence[int | None] = (1,)) -> AsyncIterator[Followed]:
-    """Everything, running.
+    """A running watch of funds.
 
     Args:
-        height: the last of them is what the chain is read to; None for not yet.
+        height: the last number is the block that the chain is read to; None before the first block.
     """
     settings = parse_settings('state_dir = "."', {}, folder)
     async with (

@@ -1,4 +1,4 @@
-"""The Delta routes that were given out: known here at once, in the store soon, and no longer than is said."""
+"""Issued Delta routes: known in memory at once, in the store soon, and only for their lifetime."""
 
 import hashlib
 from collections.abc import Sequence
@@ -106,7 +106,7 @@ async def test_what_has_expired_leaves_the_store_a_batch_at_a_time(store: Store)
 
 
 class Away:
-    """A store that is away until it is said to be back; it counts what it is given."""
+    """A store that is away until a test brings it back; it counts the units that it receives."""
 
     def __init__(self) -> None:
         self.is_away = True

@@ -1,4 +1,4 @@
-"""What is in memory of Delta orders, where others change them at the same time."""
+"""Delta orders in memory, while other tasks change them."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""The engine of Delta orders, where something of one order goes wrong."""
+"""The engine of Delta orders, with an error in one order."""
 
 from collections.abc import Container
 from pathlib import Path
@@ -26,7 +26,7 @@ from support.store.stores import NOW_MS, a_delta_order
 
 
 class Idle:
-    """What runs the orders of a chain: there is nothing to do."""
+    """A task of a chain's orders that has no work."""
 
     async def run(self, *, task_status: trio.TaskStatus[None]) -> None:
         task_status.started()
@@ -37,7 +37,7 @@ class Idle:
 
 
 class IdlePrices(Idle):
-    """Nothing rests."""
+    """A watch of prices without resting orders."""
 
     async def leave(self, held: Container[int]) -> None:
         await trio.lowlevel.checkpoint()

@@ -1,4 +1,4 @@
-"""The record of an order: times, percentages, and what of it is told before and after settlements."""
+"""The record of an order: times, percentages, and its members before and after settlements."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -85,7 +85,7 @@ def test_a_purchase() -> None:
 
 
 def test_a_twap() -> None:
-    """Nothing is expected of it; what it brings at least has its last slice's remainder in it."""
+    """A TWAP has no expected amount; its least output includes the remainder of its last slice."""
     record = a_record(TWAP, a_fill(1, ONE // 3, 900))
     assert record["input"]["amount"] == str(ONE)
     assert (record["output"]["expectedAmount"], record["output"]["executedAmount"]) == (None, "900")

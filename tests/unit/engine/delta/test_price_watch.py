@@ -1,4 +1,4 @@
-"""A look offers exactly what the books make fillable, and leaves everybody else alone."""
+"""A look offers exactly the orders that the books make fillable, and no other order."""
 
 from collections.abc import Generator
 

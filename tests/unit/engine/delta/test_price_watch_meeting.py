@@ -1,4 +1,4 @@
-"""Two that may trade with each other are auctioned together, whatever the books say; who waits for whom."""
+"""Orders that may trade with each other share a round, whatever the books say; some wait for others."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What rests and the auctioneer's rounds: who is in them together, and how often they are in vain."""
+"""Resting orders in the auctioneer's rounds: orders that share a round, and rounds without success."""
 
 from itertools import pairwise
 from types import SimpleNamespace
@@ -32,7 +32,7 @@ class Bidless:
     """An agent that answers at once, and never bids."""
 
     async def run(self) -> None:
-        """Nothing is sent."""
+        """Return at once: no request is sent."""
 
 
 class InVain(Auctioneer):
@@ -94,7 +94,7 @@ class Venue:
             self.watch.tend(live)
 
     def times(self, live: LiveOrder) -> list[float]:
-        """When the rounds with an order began."""
+        """Times at which the rounds with an order began."""
         return [at for at, orders in self.auctions.seen if live.order_hash in orders]
 
 

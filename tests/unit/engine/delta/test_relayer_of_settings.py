@@ -1,4 +1,4 @@
-"""A relayer from settings: what its key may sign, and which setting is named when it cannot be."""
+"""A relayer from settings: transactions that its key may sign, and the setting that an error names."""
 
 from pathlib import Path
 from typing import Any

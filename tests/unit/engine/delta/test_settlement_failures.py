@@ -1,4 +1,4 @@
-"""What a failed settlement tells of its order and of the agent that bid: by causes, never by words."""
+"""Effects of a failed settlement on its order and on the bidding agent: by causes, never by words."""
 
 import pytest
 

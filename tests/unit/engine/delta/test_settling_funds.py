@@ -1,4 +1,4 @@
-"""Settlements whose funds are not there, or only once for several orders: what is sent, and what it costs."""
+"""Settlements whose funds are missing, or suffice for one of several orders: transactions and strikes."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -46,14 +46,14 @@ _S = OrderStatus
 
 
 class PlayedRelayer:
-    """It hands nothing to a chain.
+    """A relayer that hands no transaction to a chain.
 
     Attributes:
         handed: keys, as they came.
         error: signature of the contract's error with which each is reverted; empty for another contract's.
-        mined: all are, in a transaction of this hash.
-        address: that sends.
-        may_end: nothing ends before this is set.
+        mined: hash of the transaction in which all are mined.
+        address: the sender's.
+        may_end: no effect ends before this is set.
     """
 
     address = bytes(20)
@@ -84,7 +84,7 @@ class PlayedRelayer:
 
 
 class Funds:
-    """Whose funds are not there. `asked` are the orders that somebody wanted to know of."""
+    """Funds of which the `lacking` orders have none. `asked` are the orders of the questions."""
 
     def __init__(self, *lacking: RoundOrder) -> None:
         self.lacking = {one.order_hash for one in lacking}

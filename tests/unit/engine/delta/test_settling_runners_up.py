@@ -1,4 +1,4 @@
-"""Settlements that fail, one after the other: which runner-up is next."""
+"""Settlements that fail, one after the other: the choice of the next runner-up."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -28,7 +28,7 @@ SALE = a_round_order(1, partially_fillable=True)
 
 
 class FailingRelayer:
-    """Nothing that it is handed is settled.
+    """A relayer whose transactions are all reverted.
 
     Args:
         error: signature of the contract's error.
@@ -63,7 +63,7 @@ class FailingRelayer:
 
 
 def of(amount: int) -> bytes:
-    """The calldata of a bid for a part."""
+    """Calldata of a bid for a part."""
     return settle(a_delta_order(nonce=1), SIGNATURE, amount, Execution(FAIR, 0, (), (), agent_id("ann")))
 
 
@@ -86,7 +86,7 @@ async def handed_in(
 def settling_of(
     relayer: FailingRelayer, read_to: Callable[[], int], store: Store, orders: LiveOrders, _: TellAgent
 ) -> Settling:
-    """What settles what an auction wins."""
+    """The settling of an auction's winners."""
     return Settling(
         cast("Any", relayer),
         cast("Any", RefusingChain(relayer.error)),
@@ -127,7 +127,7 @@ async def test_a_runner_up_for_more_than_is_left_is_none(tmp_path: Path, left: i
 async def test_an_order_that_is_done_has_no_runner_up_and_no_round_before_the_chain_is_read(
     tmp_path: Path,
 ) -> None:
-    """Its settlement of before is on the chain, and not read yet."""
+    """The order's earlier settlement is on the chain, and not read yet."""
     ann, read_to = PlayedAgent(lambda request: 3 * on_each(request)), 6
     receipt = Receipt(bytes(32), False, 7, bytes(32), 0, 1, 1, None, ())
     relayer = FailingRelayer("NonceUsed(uint256)", receipt)

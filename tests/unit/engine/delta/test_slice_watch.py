@@ -1,4 +1,4 @@
-"""Slices that wait for the clock of their chain: when it is looked at, and what is released."""
+"""Slices that wait for the clock of their chain: the times of looks, and the released orders."""
 
 import pytest
 import trio
@@ -19,9 +19,9 @@ class Clock:
 
     Attributes:
         ahead_s: of the time at which it began.
-        looks: when it was asked, in seconds since then.
+        looks: times of requests, seconds since then.
         says: whether it tells the time of the next block.
-        head_s: time of the latest block, as everybody sees it.
+        head_s: time of the latest block that the watch sees.
     """
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ async def test_a_chain_behind_our_clock_or_ahead_of_it_is_taken_at_its_word(
 async def test_a_head_that_lies_does_not_have_the_chain_asked_without_end(
     clock: Clock, autojump_clock: object
 ) -> None:
-    """Everybody sees a block of the far future, and the chain that is asked knows nothing of it."""
+    """The head announces a block of the far future, which the chain itself does not have."""
     clock.head_s = NOW_S + 10**6
     clock.watch.wait(HASHES[0], NOW_S + 60)
     await trio.sleep(50)

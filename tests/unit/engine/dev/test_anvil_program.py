@@ -1,4 +1,4 @@
-"""Where the anvil is, how it is started, what its output tells."""
+"""Path, start and output of the anvil program."""
 
 from pathlib import Path
 

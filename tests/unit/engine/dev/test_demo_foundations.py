@@ -1,4 +1,4 @@
-"""The demo of the foundations: what it shows holds, on any terminal."""
+"""The demo of the foundations: its claims hold, on any terminal."""
 
 import io
 import re

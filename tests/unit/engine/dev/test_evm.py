@@ -1,4 +1,4 @@
-"""The state and the machine on it; what it executes is held against anvil in tests/e2e."""
+"""The state and the machine on it; tests/e2e compares executions with anvil."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The reader takes the journal in one form: whatever is changed in it is refused or read as it then says."""
+"""The reader takes the journal in one form: a changed journal is refused, or read with its new content."""
 
 import re
 

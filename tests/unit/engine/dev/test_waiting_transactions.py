@@ -20,7 +20,7 @@ def received(
 def order(
     waiting: Waiting, nonces: dict[bytes, int], base_fee_wei: int = 100, gas_left: int = GAS_LEFT
 ) -> list[bytes]:
-    """The hashes as they would be mined."""
+    """Hashes in the order in which they would be mined."""
     hashes = []
     while (one := waiting.next(lambda sender: nonces.get(sender, 0), base_fee_wei, gas_left)) is not None:
         hashes.append(one.tx_hash)

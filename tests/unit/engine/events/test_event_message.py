@@ -1,4 +1,4 @@
-"""An event as a message: what it leaves out, and that what reads it gets what was written."""
+"""An event as a message: members that it leaves out; a reader gets the written event."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What becomes of a delivery, and what of settings becomes a webhook."""
+"""Outcomes of deliveries, and the webhooks that settings define."""
 
 from random import Random
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the maker shows: bodies, changes, refusals, staleness."""
+"""The maker's published resources: bodies, changes, refusals, staleness."""
 
 from typing import Any
 

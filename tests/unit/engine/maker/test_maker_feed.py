@@ -1,4 +1,4 @@
-"""From a price source to the board: updates, failures, restarts, and what the consumers are told."""
+"""From a price source to the board: updates, failures, restarts, and messages to the consumers."""
 
 import random
 from collections.abc import AsyncGenerator, Mapping
@@ -37,7 +37,7 @@ class Source:
 
 
 class Consumers:
-    """What was published."""
+    """Record of the published messages."""
 
     def __init__(self) -> None:
         self.messages: list[Any] = []

@@ -1,4 +1,4 @@
-"""POST /firm: what is signed, what is refused and why, what is reserved."""
+"""POST /firm: signed quotes, refusals with their reasons, reserved funds."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ def reserved(role: ChainRole) -> dict[str, int]:
     return {f"0x{holding.token.hex()}": holding.reserved for holding in role.holdings}
 
 
-# --- What is signed -----------------------------------------------------------------------------------
+# --- Signed quotes ------------------------------------------------------------------------------------
 
 AMOUNTS = [
     # the user sells 1 WETH, sells 2, buys 2500 USDC for WETH, buys past the first level
@@ -153,7 +153,7 @@ def test_the_random_source_is_passed_in() -> None:
     assert int(order.nonce_and_meta) == pack_firm(parse_hex(USER, ""), 5)
 
 
-# --- What is refused ----------------------------------------------------------------------------------
+# --- Refusals -----------------------------------------------------------------------------------------
 
 REFUSALS: list[tuple[dict[str, Any], type[RequestError], str]] = [
     ({"takerAmount": None}, InvalidInput, "neither"),

@@ -1,4 +1,4 @@
-"""A market maker's settings: what is wrong with them is said at the start, by name."""
+"""A market maker's settings: the start reports each error with the setting's name."""
 
 from decimal import Decimal
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Several processes that divide funds never promise more than there is."""
+"""Several processes that divide funds never promise more than the account holds."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The random walk: the same for a seed, never crossed, leaning against what was sold."""
+"""The random walk: the same for a seed, never crossed, leaning against the sold amounts."""
 
 from decimal import Decimal
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Recordings: what is recorded plays again at its pace; bad lines are named and skipped."""
+"""Recordings play again at their pace; errors name bad lines, which are skipped."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""Finding a price source by the name in the settings, its options, and what it may give."""
+"""Price sources by the name in the settings, their options, and the prices that they may give."""
 
 from decimal import Decimal
 from pathlib import Path

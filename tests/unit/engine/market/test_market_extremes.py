@@ -17,7 +17,7 @@ SALE = f"srcToken=USDC&destToken=ETH&amount={10**9}&network={CHAIN_ID}&version=6
 
 @pytest.mark.parametrize("receiver", [*map(to_checksum, (WETH, USDC, DAI, WBTC)), NATIVE_PLACEHOLDER.lower()])
 async def test_a_token_is_no_receiver(receiver: str) -> None:
-    """The wrapped native token even gives what it is sent to the Router, where nobody can get it."""
+    """A transfer to the wrapped native token even credits the Router, where no account can claim it."""
     shop = a_shop()
     with pytest.raises(InvalidInput, match="receiver"):
         await shop.build(shop.prices(SALE), {"srcAmount": str(10**9), "slippage": 100, "receiver": receiver})
@@ -43,7 +43,7 @@ async def test_a_purchase_just_below_256_bits_is_built() -> None:
 
 
 def costing(amount: int) -> Shop:
-    """One maker; a raw unit of USDC costs so many of WETH."""
+    """A shop in which a raw unit of USDC costs `amount` raw units of WETH."""
     shop = a_shop()
     shop.finder.rates[(WETH, USDC)] = Fraction(1, amount)
     return shop

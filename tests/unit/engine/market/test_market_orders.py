@@ -1,4 +1,4 @@
-"""POST /transactions with `orders`: what the Router is told of them, every rule, every refusal."""
+"""POST /transactions with `orders`: arguments for the Router, every rule, every refusal."""
 
 import json
 from typing import Any
@@ -66,7 +66,7 @@ COST = ONE + ONE // 10_000
 
 
 def sale(*orders: dict[str, Any], **changed: Any) -> dict[str, Any]:
-    """One WETH for USDC."""
+    """Body of a sale of one WETH for USDC."""
     body = {
         "orders": list(orders) or [sent(an_order())],
         "srcToken": "WETH",
@@ -80,7 +80,7 @@ def sale(*orders: dict[str, Any], **changed: Any) -> dict[str, Any]:
 
 
 def purchase(*orders: dict[str, Any], **changed: Any) -> dict[str, Any]:
-    """2,500 USDC for WETH."""
+    """Body of a purchase of 2,500 USDC for WETH."""
     return sale(*orders, **{"srcAmount": None, "destAmount": str(GROSS), **changed})
 
 
@@ -92,7 +92,7 @@ async def built(shop: Shop, body: dict[str, Any], query: str = "", partner: str 
 async def told(
     body: dict[str, Any], shop: Shop | None = None, query: str = "", partner: str = ""
 ) -> RouterSwap:
-    """What the Router is told."""
+    """Build a swap and return the arguments for the Router."""
     envelope = await built(shop or a_shop(), body, query, partner)
     assert isinstance(envelope, TransactionEnvelope)
     side, swap = decode_swap(parse_hex(envelope.data, "data"))
@@ -113,7 +113,7 @@ def tried(swap: RouterSwap) -> list[tuple[RfqOrder, int]]:
     return [(info.order, info.taker_fill_amount) for info in hop.orders]
 
 
-# --- What the Router is told --------------------------------------------------------------------------
+# --- Arguments for the Router -------------------------------------------------------------------------
 
 
 async def test_an_order_becomes_an_envelope() -> None:
@@ -234,7 +234,7 @@ async def test_the_partner_is_the_callers_unless_another_is_named(sent_as: str |
     assert unpack_partner_and_fee(swap.partner_and_fee).fee_bps == bps
 
 
-# --- Who may take an order ----------------------------------------------------------------------------
+# --- Takers of an order -------------------------------------------------------------------------------
 
 
 async def test_the_executor_takes_what_was_made_out_to_it_for_the_user() -> None:
@@ -259,7 +259,7 @@ async def test_an_order_for_one_taker_is_filled_at_the_contract(taker: bytes) ->
     )
 
 
-# --- What does not fit --------------------------------------------------------------------------------
+# --- Orders that do not fit ---------------------------------------------------------------------------
 
 
 def one(**changed: Any) -> dict[str, Any]:
@@ -353,7 +353,7 @@ async def test_a_chain_without_rfq_takes_no_orders(missing: str) -> None:
         await desk.transaction(CHAIN_ID, b"", json.dumps(sale()).encode(), NOW_MS, KEYED, signatures())
 
 
-# --- What the chain says ------------------------------------------------------------------------------
+# --- Answers of the chain -----------------------------------------------------------------------------
 
 
 async def test_what_was_filled_or_cancelled_is_left_out_where_the_others_do() -> None:
@@ -419,7 +419,7 @@ async def test_an_order_is_good_up_to_the_second_of_its_expiry() -> None:
 
 
 async def test_a_makers_orders_share_its_funds() -> None:
-    """The second could be filled alone; after the first one it is passed over, as on the chain."""
+    """The second order could be filled alone; after the first it is passed over, as on the chain."""
     shop = a_shop()
     shop.chain.funds[MAKER.address] = (GROSS, 10**30)
     orders = [an_order(taker_amount=ONE // 2), an_order(taker_amount=ONE // 2)]

@@ -1,4 +1,4 @@
-"""GET /prices and the Market path of GET /v2/quote: what each parameter does, and what is refused."""
+"""GET /prices and the Market path of GET /v2/quote: effects of each parameter, and refusals."""
 
 from decimal import Decimal
 from typing import Any
@@ -42,7 +42,7 @@ NET = GROSS - GROSS // 10_000  # anon pays 1 bps
 
 
 def query(**changed: Any) -> str:
-    """One WETH for USDC by symbols, or whatever is changed; None leaves a parameter out."""
+    """Query of one WETH for USDC by symbols, with changes; None leaves a parameter out."""
     parameters = {
         "srcToken": "WETH",
         "destToken": "USDC",

@@ -1,5 +1,5 @@
-"""Surplus counts from what the Router would have in its hands if everything came as quoted: nothing that was
-quoted, and no tax of a token, may be taken for a surplus and shared.
+"""Surplus counts from the amount that the Router would hold if every fill came as quoted: no quoted amount,
+and no tax of a token, may be shared as a surplus.
 """
 
 from typing import Any

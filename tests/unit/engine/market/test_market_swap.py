@@ -84,7 +84,7 @@ async def test_a_swap_leaves_out_makers_that_blacklisted_its_origin() -> None:
 
 @pytest.mark.parametrize("fee_bps", [0, 1, 2, 200])
 async def test_a_fee_that_is_asked_for_goes_to_the_address_that_is_named(fee_bps: int) -> None:
-    """One basis point is what nobody asks for, too: that goes to the venue."""
+    """A fee of one basis point is also the default: without a requested fee, the venue gets it."""
     query = f"&slippage=100&partnerAddress={to_checksum(PARTNER)}&partnerFeeBps={fee_bps}"
     answer = await swap(a_shop(), SWAP + query)
     _, built = decode_swap(parse_hex(answer.tx_params.data, "data"))

@@ -86,7 +86,7 @@ async def envelope(shop: Shop, asked: str, body: dict[str, Any], query: str = ""
 
 
 async def told(shop: Shop, asked: str, body: dict[str, Any]) -> RouterSwap:
-    """What the Router is told; the calldata says the same."""
+    """Build a swap and return the Router's arguments; assert that onlyParams gives the same."""
     data = parse_hex((await envelope(shop, asked, body)).data, "data")
     route = shop.prices(asked)
     params = await shop.build(route, body, "onlyParams=true")

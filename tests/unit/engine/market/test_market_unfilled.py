@@ -1,4 +1,4 @@
-"""Who may have makers sign, and for how much that nobody fills: the attack on a maker's stock."""
+"""Callers that may have makers sign, and the amount that they may leave unfilled: an attack on stock."""
 
 import pytest
 
@@ -88,7 +88,7 @@ async def test_what_expires_makes_room() -> None:
 
 @pytest.mark.parametrize(("left", "is_filled"), [(1, True), (ONE // 10 + 1, True), (ONE // 10 + 2, False)])
 async def test_what_is_filled_makes_room_and_a_drop_of_it_does_not(left: int, *, is_filled: bool) -> None:
-    """As the RFQ contract keeps it: 1 for nothing, and one more than what is left."""
+    """`left` is the RFQ contract's number: 1 for a closed order, else the remaining amount plus 1."""
     shop = a_shop()
     for _ in range(ANYBODY.places):
         await build(shop)

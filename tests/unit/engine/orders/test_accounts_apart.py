@@ -1,4 +1,4 @@
-"""How long an account rests that cannot be read, and which comes next."""
+"""Length of the rest of an unreadable account, and the order in which resting accounts are taken."""
 
 import math
 

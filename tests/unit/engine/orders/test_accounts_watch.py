@@ -18,12 +18,12 @@ TOP = Mark(7, hash_of(7))
 
 
 class Kind(AccountsWatch[WatchedAccount, Followed[WatchedAccount]]):
-    """It notes what it looks at.
+    """A kind of order that records its looks.
 
     Attributes:
         looks: at accounts, with the block that the chain is read to.
         broken: an account that no look survives.
-        slow: what a look waits for; `is_slow` while it does.
+        slow: event that a look waits for; `is_slow` is true meanwhile.
     """
 
     broken: WatchedAccount | None = None
@@ -63,7 +63,7 @@ class Kind(AccountsWatch[WatchedAccount, Followed[WatchedAccount]]):
 
 
 def tell(watch: Watch, *kinds: Kind) -> None:
-    """What an indexer tells after its next block."""
+    """Report changed accounts, as an indexer does after its next block."""
     fresh = watch.fresh()
     for kind in kinds:
         kind.touched(1, fresh)

@@ -1,4 +1,4 @@
-"""One indexer of a chain, and several who go by what it reads."""
+"""A chain's single indexer, and several followers of its readings."""
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -43,7 +43,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 def a_place(chain: ScriptedChain, *, rfq: bool = True, delta: bool = True) -> Any:
-    """What is served of the chain. Both contracts are known, whatever its settings say."""
+    """A served chain. Both contracts are known, independent of its settings."""
     return SimpleNamespace(
         chain=chain,
         settings=SimpleNamespace(rfq=rfq, delta=delta, confirmations=2),
@@ -60,8 +60,8 @@ class Advances:
     """A projection that takes one order a step further with each step of the chain.
 
     Attributes:
-        asked: so often.
-        is_late: somebody else changes the order first.
+        asked: number of steps that it was asked for.
+        is_late: another task changes the order first.
     """
 
     def __init__(self, store: Store, row: DeltaOrderRow | OtcOrderRow, status: Any) -> None:

@@ -1,4 +1,4 @@
-"""What all engines of orders share: who is told what, in which order, and who hears of which event."""
+"""Common duties of all engines of orders: notices, their sequence, and the receivers of each event."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Sequence
 from pathlib import Path
@@ -97,7 +97,7 @@ class PlayedLeases:
 
 
 class ToldChain(ScriptedChain):
-    """It notes when it is asked first."""
+    """A chain that records its first request."""
 
     def __init__(self, told: Told) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 def a_footing(store: Store, leases: Any, chain: ScriptedChain | None = None) -> Footing:
-    """What engines stand on; with a chain, it is followed."""
+    """Footing of engines, which follows the given chain."""
     chain = ScriptedChain() if chain is None else chain
     place: Any = SimpleNamespace(
         chain=chain,

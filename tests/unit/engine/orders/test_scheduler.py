@@ -20,7 +20,7 @@ NOW_MS = 1_700_000_000_000
 
 
 def nothing() -> None:
-    """What most timers of these tests do."""
+    """Action of most timers of these tests."""
 
 
 def run_until(timers: Timers, now_ms: int) -> None:

@@ -1,5 +1,4 @@
-"""What a maker's funds make of its orders: choices.md#otc-orders, as examples and for any funds and
-orders."""
+"""Fillable amounts of orders by their maker's funds: choices.md#otc-orders, as examples and as properties."""
 
 from itertools import pairwise, permutations
 

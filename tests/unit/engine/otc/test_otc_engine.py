@@ -255,7 +255,7 @@ async def test_an_order_is_kept_once(tmp_path: Path, autojump_clock: object) -> 
 async def test_logs_of_which_the_state_knows_nothing_are_caught_up_with_at_the_start(
     tmp_path: Path, autojump_clock: object
 ) -> None:
-    """As where an engine of an earlier kind, or a check of an order, left them."""
+    """An engine of an earlier version, or a check of an order, leaves such logs."""
     count = VENUE_LOAD_ORDERS + 20
     chain = OtcChain()
     chain.has(MAKER, 1_000_000)

@@ -1,4 +1,4 @@
-"""Whose funds are read, when, and what follows from it, on a chain that counts what it is asked."""
+"""Readings of makers' funds: accounts, times and consequences, on a chain that counts its requests."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -197,7 +197,7 @@ async def test_a_maker_of_many_orders_is_read_and_written_in_parts(
         await until(lambda: venue.orders.statistics().orders == {_S.SUSPENDED: count})
 
 
-# --- What cannot be had ---------------------------------------------------------------------------------
+# --- Unreadable funds -----------------------------------------------------------------------------------
 
 
 async def test_nobody_is_suspended_for_a_node_that_is_away(tmp_path: Path, autojump_clock: object) -> None:

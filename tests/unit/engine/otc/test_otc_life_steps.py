@@ -1,4 +1,4 @@
-"""The steps of an OTC order's life, one by one: who may take which, and what the chain decides."""
+"""The steps of an OTC order's life, one by one: permitted steps, and facts that the chain decides."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ LATER_MS = NOW_MS + 5_000
 
 
 def an_order(status: OtcState = _S.PENDING, **changed: Any) -> OtcOrderRow:
-    """With funds where it has some by its status."""
+    """An order, with funds if its status has some."""
     if status in ENDED:
         changed = {"maker_balance": NONE, "reserved": NONE, "swappable": NONE} | changed
     elif status is not _S.PENDING:

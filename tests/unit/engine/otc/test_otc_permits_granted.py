@@ -1,4 +1,4 @@
-"""What a permit grants an OTC order, by what a token answers."""
+"""Amount that a permit grants an OTC order, by the token's answer."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What one step of the chain makes of very many OTC orders at once."""
+"""A single step of the chain that changes very many OTC orders at once."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

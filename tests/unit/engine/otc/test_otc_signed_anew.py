@@ -1,4 +1,4 @@
-"""A DRAFT that another process has signed by another signature: who runs it has that one too."""
+"""A DRAFT that another process signs anew: the process that runs the order gets that signature too."""
 
 from pathlib import Path
 

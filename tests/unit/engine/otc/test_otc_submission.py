@@ -1,4 +1,4 @@
-"""What a posted order says and what the chain makes of it, without either: terms, answers, the first row."""
+"""Checks of a posted order, without HTTP and chain: terms, the chain's answers, the first row."""
 
 from typing import Any
 
@@ -143,7 +143,7 @@ def test_a_signature_of_another_chain_is_told() -> None:
         terms_of(a_body(signature=wrong))
 
 
-# --- What the chain says --------------------------------------------------------------------------------
+# --- Answers of the chain -------------------------------------------------------------------------------
 
 
 def test_what_is_asked() -> None:

@@ -17,7 +17,7 @@ def interrupt() -> None:
 
 
 async def never() -> None:
-    """Unless it is cancelled."""
+    """Sleep until cancelled."""
     with trio.fail_after(PATIENCE_S):
         await trio.sleep_forever()
 
@@ -28,7 +28,7 @@ async def work(outcome: str) -> str:
 
 @pytest.fixture
 def ignored() -> Iterator[None]:
-    """As in the background of a shell."""
+    """Ignore interrupts meanwhile, as in the background of a shell."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     yield
     signal.signal(signal.SIGINT, before)

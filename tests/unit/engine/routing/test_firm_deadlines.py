@@ -1,4 +1,4 @@
-"""Who is asked when, and for how long anybody is waited for: on a clock of the test's own."""
+"""Times of the desk's questions to makers, and the length of its waits: on a clock of the test's own."""
 
 from collections.abc import Mapping
 from types import SimpleNamespace

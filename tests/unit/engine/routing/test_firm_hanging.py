@@ -15,15 +15,15 @@ from support.makers.timed_makers import HANGING, ONE, SETTINGS, Maker, Shown, Ti
 PATIENCE_S = SETTINGS.soft_s / PATIENCES
 QUICK_S = 0.1
 LAST_S = 2 * PATIENCE_S + QUICK_S
-"""When everybody has been asked, and has answered."""
+"""Time by which every maker has been asked and has answered, seconds."""
 DEPTH: Levels = (("2600", "100"),)
 
 
 def among_hanging(hanging: int, good_at: int, *books: Shown) -> dict[str, Maker]:
-    """So many that hang, and a good one with `good_at` of them before it.
+    """`hanging` makers that hang, and a good maker after the first `good_at` of them.
 
     Args:
-        books: what the first shows, the others a little worse; none for those of `Maker`.
+        books: the first maker's books, the others' are a little worse; without them, those of `Maker`.
     """
     names = [f"m{number}" for number in range(hanging + 1)]
     after_s = [QUICK_S if at == good_at else HANGING.after_s for at in range(hanging + 1)]
@@ -61,7 +61,7 @@ USDC_DAI: Shown = (USDC, DAI, (("1", "900000"),), (("1.1", "900000"),))
 async def test_two_hops_are_filled_by_the_one_that_answers(
     autojump_clock: MockClock, hanging: int, *, is_bought: bool
 ) -> None:
-    """Everybody is on both pairs. Of a purchase, what the second hop needs of the first is asked for anew."""
+    """Every maker quotes both pairs. In a purchase, the first hop is asked anew for the second hop's need."""
     stage = Timed(**among_hanging(hanging, hanging, WETH_USDC, USDC_DAI))
     route = await (stage.buy(DAI, 1_000 * ONE) if is_bought else stage.sell(DAI))
     assert makers_of(route) == [f"m{hanging}"] * 2
@@ -73,7 +73,7 @@ async def test_two_hops_are_filled_by_the_one_that_answers(
 async def test_a_split_is_filled_by_the_one_that_answers(
     autojump_clock: MockClock, hanging: int, good_at: int
 ) -> None:
-    """Everybody has the best price for one WETH, and a worse one for as many as are sold."""
+    """Every maker has the best price for one WETH, and a worse price for the whole sale."""
     shown: Shown = (WETH, USDC, (("2500", "1"), ("2400", "100")), DEPTH)
     good_at = hanging if good_at else 0
     stage = Timed(**among_hanging(hanging, good_at, shown))
@@ -89,7 +89,7 @@ async def test_a_split_is_filled_by_the_one_that_answers(
 async def test_three_that_have_half_each_and_any_three_that_hang(
     autojump_clock: MockClock, hanging: tuple[int, ...]
 ) -> None:
-    """Nobody can do it alone, and whoever answers is asked again for what another leaves."""
+    """No maker can fill the sale alone; a maker that answers is asked again for the rest."""
     makers = {
         f"m{at}": Maker(
             HANGING.after_s if at in hanging else 0.02,

@@ -1,4 +1,4 @@
-"""What signed orders come to, hop after hop: amounts, what hops say of them, and what is short."""
+"""Sums of signed orders, hop after hop: amounts, reports of hops, and shortfalls."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What follows from what makers did: bounds, rests, probes and the log."""
+"""Consequences of makers' behaviour: bounds, rests, probes and the log."""
 
 import pytest
 import structlog

@@ -18,7 +18,7 @@ class Node:
     """A node with one block, whose fees are the block's number.
 
     Attributes:
-        is_away: it answers nothing; is_silent: it announces nothing; is_stuck: it lets everybody wait.
+        is_away: no answers; is_silent: no announced heads; is_stuck: callers wait for ever.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Merged ladders: what they give, whose it is, and when they are built anew."""
+"""Merged ladders: amounts, the makers' shares, and the times of a rebuild."""
 
 from decimal import Decimal
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""Which ways through the tokens are looked at (choices.md#quotes-and-routes)."""
+"""Paths through the tokens that a search considers (choices.md#quotes-and-routes)."""
 
 from collections.abc import Mapping
 from decimal import Decimal

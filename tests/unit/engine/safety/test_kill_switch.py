@@ -1,4 +1,4 @@
-"""The kill switch: what its file may say, who may write it, what happens when it cannot be understood."""
+"""The kill switch: valid contents of its file, its permitted writers, the effect of an unreadable file."""
 
 import fcntl
 import os

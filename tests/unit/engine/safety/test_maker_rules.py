@@ -1,4 +1,4 @@
-"""The operator's word on makers: what is written is read back, and what it means."""
+"""The operator's rules for makers: written rules are read back, and their effects."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the answers of tokens and Permit2 make of a permit, where a devnet has no such contract."""
+"""Verdicts on permits by the answers of tokens and Permit2, for contracts that a devnet lacks."""
 
 from typing import Any
 

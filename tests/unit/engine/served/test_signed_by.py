@@ -1,4 +1,4 @@
-"""What a signature is worth, by what the chain answers: for orders that know pre-signatures, and without."""
+"""Verdicts on signatures by the chain's answers: for orders with and without pre-signatures."""
 
 import pytest
 
@@ -17,7 +17,7 @@ SIGNED, AWAITED = SignatureState.SIGNED, SignatureState.AWAITED
 SOME = "0x" + "5a" * 70
 
 _STATES = [
-    # what is sent, awaited, code at the owner, the answer -> the state; None where it is refused
+    # signature sent, awaited, code at the owner, the answer -> the state; None if refused
     ("0x", False, True, TRUE, SIGNED),
     ("0x", False, False, TRUE, SIGNED),
     ("0x", False, True, NO, AWAITED),

@@ -1,4 +1,4 @@
-"""Routing: which handler a request gets, and what answers where none fits."""
+"""Routing: the handler of a request, and the answer if no route fits."""
 
 from collections.abc import AsyncIterator, Callable
 

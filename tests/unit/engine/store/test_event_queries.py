@@ -46,5 +46,5 @@ def test_a_place_stands_before_the_values_that_follow_it() -> None:
 
 
 def statements() -> int:
-    """How many compiled statements the connections of this process keep."""
+    """Number of compiled statements that the connections of this process keep."""
     return sum(type(one).__name__ == "Statement" for one in gc.get_objects())

@@ -1,4 +1,4 @@
-"""Pages of OTC orders are read along an index, whatever they are sorted by: none sorts, none reads all."""
+"""Pages of OTC orders are read along an index in every sort order: no query sorts or reads all rows."""
 
 import itertools
 import sqlite3

@@ -1,4 +1,4 @@
-"""What is asked again and again is found along an index: what has ended costs nothing, however much it is."""
+"""Frequent queries use an index: ended orders do not make them slower, however many there are."""
 
 import inspect
 import sqlite3
@@ -81,7 +81,7 @@ PLANS: dict[str, tuple[Query, str]] = {
     "delivery_counts": (queries.delivery_counts("hook"), "delivery_due (webhook=?)"),
 }
 OF_ONE_ORDER = {"fills", "of_order", "refunds", "unfinished_otc"}
-"""What is found is sorted: there is little of it."""
+"""Queries that sort their rows, which are few."""
 ELSEWHERE = {
     "otc_page", "live_otc",  # test_otc_queries
     "last_event", "as_of_now",  # the end of a table

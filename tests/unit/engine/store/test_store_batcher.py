@@ -1,4 +1,4 @@
-"""The batcher: what waits goes together, everybody hears of his own, and its bounds hold."""
+"""The batcher: waiting units share a batch, each caller gets its own outcome, and bounds hold."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ def outcomes(count: int) -> list[UnitOutcome]:
 
 
 def nobody_waits() -> None:
-    """In place of a task that is woken."""
+    """Callback in place of a task that is woken."""
 
 
 def added(batcher: Batcher, *units: str) -> list[PendingUnit]:
@@ -28,7 +28,7 @@ def added(batcher: Batcher, *units: str) -> list[PendingUnit]:
 
 
 def ends_of(tickets: Sequence[PendingUnit]) -> list[Any]:
-    """What each ticket ended with, None for those that have not."""
+    """Outcome or error of each ticket; None for a ticket that has not ended."""
     return [ticket.outcome or ticket.error for ticket in tickets]
 
 

@@ -1,4 +1,4 @@
-"""How long the engine waits before it starts a store process again."""
+"""Pauses of the engine before it starts a store process again."""
 
 import pytest
 

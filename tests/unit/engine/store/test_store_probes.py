@@ -1,4 +1,4 @@
-"""What the store says of itself is true of this moment: within two seconds, though nobody writes anything."""
+"""Reports of the store about itself are at most two seconds old, even without writes."""
 
 from collections.abc import Sequence
 from typing import Any

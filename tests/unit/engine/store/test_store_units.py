@@ -1,4 +1,4 @@
-"""Units: what is written for a step, and that it survives the way to another process."""
+"""Units: the changes of a step, which survive the way to another process."""
 
 from typing import Any
 

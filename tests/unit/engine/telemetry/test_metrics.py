@@ -1,4 +1,4 @@
-"""What Prometheus reads is what the parts counted."""
+"""Metrics that Prometheus reads equal the counts of the parts."""
 
 from collections import Counter
 from functools import partial

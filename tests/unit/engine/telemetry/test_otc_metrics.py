@@ -1,4 +1,4 @@
-"""What is told of OTC orders in numbers, and that every name is on the operator's page."""
+"""Metrics of OTC orders; the operator's page has every name."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which changes a quote stream tells of, when, and what a slow reader misses; in a time of its own."""
+"""Changes that a quote stream reports, their times, and events that a slow reader misses; on a MockClock."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -35,7 +35,7 @@ def members(struct: type[msgspec.Struct], *, needed: bool | None = None) -> set[
 
 
 def first_column(head: str, page: str = PAGE) -> set[str]:
-    """What the first column of the table with this head names."""
+    """Names in the first column of the table with this head."""
     table = page.split(f"| {head} |", 1)[1].split("\n\n", 1)[0]
     cells = [line.split("|")[1] for line in table.splitlines()[2:]]
     return set(re.findall(r"`([^`]+)`", " ".join(cells)))
