@@ -1,4 +1,4 @@
-"""The docs say what is true: commands run, links lead somewhere, choices are collected, settings load."""
+"""The docs are true: commands run, links lead to targets, choices are collected, settings load."""
 
 import os
 import re
@@ -99,7 +99,7 @@ def test_the_sample_venue_loads(tmp_path: Path) -> None:
 
 
 def test_every_choice_in_the_code_is_collected() -> None:
-    """The page itself is compared in tests/unit/engine/dev/test_choices.py."""
+    """tests/unit/engine/dev/test_choices.py compares the page itself."""
     written = sum(
         path.read_text(encoding="utf-8").count("Choice:")
         for layer in choices.FOLDERS
@@ -110,7 +110,7 @@ def test_every_choice_in_the_code_is_collected() -> None:
 
 
 def test_choices_are_cited_by_topic() -> None:
-    """By their headings, as in choices.md#otc-orders: a choice has no number."""
+    """Citations name a heading, as in choices.md#otc-orders: a choice has no number."""
     sources = [path for folder in (*choices.FOLDERS, "tests") for path in (ROOT / folder).rglob("*.py")]
     numbered = re.compile(r"\bchoices?(?:\.md)?,?\s+\d+")
     texts = {path: path.read_text(encoding="utf-8") for path in (*PAGES, *sources)}
@@ -140,7 +140,7 @@ def test_what_a_trading_program_imports_is_there() -> None:
 
 
 def named_tests(text: str) -> list[str]:
-    """`e2e/file.py::test` of a text, each of which is there."""
+    """Tests that a text names, as `e2e/file.py::test`; assert that each exists."""
     named = re.findall(r"`((?:e2e|integration|property)/[^`]+)`", text)
     for name in named:
         path, _, test = name.partition("::")

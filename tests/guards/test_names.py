@@ -1,4 +1,4 @@
-"""One name, one thing: no two classes and no two type aliases of the package share a name."""
+"""Names of types are unique: no two classes and no two type aliases of the package share a name."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 LAYERS = ("config", "crypto", "codecs", "feeds", "engine")
 
 SHARED: dict[str, str] = {}
-"""Names that stand in two or more files on purpose -> the reason."""
+"""Name that two or more files define on purpose -> the reason."""
 
 _is_type_name = re.compile(r"_?[A-Z]\w*[a-z]\w*").fullmatch
 

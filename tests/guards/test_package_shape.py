@@ -1,4 +1,4 @@
-"""The shape of the package: links, import direction, who may do I/O, sizes, forbidden words."""
+"""The shape of the package: links, import direction, files that may do I/O, sizes, forbidden words."""
 
 import ast
 import re
@@ -168,7 +168,7 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "feeds/supervisor.py",
     }
 )
-"""Files that may import trio, httpx, websockets or sockets. Closed: a new one is added here on purpose."""
+"""Files that may import trio, httpx, websockets or sockets. A new file is added here only on purpose."""
 IO_MODULES = frozenset(
     {"trio", "httpx", "websockets", "socket", "ssl", "select", "selectors", "asyncio", "anyio"}
 )
@@ -189,7 +189,7 @@ def python_files(*folders: str) -> Iterator[Path]:
 
 
 def statements(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """All statements, those within others too; what is within an expression is left out."""
+    """All statements, nested statements included; the contents of expressions are left out."""
     for node in body:
         yield node
         for name in ("body", "orelse", "finalbody", "handlers", "cases"):
@@ -240,7 +240,7 @@ def _is_function(value: ast.expr, functions: Collection[str], methods: Collectio
 
 
 def method_names() -> set[str]:
-    """Those of all classes of the package, without properties."""
+    """Names of the methods of all classes of the package, without properties."""
     return {
         one.name
         for path in python_files(*LAYERS)
@@ -253,12 +253,12 @@ def method_names() -> set[str]:
 
 
 def import_statements(path: Path) -> list[ast.Import | ast.ImportFrom]:
-    """Of a file, wherever they stand in it."""
+    """Import statements of a file, at any depth."""
     return outline(path)[0]
 
 
 def absolute_imports_of_ours(path: Path) -> Iterator[int]:
-    """Their line numbers."""
+    """Line numbers of absolute imports of the package in a file."""
     for node in import_statements(path):
         if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").startswith("cambist"):
             yield node.lineno
@@ -359,7 +359,7 @@ def module_name(path: Path) -> str:
 
 
 def folder_within(parent: str, module: str, modules: Mapping[str, object]) -> str:
-    """The folder directly in `parent` that a module stands in; empty for none."""
+    """Folder directly in `parent` that contains a module; empty if none does."""
     if not module.startswith(f"{parent}."):
         return ""
     folder = ".".join(module.split(".")[: parent.count(".") + 2])

@@ -64,7 +64,7 @@ def headings(page: Path) -> frozenset[str]:
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    """Headings as links have them."""
+    """Anchors of a page's headings, as links write them."""
     return frozenset(re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in headings(page))
 
 

@@ -3,9 +3,9 @@
     What the maker may know of it.      ->   Score report shown to the maker.
     When it was issued.                 ->   Time of issue.
 
-The tests read docstrings, pages, help texts of commands, and summaries of the API. They leave out `Choice:`
-paragraphs and indented blocks of docstrings (figures, Args, Attributes), fenced blocks of pages, and two
-generated pages.
+The tests read docstrings, pages, help texts of commands, and summaries of the API. Left out are
+`Choice:` paragraphs and indented blocks of docstrings (figures, Args, Attributes), fenced blocks of pages,
+and two generated pages.
 """
 
 import ast
@@ -41,7 +41,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def opaque(docstring: str) -> Iterator[str]:
-    """Sentences that begin with a word that names nothing."""
+    """Sentences that begin with a word that names no thing."""
     for paragraph in re.split(r"\n\s*\n", docstring):
         if paragraph.startswith("    "):
             continue
@@ -50,7 +50,7 @@ def opaque(docstring: str) -> Iterator[str]:
 
 
 def opaque_of_page(page: str) -> Iterator[str]:
-    """Such sentences of a page: of its paragraphs, headings, items of lists, and cells of tables."""
+    """Sentences of a page that begin so: in paragraphs, headings, items of lists, and cells of tables."""
     for part in _BREAKS.split(_HEADINGS.sub(r"\n\1\n", _FENCED.sub("\n\n", page))):
         text = _MARKS.sub("", part)
         yield from (sentence for sentence in _sentences(text) if _OPAQUE_OF_PAGES.match(sentence))

@@ -1,4 +1,4 @@
-"""The pages of docs/spec: rules are numbered in order, and each names tests that are there."""
+"""The pages of docs/spec: rules are numbered in order, and each names existing tests."""
 
 import ast
 import re
@@ -46,7 +46,7 @@ def _names(path: Path) -> Iterator[str]:
 
 
 def faults(text: str) -> list[str]:
-    """Faults of a page; none where all holds."""
+    """Faults of a page; empty if the page is right."""
     return [*_faults_of_rows(text), *_faults_of_counts(text)]
 
 

@@ -1,4 +1,4 @@
-"""The built package: equal from tree and sdist, complete, and running where nothing else of ours is."""
+"""The built package: equal from tree and sdist, complete, and running without the repository."""
 
 import subprocess
 import sys
