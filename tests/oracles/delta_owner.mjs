@@ -1,4 +1,4 @@
-// What the owner of Delta orders does at a venue over HTTP, whichever library it signs and reads the chain with.
+// Owner of Delta orders at a venue over HTTP, with any library for signing and for reading the chain.
 // owner = {
 //   address, chainId,
 //   sign(toSign, bytes): 64 or 65 of them, hexadecimal;  hash(toSign): of the typed data, by the library;
@@ -139,7 +139,7 @@ async function rest(venue, owner, trade, bytes) {
   };
 }
 
-// What the story that is asked for tells.
+// Report of the requested story.
 export async function tell(owner, [venue, story, srcToken, destToken, amount, side, bytes]) {
   const trade = { srcToken, destToken, amount, side };
   return { swap, rest }[story](new Venue(venue), owner, trade, Number(bytes));

@@ -1,4 +1,4 @@
-// What a client of generated code sends back of an answer: the members that spec 1.8 names, and no others.
+// Members of an answer that a client of generated code sends back: those that spec 1.8 names, and no others.
 // A schema is `true` for a value that is kept as it is, [schema] for a list, and an object of its members.
 const all = (names, more = {}) => ({ ...Object.fromEntries(names.split(" ").map((name) => [name, true])), ...more });
 

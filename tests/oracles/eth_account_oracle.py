@@ -37,7 +37,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_json(value: Any) -> Any:
-    """Lists as tuples, `hex:...` as bytes, `int:...` as integers."""
+    """A JSON value with lists as tuples, `hex:...` as bytes, `int:...` as integers."""
     if isinstance(value, list):
         return tuple(map(_from_json, value))
     if isinstance(value, str) and value.startswith("hex:"):

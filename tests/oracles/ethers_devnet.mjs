@@ -88,7 +88,7 @@ const gained = Object.fromEntries(Object.entries(after).map(([key, value]) => [k
 const hashInContract = await rfq(provider).getOrderHash(whole);
 const fees = await provider.getFeeData();
 
-// What the node signs for its own account is what that account's key signs.
+// The node's signature for its own account equals the signature of that account's key.
 const own = account(3);
 const signer = await provider.getSigner(own.address);
 const message = { nonceAndMeta: 1n << 160n, expiry: 0, makerAsset: rfqAddress, takerAsset: ZeroAddress, maker: own.address, taker: ZeroAddress, makerAmount: 1n, takerAmount: 2n };

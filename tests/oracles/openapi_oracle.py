@@ -10,7 +10,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """What is wrong with a document, or with instances of its schemas."""
+    """Errors of a document, or of instances of its schemas."""
     document = request["document"]
     if request["ask"] == "document":
         return {"errors": [error.message for error in OpenAPIV31SpecValidator(document).iter_errors()]}

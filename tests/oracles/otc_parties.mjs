@@ -1,4 +1,4 @@
-// What maker and taker of OTC orders do at a venue and on the chain, whichever library they sign and send with.
+// Maker and taker of OTC orders at a venue and on the chain, with any library for signing and sending.
 // parties = {
 //   chainId, address: { maker, taker, stranger },
 //   sign(who, toSign, bytes): 64 or 65 of them, hexadecimal;  hash(toSign): of the typed data, by the library;
@@ -97,7 +97,7 @@ class Events {
     return Promise.race([this.isOver, until(what, () => this.all.find(condition))]);
   }
 
-  // What was told of an order. A stream may begin with what has just happened to others.
+  // Events of an order. A stream may begin with recent events of other orders.
   async leave(hash) {
     this.leaving.abort();
     await this.isOver.catch((error) => {
@@ -130,7 +130,7 @@ async function fillable(venue, chainId, account, token) {
   };
 }
 
-// What a venue without a relayer says of Delta on its chain.
+// Answers about Delta of a venue without a relayer on the chain.
 async function deltaSaid(venue, chainId, { makerAsset, takerAsset, makerAmount }) {
   const { tokens } = await venue.ask(`/tokens/${chainId}`);
   const [srcDecimals, destDecimals] = [makerAsset, takerAsset].map((asset) => tokens.find((token) => token.address === asset).decimals);
@@ -279,7 +279,7 @@ async function openly(venue, parties, trade, { bytes, slash }) {
   };
 }
 
-// What the story that is asked for tells.
+// Report of the requested story.
 export async function tell(parties, [url, story, makerAsset, takerAsset, makerAmount, takerAmount, bytes, slash]) {
   const venue = new Venue(url);
   await until("readiness", async () => (await fetch(`${url}/readyz`)).status === 200);

@@ -1,7 +1,7 @@
-"""What Schemathesis, a process of .venv-peers, loads: it writes down the statuses of all answers.
+"""Hooks that Schemathesis, a process of .venv-peers, loads: they record the status of each answer.
 
-STATUSES names the file, a line for each answer: `GET /prices 400`. Where EACH_FAULT is `once`, a query that
-is wrong in one parameter is sent with one choice of the others, and not with every optional one in turn.
+STATUSES names the file, a line for each answer: `GET /prices 400`. If EACH_FAULT is `once`, a query with an
+invalid parameter is sent with one choice of the others, and not with each optional parameter in turn.
 """
 
 # pyright: reportMissingImports=false
@@ -16,7 +16,7 @@ tried_faults: set[tuple[str, ...]] = set()
 
 
 def filter_case(context: Any, case: Any) -> bool:
-    """Whether a request is sent."""
+    """Whether Schemathesis sends a request."""
     phase, mode = case.meta.phase, case.meta.generation.mode.value
     if not IS_ONCE or (phase.name.value, mode) != ("coverage", "negative"):
         return True
@@ -31,7 +31,7 @@ def filter_case(context: Any, case: Any) -> bool:
 
 
 def after_call(context: Any, case: Any, response: Any) -> None:
-    """Note an answer."""
+    """Record an answer."""
     STATUSES.write(f"{case.operation.label} {response.status_code}\n")
 
 

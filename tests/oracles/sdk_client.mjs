@@ -14,7 +14,7 @@ const NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE";
 const APPROVED = (7_000n * USDC).toString();
 const abi = parseAbi(["function balanceOf(address) view returns (uint256)"]);
 
-// What calls contracts and signs for major 6, which has no caller for viem, nor for this ethers.
+// Contract caller and signer for major 6, which has no caller for viem, nor for this ethers.
 function ethersCaller(rpc, key) {
   const provider = new JsonRpcProvider(rpc, undefined, { cacheTimeout: -1, pollingInterval: 100 });
   const wallet = new Wallet(key, provider);

@@ -1,9 +1,9 @@
-"""Runs Slither over the contracts, and fails on what slither.toml does not judge, or judges and is not there.
+"""Runs Slither over the contracts; fails on a finding not in slither.toml, or an entry without a finding.
 
     slither_contracts.py CONTRACTS TRIAGE SOLC...      by the interpreter of .venv-slither
 
-SOLC is the command that starts tests/oracles/solc_command.mjs. Detectors of high, medium and low impact look
-at all but the contracts for devnets.
+SOLC is the command that starts tests/oracles/solc_command.mjs. Detectors of high, medium and low impact check
+all contracts except those for devnets.
 """
 
 # pyright: reportMissingImports=false
@@ -25,7 +25,7 @@ IMPACTS = {DetectorClassification.HIGH, DetectorClassification.MEDIUM, DetectorC
 
 
 def main(contracts: str, triage: str, *solc: str) -> int:
-    """0 where every finding is judged, and every judgement is of a finding."""
+    """0 if every finding has a judgement and every judgement a finding."""
     known = triaged(Path(triage).read_text(encoding="utf-8"))
     os.chdir(contracts)
     names = sorted(path.as_posix() for path in Path().rglob("*.sol") if path.parts[0] != "dev")

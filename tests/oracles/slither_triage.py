@@ -1,7 +1,7 @@
-"""Findings of Slither, held against those that are triaged. Pure; the standard library alone.
+"""Findings of Slither, compared with the triage. Pure; the standard library alone.
 
-A finding is known by its detector and by the function or variable that it is about, as `Contract.name`. The
-triage is slither.toml beside the contracts: findings that share a reason stand together.
+The key of a finding is its detector and its function or variable, as `Contract.name`. The triage is
+slither.toml beside the contracts; an entry lists the findings that share a reason.
 """
 
 import tomllib
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 
 class Finding(NamedTuple):
-    """What Slither says of one place; `text` is not part of what it is known by."""
+    """A finding of Slither at one place; `text` is not part of its key."""
 
     check: str
     place: str
@@ -18,12 +18,12 @@ class Finding(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """What it is known by."""
+        """Detector and place."""
         return self.check, self.place
 
 
 def finding_of(result: dict[str, Any]) -> Finding:
-    """Of one of Slither's JSON results."""
+    """Finding of a JSON result of Slither."""
     elements = result["elements"]
     about = next((one for one in elements if one["type"] in ("function", "variable")), elements[0])
     parent = about.get("type_specific_fields", {}).get("parent", {})
@@ -48,7 +48,7 @@ def triaged(text: str) -> dict[tuple[str, str], str]:
 
 
 def complaints(findings: Iterable[Finding], known: dict[tuple[str, str], str]) -> list[str]:
-    """A text for each finding that nobody has judged, and for each judgement of what is gone."""
+    """A text for each finding without a judgement, and for each judgement without a finding."""
     found = {finding.key: finding for finding in findings}
     new = [
         f'[[accepted]]\ncheck = "{check}"\nplaces = ["{place}"]\nreason = ""\n# {finding.text}'

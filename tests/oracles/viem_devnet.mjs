@@ -129,7 +129,7 @@ const headBefore = await reader.getBlockNumber({ cacheTime: 0 });
 await control.revert({ id: snapshot });
 const undone = headBefore - (await reader.getBlockNumber({ cacheTime: 0 }));
 
-// What the node signs for its own account is what that account's key signs.
+// The node's signature for its own account equals the signature of that account's key.
 const own = mnemonicToAccount(MNEMONIC, { addressIndex: 3 });
 const node = createWalletClient({ account: own.address, chain, transport });
 const message = { ...anOrder(), maker: own.address };
