@@ -23,7 +23,7 @@ _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
 class Mutant(NamedTuple):
-    """One fault of one contract; mutants.toml documents the members."""
+    """A fault of a contract; mutants.toml documents the members."""
 
     file: str
     fault: str
