@@ -1,8 +1,8 @@
 """A world on each kind of chain in turn: the same stories hold on the embedded one and on a real node.
 
-It is made once on each; every story begins at the snapshot taken then. A story that rolls back the block of
-the snapshot leaves the next one to make a world of its own. E2E_CHAINS names the kinds: `embedded`, `anvil`,
-and `both`, on which each step is made on the two at once and everything that comes of it is compared.
+Each chain's world is built once, and every story begins at its snapshot. A story that rolls back the
+snapshot's block makes the next story build a new world. E2E_CHAINS names the kinds: `embedded`, `anvil`, and
+`both`, which runs each step on the two at once and compares all results.
 """
 
 import os
@@ -68,14 +68,14 @@ def embedded_of_stories() -> EmbeddedChain:
 
 @pytest.fixture(scope="session")
 def anvil_of_stories() -> Iterator[Anvil]:
-    """One that no other test resets."""
+    """Anvil process that no other test resets."""
     with Anvil() as process:
         yield process
 
 
 @pytest.fixture(params=CHAINS)
 async def world(request: pytest.FixtureRequest, made: dict[tuple[str, bool], Made]) -> AsyncIterator[World]:
-    """Everything deployed, nothing minted but what a `market` has, mining at once."""
+    """Deployed contracts on a chain that mines at once; only a `market` has minted tokens."""
     kind, is_stocked = request.param, "market" in request.fixturenames
     if kind == "embedded":
         yield await _as_made(made, (kind, is_stocked), request.getfixturevalue("embedded_of_stories"))
@@ -92,7 +92,7 @@ async def world(request: pytest.FixtureRequest, made: dict[tuple[str, bool], Mad
 
 @pytest.fixture
 def market(request: pytest.FixtureRequest, world: World, made: dict[tuple[str, bool], Made]) -> Market:
-    """Everybody has what they trade, and has allowed what they must."""
+    """Market whose traders hold the tokens that they trade and have given the necessary allowances."""
     market = made[request.node.callspec.params["world"], True].market
     assert market is not None
     return msgspec.structs.replace(market, world=world)

@@ -1,4 +1,4 @@
-"""An agent's calls are made by a contract of its own: what one agent does or leaves, no other can use."""
+"""An agent's calls come from its own caller contract; no other agent can use its allowances or leftovers."""
 
 import msgspec
 import pytest
@@ -158,7 +158,7 @@ async def test_not_even_its_own_agents_settlements_trade_on_what_it_did_not_sign
 
 
 async def test_a_caller_tells_of_an_order_during_its_calls_alone(world: World, market: Market) -> None:
-    """Who is paid in the same transaction, after the calls, hears of none."""
+    """The beneficiary, paid after the calls in the same transaction, reads no order hash from the caller."""
     caller = caller_of(world.at.delta, AGENT)
     await world.send(world.stranger, world.at.delta, create_agent_caller(agent_id(AGENT)))
     ask = f"0x{ORDER_HASH.hex()} 224 SHL 0 MSTORE 32 0 4 0 0x{caller.hex()} GAS STATICCALL POP"
@@ -194,7 +194,7 @@ async def test_what_a_desk_has_its_owner_takes_out(world: World, market: Market)
 async def test_an_allowance_that_an_agent_leaves_is_over_nothing_of_anybodys(
     world: World, market: Market
 ) -> None:
-    """Whatever the function is called, alone or in a batch: it is the agent's caller that allows."""
+    """The agent's caller gives the allowance, whichever approval function is called, alone or in a batch."""
     tokens = (world.weth, world.usdc, world.dai)
     batch = await create(world.chain, world.owner, "DevMulticall")
     others = {
@@ -228,7 +228,7 @@ async def test_an_allowance_that_an_agent_leaves_is_over_nothing_of_anybodys(
 
 
 async def test_what_a_user_has_allowed_by_mistake_is_no_agents(world: World, market: Market) -> None:
-    """Nobody's allowance to the executor, the Router or Delta is within reach of a call."""
+    """A settlement step cannot spend an allowance to the executor, the Router or Delta."""
     for spender in (world.at.executor, world.at.router, world.at.delta):
         await world.approve(world.user, world.weth, spender)
     order = await world.a_delta_order()

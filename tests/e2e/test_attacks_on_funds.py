@@ -1,4 +1,4 @@
-"""What may be tried on what the executor and the vault hold, and on what others have allowed them."""
+"""Attacks on funds of the executor and the vault, and on the allowances that others gave them."""
 
 import secrets
 
@@ -46,7 +46,7 @@ async def test_a_token_that_takes_back_what_is_owed_stops_no_trade_that_pays_fee
     await world.send(world.stranger, token, SET_BALANCE + uint_word(10))
     assert await _credit(world, world.partner.address, token, 10) == 10
     await world.send(world.stranger, token, SET_BALANCE + uint_word(9))
-    assert await _credit(world, world.user.address, token, 5) == 0  # there is less than is owed
+    assert await _credit(world, world.user.address, token, 5) == 0  # the vault holds less than it owes
     await world.send(world.stranger, token, SET_BALANCE + uint_word(12))
     assert await _credit(world, world.user.address, token, 5) == 2
     await world.send(world.partner, world.at.fee_vault, claim([token], world.partner.address))
@@ -71,7 +71,7 @@ async def test_an_accrued_fee_is_told_as_it_is_credited(world: World, market: Ma
 
 
 async def test_the_executors_allowance_to_the_rfq_serves_nobody_else(world: World, market: Market) -> None:
-    """It stays after a settlement; neither as a maker nor as a taker does it give what it has then."""
+    """The allowance outlives a settlement; no order with the executor as maker or taker spends it."""
     await market.settle(await world.a_delta_order(), market.fill_step(world.a_firm_quote()))
     allowed = calldata.allowance(world.at.executor, world.at.rfq)
     assert await world.ask(world.weth, allowed) > 0

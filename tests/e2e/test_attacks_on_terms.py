@@ -1,4 +1,4 @@
-"""What a relayer, an agent or a stranger may try so that an owner gets less than was signed, or nothing."""
+"""Attacks by a relayer, an agent or a stranger to pay an owner less than was signed, or nothing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Bids against the real settlement: what a simulation says of one is what its transaction does."""
+"""Bids against the real settlement: a bid's simulation and its transaction have the same result."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +37,7 @@ def asked(world: World, order: AnyOrder, *, filled: int = 0, key: Any = None) ->
 def part(
     market: Market, one: RoundOrder, promised: int, *steps: SettlementStep, agent: str = "alpha", **more: Any
 ) -> dict[str, Any]:
-    """What the order gives goes to the agent's caller."""
+    """A bid's part as JSON; the agent's caller receives the order's source."""
     at = market.world.at
     told = [
         {"target": to_checksum(step.target), "data": to_hex(step.data), "gas": step.gas} for step in steps

@@ -1,4 +1,4 @@
-"""What waits while nobody can bid is settled once somebody can: everything is a process."""
+"""Orders that wait for an agent are settled once it can bid; venue, agent and node are processes."""
 
 import os
 import signal

@@ -2,8 +2,8 @@
 
 The compiler needs half a minute. Its output is kept beside it, under the hash of all its inputs: its own
 program, the list of packages that are installed with it, the script that drives it, the version of the node
-that runs both, the name and the text of each source. None of that is committed: a fresh clone compiles, so
-does a change of any input, and `make test-long` always does.
+that runs both, the name and the text of each source. The kept output is not committed: a fresh clone
+compiles, a change of any input compiles, and `make test-long` always compiles.
 """
 
 import hashlib
@@ -41,12 +41,12 @@ def what_goes_in(sources: Path) -> str:
 
 
 def as_compiled(sources: Path, into: Path) -> Path:
-    """A folder of the artifacts of these sources: what is kept of an earlier run, or made and kept now."""
+    """A folder of the artifacts of these sources: kept by an earlier run, or compiled and kept now."""
     kept = KEPT / what_goes_in(sources)
     if kept.is_dir() and not IS_LONG:
         return kept
     compiled(sources, into)
-    shutil.rmtree(KEPT, ignore_errors=True)  # what older sources made
+    shutil.rmtree(KEPT, ignore_errors=True)  # output of older sources
     shutil.copytree(into, making := KEPT / f"{os.getpid()}")
     making.rename(kept)  # a whole folder or none
     return into

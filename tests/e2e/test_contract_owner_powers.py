@@ -1,4 +1,4 @@
-"""What a contract's owner may do, nobody else may; a closed deployment does nothing until it is opened."""
+"""Only its owner may use a contract's owner functions; a closed deployment is inert until opened."""
 
 import msgspec
 

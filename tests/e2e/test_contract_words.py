@@ -1,6 +1,7 @@
-"""The NatSpec of the contracts is whole: it has words for each argument, each returned value and each getter.
+"""The NatSpec of the contracts is whole: each argument, returned value and getter is documented.
 
-The errors that it names exist."""
+The errors that it names exist.
+"""
 
 import re
 import shutil

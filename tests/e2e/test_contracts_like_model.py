@@ -197,7 +197,7 @@ class Stage(Struct):
         self.after.append((header.number, deepcopy(self.model.state)))
 
     async def reorganise(self, depth: int) -> None:
-        """What the last blocks did is undone for good; the chain goes on with an empty block."""
+        """Undo the last `depth` blocks for good; the chain goes on with an empty block."""
         depth = min(depth, len(self.after) - 1)
         if not depth:
             return
@@ -375,7 +375,7 @@ def _part_of(order: DeltaOrder, thousandths: int, given: int) -> tuple[int, int]
 
 
 def _least(order: DeltaOrder, amount: int) -> int:
-    """What a part is paid at least, a fee of 1 % not counted."""
+    """Least amount that a part must receive, with room for a fee of 1 %."""
     if order.kind == KIND_BUY:
         return amount
     return order.dest_amount * amount // order.src_amount * 101 // 100

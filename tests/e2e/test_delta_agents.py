@@ -40,7 +40,7 @@ async def test_an_agent_that_refuses(world: World, market: Market) -> None:
 
 
 async def test_an_agent_that_lies(world: World, market: Market) -> None:
-    """It keeps what it was sent and delivers less, nothing, something else, or to somebody else."""
+    """The agent keeps the source and delivers too little, nothing, another token, or to another address."""
     order = await world.a_delta_order()
     elsewhere = address_word(world.usdc) + address_word(world.stranger.address) + uint_word(FAIR)
     lies: list[tuple[SettlementStep, ...]] = [
@@ -80,7 +80,7 @@ async def test_an_agent_keeps_what_it_does_not_need_for_its_bid(world: World, ma
 
 
 async def test_no_step_cancels_a_makers_order(world: World, market: Market) -> None:
-    """What goes to the Rfq is read as a batch of fills, whatever it says."""
+    """The executor reads the data of every step to the RFQ contract as a batch of fills."""
     order = await world.a_delta_order()
     quote = world.a_firm_quote()
     cancel = SettlementStep(world.at.rfq, STEP_GAS, calldata.cancel_order(world.rfq_hash(quote)))
@@ -194,7 +194,7 @@ def hooked(target: bytes, data: bytes) -> bytes:
 
 @pytest.mark.parametrize("entered", ["settle", "withdraw", "call"])
 async def test_a_token_that_enters_again_is_refused(world: World, market: Market, entered: str) -> None:
-    """It is even a relayer. Its failure is the transfer's."""
+    """The token is even a relayer; its refused call fails the transfer."""
     order, second = await world.a_delta_order(), await world.a_delta_order()
     await world.send(world.owner, world.at.delta, set_relayer(world.usdc, allowed=True))
     steps = market.agent_steps(FAIR)
@@ -209,7 +209,7 @@ async def test_a_token_that_enters_again_is_refused(world: World, market: Market
 
 
 async def test_a_token_that_tries_again_and_again_gets_nothing(world: World, market: Market) -> None:
-    """Its failures are swallowed, so that the settlement goes on; what it tried had no effect."""
+    """The token swallows the failures of its calls: the settlement goes on and the calls have no effect."""
     order, second = await world.a_delta_order(), await world.a_delta_order()
     hash_of_second = world.delta_hash(second)
     await world.send(world.user, world.at.delta, deposit_native_and_pre_sign(hash_of_second), value_wei=ONE)

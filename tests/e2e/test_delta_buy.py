@@ -80,7 +80,7 @@ async def test_two_hops_to_an_exact_amount(world: World, market: Market) -> None
 async def test_tokens_that_somebody_left_with_the_executor_stop_no_purchase(
     world: World, market: Market
 ) -> None:
-    """More comes back than was given: it cost nothing, and the user has it all."""
+    """The executor returns more than it was given: the purchase is free and the user keeps the rest."""
     await world.mint(world.weth, world.stranger, ONE)
     await world.send(world.stranger, world.weth, calldata.transfer(world.at.executor, ONE))
     order = await market.a_purchase()

@@ -1,4 +1,4 @@
-"""Orders against each other that do not go through: one refusal undoes all; nothing of anyone's changes."""
+"""Refused crossings: one refusal undoes the whole transaction, and no balance changes."""
 
 import msgspec
 import pytest
@@ -238,7 +238,7 @@ async def test_whoever_enters_again_is_refused(world: World, market: Market, ent
 async def test_whoever_is_called_while_orders_give_or_are_paid_finds_nothing_with_the_executor(
     world: World, market: Market
 ) -> None:
-    """There the Router could take it for anyone: what is given waits in Delta, which nobody enters."""
+    """Sources wait in Delta, which refuses re-entry; from the executor any Router caller could take them."""
     sale, counter = await world.a_delta_order(), await market.a_counter_order()
     probe = await a_probe(world, world.weth, calldata.balance_of(world.at.executor))
     quote = world.a_firm_quote(maker_amount=PRICE // 2, taker_amount=ONE // 2)

@@ -91,7 +91,7 @@ async def test_each_owners_steps_are_for_its_own_quotes(world: World, market: Ma
 
 
 async def test_a_purchase_against_a_sale(world: World, market: Market) -> None:
-    """It costs what it gives; the rest of its most goes back."""
+    """The purchase costs the amount that it gives; the rest of its maximum returns to the owner."""
     purchase, counter = await market.a_purchase(), await market.a_counter_order()
     settled = await market.cross(
         market.crossing(purchase, PRICE, src_given=98 * ONE // 100),
@@ -347,7 +347,7 @@ async def test_a_rest_goes_back_to_its_giver_who_is_not_the_first(world: World, 
 
 
 async def test_a_purchase_receives_and_has_back_a_rest_too(world: World, market: Market) -> None:
-    """It is paid more than it buys by the order after it, and its steps trade less than it gives."""
+    """The next order pays the purchase more than it buys, and its steps trade less than it gives."""
     purchase = await market.a_purchase()
     await world.give(world.stranger, world.usdc, 7, world.at.delta)
     theirs = await world.a_delta_order(
@@ -365,7 +365,7 @@ async def test_a_purchase_receives_and_has_back_a_rest_too(world: World, market:
 
 
 async def test_what_a_fill_leaves_of_a_traded_token_pays_the_next_order(world: World, market: Market) -> None:
-    """The executor has half of the source left: it is for who wants it, not for who gave it."""
+    """Half of the source stays with the executor: the order that wants it gets it, not its giver."""
     sale = await world.a_delta_order()
     counter = await market.a_counter_order(src_amount=PRICE // 2, dest_amount=ONE // 2, expected_amount=0)
     quote = world.a_firm_quote(maker_amount=PRICE // 2, taker_amount=ONE // 2)
@@ -380,7 +380,7 @@ async def test_what_a_fill_leaves_of_a_traded_token_pays_the_next_order(world: W
 
 
 async def test_what_steps_leave_between_hops_is_their_owners(world: World, market: Market) -> None:
-    """Of a token that no order gives or wants; one that an order does is left where it is."""
+    """The owner receives leftovers of a token that no order gives or wants; other leftovers stay."""
     await world.give(world.stranger, world.dai, 2_490 * ONE, world.at.delta)
     partner = world.partner.address
     sale = await world.a_delta_order(
@@ -407,7 +407,7 @@ async def test_what_steps_leave_between_hops_is_their_owners(world: World, marke
 
 
 async def test_what_lay_around_before_is_not_traded(world: World, market: Market) -> None:
-    """With the executor it goes to whoever names it, in Delta it stays: nobody can be paid with it."""
+    """The executor's earlier tokens go to the order that names them; Delta's stay and pay no order."""
     await world.mint(world.usdc, world.at.executor, 7)
     await world.mint(world.usdc, world.at.delta, 5 * USDC)
     await world.send(world.user, world.weth, calldata.transfer(world.at.delta, ONE))

@@ -1,4 +1,4 @@
-"""Partner fee and surplus, to the unit: what is paid, what the vault keeps for whom, how they claim it."""
+"""Partner fee and surplus, to the unit: payments, credits in the vault, and claims."""
 
 import pytest
 
@@ -41,7 +41,7 @@ PURCHASES = (
 def accrued(
     world: World, order_hash: bytes, terms: PartnerAndFee, token: bytes, cut: Cut
 ) -> list[FeeAccrued]:
-    """What Delta tells of a cut."""
+    """FeeAccrued events of a cut."""
     partner = world.protocol if terms.partner == NOBODY else terms.partner
     told = [(partner, cut.fee, False), (partner, cut.share, True), (world.protocol, cut.share, True)]
     return [FeeAccrued(order_hash, who, token, amount, what) for who, amount, what in told if amount]

@@ -19,7 +19,7 @@ from support.contracts.settling import STEP_GAS, Market, a_market
 
 PARTNER = person(5).address
 HAS = 100_000 * USDC
-"""What the agent can deliver."""
+"""USDC units that the agent can deliver."""
 
 amounts = st.integers(0, HAS // 4) | st.integers(0, 1_000)
 all_terms = st.builds(
@@ -29,7 +29,7 @@ all_terms = st.builds(
 
 @pytest.fixture(scope="module")
 def lasting_market() -> Market:
-    """One for all examples: the caller goes back to a snapshot."""
+    """Market shared by all examples; the caller returns to a snapshot."""
 
     async def made() -> Market:
         chain = EmbeddedChain(31_337, lambda: int(time.time()), {}, known_errors())

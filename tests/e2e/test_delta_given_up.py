@@ -103,7 +103,7 @@ async def test_a_cancellation_is_of_every_member_that_an_order_has(world: World,
 async def test_an_owner_gives_up_an_order_and_has_the_rest_of_its_deposit(
     world: World, market: Market
 ) -> None:
-    """What other orders are to give stays, and so does what this one has given."""
+    """Deposits for other orders, and the part that this order has spent, stay."""
     half = ONE // 2
     sale = await world.a_delta_order(src_token=NATIVE)
     purchase = await market.a_purchase(src_token=NATIVE)

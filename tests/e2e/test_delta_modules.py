@@ -19,7 +19,7 @@ PUBLIC = {
     "withdrawNative(uint256)": "84276d81",
     "cancelAndWithdraw(Order,bool)": "0cde75a4",
 }
-"""interop.md 2: what public clients call."""
+"""Signatures that public clients call (interop.md 2)."""
 
 
 def test_public_clients_find_what_they_call() -> None:
@@ -32,7 +32,7 @@ def test_public_clients_find_what_they_call() -> None:
 
 @pytest.mark.parametrize("settler", ["swap_settler", "twap_settler"])
 async def test_a_settler_does_nothing_alone(world: World, market: Market, settler: str) -> None:
-    """Nobody is its relayer, it has no owner to name one, and what a user allows Delta it cannot take."""
+    """A settler has no relayer and no owner to name one, and cannot spend allowances to Delta."""
     at = getattr(world.at, settler)
     order, twap = await world.a_delta_order(), await market.a_twap()
     await world.approve(world.user, world.weth, at)
@@ -56,7 +56,7 @@ async def test_a_settler_does_nothing_alone(world: World, market: Market, settle
 
 
 async def test_delta_takes_settlers_of_its_own_terms_alone(world: World) -> None:
-    """Another name, another executor: what such a settler takes for signed, or fills with, is not Delta's."""
+    """Delta refuses a settler with another name (other signatures) or another executor (other fills)."""
 
     def places(executor: bytes) -> bytes:
         return b"".join(map(address_word, (executor, world.at.fee_vault, world.weth, world.permit2)))

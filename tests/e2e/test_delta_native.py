@@ -116,7 +116,7 @@ async def test_what_a_sale_leaves_comes_back_as_native_tokens(world: World, mark
 
 
 async def test_a_purchase_from_a_deposit(world: World, market: Market) -> None:
-    """What a part may cost and does not comes back with it, unwrapped; a fee stays wrapped."""
+    """The unspent rest of a part's maximum returns with the part, unwrapped; a fee stays wrapped."""
     terms = PartnerAndFee(world.partner.address, 100, False, False)
     order = await market.a_purchase(src_token=NATIVE, partner_and_fee=pack_partner_and_fee(terms))
     await market.deposit(order, order.src_amount)

@@ -54,7 +54,7 @@ async def sale_with_shared_surplus(market: Market) -> Case:
 
 
 async def purchase(market: Market) -> Case:
-    """What it leaves is the owner's, a fee included in what it spends."""
+    """Purchase whose unspent rest returns to the owner; the spent amount includes a fee."""
     order = await market.a_purchase(partner_and_fee=terms(market.world, 100, shares=False))
     steps = market.agent_steps(2_500 * USDC + 5)
     return Case(order, steps, ONE * 101 // 100, 2_500 * USDC + 5, {"src_given": ONE})

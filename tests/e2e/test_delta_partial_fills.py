@@ -58,7 +58,7 @@ async def test_the_last_wei_of_a_large_order_is_sold(world: World, market: Marke
     [(1_400 * USDC, 0), (1_250 * USDC, 0), (1_250 * USDC + 1, 0), (1_250 * USDC + 7, 3)],
 )
 async def test_a_part_expects_its_part(world: World, market: Market, received: int, share: int) -> None:
-    """Half of 2,500 USDC is expected of half the order; what a part brings above it is shared."""
+    """Half of 2,500 USDC is expected of half the order; the partner shares a part's surplus above it."""
     takes = received != 1_400 * USDC
     terms = PartnerAndFee(world.partner.address, 0, takes, cap_surplus=True)
     order = await world.a_delta_order(partner_and_fee=pack_partner_and_fee(terms))
@@ -163,7 +163,7 @@ async def test_surplus_is_netted_after_the_fee(world: World, market: Market) -> 
 
 
 async def test_half_of_an_odd_surplus_of_parts_is_rounded_down(world: World, market: Market) -> None:
-    """A unit worse than expected, then four better: one of the three that are left is a share's."""
+    """Parts one unit below and four above the expectation leave a surplus of three; the share is one unit."""
     terms = pack_partner_and_fee(PartnerAndFee(world.partner.address, 0, True, False))
     order = await world.a_delta_order(partner_and_fee=terms, dest_amount=1)
     for better in (-1, 4):
@@ -173,7 +173,7 @@ async def test_half_of_an_odd_surplus_of_parts_is_rounded_down(world: World, mar
 
 
 async def test_a_surplus_beyond_all_bounds_is_refused(world: World, market: Market) -> None:
-    """It is kept in 128 bits, sign included: of parts that share it, no more can be better than expected."""
+    """Delta stores the surplus as a signed 128-bit number: a larger surplus of a part is refused."""
     terms = pack_partner_and_fee(PartnerAndFee(world.partner.address, 0, True, False))
     most = (1 << 127) - 1
     await world.mint(world.dai, market.agent, 4 * most)

@@ -1,4 +1,4 @@
-"""What an order carries instead of an allowance, told by its length."""
+"""Permits that an order carries instead of an allowance; their length gives their kind."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is refused whoever signed it, who may do what, and the bounds that the owner sets."""
+"""Refusals independent of the signer, permissions, and the bounds that the owner sets."""
 
 from typing import Any
 
@@ -279,7 +279,7 @@ async def test_a_caller_that_is_dismissed_has_nothing_filled(world: World, marke
 
 
 async def test_amounts_beyond_all_bounds_are_refused(world: World, market: Market) -> None:
-    """They overflow, and nothing is pulled."""
+    """The products of the amounts overflow, and Delta pulls no tokens."""
     wide: tuple[dict[str, Any], ...] = (
         {"src_amount": MOST, "dest_amount": MOST},
         {"dest_amount": MOST, "expected_amount": MOST},

@@ -92,7 +92,7 @@ async def test_the_owner_gets_what_is_left_between_hops_and_of_the_source(
     )
     assert (settled.event.spent, settled.event.received) == (ONE * 9 // 10, 2_390 * ONE)
     owner = world.user.address
-    # nobody is paid while the executor has something
+    # Delta pays only after the executor is empty
     *_, usdc, back, weth, dai = events(settled.receipt, Transfer)
     assert usdc == Transfer(world.at.executor, owner, 100 * USDC)
     assert back == Transfer(world.at.executor, world.at.delta, ONE // 10)

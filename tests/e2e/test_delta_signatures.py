@@ -1,4 +1,4 @@
-"""Who may have signed an order, and how: keys, contracts, and a call instead of a signature."""
+"""Signatures of orders: by keys, by contracts, and a call instead of a signature."""
 
 from typing import Any
 

@@ -109,7 +109,7 @@ async def test_a_settlement_that_does_not_fail_is_no_demo_of_one(
 async def test_agents_of_whom_none_is_better_are_no_demo(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both trade with the same maker: what they promise is the same."""
+    """Both agents trade with the same maker and promise the same amount."""
     monkeypatch.setattr(
         "cambist.engine.dev.demo.place_settings.AGENTS", agents := {"rapid": ("beta",), "plain": ("beta",)}
     )

@@ -63,7 +63,7 @@ async def _is_set_up(world: World, plan: DeploymentPlan, at: DeployedContracts) 
 
 
 async def test_addresses_follow_from_the_plan_alone(world: World) -> None:
-    """So they are equal on both chains: the same prediction holds on each."""
+    """The addresses match the same prediction on both chains."""
     assert world.at == _predicted(_plan(world, salt32=bytes(32)))
     plan = _plan(world)
     at = await deploy(world.chain, world.owner, plan)
@@ -74,7 +74,7 @@ async def test_addresses_follow_from_the_plan_alone(world: World) -> None:
         assert await world.chain.code(contract)
     renamed = _predicted(_plan(world, rfq_name="Another RFQ"))
     assert not set(_all(renamed)) & {at.rfq, at.executor, at.delta, at.router}
-    assert renamed.fee_vault == at.fee_vault  # nothing of it follows from the RFQ
+    assert renamed.fee_vault == at.fee_vault  # the vault's address is independent of the RFQ
 
 
 async def test_a_second_run_sends_nothing(world: World) -> None:

@@ -1,5 +1,5 @@
-"""One transaction, sent and waited for: what fails is said before it is sent, or after it was mined, in
-time.
+"""One transaction, sent and waited for: a failure is reported before sending, or after mining, within the
+time limit.
 """
 
 from typing import Any, cast
@@ -101,7 +101,7 @@ async def test_what_is_not_mined_in_time_is_given_up(autojump_clock: MockClock) 
         await transact(chain, key, person(1).address, b"", value_wei=1)
     assert trio.current_time() - began == pytest.approx(TRANSACTION_S)
     await chain.mine()
-    assert await chain.balance(person(1).address) == 1  # it may still be, and was
+    assert await chain.balance(person(1).address) == 1  # the transaction could still be mined, and was
 
 
 async def test_what_is_mined_late_is_waited_for(autojump_clock: MockClock) -> None:

@@ -1,4 +1,4 @@
-"""What each contract says of itself and of the others, once all are deployed."""
+"""Each contract's own settings and its addresses of the other contracts, after deployment."""
 
 from cambist.codecs.contracts.abi import decode_address, selector
 from cambist.codecs.eip712_orders.delta import delta_domain_separator

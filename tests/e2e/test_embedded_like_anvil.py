@@ -1,7 +1,7 @@
-"""The embedded chain does what anvil does: the same signed transactions, and everything that comes of them.
+"""The embedded chain does what anvil does: the same signed transactions have the same results.
 
-Each case deploys its programs on both chains and sends them the same bytes, at the same times. What has to be
-equal: hash, status, gas, price, created address, logs, base fee of the block, what a call returns, balances,
+Each case deploys its programs on both chains and sends them the same bytes, at the same times. The cases
+compare hash, status, gas, price, created address, logs, base fee of the block, results of calls, balances,
 nonces, code and storage.
 """
 
@@ -116,7 +116,7 @@ class Both:
         return answers[0]
 
     async def compare(self, *more: bytes, slots: Sequence[int] = range(40)) -> None:
-        """Everything that is known of all accounts."""
+        """Compare balance, nonce, code and storage of all accounts on both chains."""
         for address in sorted(self.known | set(more)):
             states = []
             for chain in self.chains:

@@ -104,7 +104,7 @@ async def test_what_fills_bring_goes_to_the_caller_or_to_whom_it_names(world: Wo
 
 
 async def test_nothing_but_fills_reaches_the_rfq(world: World) -> None:
-    """What is sent to it is read as fills; a cancellation is none."""
+    """The executor reads data for the RFQ contract as fills; a cancellation has no effect."""
     desk = await _a_desk(world)
     order_hash = world.rfq_hash(world.an_rfq_order(maker=world.at.executor))
     for data in (calldata.cancel_order(order_hash), calldata.cancel_orders([order_hash]), b""):
@@ -191,7 +191,7 @@ async def test_a_token_that_keeps_small_allowances_is_allowed_from_zero_again(wo
 
 
 REFUSALS = ("0 0 REVERT", "1 0 MSTORE 32 0 REVERT", "32 0 RETURN", "2 0 MSTORE 32 0 RETURN", "31 0 RETURN")
-"""How a token's function ends that does nothing: it reverts, or answers with 0, 2 or less than a word."""
+"""Programs of a failing token function: revert, or return 0, 2 or less than a word."""
 
 
 @pytest.mark.parametrize("answer", REFUSALS)

@@ -41,7 +41,7 @@ async def _arrive(world: World, token: bytes, amount: int) -> None:
 
 
 async def _credited(world: World, account: SigningKey, token: bytes, amount: int) -> int:
-    """How much of it is."""
+    """Credit an account in the vault; return the credited amount."""
     data = _credit(account, token, amount)
     receipt = await world.send(world.taker, world.at.fee_vault, data)
     (event,) = _events(world, receipt)
@@ -187,7 +187,7 @@ async def test_the_owner_cannot_touch_what_is_kept_not_even_as_a_collector(world
 
 
 async def test_what_is_claimed_is_owed_no_more_while_it_is_sent(world: World) -> None:
-    """Who is called by the token reads so."""
+    """A contract that the token calls during the transfer reads the reduced credit."""
     await _with_a_collector(world)
     vault, odd = world.at.fee_vault, await world.new_token()
     await _arrive(world, odd, 10)

@@ -1,4 +1,4 @@
-"""Makers that fail, each in its way: it costs the user nothing but the fallback, and the maker its score."""
+"""Failing makers: the user pays only the price of the fallback, and the maker loses score."""
 
 import random
 
@@ -250,7 +250,7 @@ async def test_a_contract_that_burns_gas_before_it_says_that_it_signed_is_passed
 
 
 def approves(token: bytes, spender: bytes) -> str:
-    """What a contract runs when it is created, to allow somebody its tokens."""
+    """Program of a contract's constructor that approves `spender` for its tokens."""
     data = calldata.approve(spender, MOST).ljust(96, b"\0")
     stores = [f"0x{data[at : at + 32].hex()} {at} MSTORE" for at in range(0, 96, 32)]
     return f"{' '.join(stores)} 0 0 68 0 0 0x{token.hex()} GAS CALL POP"

@@ -1,4 +1,6 @@
-"""Swaps signed by makers on sockets and executed on the chain: what the desk promises is what happens."""
+"""Swaps signed by makers on sockets and executed on the chain: the chain moves the amounts that the desk
+promises.
+"""
 
 import random
 
@@ -165,7 +167,7 @@ async def test_a_contract_is_a_maker(world: World) -> None:
 
 
 async def test_more_than_the_need_is_not_asked_for_where_that_is_dearer(world: World) -> None:
-    """Beyond what the second hop needs its book falls off: one percent more would cost half a percent."""
+    """The second hop's book falls beyond the hop's need: one percent more would cost half a percent."""
     async with a_stage(world) as stage:
         stage.quote("alpha", (world.weth, world.usdc, (("2500", "50"),), ASKS))
         stage.quote("beta", (world.usdc, world.dai, (("1", "2500"), ("0.5", "90000")), (("1.1", "9"),)))

@@ -17,7 +17,7 @@ async def test_all_answers_are_of_one_block_though_the_chain_goes_on(world: Worl
         HoldingQuestion(world.usdc, world.maker.address, world.at.delta),
         HoldingQuestion(world.dai, world.user.address, world.at.delta),
         HoldingQuestion(world.at.rfq, world.user.address, world.at.delta),  # a contract, but no token
-        HoldingQuestion(world.stranger.address, world.user.address, world.at.delta),  # nothing at all
+        HoldingQuestion(world.stranger.address, world.user.address, world.at.delta),  # no tokens or allowance
     ]
     read = await holdings(world.chain, questions)
     assert read.found == (

@@ -37,7 +37,7 @@ async def test_a_makers_key_has_leaked(world: World) -> None:
 
 @pytest.mark.one_chain
 async def test_an_agent_is_bad(world: World, tmp_path: Path) -> None:
-    """It rests by itself; without its table in the settings, a restarted venue asks it for nothing."""
+    """The bad agent is banned automatically; a restarted venue without its settings table never asks it."""
     async with a_delta_story(world, tmp_path, "ann", "bob") as story:
         ann, bob = story.agents["ann"], story.agents["bob"]
         ann.gives, ann.lies_by = (lambda _: 2_490 * USDC), FAIR - 2_490 * USDC

@@ -1,4 +1,4 @@
-"""What the real contracts say becomes rows, and goes with the blocks that a re-organisation takes away."""
+"""Events of the real contracts become rows; a re-organisation removes the rows of its dropped blocks."""
 
 from pathlib import Path
 

@@ -23,7 +23,7 @@ async def stocked(world: World) -> None:
 
 
 def random_orders(world: World, source: random.Random) -> list[RfqOrder]:
-    """One to four, of sizes from a unit to what the contract's words can just multiply."""
+    """One to four orders, from one unit to the largest amounts that the contract can multiply."""
     bits = source.choice((3, 8, 40, 90, 127))
     return [
         world.an_rfq_order(
@@ -36,7 +36,7 @@ def random_orders(world: World, source: random.Random) -> list[RfqOrder]:
 
 
 def filled(world: World, receipt: Receipt) -> tuple[int, int]:
-    """What went in and came out, by the events."""
+    """Taker and maker amounts of the receipt's fills."""
     events = [event for event in rfq_events(world, receipt) if isinstance(event, OrderFilled)]
     return sum(event.taker_amount for event in events), sum(event.maker_amount for event in events)
 

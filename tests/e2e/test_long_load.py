@@ -177,7 +177,7 @@ def test_memory_descriptors_and_tasks_are_flat_under_load_and_deaf_readers(tmp_p
 
 
 def assert_flat(samples: list[Sample]) -> None:
-    """Nothing grows once the ring of events is full."""
+    """Memory, descriptors and tasks stay flat once the ring of events is full."""
     full = [one for one in samples[:-1] if one.orders >= RING_ORDERS]
     end = samples[-1]
     assert full, f"a load of {LOAD_S} s is too short: {end.orders} orders do not fill a ring of {RING_ORDERS}"

@@ -1,6 +1,6 @@
-"""A quoted swap is built, sent and mined: what was quoted is what moves, to the unit.
+"""A quoted swap is built, sent and mined: the chain moves the quoted amounts, to the unit.
 
-The makers sign what is planned; the rest is as a venue does it, from the query to the receipt.
+The makers sign the planned amounts; all other steps, from query to receipt, run as in a venue.
 """
 
 from typing import Any
@@ -36,7 +36,7 @@ class Story(Struct, frozen=True):
         return self.venue.world
 
     def route(self, **changed: Any) -> PriceRoute:
-        """One WETH for USDC, or whatever is changed."""
+        """Route for selling one WETH for USDC, with `changed` query parameters."""
         parameters = {
             "srcToken": "WETH", "destToken": "USDC", "amount": ONE, "network": CHAIN_ID, "version": "6.2",
             **changed,

@@ -76,7 +76,7 @@ async def test_agents_that_an_order_excludes_are_not_shown_it(world: World, tmp_
 
 
 async def test_the_promise_wins_and_between_equals_who_was_first(world: World, tmp_path: Path) -> None:
-    """What an agent delivers beyond its promise is the user's, and wins nothing."""
+    """The user keeps any delivery beyond the promise; the extra does not help a bid win."""
     async with a_delta_story(world, tmp_path, "ann", "bob") as story:
         ann, bob = story.agents["ann"], story.agents["bob"]
         ann.gives, bob.gives = lambda _: 2_520 * USDC, lambda _: 2_500 * USDC

@@ -31,7 +31,7 @@ TENTH = ONE // 10
 
 
 async def test_what_a_crossing_leaves_over_pays_its_fee_and_is_recorded(world: World, tmp_path: Path) -> None:
-    """One unit is paid, and the rest of what the other order gives comes to the same order."""
+    """The other order pays one unit; the rest of its source also goes to the same order."""
 
     def crosses(request: SolveRequest) -> list[SolverBid]:
         if len(request.orders) < 2:

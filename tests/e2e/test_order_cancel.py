@@ -1,4 +1,4 @@
-"""Cancelling before, during and after a settlement: what the chain takes decides, and nothing is lost."""
+"""Cancelling before, during and after a settlement: the mined transaction decides, and no order is lost."""
 
 from pathlib import Path
 

@@ -25,7 +25,7 @@ Bids = Callable[[SolveRequest], list[SolverBid]]
 
 
 def bids(order: DeltaOrder, world: World, promised: int, steps: Iterable[SettlementStep]) -> Bids:
-    """One bid on one order, whoever asks; what the order gives goes to the caller that is asked for."""
+    """One bid on `order` from any agent; the request's caller receives the source."""
 
     def bid(request: SolveRequest) -> list[SolverBid]:
         told = tuple(BidStep(to_hex(step.target), to_hex(step.data), step.gas) for step in steps)
@@ -37,7 +37,7 @@ def bids(order: DeltaOrder, world: World, promised: int, steps: Iterable[Settlem
 
 
 async def test_an_agent_trades_from_its_desk_and_another_cannot(world: World, tmp_path: Path) -> None:
-    """Bob has seen what Ann's key signed, and would pay users with it, or himself: none of it is settled."""
+    """Bob copies steps that Ann's key signed, to pay users or himself: no such bid is settled."""
     desk = await a_desk(world)
     async with a_delta_story(world, tmp_path, "ann", "bob") as story:
         ann, bob = story.agents["ann"], story.agents["bob"]
@@ -64,7 +64,7 @@ async def test_an_agent_trades_from_its_desk_and_another_cannot(world: World, tm
 async def test_what_an_agent_leaves_allowed_takes_nothing_of_the_next_settlements(
     world: World, tmp_path: Path
 ) -> None:
-    """Whoever may take what the executor, Delta and Bob's caller have would see the tokens of others pass."""
+    """Bob's steps leave allowances to Mallory, who can take no tokens of later settlements."""
     async with a_delta_story(world, tmp_path, "ann", "bob") as story:
         ann, bob = story.agents["ann"], story.agents["bob"]
         order = await world.a_delta_order()

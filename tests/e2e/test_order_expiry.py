@@ -1,4 +1,4 @@
-"""Deadlines: an order that nobody filled expires; one whose settlement is under way waits for that."""
+"""Deadlines: an unfilled order expires; an order whose settlement is under way waits for the result."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Limit orders wait for their price: nobody is asked about one until makers' books make it fillable."""
+"""Limit orders wait for their price: agents receive no request for an order until makers' books make it
+fillable.
+"""
 
 from pathlib import Path
 

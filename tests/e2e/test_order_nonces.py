@@ -1,4 +1,4 @@
-"""One nonce, several orders: which of them is taken, and what becomes of the others."""
+"""One nonce, several orders: the accepted order, and the end of the others."""
 
 from pathlib import Path
 

@@ -1,5 +1,6 @@
-"""Orders that may be filled in parts: who fills how much, on what terms, to the last unit; and those that may
-not."""
+"""Orders that may be filled in parts: amounts and terms of each part, to the last unit; and orders that are
+filled whole.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ TENTH = ONE // 10
 
 
 def fixed(order: AuctionOrder) -> int:
-    """What is left of an order."""
+    """Remaining fixed amount of an order: source of a sale, destination of a purchase."""
     return int(order.src_amount if order.side == "SELL" else order.dest_amount)
 
 
@@ -37,7 +38,7 @@ def of(amount: int, offer: int) -> Offer:
 
 
 def at_most(amount: int) -> Offer:
-    """What an agent bids for."""
+    """Offer for at most `amount` of the order's fixed side."""
     return lambda order: min(fixed(order), amount)
 
 
@@ -110,7 +111,7 @@ async def test_nobody_is_asked_for_the_rest_before_it_is_known(
 
 
 async def test_two_agents_fill_a_purchase_with_a_fee_sixty_to_forty(world: World, tmp_path: Path) -> None:
-    """What is shared of the surplus is pro rata too: who reckons as the contract promises exactly."""
+    """Each part shares its pro-rata surplus; an agent that computes like the contract promises it exactly."""
     terms = PartnerAndFee(world.partner.address, 50, partner_takes_surplus=True, cap_surplus=True)
     async with a_delta_story(world, tmp_path, "ann", "bob") as story:
         ann, bob = story.agents["ann"], story.agents["bob"]
@@ -139,7 +140,9 @@ async def test_two_agents_fill_a_purchase_with_a_fee_sixty_to_forty(world: World
 async def test_a_sale_is_filled_to_the_last_unit_each_part_for_its_part_of_the_limit(
     world: World, tmp_path: Path
 ) -> None:
-    """7 wei for 10 units: parts of 3, 3 and 1 are worth 4.3, 4.3 and 1.4; one unit less settles nothing."""
+    """7 wei for 10 units: parts of 3, 3 and 1 are worth 4.3, 4.3 and 1.4; a bid of one unit less settles no
+    part.
+    """
     async with a_delta_story(world, tmp_path, "ann", "bob") as story:
         ann, bob = story.agents["ann"], story.agents["bob"]
         ann.settles = bob.settles = at_most(3)

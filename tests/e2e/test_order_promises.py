@@ -33,7 +33,9 @@ SLICE_COST = 11 * ONE // 10 * (2_500 * USDC // 3) // (2_500 * USDC) * 101 // 110
 
 
 class Sign(IntEnum):
-    """What tells a contract that it is mined, as contracts/dev/DevTurncoat.sol numbers them."""
+    """Signs by which a contract distinguishes mining from simulation, numbered as in
+    contracts/dev/DevTurncoat.sol.
+    """
 
     GAS_PRICE = 0
     BASE_FEE = 1
@@ -91,7 +93,7 @@ async def is_found_out(story: DeltaStory, record: Record) -> None:
 
 
 async def settlements(story: DeltaStory, record: Record) -> list[Any]:
-    """Those of an order's last rounds, the latest round first."""
+    """Settlements of an order's last rounds, the latest round first."""
     rounds = (await story.explain(record))["lastRounds"]
     return [one for told in rounds for one in told["order"]["settlements"]]
 
@@ -302,7 +304,7 @@ async def test_without_another_agent_nothing_is_settled_below_the_promise(
 async def test_an_owners_wallet_that_signs_in_simulations_alone_frames_nobody(
     world: World, tmp_path: Path
 ) -> None:
-    """Nobody can tell from outside which of the two refused: the agent has a doubt, and no strike."""
+    """The venue cannot tell whether wallet or agent refused: the agent gets a doubt and no strike."""
     async with a_delta_story(world, tmp_path, "ann", delta="failures_max = 2") as story:
         ann = story.agents["ann"]
         ann.gives = lambda _: BETTER

@@ -1,4 +1,6 @@
-"""Delta orders of scripts with ethers and viem, and of `cambist order`: everything else is a process too."""
+"""Delta orders of scripts with ethers and viem, and of `cambist order`: venue, agents and node are processes
+too.
+"""
 
 import json
 import os
@@ -44,7 +46,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def script(stories: Stories, library: str, running: Running, story: str, *trade: Any) -> dict[str, Any]:
-    """What a story told."""
+    """JSON result of a script's story."""
     src, dest, amount, side, width = trade
     tokens = [running.devnet.text(symbol) for symbol in (src, dest)]
     key = f"0x{OWNERS[library].secret32().hex()}"

@@ -1,4 +1,4 @@
-"""A sale, from its submission to its settlement: who wins it, and what moves."""
+"""A sale, from its submission to its settlement: the winning agent and the moved balances."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""TWAPs from their first slice to their remainder: what they wait for, what they may cost, how they stop."""
+"""TWAPs from their first slice to their remainder: waits, costs and ends."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ PRICE = 2_500 * USDC
 
 
 def at_price(order: AuctionOrder) -> int:
-    """What a sale of WETH brings."""
+    """USDC units for a sale of WETH at PRICE."""
     return PRICE * int(order.src_amount) // ONE
 
 

@@ -47,7 +47,7 @@ def receiver() -> Iterator[WebhookSocket]:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What failed is tried again after a tenth of a second."""
+    """Deliveries that retry a tenth of a second after a failure."""
     monkeypatch.setattr(deliveries, "WEBHOOK_AGAIN_S", 0.1)
     monkeypatch.setattr(deliveries, "rest_s", lambda failures: 0.1 if failures else 0.0)
     monkeypatch.setattr("cambist.engine.events.webhooks.rest_s", lambda failures: 0.1 if failures else 0.0)
@@ -76,7 +76,7 @@ async def is_told(receiver: WebhookSocket, record: Any) -> None:
 
 
 class Done(Struct, frozen=True):
-    """How a command ended."""
+    """Exit code and output of a command."""
 
     exit_code: int
     stdout: str
@@ -84,7 +84,7 @@ class Done(Struct, frozen=True):
 
 
 async def webhooks(story: DeltaStory, folder: Path, *arguments: str) -> Done:
-    """`cambist webhooks`, as a process of its own: what this one logs is not what it says."""
+    """`cambist webhooks`, as a process of its own: the logs of the test's process stay out of its output."""
     places = ["--venue", story.web.url, "--api-key", f"file:{folder / 'api-key'}"]
     with trio.fail_after(PATIENCE_S):
         done = await trio.run_process(

@@ -1,4 +1,6 @@
-"""OTC orders that makers take back: one, many, begun, suspended; a stranger takes none back."""
+"""OTC orders that makers take back: single, many, partly filled and suspended orders; a stranger's
+cancellation has no effect.
+"""
 
 from pathlib import Path
 

@@ -140,7 +140,7 @@ async def test_parts_that_were_filled_before_the_post_are_gone(world: World, tmp
     await funded(world)
     async with running_otc(world, tmp_path) as story:
         order, other = story.an_order(), story.an_order()
-    await story.fill(order, ONE // 4)  # nobody looks
+    await story.fill(order, ONE // 4)  # the venue does not read the chain
     async with running_otc(world, tmp_path / "later") as story:
         unbegun = await story.posted(other)
         assert has(unbegun, "PENDING", None, **all_of(2_500 * USDC))

@@ -159,7 +159,7 @@ async def test_a_fill_of_one_shifts_the_shares_of_the_others(world: World, tmp_p
         await story.fill(orders[0], ONE // 2)
         await story.becomes(first, "PENDING", **all_of(2_000 * USDC))
         await story.becomes(second, "PENDING", **share(4_000 * USDC, 3_000 * USDC))
-        # It is taken back: its share goes to the next ones.
+        # A cancelled order's share goes to the next orders.
         await story.cancel(orders[0])
         await story.becomes(first, "CANCELLED", **none_of(2_000 * USDC))
         await story.becomes(second, "PENDING", **share(4_000 * USDC, 4_000 * USDC))

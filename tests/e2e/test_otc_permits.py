@@ -98,7 +98,7 @@ async def test_a_permit_whose_nonce_another_has_used_suspends(
 
 
 async def test_two_orders_with_one_permit_after_another(world: World, tmp_path: Path) -> None:
-    """The second order's permit has the next nonce: it is good once the first has been shown."""
+    """The second order's permit has the next nonce: the permit becomes valid once the first is used."""
     async with an_otc_story(world, tmp_path) as story:
         await story.allows(0)
         permits = [await signed(world, "eip2612", nonce=nonce) for nonce in range(2)]

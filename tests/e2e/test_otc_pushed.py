@@ -30,7 +30,7 @@ def said(message: OrderEventMessage) -> tuple[int, str, str | None, str | None, 
 def change(
     version: int, status: str, fillable: int, swappable: int, tx_hash: str | None
 ) -> tuple[int, str, str, str, str | None]:
-    """What an event is to say."""
+    """Expected members of an event."""
     return version, status, str(fillable), str(swappable), tx_hash
 
 
@@ -180,7 +180,7 @@ async def first_of(story: OtcStory, stored: Stored) -> str:
 
 
 async def replay(story: OtcStory, query: str, count: int) -> list[object]:
-    """What a WebSocket is told."""
+    """First `count` messages of a WebSocket."""
     async with connect_websocket(
         "127.0.0.1",
         story.web.port,

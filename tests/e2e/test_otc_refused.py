@@ -1,4 +1,6 @@
-"""OTC orders that the contract refuses to fill: the wrong taker, too much, too late; nothing changes."""
+"""OTC orders that the contract refuses to fill: wrong taker, excessive amount, expired order; no state
+changes.
+"""
 
 from pathlib import Path
 

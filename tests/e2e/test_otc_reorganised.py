@@ -91,7 +91,7 @@ async def test_of_two_parts_the_later_one_is_taken_back(world: World, tmp_path: 
         await reopens(story, stored, 2_000 * USDC, text_of(first))
         last = await story.fill(order, 4 * ONE // 5)
         await ends(story, stored, "FULFILLED", text_of(last))
-        await world.chain.reorganise(3)  # that which replaced the second part stands between
+        await world.chain.reorganise(3)  # the second part's replacement stands between
         await reopens(story, stored, 2_500 * USDC)
         assert await remaining(world, order) == 0
 

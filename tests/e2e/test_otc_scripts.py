@@ -38,7 +38,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 class Told(Struct, frozen=True):
-    """What a story told of an order that gives `amount` for `price`."""
+    """Script's result for an order that gives `amount` for `price`."""
 
     told: dict[str, Any]
     maker: str
@@ -50,17 +50,17 @@ class Told(Struct, frozen=True):
 
     @property
     def part(self) -> int:
-        """What the taker gave of the private order, and what it got."""
+        """Taker's payment for its part of the private order."""
         return self.price // 4
 
     @property
     def given(self) -> int:
-        """What the maker gave for it."""
+        """Maker's delivery for the part."""
         return self.part * self.amount // self.price
 
     @property
     def left(self) -> int:
-        """What was left of it then."""
+        """Remaining maker amount after the part."""
         return self.amount - self.given
 
     def __getitem__(self, name: str) -> Any:
@@ -91,13 +91,13 @@ def public(request: pytest.FixtureRequest, stories: Stories, running: Running) -
 
 
 def members(message: dict[str, Any]) -> tuple[Any, ...]:
-    """What an event says of an order."""
+    """Order's members in an event."""
     names = ("status", "version", "fillableBalance", "swappableBalance")
     return (*(message[name] for name in names), message.get("transactionHash"))
 
 
 def balances(stored: dict[str, Any]) -> tuple[int, ...]:
-    """What is unfilled, what the maker has of it, what is reserved, what can be filled."""
+    """Unfilled amount, maker's balance, reserved amount, and fillable amount."""
     names = ("fillableBalance", "makerBalance", "reservedBalance", "swappableBalance")
     return tuple(int(stored[name]) for name in names)
 

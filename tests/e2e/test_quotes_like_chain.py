@@ -1,8 +1,8 @@
-"""What is quoted is what is executed, on random books: makers sign exactly what they show, and no slippage is
-allowed, so that a unit that is missing anywhere leaves the swap without a route or reverts it.
+"""Quotes on random books execute exactly: makers sign their shown prices and no slippage is allowed, so that
+one missing unit leaves the swap without a route or reverts it.
 
-Up to three makers on each pair, one to three hops, one path or two, fees of every kind. Nothing stays behind
-in the Router or the executor, and the partner gets the fee that was quoted.
+Up to three makers on each pair, one to three hops, one path or two, fees of every kind. The Router and the
+executor keep no tokens, and the partner gets the quoted fee.
 """
 
 import random

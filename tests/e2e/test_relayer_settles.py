@@ -51,7 +51,7 @@ async def relayer(world: World, tmp_path: Path) -> AsyncIterator[Relayer]:
 
 
 async def told(relayer: Relayer, key: str, *, final: bool) -> IntentOutcome:
-    """What became of it, within a while."""
+    """Outcome of the intent `key`, within PATIENCE_S."""
     with trio.fail_after(PATIENCE_S):
         return await relayer.wait(key, final=final)
 

@@ -1,4 +1,4 @@
-"""Amounts at the ends of their range: nothing is moved, or exactly what the order says."""
+"""Amounts at the ends of their range: a fill moves exactly the order's amounts, or no tokens."""
 
 from cambist.codecs.contracts import calldata
 from support.chain.world import MOST, ONE, USDC, World

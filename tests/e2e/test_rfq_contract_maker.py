@@ -112,7 +112,7 @@ async def test_a_wallet_that_answers_short_or_not_at_all_has_not_signed(world: W
 
 @pytest.mark.parametrize(("words", "is_filled"), [(21_700, True), (21_900, False)])
 async def test_a_wallets_answer_may_cost_a_million_of_gas(world: World, words: int, is_filled: bool) -> None:
-    """So many words of memory cost 985,000, or 1,002,000."""
+    """The two memory sizes cost 985,000 and 1,002,000 gas."""
     await funded(world)
     answer = assembled(f"{MAGIC} 0 MSTORE 1 {32 * words} MSTORE 32 0 RETURN")
     approval = calldata.approve(world.at.rfq, MOST)

@@ -34,5 +34,5 @@ async def test_a_fork_has_signatures_of_its_own(world: World) -> None:
         await fork.call(EthCall(rfq, here, world.taker.address))
     with pytest.raises(Reverted) as caught:
         await fork.call(EthCall(rfq, there, world.taker.address))
-    assert caught.value.reason == ""  # it is signed; only the tokens are not there
+    assert caught.value.reason == ""  # the order is signed; only the tokens are missing
     assert rfq_events(world, await world.send(world.taker, rfq, here)) == [filled(world, order)]

@@ -21,7 +21,7 @@ SIDES = ("maker_asset", "taker_asset")
 
 
 def amount_of(side: str, token: bytes, amount: int) -> dict[str, object]:
-    """What makes an order give, or take, so much of a token."""
+    """Order members that make an order give, or take, `amount` of a token."""
     return {side: token, side.replace("asset", "amount"): amount}
 
 
@@ -70,7 +70,7 @@ async def test_a_token_that_takes_a_fee_is_refused(world: World, side: str) -> N
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("units", [1, 2])
 async def test_a_token_that_rounds_is_exchanged(world: World, side: str, units: int) -> None:
-    """Where balances are shares of something, a unit or two are missing; three are a fee."""
+    """Tokens with share-based balances lose a unit or two to rounding; a loss of three counts as a fee."""
     await funded(world)
     token = await world.new_token()
     await held(world, side, token, 100 * ONE)

@@ -205,7 +205,7 @@ async def test_a_permit_for_less_or_of_another_owner_gives_no_more_than_it_says(
     signing = await Signing.of(world)
     for permit in (
         signing.eip2612(world.taker, world.dai, order.taker_amount - 1),
-        signing.eip2612(world.stranger, world.dai),  # nobody pays for another
+        signing.eip2612(world.stranger, world.dai),  # a permit of another owner
     ):
         info = world.info(order, permit_taker_asset=permit)
         data = calldata.partial_fill_order_with_target_permit(info, world.taker.address)

@@ -31,7 +31,7 @@ def aggregate(*calls: tuple[bytes, bytes], may_fail: bool) -> bytes:
 
 
 async def a_caller(world: World) -> bytes:
-    """A contract through which a token calls: it has 10 WETH, which the Rfq may take."""
+    """A contract through which a token calls: the contract has 10 WETH, which the RFQ contract may take."""
     caller = await create(world.chain, world.owner, "DevMulticall")
     await world.mint(world.weth, world.stranger, 10 * ONE)
     await world.send(world.stranger, world.weth, calldata.transfer(caller, 10 * ONE))
@@ -49,7 +49,7 @@ async def a_hostile_token(world: World) -> bytes:
 
 
 async def set_hook(world: World, token: bytes, target: bytes, data: bytes) -> None:
-    """What the token calls in each transfer."""
+    """Set the call that the token makes in each transfer."""
     call = selector("setHook(address,bytes)") + encode(address_word(target), bytes_tail(data))
     await world.send(world.stranger, token, call)
 
@@ -76,7 +76,7 @@ async def test_nothing_is_filled_within_a_fill(world: World) -> None:
     for inner_fill in fills(world, inner, caller):
         quiet = await world.chain.snapshot()
         outside = aggregate((world.at.rfq, inner_fill), may_fail=False)
-        receipt = await world.send(world.stranger, caller, outside)  # what is tried is possible by itself
+        receipt = await world.send(world.stranger, caller, outside)  # the same call succeeds outside a fill
         assert rfq_events(world, receipt) == [filled(world, inner, target=caller)]
         await world.chain.restore(quiet)
         await set_hook(world, token, caller, aggregate((world.at.rfq, inner_fill), may_fail=True))
@@ -113,7 +113,7 @@ async def test_an_order_is_not_filled_twice_by_its_own_token(world: World) -> No
 
 
 async def test_a_fill_is_counted_before_its_tokens_move(world: World) -> None:
-    """Who is called by a token reads that the order has no unfilled amount."""
+    """A contract that the token calls reads that the order has no unfilled amount."""
     await funded(world)
     token = await a_hostile_token(world)
     probe = (await world.send(world.stranger, b"", deploys(assembled(TRIES_AND_TELLS)))).contract

@@ -94,7 +94,7 @@ async def test_a_signature_of_another_length_or_v_is_none(world: World) -> None:
     broken += [good[:64] + bytes([v]) for v in (2, 26, 29, 54, 255, 55 - good[64])]
     broken += [b"\xff" * 64 + b"\x1b", bytes(32) + good[32:], good[:32] + bytes(32) + good[64:]]
     if good[64] == 27:
-        broken.remove(good[:64])  # it is the compact form
+        broken.remove(good[:64])  # 64 bytes are the compact form
     for signature in broken:
         data = calldata.fill_order(order, signature)
         assert await refusal(world, world.taker, data, order) == INVALID, signature.hex()
@@ -185,7 +185,7 @@ async def test_an_order_for_one_contract_is_none_for_its_twin(world: World) -> N
 
 
 async def test_the_signature_is_asked_for_once(world: World) -> None:
-    """What a maker gave away stands until it is cancelled: only the order's hash tells it from then on."""
+    """After the first fill the order's hash alone identifies it, until the maker cancels it."""
     await funded(world)
     order = world.an_rfq_order()
     first = calldata.partial_fill_order(order, world.signed(order), ONE // 2)

@@ -17,7 +17,7 @@ from support.contracts.rfq_stories import (
 
 
 async def bad_orders(world: World) -> list[OrderInfo]:
-    """One for each reason why an order cannot be filled."""
+    """One order for each reason why an order cannot be filled."""
     cancelled, whole = world.an_rfq_order(), world.an_rfq_order(maker_amount=USDC, taker_amount=1)
     await world.send(world.maker, world.at.rfq, calldata.cancel_order(world.rfq_hash(cancelled)))
     await world.send(world.taker, world.at.rfq, calldata.fill_order(whole, world.signed(whole)))
@@ -32,7 +32,7 @@ async def bad_orders(world: World) -> list[OrderInfo]:
         world.info(world.an_rfq_order(maker_amount=0)),
         world.info(world.an_rfq_order(taker_amount=0)),
         world.info(world.an_rfq_order(maker_amount=MOST, taker_amount=MOST)),
-        world.info(world.an_rfq_order(maker=world.partner.address), world.partner),  # who has nothing
+        world.info(world.an_rfq_order(maker=world.partner.address), world.partner),  # a maker without tokens
         world.info(world.an_rfq_order(maker_asset=world.stranger.address)),  # no token
         world.info(world.an_rfq_order(taker_asset=world.dai), permit_taker_asset=bytes(224)),
     ]
@@ -230,5 +230,5 @@ async def test_the_largest_amounts_are_more_than_there_is(world: World) -> None:
 
 
 def an_order(world: World, dollars: int) -> RfqOrder:
-    """So many USDC for one WETH."""
+    """Order of `dollars` USDC for one WETH."""
     return world.an_rfq_order(maker_amount=dollars * USDC)

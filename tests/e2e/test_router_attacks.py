@@ -1,4 +1,4 @@
-"""What others may try on a user's swap: re-entry, tokens left behind, copied calldata, makers that waste."""
+"""Attacks on a user's swap: re-entry, tokens left behind, copied calldata, makers that waste gas."""
 
 import secrets
 
@@ -61,7 +61,7 @@ async def _odd_venue(world: World) -> tuple[Venue, bytes, RouterSwap, RouterSwap
 
 
 def _entries(world: World, swap: RouterSwap) -> dict[str, tuple[bytes, bytes]]:
-    """What a hostile token would call in the middle of a swap."""
+    """Calls of a hostile token in the middle of a swap."""
     at = world.at
     return {
         "the Router, to sell": (at.router, swap_exact_in(swap)),
@@ -96,7 +96,7 @@ async def test_a_token_that_calls_back_and_hides_the_refusal_gains_nothing(world
         before = await venue.state()
         assert (await venue.sell(selling)).event.received == ONE, what
         assert (await venue.sell(buying)).event.received == ONE, what
-        assert await venue.state() == before, what  # it went there and back
+        assert await venue.state() == before, what  # the tokens returned
         assert await world.balance(odd, world.user) == ONE
         await world.chain.restore(snapshot)
 
@@ -290,7 +290,7 @@ async def test_a_firm_quote_cannot_be_filled_around_the_executor(world: World) -
 
 
 async def test_the_router_holds_no_power_over_what_users_allowed(world: World) -> None:
-    """A source token can be any contract: what the Router calls on it takes from nobody but the caller."""
+    """A source token can be any contract: the Router's call to it spends only the caller's funds."""
     venue = await a_venue(world)
     await world.give(world.stranger, world.weth, ONE, world.at.router)
     quote = world.an_rfq_order()

@@ -94,7 +94,7 @@ async def test_the_maximum_is_never_exceeded(world: World) -> None:
     await _user_has(venue, weth=9 * ONE, usdc=EXACT)
     moved = [decode_event(log.topics, log.data) for log in done.receipt.logs if log.address == world.weth]
     back = [event for event in moved if isinstance(event, Transfer) and event.receiver == world.user.address]
-    assert back == []  # nothing is left, and nothing is sent
+    assert back == []  # no rest, and no transfer
 
 
 async def test_the_fee_counts_against_the_maximum(world: World) -> None:

@@ -1,4 +1,4 @@
-"""Fees and surplus on the Router, to the unit: what the contract pays is what `proceeds` says."""
+"""Fees and surplus on the Router, to the unit: the contract pays the amounts of `proceeds`."""
 
 import msgspec
 import pytest

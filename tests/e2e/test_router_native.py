@@ -1,4 +1,6 @@
-"""Native tokens on the Router: they come with the call and leave unwrapped; only WETH may send it any."""
+"""Native tokens on the Router: native tokens arrive with the call and leave unwrapped; only WETH may send it
+any.
+"""
 
 from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
 from cambist.codecs.contracts.contract_events import Swapped, decode_event

@@ -1,4 +1,4 @@
-"""Odd tokens on the Router: those that answer nothing are swapped, those that take a fee refused."""
+"""Odd tokens on the Router: swaps of tokens without return values; refusals of transfer fees."""
 
 import msgspec
 
@@ -85,7 +85,7 @@ async def test_a_blocked_receiver_stops_the_swap(world: World) -> None:
     bought = venue.hop(venue.quote(), maker_amount=2_500 * USDC)
     purchase = venue.purchase(bought, receiver=world.taker.address)
     assert await venue.refused_purchase(purchase) == "TRANSFER_FAILED"
-    # What is too little is not even sent.
+    # The Router does not even send too small an amount.
     more = 2_500 * USDC + 1
     short = msgspec.structs.replace(swap, dest_amount=more)
     assert await venue.refused_sale(short) == "INSUFFICIENT_OUTPUT"

@@ -1,6 +1,7 @@
-"""A swap that is split over paths: hops that say how much they give or buy, and where the rest of it goes.
+"""A swap that is split over paths: hops with fixed amounts, and the use of the rest.
 
-Both paths run through USDC here: what the first leaves of it is the second's, and in the end the caller's.
+Both paths run through USDC here: the second path uses the first one's rest, and the caller gets the final
+rest.
 """
 
 from typing import Any

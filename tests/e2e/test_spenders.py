@@ -16,7 +16,7 @@ CONTRACTS = ("delta", "router", "rfq")
 
 
 async def allow_all_but(world: World, name: str, owner: Any) -> None:
-    """One contract may take nothing of an owner's WETH, the others all."""
+    """Allow all contracts except `name` to spend the owner's WETH."""
     for contract in CONTRACTS:
         amount = 0 if contract == name else MOST
         await world.approve(owner, world.weth, getattr(world.at, contract), amount)

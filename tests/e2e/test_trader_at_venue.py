@@ -42,7 +42,7 @@ class Trading(Struct):
     trader: TraderAtVenue
 
     def delivers(self, usdc: int) -> None:
-        """What the agent gives for a sale of one WETH."""
+        """Set the USDC that the agent gives for a sale of one WETH."""
         self.story.agents["ann"].gives = lambda _: usdc
 
 

@@ -48,14 +48,14 @@ class Listener:
         return [(each.token, each.status) for each in self.heard if isinstance(each, OrderEventMessage)]
 
     async def until(self, count: int) -> None:
-        """So many messages have come."""
+        """Wait until `count` messages have arrived."""
         with trio.fail_after(PATIENCE_S):
             while len(self.heard) < count:
                 self._arrived = trio.Event()
                 await self._arrived.wait()
 
     async def until_changes(self, count: int) -> None:
-        """So many changes have come."""
+        """Wait until `count` changes have arrived."""
         await until(lambda: len(self.changes) >= count, PATIENCE_S)
 
 

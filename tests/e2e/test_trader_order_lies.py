@@ -1,4 +1,4 @@
-"""A venue that lies about a Delta order: nothing is signed, and the member is named."""
+"""A venue that lies about a Delta order: the trader signs no order, and the error names the member."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""A trader's Delta orders: what is signed is what was agreed to, and the chain says how it ended."""
+"""A trader's Delta orders: the trader signs the agreed terms, and the chain proves the end."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -133,7 +133,7 @@ class Bilateral(Struct):
         return await filler.fill(await filler.offer(signed, standing, part, self.weth, self.usdc))
 
     async def stored(self, signed: SignedOtc) -> StoredOrder:
-        """As the venue has it now: it has to be this very order."""
+        """Order as the venue has it now, checked to be the signed order."""
         stored = await self.client.otc_order(to_hex(signed.order_hash))
         assert check_asked(stored, signed.order_hash, self.contract) == signed
         return stored

@@ -1,4 +1,4 @@
-"""A trader's TWAPs, and orders in parts: what is signed is what was agreed to, the chain proves each part."""
+"""A trader's TWAPs and partial orders: the trader signs the agreed terms, and the chain proves each part."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -29,7 +29,7 @@ async def trader(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 
 
 def a_twap(trader: OrderTrader, **changed: Any) -> OrderWish:
-    """One WETH in three slices, five minutes apart."""
+    """Wish to sell one WETH in three slices, five minutes apart."""
     return trader.wish(**({"schedule": SCHEDULE} | changed))
 
 

@@ -1,4 +1,4 @@
-"""What POST /transactions is told to do, and what the envelope it answers is worth on the chain."""
+"""Options of POST /transactions, and its envelope's effect on the chain."""
 
 import json
 from collections.abc import AsyncIterator

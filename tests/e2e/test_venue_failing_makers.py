@@ -122,7 +122,7 @@ async def test_a_price_that_has_moved_a_little_is_the_users_within_his_bound(
 
 
 async def test_one_of_two_makers_of_a_split_fails(world: World, tmp_path: Path) -> None:
-    """What it had promised is signed by another; what the others signed is kept."""
+    """Another maker signs the failing maker's amount; the others' signed quotes stay in the swap."""
     book: dict[str, Any] = {"WETH/USDC": {"bids": [["2505", "5"]], "asks": [["2600", "5"]]}}
     books = {"alpha": book, "beta": WORSE, "gamma": WORSE}
     async with a_venue_story(world, tmp_path, books) as story:
@@ -152,7 +152,7 @@ async def test_one_hop_of_two_fails(world: World, tmp_path: Path) -> None:
 async def test_a_user_whom_a_maker_does_not_serve_is_served_by_the_others(
     world: World, tmp_path: Path
 ) -> None:
-    """The maker's own blacklist, which the venue has read: it is asked for nothing, and is not scored."""
+    """The maker's own blacklist, which the venue has read: the venue neither asks nor scores the maker."""
     user = to_checksum(world.user.address)
     async with a_venue_story(
         world,

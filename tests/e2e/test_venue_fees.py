@@ -1,4 +1,4 @@
-"""Who is paid what of a swap: partners by name or address, at once or from the vault, and the surplus."""
+"""Shares of a swap: partners by name or address, paid at once or from the vault, and the surplus."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.one_chain  # makers and venue look at it all the while
 
 BOOK: dict[str, Any] = {"WETH/USDC": {"bids": [["2500", "50"]], "asks": [["2501", "50"]]}}
 GROSS = 2_500 * USDC
-BETTER = 2_550 * USDC  # what the maker signs where there is a surplus: two per cent
+BETTER = 2_550 * USDC  # signed by the maker in cases of surplus: two per cent more
 ANON = 250_000
 ADDRESS = to_checksum(PARTNER.address)
 
@@ -61,7 +61,7 @@ async def test_the_fee_of_a_purchase_is_on_top(story: Story) -> None:
 
 
 async def test_anybody_may_name_an_address_and_a_fee(story: Story) -> None:
-    """The fee was not in the quote: it comes off what is expected, and the bound with it."""
+    """The fee was not in the quote: the fee reduces the expected amount and the bound."""
     fee = GROSS * 75 // 10_000
     route = await story.prices("SELL", "WETH", "USDC", ONE)
     moved = await story.swap(route, partnerAddress=ADDRESS, partnerFeeBps="75", slippage=0)

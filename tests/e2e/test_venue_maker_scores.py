@@ -1,4 +1,6 @@
-"""A maker that keeps failing is left alone for a while: it reads why and until when, and comes back."""
+"""A maker that keeps failing is left alone for a while: the maker reads the reason and the end of the ban,
+and comes back.
+"""
 
 from contextlib import suppress
 from pathlib import Path
@@ -41,7 +43,7 @@ async def a_failure(story: Story, src: str = "WETH", dest: str = "USDC") -> None
 
 
 def pairs_of(story: Story, maker: str) -> int:
-    """How many of a maker's pairs are routed."""
+    """Number of a maker's routed pairs."""
     index = story.web.app.places[story.world.chain.chain_id].index
     return sum(live.maker == maker for live in index.books())
 

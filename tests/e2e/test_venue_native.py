@@ -1,4 +1,4 @@
-"""Native tokens in and out over HTTP: they come as the value of the transaction and arrive unwrapped."""
+"""Native tokens in and out over HTTP: native tokens are the transaction's value and arrive unwrapped."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Signed orders filled through the Router: what moves, what is refused, and what happens in between.
+"""Signed orders filled through the Router: moved balances, refusals, and changes between build and execution.
 
 Signed orders that users of a venue have filled through the Router, over HTTP to a mined transaction.
 
@@ -76,7 +76,7 @@ class OrderTable:
         return status, told["errorType"], told["details"]
 
     async def send(self, envelope: Any) -> Moved:
-        """What an envelope has moved, gas apart; nothing is left on the way."""
+        """Balances that an envelope moves, gas apart; Router and executor keep no tokens."""
         before = await self.story.balances()
         receipt = await self.story.submit(envelope)
         assert receipt.succeeded
@@ -121,7 +121,7 @@ async def table(world: World, tmp_path: Path) -> AsyncIterator[OrderTable]:
 
 
 def a_sale(src: int, dest: int, fee: int, **makers: tuple[int, int]) -> dict[tuple[str, str], int]:
-    """What a sale of WETH moves: each maker gets and gives so much."""
+    """Balances that a sale of WETH moves; `makers` have (received, given) amounts."""
     moved = {("user", "WETH"): -src, ("user", "USDC"): dest - fee, ("vault", "USDC"): fee}
     for maker, (got, gave) in makers.items():
         moved |= {(maker, "WETH"): got, (maker, "USDC"): -gave}
@@ -318,7 +318,7 @@ async def test_a_partner_is_paid_its_fee(table: OrderTable) -> None:
 
 
 async def test_surplus_is_shared_as_the_flags_say(table: OrderTable) -> None:
-    """What an order that could not be filled when it was looked at gives more is surplus."""
+    """A better order that was unfillable at build time brings a surplus when it is filled."""
     world = table.world
     better = world.an_rfq_order(maker=world.taker.address, maker_amount=GROSS * 102 // 100)
     await world.approve(world.taker, world.usdc, world.at.rfq, 0)

@@ -1,4 +1,4 @@
-"""What a user reads when a swap that was built fails on the chain after all: the documented words."""
+"""Documented error that a user reads when a built swap fails on the chain."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -41,7 +41,7 @@ async def test_insufficient_output(story: Story) -> None:
 
 
 async def test_a_token_that_begins_to_keep_a_part_of_what_is_sent(story: Story) -> None:
-    """Nobody gets less than his bound: the fill itself is refused."""
+    """The fill is refused, so that no user gets less than the bound."""
     world = story.world
     route = await story.prices("SELL", "WETH", "USDC", ONE)
     built = await story.build(route)

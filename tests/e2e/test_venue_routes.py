@@ -51,7 +51,7 @@ def changed(route: Route, at: Path_, value: Any) -> Route:
 
 
 def others(value: Any) -> list[Any]:
-    """What could stand there instead; None for nothing at all."""
+    """Wrong replacements of a member's value; None removes the member."""
     if isinstance(value, bool):
         return [not value, str(value).lower(), None]
     if isinstance(value, int | float):
@@ -106,7 +106,7 @@ async def test_a_route_that_was_changed_anywhere_is_refused(story: Story) -> Non
 
 
 async def test_a_client_may_keep_the_documented_members_alone(story: Story) -> None:
-    """Code that is generated from the schema drops every other member; none of them decides anything."""
+    """Code that is generated from the schema drops every other member; the swap does not depend on them."""
     asked = {"partner": "wallet", "otherExchangePrices": "true", "excludeDEXS": "alpha"}
     route = await story.prices("SELL", "WETH", "USDC", ONE, **asked)
     kept = documented(route)
@@ -151,7 +151,7 @@ async def test_a_route_of_another_chain_is_refused(story: Story) -> None:
 
 
 async def test_a_route_serves_again_and_calldata_only_once(story: Story) -> None:
-    """Fresh firm quotes are asked for each time; what was signed is filled once."""
+    """Fresh firm quotes are asked for each time; a signed quote is filled once."""
     route = await story.prices("SELL", "WETH", "USDC", ONE)
     first = await story.build(route)
     moved = await story.send(first, route)
@@ -171,7 +171,7 @@ async def test_calldata_is_of_no_use_to_somebody_else(story: Story) -> None:
 
 
 async def test_a_route_that_the_books_have_left_is_built_from_those_of_now(story: Story) -> None:
-    """Between quote and transaction the better maker leaves; what it costs is bounded by the slippage."""
+    """Between quote and transaction the better maker leaves; the slippage bounds the loss."""
     route = await story.prices("SELL", "WETH", "USDC", ONE)
     await story.quotes("alpha", **{"WETH/USDC": {"bids": [["2400", "5"]], "asks": [["2501", "50"]]}})
     status, details = await story.not_built(route, slippage=3)

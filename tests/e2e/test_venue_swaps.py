@@ -1,4 +1,6 @@
-"""A user sells and buys over HTTP: what moves is what was quoted, to the unit, and what the makers signed."""
+"""A user sells and buys over HTTP: the moved balances equal the quote, to the unit, and the makers' signed
+amounts.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,7 @@ UNITS = {"USDC": 2, "DAI": 2 * 10**12, "WETH": 10**9}
 
 
 def bps(amount: int) -> int:
-    """What a user without a partner pays."""
+    """Fee of a swap without a partner."""
     return amount // 10_000
 
 
@@ -86,7 +88,7 @@ SPLIT = [
 
 
 def planned_of(story: Story, route: Route) -> Moved:
-    """What each maker of a route gets and gives, as quoted."""
+    """Quoted amounts that each maker of a route gets and gives."""
     planned: Moved = {}
     for part in route["bestRoute"]:
         for swap in part["swaps"]:
@@ -174,7 +176,7 @@ async def test_over_two_paths_what_was_quoted_moves(world: World, tmp_path: Path
 async def test_a_second_hop_that_costs_more_stays_within_slippage(
     world: World, tmp_path: Path, side: str
 ) -> None:
-    """What is asked for beyond the need reaches a worse level: the quote is not met, the bound is."""
+    """The margin beyond the need reaches a worse level: the swap misses the quote and meets the bound."""
     steep = {"DAI/USDC": {"bids": [["0.9", "9"]], "asks": [["1.0001", "5000.03"], ["1.01", "50000"]]}}
     uneven = {"WETH/USDC": {"bids": [["2500.07", "2"], ["2400", "20"]], "asks": [["2600", "20"]]}}
     amount = 2 * ONE if side == "SELL" else 4_999 * ONE
