@@ -1,4 +1,4 @@
-"""What is told of auctions over HTTP: closed rounds, explanations and agents, from a real store."""
+"""Auctions over HTTP: closed rounds, explanations and agents, from a real store."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager

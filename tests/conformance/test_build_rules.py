@@ -1,4 +1,4 @@
-"""What POST /v2/delta/orders/build refuses: rows of spec 1.25, and a route that is not passed verbatim."""
+"""Refusals of POST /v2/delta/orders/build: rows of spec 1.25, and a route that is not passed verbatim."""
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path

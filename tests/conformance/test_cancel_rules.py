@@ -68,7 +68,7 @@ async def row_of_id(front: OrderFront, order_id: str) -> DeltaOrderRow:
 
 
 async def brought_to(front: OrderFront, order_id: str, status: OrderStatus) -> None:
-    """By another process: what is in memory here does not know of it."""
+    """Bring the order to `status` in the store alone, as another process does."""
     row = await row_of_id(front, order_id)
     for state in WAYS[status]:
         row = await moved(front.store, row, status=state)
@@ -109,7 +109,7 @@ async def test_cancelling_again_is_answered_again(front: OrderFront) -> None:
 
 
 async def test_an_id_twice_and_in_capitals(front: OrderFront) -> None:
-    """They are signed as they are sent; the order is cancelled once."""
+    """The signature covers the ids as sent; the order is cancelled once."""
     order_id = await an_order(front)
     answer = await front.post(CANCEL, front.cancellation([order_id, order_id.upper()]))
     assert answer == (200, {"success": True, "cancelled": [order_id]})

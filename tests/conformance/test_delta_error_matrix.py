@@ -1,6 +1,6 @@
 """Errors (spec 1.25): every row that concerns Delta orders, provoked over HTTP, word for word.
 
-One venue with makers and a chain serves all cases. A case that is refused keeps nothing and writes no event.
+One venue with makers and a chain serves all cases. A refused case stores no row and writes no event.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -45,7 +45,7 @@ Provoke = Callable[[Ground], Awaitable[Response]]
 
 
 class Case(msgspec.Struct, frozen=True):
-    """What is done, and how it has to be refused.
+    """Provoking act and the expected refusal.
 
     Attributes:
         row: the error's name in spec 1.25.

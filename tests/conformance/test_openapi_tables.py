@@ -105,7 +105,7 @@ def flat(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def odd(document: dict[str, Any], table: Table, found: dict[str, tuple[bool, dict[str, Any]]]) -> list[str]:
-    """Where what is described is not what the table has."""
+    """Differences between the document's description and the table."""
     faults = [f"{name} is not described" for name in table.keys() - found.keys()]
     for name in table.keys() & found.keys():
         (needed, expected), (is_required, described) = table[name], found[name]
@@ -219,7 +219,7 @@ def targets(venue: RunningVenue) -> Iterator[tuple[str, str]]:
 def against(
     oracle: Oracle, document: dict[str, Any], method: str, path: str, status: int, body: bytes
 ) -> list[str]:
-    """What is wrong with an answer by its schema."""
+    """Faults of an answer by its schema."""
     responses = document["paths"][path][method]["responses"]
     if str(status) not in responses:
         return [f"{path}: {status} is not described"]

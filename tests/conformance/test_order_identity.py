@@ -1,4 +1,4 @@
-"""What an order is known by, and that one signature cancels orders of one chain alone."""
+"""Identity of orders; a signature cancels orders of one chain only."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,8 +1,7 @@
 """choices.md#market-swaps, POST /transactions/{chainId} with `orders`, over HTTP: each rule and each error
 row.
 
-A case is a change of a request that is built; one that is not answered as it should be is named in the list
-that a test holds against an empty one.
+A case changes a buildable request; a test lists the names of cases with a wrong answer and expects none.
 """
 
 from collections.abc import AsyncIterator
@@ -50,7 +49,7 @@ class Desk:
         return sent(order or self.order(), MAKER, self.at("rfq"), **more)
 
     def body(self, *items: Body, **changed: Any) -> Body:
-        """One that is built."""
+        """Body of a request that the venue builds."""
         plain = {
             "orders": list(items) or [self.item()],
             "srcToken": self.venue.devnet.text("WETH"),
@@ -67,7 +66,7 @@ class Desk:
         return response.status, msgspec.json.decode(response.body)
 
     async def faults(self, name: str, body: Body, refusal: tuple[int, str, str]) -> list[str]:
-        """What is wrong with how a request is refused."""
+        """Faults of a request's refusal."""
         status, told = await self.asked(body)
         if status == 200:
             return [f"{name}: it is built"]

@@ -22,7 +22,7 @@ GARBAGE = b"\x01" * 100
 GAS_LEFT = "GAS 0x40 MSTORE 32 0x40 RETURN"
 """A token that tells how much gas it has been given, whatever it is asked."""
 NO_ALLOWANCE = "CALLDATASIZE 36 EQ @told JUMPI 1 1 REVERT told: 5 0x40 MSTORE 32 0x40 RETURN"
-"""One that tells balances, and refuses any question as long as that for an allowance."""
+"""Token code that answers questions for balances and refuses calls of the length of an allowance question."""
 
 
 async def a_contract(world: World, code: str) -> bytes:
@@ -120,7 +120,7 @@ async def test_wrong_signatures_and_drafts_are_looked_at_a_few_times(
 
 
 async def test_a_token_gets_no_more_gas_than_a_balance_needs(tmp_path: Path) -> None:
-    """Whoever posts names the contract that nodes run: it is not to run for as long as it likes."""
+    """The poster names the contract that nodes run; a gas limit bounds its calls."""
     async with an_otc_front(tmp_path) as front:
         world = front.world
         token = await a_contract(world, GAS_LEFT)

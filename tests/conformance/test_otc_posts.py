@@ -1,4 +1,4 @@
-"""POST /ft/p2p/{chainId}: what is taken, how it is kept, and what is refused, in the order of the checks."""
+"""POST /ft/p2p/{chainId}: accepted orders, stored members, and refusals in the order of the checks."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

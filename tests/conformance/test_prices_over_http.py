@@ -1,7 +1,7 @@
 """GET /prices over HTTP (spec 1.13), asked by httpx: the change that each parameter makes in the answer.
 
-A row is a change of a plain request and what it makes of the answer; a row that does not hold is named in the
-list that the test holds against an empty one. What is refused stands in `test_trading_over_http.py`.
+A row is a change of a plain request and its effect on the answer; a test lists the names of failing rows and
+expects none. `test_trading_over_http.py` has the refusals.
 """
 
 from collections.abc import Callable

@@ -381,7 +381,7 @@ async def test_error_row(
 
 
 def given(quote: dict[str, Any]) -> int:
-    """What the user would get."""
+    """Quoted destination amount of the user."""
     if "market" in quote:
         return int(quote["market"]["destAmount"])
     return int(quote["delta"]["route"]["destination"]["output"]["amount"])

@@ -1,4 +1,4 @@
-"""What POST /v2/delta/orders asks the chain: nonces, fills, approvals, balances, deposits."""
+"""Chain reads of POST /v2/delta/orders: nonces, fills, approvals, balances, deposits."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

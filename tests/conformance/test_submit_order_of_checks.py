@@ -18,7 +18,7 @@ NONCE = 77
 
 
 class Case(msgspec.Struct):
-    """What is submitted: one order of nonce 77, and everything that is wrong with it."""
+    """Submission of one order of nonce 77 with all its faults."""
 
     order: dict[str, Any] = {}
     body: dict[str, Any] = {}
@@ -28,7 +28,7 @@ class Case(msgspec.Struct):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """One thing that is wrong, and how the refusal begins."""
+    """Fault of a submission, and the beginning of its refusal."""
 
     name: str
     make: Callable[[Case], None]
@@ -131,7 +131,7 @@ PAIRS = [(FAULTS[at], FAULTS[at + 1]) for at in range(len(FAULTS) - 1)]
 
 @pytest.fixture
 async def front(tmp_path: Path) -> AsyncIterator[OrderFront]:
-    """One that wants a partner."""
+    """Venue that requires a partner."""
     async with an_order_front(tmp_path, strict_partner=True) as front:
         yield front
 

@@ -96,7 +96,7 @@ async def with_permit(front: OrderFront, make: Maker, order: DeltaOrder, **how: 
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_each_form_is_taken_and_settles(front: OrderFront, form: str) -> None:
-    """What is taken is what the contract can settle, with the signature that is kept."""
+    """The contract settles each accepted order with the stored signature."""
     order = await with_permit(front, FORMS[form], await a_sale(front))
     without = await a_sale(front)
     assert (await front.fault(without))[:2] == REFUSED
@@ -184,7 +184,7 @@ async def test_a_permit_that_was_shown_already_counts_by_its_allowance(front: Or
 
 
 async def test_a_permit_takes_the_place_of_a_larger_approval(front: OrderFront) -> None:
-    """As in the contract: what the token was shown last is what it lets be taken."""
+    """As in the contract, the last permit sets the allowance."""
     world = front.world
     await world.approve(world.user, world.usdc, world.at.delta, MOST)
     order = await with_permit(front, eip2612, await a_sale(front), amount=SRC - 1)

@@ -1,4 +1,4 @@
-"""What POST /v2/delta/orders refuses without asking the chain, and what it takes."""
+"""Refusals of POST /v2/delta/orders without chain reads, and accepted orders."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -160,7 +160,7 @@ async def test_members_of_the_struct(front: OrderFront, member: str, value: Any)
 
 
 async def test_the_struct_may_be_written_as_other_libraries_write_it(front: OrderFront) -> None:
-    """Members in another order, addresses with checksums, numbers as texts: it is the same order."""
+    """Members in another order, addresses with checksums, numbers as texts: the order is the same."""
     order = await front.a_sale()
     wire = wire_of(order)
     other = dict(reversed(wire.items())) | {

@@ -1,4 +1,4 @@
-"""Whose signature POST /v2/delta/orders takes: a key's, a contract's, or a call instead of one."""
+"""Signatures that POST /v2/delta/orders accepts: a key's, a contract's, or a call instead."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -155,7 +155,7 @@ async def test_orders_signed_by_others(
 
 @pytest.mark.parametrize("form", ["64 bytes", "65 bytes"])
 async def test_a_contract_accepts_a_signature(front: OrderFront, form: str) -> None:
-    """It is kept as it came: what the contract makes of it is its own business."""
+    """The venue stores the signature as sent; its meaning is up to the contract."""
     wallet = await a_wallet(front)
     order = await front.a_sale(owner=wallet, beneficiary=wallet)
     rs64, recovery_id = front.world.user.sign(front.world.delta_hash(order))
@@ -175,7 +175,7 @@ async def test_a_contract_does_not_accept_a_signature(front: OrderFront) -> None
 
 
 async def test_a_contract_that_knows_no_signatures(front: OrderFront) -> None:
-    """A token, which answers nothing to the question; it cannot have signed."""
+    """The owner is a token without a signature check, which cannot have signed."""
     order = await front.a_sale(owner=front.world.dai)
     assert (await front.fault(order))[2].endswith(", and the owner's contract does not accept it")
 
@@ -211,7 +211,9 @@ async def test_a_pre_signature_of_somebody_else(front: OrderFront) -> None:
 
 
 async def test_a_wallet_that_is_not_deployed_yet(front: OrderFront) -> None:
-    """What wallets send for one (EIP-6492) is refused, and why (choices.md#signatures-and-permits)."""
+    """An undeployed wallet's signature (EIP-6492) is refused with the reason
+    (choices.md#signatures-and-permits).
+    """
     order: Any = await front.a_sale(owner=person(9).address)
     wrapped = bytes(200) + bytes.fromhex("6492" * 16)
     refusal = await front.fault(order, signature=wrapped)

@@ -1,6 +1,6 @@
 """Members of real answers and their types: spec 1.4 to 1.9.
 
-And GET /swap: what of its parameters reaches the Router.
+And GET /swap: parameters that reach the Router.
 """
 
 import re
@@ -87,7 +87,7 @@ FEES_1559 = {"maxFeePerGas": amount, "maxPriorityFeePerGas": amount}
 
 
 def odd(table: Any, told: Any, where: str = "") -> list[str]:
-    """Where an answer differs from its table."""
+    """Differences between an answer and its table."""
     if isinstance(table, dict):
         if not isinstance(told, dict) or told.keys() != table.keys():
             return [f"{where} has {sorted(told)}, expected {sorted(table)}"]

@@ -160,7 +160,7 @@ def changed(path: str, query: Mapping[str, Any], change: str) -> str:
 
 
 def fault(response: Response, refusal: Refusal) -> str:
-    """What is wrong with a refusal; nothing where it is as it should be."""
+    """Fault of a refusal, or an empty text."""
     status, error_type, message = refusal
     headers = dict(response.headers)
     try:
@@ -216,7 +216,7 @@ async def test_what_changes_nothing_is_ignored(tmp_path: Path) -> None:
 
 
 def amounts(response: Response) -> tuple[str, str]:
-    """What a Market route gives and takes."""
+    """Source and destination amounts of a Market route."""
     told = msgspec.json.decode(response.body)
     route = told.get("market") or told["priceRoute"]
     return route["srcAmount"], route["destAmount"]

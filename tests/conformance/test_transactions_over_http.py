@@ -1,7 +1,7 @@
 """POST /transactions/{chainId} over HTTP (spec 1.14), asked by httpx: each field's part in the calldata.
 
-A row is a change of a plain body and what of the swap it changes; a row that does not hold is named in the
-list that the test holds against an empty one. What is refused stands in `test_trading_over_http.py`.
+A row is a change of a plain body and the changed members of the swap; a test lists the names of failing rows
+and expects none. `test_trading_over_http.py` has the refusals.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The endpoints of webhooks over HTTP, on a venue's own routes and store: who may do what."""
+"""The endpoints of webhooks over HTTP, on a venue's own routes and store: permissions of their callers."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
