@@ -86,14 +86,14 @@ def _doubled(wei: int) -> int:
 
 
 def net(bid: Proven, at: int, gas_costs: Mapping[bytes, GasCost]) -> int:
-    """What a bid comes to for one of its orders, reckoned once more; the higher the better."""
+    """Net amount of a bid for one of its orders, computed independently; higher is better."""
     part = bid.candidate.parts[at]
     gas = 2 * bid.outcomes[at].gas if part.asked.order_hash in gas_costs else 0
     return part.promised - gas if part.asked.terms.side is Side.SELL else -(part.promised + gas)
 
 
 def surplus(bid: Proven, at: int, gas_costs: Mapping[bytes, GasCost]) -> int:
-    """How good it is: by how much that is better than the limit, of a part pro rata."""
+    """Amount by which the bid beats the limit, pro rata for a part."""
     part = bid.candidate.parts[at]
     order = part.asked.order
     assert isinstance(order, DeltaOrder)
@@ -115,7 +115,7 @@ def best_alone(found: list[Proven], asked: RoundOrder, gas_costs: Mapping[bytes,
 
 
 def _best_net(found: list[Proven], asked: RoundOrder, gas_costs: Mapping[bytes, GasCost]) -> int:
-    """What the best bid alone comes to; the limit where there is none."""
+    """Net amount of the best bid for this order alone, or the limit without such a bid."""
     verdict = decide([asked], [bid for bid in found if _is_alone(bid, asked)], 1, gas_costs)
     winner = verdict.verdicts[asked.order_hash].winner
     return asked.limit if winner is None else net(winner, 0, gas_costs)
@@ -126,7 +126,7 @@ def _is_alone(bid: Proven, asked: RoundOrder) -> bool:
 
 
 def told(decision: Decision) -> dict[bytes, Any]:
-    """What of a decision has to be the same."""
+    """Comparable members of a decision."""
     return {
         key: (
             _named(verdict.winner),

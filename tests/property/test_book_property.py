@@ -43,7 +43,7 @@ def grids(draw: st.DrawFn) -> PriceGrid:
 
 @st.composite
 def books(draw: st.DrawFn) -> tuple[PriceGrid, Book, int, int]:
-    """Uncrossed grids: what crosses is cut off, a side at most."""
+    """Uncrossed grids: crossing asks, or at most one whole side, are cut off."""
     grid, base_decimals, quote_decimals = draw(grids()), draw(token_decimals), draw(token_decimals)
     bids, asks = levels_of(grid)
     if bids and asks:
@@ -65,7 +65,7 @@ def exact(levels: Levels, base_decimals: int) -> list[tuple[Fraction, Fraction]]
 
 
 def walk(levels: list[tuple[Fraction, Fraction]], wanted: Fraction) -> Fraction | None:
-    """What `wanted` of the amounts costs, each level at its price, best first."""
+    """Cost of `wanted` from the levels, each at its price, best first."""
     total = Fraction(0)
     for price, held in levels:
         taken = min(wanted, held)

@@ -1,4 +1,4 @@
-"""Whoever does whatever to the contracts: nobody loses what an own signature or call did not give.
+"""Random calls to the contracts: an account loses only funds that its own signature or call gave.
 
 `make test-long` makes 50,000 steps, and plants faults into the contracts, which the fuzz has to find within
 PLANTED_STEPS: a minute.

@@ -68,7 +68,7 @@ class Writer:
         return self._thread.submit(self._backend.apply, self._name, next(self._batches), units)
 
     def hold(self, order_hashes: list[bytes]) -> None:
-        """Write events in a transaction that stays open: they have their numbers."""
+        """Write events in a transaction that stays open: the events already have their numbers."""
         columns = ", ".join(ORDER_EVENT.columns)
         for order_hash in order_hashes:
             self._open.execute(
@@ -134,7 +134,7 @@ def test_a_follower_misses_and_repeats_nothing(
 
 
 def test_numbers_alone_would_lose_an_event(company: tuple[list[Writer], PostgresBackend]) -> None:
-    """What the transaction in the cursor is for: the later number is committed first."""
+    """The cursor holds a transaction because a later number can be committed first."""
     (first, second, _), reader = company
     early, late = an_order(), an_order()
     follower = Follower(reader)

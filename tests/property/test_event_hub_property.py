@@ -1,7 +1,8 @@
-"""Whoever listens hears what concerns it, each event once and in order, however it comes, goes and dawdles.
+"""A listener gets each of its events once and in order, even if it leaves, returns or reads slowly.
 
 Random orders change while listeners begin anywhere in the log, take a little, leave, and come back with the
-last token that they had. The ring and the pages of the store are so small that everybody is behind at times.
+last token that they had. The ring and the pages of the store are so small that every listener is behind at
+times.
 """
 
 import tempfile
@@ -78,7 +79,7 @@ _STEPS = st.lists(
 
 
 class Listener:
-    """One that notes what it heard.
+    """Listener that records its events.
 
     Attributes:
         start: the place that it began behind.
@@ -127,7 +128,7 @@ async def write(store: Store, numbers: Iterator[int], many: int, kind: int) -> N
 
 
 def is_wanted(wanted: EventFilter, event: OrderEvent) -> bool:
-    """What a filter means, from what the row says."""
+    """Whether a filter matches an event, judged by the event's row."""
     body = msgspec.json.decode(event.body)
     takers = [body[name] for name in ("taker", "takerFromMeta") if name in body]
     return (
@@ -167,7 +168,7 @@ async def play(store: Store, steps: list[tuple[str, int, int]]) -> None:
                     await listener.take(many)
                 else:
                     await listener.come_back(with_beat=bool(many))
-        for kind in range(0, 16, 3):  # nobody is behind at the first of these
+        for kind in range(0, 16, 3):  # no listener is behind at the first kind
             for listener in listeners:
                 while await listener.take(2):
                     pass

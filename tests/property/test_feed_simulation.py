@@ -1,8 +1,8 @@
-"""The life of a maker that does as it likes: the index shows what spec 3.8 and 3.11 allow.
+"""Random life of a maker: the index shows the books that spec 3.8 and 3.11 allow.
 
-The feed is the real one, on memory streams and a clock of the test's. Whatever the maker says is told to a
-model at the same moment. What follows from messages is compared to the unit whenever all tasks are at rest;
-what follows from time may come as late as the next look at the age of books.
+The feed is the real one, on memory streams and a clock of the test's. A model receives each of the maker's
+messages at the same moment. The test compares effects of messages to the unit whenever all tasks are at rest;
+effects of time may come as late as the next check of the books' age.
 """
 
 from collections.abc import Callable
@@ -94,7 +94,7 @@ class Reading:
             self.down_ms, self.was_up, self.first_ms = None, True, now_ms
 
     def live(self, now_ms: int, late_ms: int) -> Seen:
-        """What is routed, where what ends by itself may do so `late_ms` later."""
+        """Routed books, of which time-outs may take effect `late_ms` later."""
         is_down = self.down_ms is not None and now_ms - self.down_ms > GRACE_MS + late_ms
         if self.is_off or is_down or not self.was_up:
             return {}
@@ -151,7 +151,7 @@ class WilfulMaker(MemoryMaker):
     # --- What it quotes -------------------------------------------------------------------------------
 
     def _change(self) -> dict[str, Any]:
-        """One change; as an update says it, empty where updates cannot."""
+        """Make a change; return its update, or an empty one if updates cannot express it."""
         random, held = self.random, self.contents
         kind = random.choice(("price", "price", "price", "pair", "retire", "forget", "token", "unprice"))
         if kind == "forget" and len(held["pairs"]) <= PAIRS_MIN:
@@ -192,7 +192,7 @@ class WilfulMaker(MemoryMaker):
             await trio.sleep(random.expovariate(1.0))
             update = self._change()
             turn = random.randrange(100)
-            if turn < 4 or (turn < 10 and self.ill_of_hundred > 10):  # what is grave ends sooner
+            if turn < 4 or (turn < 10 and self.ill_of_hundred > 10):  # grave faults end sooner
                 self.ill_of_hundred = random.choice((0, 0, 0, 10, 50, 100))
             elif turn < 7:
                 self._down()
@@ -280,7 +280,7 @@ async def test_the_life_of_a_wilful_maker(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, seed: int, has_socket: bool
 ) -> None:
     print(f"seed {seed}")  # noqa: T201
-    monkeypatch.setattr("trio._core._run._r", Random(seed))  # who runs first is part of the life
+    monkeypatch.setattr("trio._core._run._r", Random(seed))  # the order of tasks belongs to the life
     monkeypatch.setattr(backoff, "FEED_PAUSE_S_MAX", 3.0)  # a life full of events
     monkeypatch.setattr(poll, "FEED_REST_S", 5.0)
     random, reading, index = Random(seed), Reading(has_socket=has_socket), PairIndex()

@@ -169,7 +169,7 @@ def test_requests_do_not_depend_on_the_split(data: bytes, where: list[int]) -> N
 def test_answers_do_not_depend_on_the_split(data: bytes, where: list[int]) -> None:
     whole = client_outcome([data])
     if any(isinstance(event, tuple) for event in whole):
-        whole = [whole[0]]  # what is behind an answer shows at the next call, if there is one
+        whole = [whole[0]]  # bytes behind an answer show at the next call, if any
     for pieces in (split(data, where), [data[at : at + 1] for at in range(len(data))]):
         assert client_outcome(pieces)[: len(whole)] == whole
 

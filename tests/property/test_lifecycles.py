@@ -95,7 +95,7 @@ _NONCE_FREE = {"CANCELLED", "EXPIRED", "FAILED"}
 
 
 class Model:
-    """What a store holds, as dictionaries; a unit is applied to copies, which count once it is right."""
+    """Contents of a store as dictionaries; a unit changes copies, which replace them if it succeeds."""
 
     def __init__(self) -> None:
         self.rows: dict[str, dict[tuple[Any, ...], Any]] = {table.name: {} for table in _KEPT}
@@ -103,7 +103,7 @@ class Model:
         self.epochs = dict.fromkeys(range(256), 0)
 
     def apply(self, unit: Unit) -> UnitOutcome:
-        """What comes of a unit."""
+        """Apply a unit and return its outcome."""
         if unit.fence and self.epochs[unit.fence.shard] != unit.fence.epoch:
             return Fenced(unit.fence.shard)
         rows, events = {name: dict(kept) for name, kept in self.rows.items()}, list(self.events)
@@ -193,7 +193,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.last: tuple[list[Unit], list[UnitOutcome]] = ([], [])
 
     def teardown(self) -> None:
-        """Write what waits; everything is as the model has it."""
+        """Write waiting units and compare the store with the model."""
         if not hasattr(self, "model"):
             return
         try:

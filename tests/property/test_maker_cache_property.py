@@ -70,7 +70,7 @@ _step = st.one_of(
 
 
 class Model:
-    """Spec 3.8 and 3.11, read literally: everything that is said, and the live books that follow."""
+    """Spec 3.8 and 3.11, read literally: all messages, and the live books that follow."""
 
     def __init__(self) -> None:
         self.now_ms = 100_000

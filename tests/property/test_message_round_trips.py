@@ -70,7 +70,7 @@ def test_a_decoded_message_is_the_one_that_was_encoded_and_a_damaged_one_is_a_va
     raw = encode(message)
     decode = decoder(kind, bytes_max=1 << 20)
     assert decode(raw) == message
-    canonical(raw)  # it is strict JSON: no NaN, no duplicate key, no lone surrogate
+    canonical(raw)  # strict JSON: no NaN, no duplicate key, no lone surrogate
     damaged = bytearray(raw)
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.integers(0, len(damaged)))

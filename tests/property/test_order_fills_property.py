@@ -1,7 +1,7 @@
-"""What signed orders come to is what the RFQ contract makes of them: random orders against its rules.
+"""Computed fills of signed orders equal the RFQ contract's: random orders against its rules.
 
-The other side is a batch of contracts/Rfq.sol, statement by statement: each order is tried on a state of its
-own, which is kept if nothing is refused.
+The other side is a batch of contracts/Rfq.sol, statement by statement: each order changes a copy of the
+state, kept if the fill succeeds.
 """
 
 from collections.abc import Sequence
@@ -33,12 +33,10 @@ class RefusedError(Exception):
 
 
 class Ledger(Struct):
-    """What the contract and the token keep.
+    """State of the contract and the token.
 
-    Attributes:
-        remaining: by order hash, as the contract has it.
-        balance, allowance: by maker.
-        permitted: what the permit of an order sets the allowance to, by order hash; `shown`: whose was.
+    Attributes: remaining: by order hash, as the contract has it. balance, allowance: by maker. permitted:
+    allowance set by an order's permit, by order hash; `shown`: hashes of used permits.
     """
 
     remaining: dict[bytes, int]
@@ -76,7 +74,7 @@ def try_fill(state: Ledger, one: SignedOrder, taker_most: int, maker_most: int) 
 
 
 def batch(state: Ledger, side: Side, orders: Sequence[SignedOrder], amount: int) -> tuple[int, int] | None:
-    """Rfq.tryBatchFillOrderTakerAmount or -MakerAmount: what went in and came out, or None."""
+    """Rfq.tryBatchFillOrderTakerAmount or -MakerAmount: amounts taken and given, or None."""
     left, taken, brought = amount, 0, 0
     for one in orders:
         if not left:

@@ -25,10 +25,10 @@ AMOUNTS = st.integers(1, AMOUNT)
 
 
 class Life(RuleBasedStateMachine):
-    """One order, the contract that fills it, and a venue that is told of it now and then.
+    """Order, its contract, and a venue that follows the chain from time to time.
 
-    The chain is a list of blocks, each a list of logs. What the venue was told is a height: what lies above
-    it is news. The venue's row is made by the steps of `life` alone.
+    The chain is a list of blocks, each a list of logs. The venue's knowledge is a height: blocks above it are
+    new. The venue's row is made by the steps of `life` alone.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """Random lives of OTC orders with the real engine, indexer and SQL, on a chain that is a dictionary.
 
 Makers post, fill and cancel, move their funds and allow others; contracts sign; blocks come, are held and are
-replaced; the node is away; the engine is begun anew. Once nothing moves, every order is what plainly follows
-from what the chain has: what is left of it, whether and by what it ended, its share of the funds.
+replaced; the node is away; the engine is begun anew. At rest every order follows from the chain's state: its
+rest, its end and the cause of it, its share of the funds.
 """
 
 from contextlib import AsyncExitStack
@@ -86,7 +86,7 @@ class Life:
         await self._stack.aclose()
 
     async def do(self, act: tuple[Any, ...]) -> None:
-        """One thing, of `ACTS`."""
+        """Do one of `ACTS`."""
         match act:
             case ("post", maker, amount, lives_s):
                 await self._post(maker, amount, lives_s)
@@ -147,19 +147,19 @@ class Life:
                 self.chain.accepts(row)
 
     def left(self, row: OtcOrderRow) -> int:
-        """What the contract would give."""
+        """Unfilled maker amount by the contract."""
         kept = self.chain.state.left.get((row.maker, row.order_hash), 0)
         return kept - 1 if kept else amount_of(row.maker_amount)
 
     def holding(self, maker: bytes) -> Holding:
-        """What a maker has and allows."""
+        """A maker's balance and allowance."""
         account, state = (WETH, maker), self.chain.state
         return Holding(state.balances.get(account, 0), state.allowances.get(account, MOST))
 
     # --- What has to be -----------------------------------------------------------------------------------
 
     async def rest(self) -> None:
-        """Nothing moves any more: everything is as the chain has it."""
+        """Let the venue come to rest and compare all orders with the chain."""
         self.chain.mine()
         await self.venue.is_told()
         await trio.sleep(5)  # drafts are asked about, and what is overdue has expired

@@ -1,7 +1,7 @@
 """Routes over random books, beside other code that goes level by level, in fractions.
 
 Tokens have few decimals and amounts are small, so that every split in whole units can be tried, and so that a
-unit is worth something: what is claimed to be a unit at most shows.
+unit is worth something: a claimed error of one unit at most is visible.
 """
 
 import random
@@ -68,7 +68,7 @@ sides = st.sampled_from(Side)
 
 
 def _alone(live: LiveBook, give: bytes, side: Side, amount: int) -> int | None:
-    """What `feeds.fill` says of one maker's book."""
+    """Amount of `feeds.fill` for one maker's book."""
     bids, asks = live.book.bids, live.book.asks
     if live.base == give:
         return fill.quote_received(bids, amount) if side is Side.SELL else fill.base_paid(bids, amount)
@@ -221,7 +221,7 @@ def swaps(draw: st.DrawFn) -> tuple[PairIndex, SwapRequest]:
 
 
 def _checked_hop(index: PairIndex, hop: HopPlan, side: Side) -> None:
-    """Each share is what that maker's book gives; they add up; the first is the largest; nobody has two."""
+    """Each share equals its maker's book, shares add up, the first is the largest, and each maker has one."""
     of_maker = {live.maker: live for live in index.between(hop.src_token, hop.dest_token).values()}
     for share in hop.shares:
         fixed, other = share.src_amount, share.dest_amount

@@ -149,7 +149,7 @@ def test_the_same_comes_of_the_same_batches(
 
 
 def _plain(outcomes: list[UnitOutcome]) -> list[Any]:
-    """What is Refused is told by each database in its own words."""
+    """Outcomes without the texts of Refused, which differ between databases."""
     return [Refused("") if isinstance(outcome, Refused) else outcome for outcome in outcomes]
 
 

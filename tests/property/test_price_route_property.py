@@ -1,4 +1,4 @@
-"""A Market route there and back: what is sealed is what was planned, and nothing else passes."""
+"""A Market route there and back: the sealed route is the planned one, and no changed route passes."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Whatever books do: who is offered is fillable then, and who is fillable is offered before long."""
+"""Random books: each offered order is fillable then, and each fillable order is offered before long."""
 
 from fractions import Fraction
 
@@ -131,7 +131,7 @@ def fills(market: Watched, live: LiveOrder, part: int) -> bool:
 
 
 def in_token(market: Watched, token: bytes, wei: int) -> int:
-    """What gas costs, as quotes have it; nothing where no book says so."""
+    """Cost of gas in raw units of `token`, as quotes compute it; 0 without a book for it."""
     return market.prices.worth_of_gas(token, wei)
 
 

@@ -1,9 +1,9 @@
 """Random lives of a relayer on a modelled chain, with its real driver and a real store.
 
-Transactions are dropped, fees rise, blocks are replaced, somebody else uses the key, the node is away or
-refuses what it is given, another engine takes the shard, and the relayer dies between any two things that it
-does. Whatever happens: nothing is mined twice, nothing costs more than the cap, one effect has one payload;
-and once the trouble ends all is mined that still can be.
+Transactions are dropped, fees rise, blocks are replaced, another program uses the key, the node is away or
+refuses requests, another engine takes the shard, and the relayer dies between any two steps. In every life no
+intent is mined twice, no transaction costs more than the cap, and one effect has one payload; after the
+trouble every intent is mined that still can be.
 """
 
 from pathlib import Path

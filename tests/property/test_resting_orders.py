@@ -1,4 +1,4 @@
-"""The index of resting orders against a plain list of them: who is worth a look, in which order, who not."""
+"""The index of resting orders against a plain list of them: the orders to check, and their sequence."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ RATES = st.tuples(st.integers(1, 12), st.integers(1, 12))
 
 
 class Plain(Struct):
-    """What the list has of an order."""
+    """The list's entry of an order."""
 
     order: Resting
     rate: tuple[int, int]

@@ -1,4 +1,4 @@
-"""What a trader is shown and signs binds for all that is settled: limit prices, and TWAPs slice by slice."""
+"""The terms that a trader sees and signs bind every settlement: limit prices, and TWAPs slice by slice."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -23,7 +23,7 @@ TAIL = (b"", b"", SAME_CHAIN)
 
 
 def parts(order: TwapOrder | TwapBuyOrder) -> list[DeltaPart]:
-    """What the contract settles, one after another."""
+    """Parts in the sequence in which the contract settles them."""
     found = [next_part(order, done) for done in range(order.num_slices)]
     return [part for part in found if part is not None]
 

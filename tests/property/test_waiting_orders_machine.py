@@ -66,7 +66,7 @@ REORGANISE = st.tuples(st.just("reorganise"), st.integers(1, CONFIRMATIONS - 1))
 NODE_AWAY = st.tuples(st.just("node away"), st.sampled_from([0.5, 3, 15]))
 TROUBLES = st.one_of(st.tuples(st.sampled_from(["go on", "go on", "hold"])), CRASH, REORGANISE, NODE_AWAY)
 REST = st.just(("rest",))
-# What only meets by chance is brought together: something happens while a settlement is under way, or once it
+# Steps that combine rare events: a change happens while a settlement is under way, or once it
 # was taken back, or an owner comes short of something while nobody fills the order.
 UNDER_WAY = st.tuples(
     st.just(("hold",)),

@@ -1,4 +1,4 @@
-"""The message reader takes plain text frames past the core; what comes out is as if it had not."""
+"""The message reader takes plain text frames past the core; the messages are the same as through the core."""
 
 import logging
 
