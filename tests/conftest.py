@@ -25,7 +25,7 @@ from support.store.warm_store import migrate_from_copy
 if TYPE_CHECKING:
     from support.store.postgres import PostgresServer
 
-# Where the embedded chain cannot be installed, an anvil stands in for it; these are about it alone.
+# Without an embedded chain an anvil replaces it; these tests need the embedded chain itself.
 if not IS_INSTALLED:
     collect_ignore = [
         "unit/engine/dev/test_evm.py",
@@ -51,7 +51,7 @@ if not IS_INSTALLED:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One for each core; two more where tests wait for processes and nodes as much as they work."""
+    """Number of workers: one for each core, and two more for tests that wait for processes and nodes."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return cores + 2 * ("not process" not in config.option.markexpr)
 
@@ -153,7 +153,7 @@ def javascript() -> Iterator[Oracle]:
 
 @pytest.fixture(scope="session")
 def stories() -> Iterator[Stories]:
-    """What runs scripts with ethers and viem, both loaded once."""
+    """Runner of scripts with ethers and viem, both loaded once."""
     with running_stories() as running:
         yield running
 
