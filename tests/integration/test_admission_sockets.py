@@ -20,7 +20,7 @@ PROXY = "127.0.0.1"
 def a_venue(
     admission: Admission, *, reasons: tuple[str, ...] = (), metrics_open: bool = False
 ) -> tuple[Router, Metrics]:
-    """One plain and one coroutine route behind admission, and the health endpoints, which are not."""
+    """Plain and coroutine routes behind admission; the health endpoints are outside it."""
     metrics = Metrics()
     metrics.add(admission_families, admission.statistics)
     health = HealthEndpoints(

@@ -52,7 +52,7 @@ async def test_native_tokens_and_wrapped_ones_are_one(tmp_path: Path) -> None:
 
 
 async def test_the_rest_of_the_long_sale_goes_to_makers(tmp_path: Path) -> None:
-    """Alone each would pay the spread of 10 either side; what is crossed saves it for both."""
+    """Alone each would pay the spread of 10 either side; the crossed part saves both the spread."""
     async with running_agent(tmp_path, grids=THIN, more=ALONE) as agent:
         sale = await agent.sells(2 * ONE, "WETH", "USDC", least=4_900 * USDC)
         other = await agent.sells(2_500 * USDC, "USDC", "WETH", least=99 * ONE // 100, owner=STRANGER)

@@ -1,4 +1,4 @@
-"""An agent whose makers hang, refuse, or do not serve somebody: what it still bids, and by when."""
+"""An agent's remaining bids, and their time, when makers hang, refuse, or do not serve a user."""
 
 from pathlib import Path
 

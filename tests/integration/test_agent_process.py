@@ -1,4 +1,4 @@
-"""`cambist agent serve` as a process: it bids, drains on SIGTERM, and says what is wrong."""
+"""`cambist agent serve` as a process: the agent bids, drains on SIGTERM, and reports wrong settings."""
 
 import os
 import signal
@@ -101,7 +101,7 @@ AUTH = '[auth.domains.venue]\nkeys = [{ access_key = "key-1", secret = "env:VENU
 STRATEGY = "agent.strategies: "
 MARKET = f'market = true\nrouter = "{ADDRESSES["router"]}"'
 WRONG = [
-    # what stands there, what stands there instead, what is said
+    # line of the settings, its replacement, the error
     (MARGIN, "margin_bps = -1", "agent: margin_bps is 0 to 1000, got -1"),
     (MARGIN, "margins = 1", "agent.margins: is not a setting"),
     (MARGIN, "strategies = []", "agent: strategies are 1 to 16, got 0"),

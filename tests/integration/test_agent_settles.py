@@ -1,4 +1,4 @@
-"""What an agent bids, settled by the real contract: the user gets what was promised, or more."""
+"""An agent's bids, settled by the real contract: the user gets the promised amount or more."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,7 +48,7 @@ PURCHASES: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
 
 
 async def moved(agent: RunningAgent, signed: SignedOrder, bid: SolverBid) -> tuple[int, int]:
-    """What the owner spent and received, by balances; the contract says the same."""
+    """Amounts that the owner spent and received, by balances; the contract's event agrees."""
     ends = [_name(agent, signed.shown.src_token), _name(agent, signed.shown.dest_token)]
     before = [await agent.devnet.balance(signed.order.owner, end) for end in ends]
     (event,) = await agent.settle(bid)
@@ -100,7 +100,7 @@ async def test_units_that_somebody_left_with_the_executor_fail_no_settlement(tmp
         (settled,) = await agent.settle(bid)
         assert settled.received >= int(bid.parts[0].promised_amount)
         assert await devnet.balance(USER, "WETH") >= before + 7
-        for token, left in (("WETH", 0), ("DAI", 0), ("USDC", 7)):  # what it brings is not in the way
+        for token, left in (("WETH", 0), ("DAI", 0), ("USDC", 7)):  # no tokens of the bid stay behind
             assert await devnet.balance(devnet.at("executor"), token) == left
 
 

@@ -1,4 +1,4 @@
-"""An agent over a socket: who is let in, what is refused and in which words, and strategies of one's own."""
+"""An agent over a socket: permitted callers, refusals and their words, and custom strategies."""
 
 from pathlib import Path
 

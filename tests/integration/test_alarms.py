@@ -66,8 +66,7 @@ give_up_s = 0.1
 class Trading(Struct, frozen=True):
     """A venue behind whose gate its only node is.
 
-    Attributes:
-        owned: what a cause needs for as long as the venue runs.
+    Attributes: owned: resources that a cause needs while the venue runs.
     """
 
     venue: RunningVenue
@@ -221,7 +220,7 @@ class Watched:
 
 @asynccontextmanager
 async def trading_venue(folder: Path) -> AsyncGenerator[Trading]:
-    """One maker, one node behind a gate, a store process."""
+    """Venue with a maker, a node behind a gate, and a store process."""
     async with port_gate() as gate:
 
         def changed(settings: Settings) -> Settings:

@@ -30,7 +30,7 @@ ALICE, BOB = (SigningKey(bytes.fromhex(key)) for key in KEYS[:2])
 TO = b"\x0b" * 20
 TOPIC = b"\x70" * 32
 GWEI = 10**9
-# What is sent to it becomes the data of a log; sent nothing, it reverts with the word 0xdeadbeef.
+# The contract logs its call data; without data it reverts with the word 0xdeadbeef.
 EMITTER = bytes.fromhex("3660105763deadbeef5f526004601cfd5b365f5f377f" + TOPIC.hex() + "365fa100")
 DEPLOY = bytes.fromhex(f"60{len(EMITTER):02x}80600a5f395ff3fe") + EMITTER
 
@@ -105,7 +105,7 @@ async def test_calls_and_gas(anvil_chain: AnvilChain) -> None:
     assert len(answers) == 120
     assert answers[0] == answers[2] == b""
     assert isinstance(answers[1], Reverted)
-    assert await chain.call_many([EthCall(address, b"")], at=0) == [b""]  # it was not there yet
+    assert await chain.call_many([EthCall(address, b"")], at=0) == [b""]  # the contract did not exist yet
     assert await chain.call_many([]) == []
     with pytest.raises(Reverted):
         await chain.call(EthCall(TO, b"", TO, value_wei=10**30))

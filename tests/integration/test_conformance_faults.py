@@ -1,6 +1,6 @@
 """Every planted fault is found, by the checks that are named for it and by no other.
 
-Time is the clock's own: it passes where harness and maker both wait, and nothing here waits for it.
+Time is the clock's own: time passes where harness and maker both wait, so the tests never wait.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""What only a node can tell: funds, approvals, contract signatures, the chain."""
+"""Checks that need a node: funds, approvals, contract signatures, the chain."""
 
 from collections.abc import Callable
 

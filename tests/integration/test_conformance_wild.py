@@ -2,8 +2,8 @@
 
 A right maker, and a node, that now and then say something else: at random, the same for the same seed.
 
-Where a fault of `faulty_table` is one wrong thing, these are anything: entries come and go between two looks,
-members change their type, bodies are cut, statuses are others, connections end.
+Where a fault of `faulty_table` is one wrong thing, these faults are arbitrary: entries come and go between
+two looks, members change their type, bodies are cut, statuses are others, connections end.
 """
 
 import io

@@ -42,17 +42,17 @@ class Incident:
         self.sales = 0
 
     async def does(self, *arguments: str, key: SigningKey | None = None, status: int = 0) -> str:
-        """What a command says, on both outputs."""
+        """Text of a command on both outputs."""
         done = await ran(self.folder, self.url, *arguments, key=key)
         assert done.exit_code == status, done.output
         return done.output
 
     async def told(self, *arguments: str, key: SigningKey | None = None) -> Any:
-        """What a command says as JSON."""
+        """JSON output of a command."""
         return json.loads(await self.does(*arguments, "--json", key=key))
 
     async def stolen(self) -> int:
-        """What the thief gets by an order of a tenth of a WETH whose owner takes anything for it."""
+        """Amount that the thief gets by an order for a tenth of a WETH whose owner accepts any price."""
         before = await self.of(THIEF.address)
         self.sales += 1
         terms = ChainSettings(name="")
@@ -165,7 +165,7 @@ async def test_a_relayers_key_has_leaked(incident: Incident) -> None:
 
 
 async def test_a_multisig_is_given_calls_that_would_succeed(incident: Incident) -> None:
-    """Without a key: what is printed is sent by the owner as it stands."""
+    """Without a key: the owner sends the printed calls unchanged."""
     calls = (await incident.told("revoke", text(PAUSER)))["calls"]
     assert [call["contract"] for call in calls] == ["Delta", "Router"]
     assert {tuple(call["from"]) for call in calls} == {(text(OWNER),)}
@@ -203,7 +203,7 @@ async def test_a_dry_run_with_a_key_sends_nothing_and_prints_the_calls(incident:
 
 
 async def test_no_key_does_what_is_anothers(incident: Incident) -> None:
-    """It is said whose it is, before anything is sent."""
+    """The error names the account with the right before any transaction is sent."""
     weth = to_checksum(incident.tokens["WETH"])
     nonce = await incident.chain.nonce(THIEF.address)
     for act in (
@@ -289,7 +289,7 @@ async def test_the_protocols_fees_of_a_revoked_account_go_to_the_owner(incident:
 
 
 async def test_fees_are_claimed(incident: Incident) -> None:
-    """Found by the vault's logs, or named; nothing is owed to others."""
+    """The command finds tokens by the vault's logs or by name; other accounts have no claims."""
     assert "nothing is to be done" in await incident.does("claim", "--account", text(SAFE))
     assert "exactly one of them names the account of the fees" in await incident.does("claim", status=2)
     await owes(incident, SAFE, 77)

@@ -15,17 +15,17 @@ from support.delta.delta_process import CrashStory, Record, a_crash_story
 
 BEST, NEXT = 2_500 * USDC, 2_450 * USDC
 SOLD = {"user WETH": -ONE, "user USDC": BEST, "agent WETH": ONE, "agent USDC": -BEST}
-"""What has moved once the order of `World.a_delta_order` is settled with the agents' own contract."""
+"""Balance changes once the order of `World.a_delta_order` is settled with the agents' own contract."""
 
 
 async def moved(story: CrashStory, before: dict[str, int]) -> dict[str, int]:
-    """What has moved since."""
+    """Balance changes since `before`."""
     after = await story.traded()
     return {name: after[name] - before[name] for name in before if after[name] != before[name]}
 
 
 async def is_completed_once(story: CrashStory, record: Record, before: dict[str, int]) -> None:
-    """The sale ends as it should, and stays so; what comes after it is settled as ever."""
+    """Check that the sale is completed once and stays so, and that a later order settles."""
     record = await story.becomes(record, "COMPLETED")
     assert record["output"]["executedAmount"] == str(BEST)
     assert await moved(story, before) == SOLD
@@ -64,7 +64,7 @@ async def during_a_round(story: CrashStory, order: DeltaOrder) -> Record:
 
 
 async def at(story: CrashStory, order: DeltaOrder, method: str) -> Record:
-    """When the venue's first request with a method has left it."""
+    """Submit the order and wait until the venue has sent its first request with `method`."""
     record = await story.submitted(order)
     await story.node.swallows(method).wait()
     return record

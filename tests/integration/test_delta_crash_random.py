@@ -26,17 +26,17 @@ STOCK = 10 * ONE
 
 
 def paid(order: AuctionOrder) -> int:
-    """What the agent gives: 2,500 USDC for one WETH, and units by which each order can be known."""
+    """The agent's amount: 2,500 USDC for one WETH, and units that identify the order."""
     return due(int(order.src_amount), order.order_hash)
 
 
 def due(sold: int, order_hash: str) -> int:
-    """What a sale brings, raw USDC."""
+    """Proceeds of a sale, raw USDC."""
     return sold * 2_500 * USDC // ONE + int(order_hash.removeprefix("0x")[:4], 16)
 
 
 class Life(Struct):
-    """What an owner has heard of an order.
+    """Owner's knowledge of an order.
 
     Attributes:
         record: as it was acknowledged.
@@ -59,14 +59,14 @@ class Traders:
         self.lives: list[Life] = []
 
     async def equip(self) -> None:
-        """Everybody has WETH, and has allowed it to the Delta contract."""
+        """Give each owner WETH with an allowance to the Delta contract."""
         world = self.story.world
         for owner in self.owners:
             await world.chain.set_balance(owner.address, 100 * ONE)
             await world.give(owner, world.weth, STOCK, world.at.delta)
 
     async def trade(self, owner: SigningKey) -> None:
-        """One owner's orders, one after the other, some of them cancelled after a while."""
+        """Place one owner's orders one after the other, and cancel some after a while."""
         story, random = self.story, self.random
         for _ in range(ORDERS_EACH):
             await story.node.answers(random.randint(1, 15))

@@ -63,7 +63,7 @@ async def deployed(chain: EmbeddedChain, code: bytes) -> bytes:
 
 
 async def count(chain: EmbeddedChain, contract: bytes, at: bytes | int | None = None) -> int:
-    """What the counter stands at."""
+    """Value of the counter."""
     return await chain.slot(contract, 0, at)
 
 

@@ -1,4 +1,4 @@
-"""Who may follow whose orders: those of a named owner or taker anybody, everybody's the operator alone."""
+"""Permissions of event streams: any client follows a named owner or taker, only the operator all orders."""
 
 from pathlib import Path
 from typing import Any

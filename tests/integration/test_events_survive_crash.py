@@ -1,7 +1,8 @@
-"""kill -9 of a venue while orders flow and those who listen come and go: nobody misses an event, or hears one
-twice, and a webhook's receiver has every event at least once.
+"""kill -9 of a venue while orders flow and listeners come and go: each listener gets every event once, and a
+webhook's receiver every event at least once.
 
-CRASH_SEED repeats a run; without it each run has a seed of its own, which is printed."""
+CRASH_SEED repeats a run; without it each run has a seed of its own, which is printed.
+"""
 
 import base64
 import hashlib
@@ -90,18 +91,18 @@ class Listener:
         scope.cancel()
 
     async def listen(self) -> None:
-        """One connection, until it ends."""
+        """Listen on one connection until it ends."""
         raise NotImplementedError
 
     def target(self, *, with_token: bool = True) -> str:
-        """What is asked for."""
+        """Target of the request."""
         query = [] if self.owner is None else [f"userAddress={to_checksum(self.owner.address)}"]
         if with_token and self.token is not None:
             query.append(f"after={self.token}")
         return f"{PATH}?{'&'.join(query)}"
 
     def take(self, message: OrderStreamMessage) -> None:
-        """What has come."""
+        """Record an arrived message."""
         if isinstance(message, OrderEventMessage):
             self.heard.append(message)
         elif isinstance(message, OpenMessage):
@@ -240,15 +241,16 @@ class Market:
         self.records: list[Record] = []
 
     async def equip(self) -> None:
-        """Everybody has WETH, and has allowed it to the Delta contract."""
+        """Give each owner WETH with an allowance to the Delta contract."""
         world = self.story.world
         for owner in self.owners:
             await world.chain.set_balance(owner.address, 100 * ONE)
             await world.give(owner, world.weth, 10 * ONE, world.at.delta)
 
     async def trade(self, owner: SigningKey) -> None:
-        """One owner's orders, one after the other: many are cancelled after a while, and all that rest,
-        since there are no books."""
+        """Place one owner's orders in turn and cancel many after a while; all rest, since no maker has
+        books.
+        """
         story, random = self.story, self.random
         for number in range(ORDERS_EACH):
             await story.node.answers(random.randint(1, 25))

@@ -99,7 +99,7 @@ class _Held(trio.abc.SendStream):
 
 
 async def test_over_tls_an_answer_nobody_asked_for_is_nobodys(certificate: tuple[str, str]) -> None:
-    """It came in one segment with the answer before it, so only the TLS object knows of it."""
+    """The extra answer arrives in one segment with the answer before it, so only the TLS object holds it."""
 
     async def script(caller: Caller) -> None:
         await caller.request()

@@ -1,4 +1,4 @@
-"""The indexer on a store: what it keeps, takes back, and how it goes on."""
+"""The indexer on a store: stored rows, undone rows, and continuation."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -268,7 +268,7 @@ async def test_a_reorganisation_as_deep_as_the_ring_is_followed_and_a_deeper_one
 
 
 async def test_a_chain_is_not_read_anew_from_where_nothing_was_read(quick: Store) -> None:
-    """What lies between would be passed over."""
+    """A rescan from beyond the last read block would skip blocks."""
     chain = ScriptedChain()
     chain.grow([], [], [])
     indexer = an_indexer(chain, quick)
@@ -365,7 +365,7 @@ async def test_a_store_that_is_away_is_tried_again(quick: Store, monkeypatch: py
     write, calls = quick.write, []
 
     async def lost(unit: Any) -> Any:
-        """It is written, and nobody hears of it."""
+        """Write the unit and lose the acknowledgement."""
         calls.append(await write(unit))
         raise StoreUnavailable("the store process died")
 

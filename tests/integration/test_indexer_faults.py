@@ -1,4 +1,4 @@
-"""What a node says wrong is named, and nothing of it is kept; and the task that goes on after it."""
+"""The indexer names a node's wrong answer, stores no row of it, and its task goes on."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -164,7 +164,7 @@ class Moving(ScriptedChain):
 
 
 class Pruned(ScriptedChain):
-    """Has no logs of its first 300 blocks: it answers a range with none, and refuses a block."""
+    """Node without logs of its first 300 blocks: ranges come back empty, and single blocks are refused."""
 
     async def logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:
         return [log for log in await super().logs(wanted, first, last) if log.block_number > 300]

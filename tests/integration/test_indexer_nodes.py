@@ -59,7 +59,7 @@ _Words = dict[str, Any]
 
 
 class NodeProxy:
-    """Set its attributes; it does by them.
+    """Proxy whose attributes set its faults.
 
     Attributes:
         range_blocks_max: wider ranges of logs are refused.
@@ -191,7 +191,7 @@ SENDERS = tuple(SigningKey(bytes.fromhex(key)) for key in KEYS[:2])
 
 @pytest.fixture
 def anvil(tmp_path: Path) -> Iterator[Anvil]:
-    """One of the test's own, that keeps its state over a restart."""
+    """Anvil of a single test that keeps its state over a restart."""
     with Anvil(state=tmp_path / "anvil.json") as anvil:
         yield anvil
 
@@ -235,7 +235,9 @@ class Scene(Struct):
         return raws
 
     async def keep_emitting(self) -> None:
-        """More transactions, of another account, until cancelled; what a fork drops is not sent again."""
+        """Send transactions of another account until cancelled; transactions that a fork drops are not
+        sent again.
+        """
         emitter = self.emitters[1]
         while True:
             async with self.sending:

@@ -1,4 +1,4 @@
-"""What follows from the chain: whose funds moved, and the lives of stored orders."""
+"""Effects of the chain: accounts with moved funds, and the lives of stored orders."""
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -163,7 +163,7 @@ async def test_an_owner_who_is_followed_while_blocks_are_read_misses_nothing(qui
 
 
 class Orders:
-    """The life of stored orders as far as fills go: what is left follows from the rows that are not undone.
+    """The life of stored orders as far as fills go: the rest follows from the rows that are not undone.
 
     Attributes:
         interfere: called before the changes of a step are handed out.

@@ -1,4 +1,4 @@
-"""Whose funds are told of where several indexers read one chain, and each has its own orders to follow."""
+"""Accounts whose moved funds an indexer reports, if several read one chain for different orders."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -58,7 +58,7 @@ class Side:
         await run_dry(an_indexer(self.chain, self.store))
 
     async def tells(self) -> set[WatchedAccount]:
-        """Whom this one tells of when it has read to the head."""
+        """Accounts that this indexer reports after reading to the head."""
         await run_dry(self.indexer)
         return self.told.taken()
 

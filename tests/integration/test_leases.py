@@ -1,4 +1,4 @@
-"""Shards: who holds them on every engine, and the task that claims, renews and gives them up in time."""
+"""Shards: their holders on every engine, and the task that claims, renews and releases them in time."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Makers that misbehave on real sockets: it costs them their own books, and nobody else anything."""
+"""Makers that misbehave on real sockets: the makers lose their own books, and other makers lose no book."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -254,7 +254,7 @@ def failures(feed: MakerFeed) -> int:
 
 
 class FeedSteps(trio.abc.Instrument):
-    """What tasks of the feeds do: in all, and the most without letting others run."""
+    """Work of the feeds' tasks: in all, and the most without a turn for other tasks."""
 
     def __init__(self, calls: Calls) -> None:
         self.longest = self.all = 0

@@ -1,4 +1,4 @@
-"""When a maker's books leave routing and when they are back; time is the test's."""
+"""Times at which a maker's books leave routing and return, on the test's clock."""
 
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -69,7 +69,7 @@ class Venue:
         return statistics
 
     async def until(self, condition: Callable[[], bool], seconds: float = 100.0) -> float:
-        """When it came true."""
+        """Wait until `condition` holds, and return the time."""
         with trio.fail_after(seconds):
             while not condition():  # noqa: ASYNC110  nothing there can set an event
                 await trio.sleep(0.05)

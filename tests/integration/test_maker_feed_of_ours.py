@@ -42,6 +42,6 @@ async def test_books_follow_our_maker_and_its_prices(tmp_path: Path, over: str) 
 
 
 def sells_for(index: PairIndex) -> int | None:
-    """What selling one WETH brings."""
+    """Proceeds of selling one WETH."""
     (live,) = index.books()
     return quote_received(live.book.bids, 10**18)

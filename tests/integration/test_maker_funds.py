@@ -181,7 +181,7 @@ async def test_a_node_that_lags_or_stands_still_is_not_believed(tmp_path: Path) 
             await until(lambda: bool(desk.withheld))
             assert held.funds == funds
             assert (await quote(venue))[0] == 503
-            await until(lambda: held.funds == 1)  # it stays there: the chain was rolled back
+            await until(lambda: held.funds == 1)  # the funds stay: the chain was rolled back
             node.balances[USDC] = 10**12
             await until(lambda: held.funds == funds)
             node.behind_s = 121

@@ -1,4 +1,4 @@
-"""Price sources through a running market maker, over real sockets: what is shown is what is signed."""
+"""Price sources through a running market maker, over real sockets: the maker signs its shown prices."""
 
 from decimal import Decimal
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""`cambist maker serve` as a process: it announces itself, drains on SIGTERM, obeys signals and the file."""
+"""`cambist maker serve` as a process: the process announces itself, drains on SIGTERM, obeys signals and the
+file.
+"""
 
 import os
 import signal

@@ -211,7 +211,7 @@ async def test_who_interrupts_a_transaction_is_told_that_it_may_be_mined(shell: 
 
 
 async def test_who_interrupts_the_question_is_not_asked_for_an_answer(shell: Shell) -> None:
-    """Python is deaf for a moment as it begins to read, as anywhere: who is impatient presses again."""
+    """Python misses signals for a moment as it begins to read, so the test presses again."""
     status, said = await interrupted(shell, b"Place it? [y/N]", "swap", "WETH", "USDC", "1", again_s=5)
     assert (status, said.endswith("Aborted!\n")) == (1, True), said
     assert shell.venue.submissions == []

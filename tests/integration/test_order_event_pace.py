@@ -83,7 +83,7 @@ async def test_a_beat_carries_the_newest_place(engine: Engine, autojump_clock: M
 async def test_a_reader_that_is_slow_gets_everything_and_nothing_waits_for_it(
     engine: Engine, autojump_clock: MockClock
 ) -> None:
-    """A lockstep stream holds nothing: what is written waits until it is read."""
+    """A lockstep stream has no buffer: a write waits until its bytes are read."""
     async with an_event_venue_in_memory(engine, lockstep_stream_pair, ring_max=5) as (venue, listener):
         slow, quick = await following(listener), await following(listener)
         peer = await a_socket(listener)

@@ -26,7 +26,7 @@ WHOLE, PART = 2_000 * USDC, 500 * USDC
 
 
 class Story:
-    """One venue through all its lives, and the chain."""
+    """A venue over several restarts, and its chain."""
 
     def __init__(self, venue: WaitingVenue, chain: OnChain) -> None:
         self.venue = venue
@@ -73,7 +73,7 @@ class Story:
             )
 
     async def until(self, order: RfqOrder, **expected: Any) -> dict[str, Any]:
-        """What is stored of an order, once it is as expected."""
+        """Stored order, once it has the expected members."""
         found: dict[str, Any] = {}
         with trio.move_on_after(120):
             while not found or any(found[name] != value for name, value in expected.items()):

@@ -1,4 +1,4 @@
-"""How an OTC order ended is the venue's word until the chain bears it out: one that lies is not believed."""
+"""The trader believes the venue's end of an OTC order only if the chain proves it."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

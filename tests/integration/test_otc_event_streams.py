@@ -212,7 +212,7 @@ WANTED = {
 
 
 async def write_all(venue: EventVenue) -> None:
-    """The orders, among others' of Delta: those of the same accounts."""
+    """Write the OTC orders among Delta orders of the same accounts."""
     for number, order in enumerate(ORDERS):
         await kept(venue.store, a_delta_order(10 + number, owner=BOB, partner="acme"))
         await kept(venue.store, order)
@@ -372,7 +372,7 @@ async def test_other_methods_are_refused_in_the_shape_of_the_surface(engine: Eng
 async def test_a_taker_that_stops_reading_is_told_to_come_back(
     engine: Engine, autojump_clock: MockClock
 ) -> None:
-    """A lockstep stream holds nothing; one that reads on is not held up."""
+    """A lockstep stream has no buffer; the taker that keeps reading is not delayed."""
     async with an_event_venue_in_memory(engine, lockstep_stream_pair, ring_max=2) as (venue, listener):
         peer = RawPeer(listener.connect(), masks=True)
         lines = [b"GET %b?taker=%b HTTP/1.1" % (OTC_PATH.encode(), B.encode())]

@@ -26,7 +26,7 @@ def maker(number: int) -> bytes:
 
 @asynccontextmanager
 async def a_crowd(folder: Path) -> AsyncIterator[tuple[OtcVenue, list[OtcOrderRow]]]:
-    """A venue that has them all, and has read every account; nothing is counted yet."""
+    """A venue with all orders that has read every account; its counts begin at zero."""
     chain = OtcChain()
     for number in range(MAKERS):
         chain.has(maker(number), 100 * EACH)

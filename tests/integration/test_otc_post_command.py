@@ -35,7 +35,7 @@ async def shell(tmp_path: Path) -> AsyncIterator[OtcShell]:
 
 
 def order_in(told: dict[str, Any]) -> RfqOrder:
-    """What was signed."""
+    """Signed order in the command's JSON."""
     return RFQ_ORDER.from_wire({name: told[name] for name in RFQ_ORDER.member_names})
 
 

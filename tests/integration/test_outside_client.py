@@ -56,7 +56,7 @@ class Outside(Struct, frozen=True):
         return {"srcToken": self.venue.devnet.text(src), "destToken": self.venue.devnet.text(dest)}
 
     async def route(self, **query: Any) -> Body:
-        """One WETH for USDC, as GET /prices quotes it."""
+        """Quote of GET /prices for selling one WETH for USDC."""
         asked = {**self.ends(), "amount": ONE, "network": CHAIN_ID, "version": "6.2"} | query
         route: Body = (await self.get("/prices", **asked))["priceRoute"]
         return route
@@ -467,7 +467,7 @@ async def test_refusals_of_otc_are_those_of_the_spec(outside: Outside) -> None:
 
 
 async def test_settings_of_the_environment_are_what_a_client_meets(tmp_path: Path) -> None:
-    """One member of a tier keeps its others, and the other tiers; a key that no file names is made."""
+    """Setting one member of a tier leaves the tier's other members and other tiers; a new key is added."""
     environ = {
         "CAMBIST__VENUE__RATE_TIERS__KEYED__BURST": "77",
         "CAMBIST__VENUE__API_KEYS__NEWCOMER__SECRET": "env:NEWCOMER_KEY",

@@ -121,7 +121,7 @@ async def test_head_leaves_no_stream_behind() -> None:
 async def test_a_reader_that_is_slow_gets_the_newest_and_one_that_stops_is_cut_off(
     autojump_clock: MockClock,
 ) -> None:
-    """A lockstep stream holds nothing: what is written waits until it is read."""
+    """A lockstep stream has no buffer: a write waits until its bytes are read."""
     venue = a_venue()
     listener = MemoryListener(lockstep_stream_pair)
     async with (

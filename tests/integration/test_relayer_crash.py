@@ -1,5 +1,6 @@
 """kill -9 of a relayer between signing and handing in, and after handing in, on a real store and a real node:
-what comes after it hands in the same bytes, and they are mined once."""
+its successor hands in the same bytes, and they are mined once.
+"""
 
 import signal
 from pathlib import Path

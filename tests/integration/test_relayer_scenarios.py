@@ -1,4 +1,4 @@
-"""What a relayer does when one thing goes wrong, on a modelled chain: each case by name."""
+"""A relayer's reaction to single faults on a modelled chain: each case by name."""
 
 import inspect
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Retention: what one step deletes, on every engine, and the task that takes the steps."""
+"""Retention: rows that one step deletes, on every engine, and the task that takes the steps."""
 
 from pathlib import Path
 

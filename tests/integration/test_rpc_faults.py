@@ -92,7 +92,7 @@ async def test_a_node_that_fails_is_named_and_the_next_one_asked(fault: Any, sai
         assert await chain.balance(OWNER) == 5
         assert said in first_said(chain)
         asked = len(first.asked)
-        assert await chain.balance(OWNER) == 5  # it rests
+        assert await chain.balance(OWNER) == 5  # the node rests
         assert len(first.asked) == asked
         assert second.asked.count("eth_getBalance") == 2
 
@@ -106,7 +106,7 @@ async def test_a_rest_is_as_long_as_the_node_asks() -> None:
 
 
 async def test_questions_that_fail_together_are_one_failure() -> None:
-    """One hiccup while many are asked does not make a node rest for half a minute."""
+    """Simultaneous failures of many questions count as one and do not make a node rest for half a minute."""
     async with two_nodes(call_s=LATE_CALL_S) as (first, second, chain):
         first.silent = True
         async with trio.open_nursery() as nursery:
@@ -222,7 +222,7 @@ async def test_another_chains_node_is_not_used_once_it_comes_up() -> None:
 
 @pytest.mark.usefixtures("short_rests")
 async def test_a_node_that_comes_back_as_another_chains_is_not_used() -> None:
-    """What is behind a URL may change while it rests."""
+    """The node behind a URL may change while it rests."""
     async with one_node() as (node, chain):
         assert await chain.balance(OWNER) == 5
         node.status = 503
@@ -265,7 +265,7 @@ async def test_a_node_that_wants_smaller_batches(batch_max: int) -> None:
         assert 1 <= kept <= batch_max
         node.batches.clear()
         await chain.call_many(CALLS[:100], at=5)
-        assert max(node.batches) <= batch_max  # it is not tried again
+        assert max(node.batches) <= batch_max  # the larger batch is not tried again
 
 
 async def test_a_node_that_refuses_batches_by_its_status() -> None:
@@ -431,7 +431,7 @@ async def test_answers_that_are_too_large_together_are_asked_for_in_parts() -> N
 
         node.replies["eth_call"] = some_at_once
         assert await chain.call_many(CALLS[:100], at=5) == [call.to for call in CALLS[:100]]
-        assert chain.statistics().nodes[0].batch_max == 100  # it is not the number of calls
+        assert chain.statistics().nodes[0].batch_max == 100  # the limit is not the number of calls
 
 
 # --- Calls and transactions -----------------------------------------------------------------------

@@ -67,7 +67,7 @@ async def test_an_announcement_wakes_long_before_a_look() -> None:
             await node.announce(11)
 
         assert await woken(lambda: chain.wait_head(block_hash(10)), announce)
-        with trio.fail_after(2):  # what came before the wait counts too
+        with trio.fail_after(2):  # an earlier head counts too
             await chain.wait_head(block_hash(10))
         assert chain.statistics().heads.heads == 2
         assert node.upgrade.target == b"/secret-key?a=b"
@@ -127,7 +127,7 @@ async def test_a_failure_to_look_ends_the_wait() -> None:
 
 
 async def test_a_head_that_was_never_announced_is_waited_for() -> None:
-    """It may come from another node than the one that announces."""
+    """The head may come from another node than the announcing one."""
     async with scripted_rpc() as node:
         following = Heads(1, (node.ws_url,), lambda: 0.0)
         async with following.followed():

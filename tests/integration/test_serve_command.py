@@ -1,4 +1,6 @@
-"""`cambist serve` as a process: it announces itself, quotes, drains on SIGTERM, and says what is wrong."""
+"""`cambist serve` as a process: the process announces itself, quotes, drains on SIGTERM, and reports
+faults.
+"""
 
 import os
 import signal
@@ -32,7 +34,7 @@ COMMAND = [sys.executable, "-m", "cambist", "serve"]
 
 
 class Log:
-    """What the process writes to standard error: JSON lines."""
+    """JSON lines of the process on standard error."""
 
     def __init__(self, stream: trio.abc.ReceiveStream) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""The access log: what a line says, what it never says, and what happens when it cannot keep up."""
+"""The access log: members of a line, secrets left out, and behaviour under overload."""
 
 import errno
 import io

@@ -64,7 +64,7 @@ async def test_idle_connections_of_one_address_shut_out_that_address_alone(react
 
 @both
 async def test_connections_that_have_asked_count_as_well(reactor: bool) -> None:
-    """Those of a task too that the reactor has promoted."""
+    """Connections that the reactor has handed to a task count too."""
     slow = b"POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx"
     async with serving(reactor=reactor, connections_per_address_max=MOST) as served:
         async with AsyncExitStack() as held:

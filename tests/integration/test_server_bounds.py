@@ -1,4 +1,4 @@
-"""What connections may hold and do, together and one by one; and who may call from a browser."""
+"""Bounds of connections, together and one by one; and origins that may call from a browser."""
 
 import errno
 import resource

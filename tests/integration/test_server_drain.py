@@ -28,7 +28,7 @@ from support.server.server_harness import (
 CROWD = 400  # more than are answered in the time that a drain leaves idle connections
 
 JUMP_S = 0.05
-"""What was sent on a socket is there by then."""
+"""Seconds by which bytes sent on a socket have arrived."""
 
 both = pytest.mark.parametrize("reactor", [False, True], ids=["task", "reactor"])
 

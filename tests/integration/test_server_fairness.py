@@ -1,7 +1,7 @@
-"""Whatever clients do at once, the other tasks of the process have their turn.
+"""Simultaneous work of clients leaves the other tasks of the process their turns.
 
-No time is asserted: what is measured is work, as the number of calls that the thread makes, and the longest
-stretch of it between two turns of another task is held against all of it. So a busy machine is no fault.
+The tests measure work instead of time, as the number of calls that the thread makes, and compare the longest
+stretch between two turns of another task with all work. A busy machine therefore causes no failure.
 """
 
 import subprocess
@@ -166,7 +166,7 @@ async def _crowd(served: Served, crowd: ExitStack) -> list[Socket]:
 async def test_another_task_never_waits_long_while_waits_end_together(
     start: bytes, mock_clock: MockClock
 ) -> None:
-    mock_clock.rate = 0  # nobody's wait ends while the crowd gathers
+    mock_clock.rate = 0  # no wait ends while the crowd gathers
     async with serving(reactor=True, header_s=HEADER_S, connections_per_address_max=CROWD + 1) as served:
         with ExitStack() as crowd:
             for stream in await _crowd(served, crowd):

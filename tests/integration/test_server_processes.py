@@ -1,4 +1,6 @@
-"""Several processes behind one socket: they share it, are replaced, drain, and never outlive the parent."""
+"""Several processes behind one socket: the processes share it, are replaced, drain, and never outlive the
+parent.
+"""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""What a client gets over one connection, from both drivers."""
+"""Answers to a client over one connection, from both drivers."""
 
 from collections.abc import AsyncIterator
 

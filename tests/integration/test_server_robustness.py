@@ -213,7 +213,7 @@ async def test_thousands_of_idle_connections_cost_nothing_to_the_others(reactor:
 
 
 def _objects_of_ours() -> int:
-    """Live objects of our classes: what would grow if a request or a connection were not let go."""
+    """Live objects of our classes: their number grows if a request or a connection leaks."""
     gc.collect()
     return sum(str(type(thing).__module__).startswith("cambist.") for thing in gc.get_objects())
 

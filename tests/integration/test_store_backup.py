@@ -74,7 +74,7 @@ def rows_of(lines: Sequence[dict[str, Any]], table: str) -> list[dict[str, Any]]
 
 
 def contents(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What units wrote."""
+    """Lines that units wrote."""
     return [line for line in lines if line.get("table") in TABLES]
 
 
@@ -87,7 +87,7 @@ def command(*arguments: str | Path, **environ: str) -> Result:
 
 
 class Writing:
-    """A store process's part, in a thread: it holds the lock and writes order after order."""
+    """A store process's part, in a thread: the thread holds the lock and writes order after order."""
 
     def __init__(self, path: Path, first: int) -> None:
         self.acknowledged = 0

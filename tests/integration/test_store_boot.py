@@ -1,4 +1,6 @@
-"""A start after an end, good or bad: what was not finished is taken up, and nobody else can write it."""
+"""A start after an end, good or bad: the new process takes up unfinished work, and no other process can write
+it.
+"""
 
 import trio
 

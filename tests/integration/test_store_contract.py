@@ -1,4 +1,4 @@
-"""What every store does, whatever its database and wherever it runs: one suite over all engines."""
+"""Guarantees of every store, independent of database and process: one suite over all engines."""
 
 from typing import Any
 

@@ -1,5 +1,6 @@
-"""kill -9 of the store process, the engine and the database server under load: nothing acknowledged is lost,
-nothing is applied twice; what was not acknowledged is there or not. `make test-long` kills twenty times each.
+"""kill -9 of the store process, the engine and the database server under load: no acknowledged unit is lost
+and no unit is applied twice; an unacknowledged unit may be stored or not. `make test-long` kills twenty times
+each.
 
 A kill does not test the disk: `test_a_batch_is_on_the_disk_before_it_is_acknowledged` does.
 """
@@ -65,7 +66,7 @@ class Engine:
 
     @property
     def lines(self) -> list[str]:
-        """What it said, line by line; the last may have been cut off."""
+        """Complete lines of the process's output."""
         return self.text.splitlines()[: self.text.count("\n")]
 
 
@@ -188,7 +189,7 @@ async def test_what_a_frozen_leaseholder_writes_late_is_not_applied(postgres_url
             os.kill(process, signal.SIGSTOP)
         claimed = 0
         with trio.fail_after(PATIENCE_S):
-            while claimed < 256:  # what it had begun to write keeps its shards until the server gives it up
+            while claimed < 256:  # its open write keeps its shards until the server gives it up
                 later_ms = now_ms() + 60_000
                 claimed = len(await store.lease("another", 256, later_ms, 60_000))
                 await trio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""What the SQLite store does when its disk or file fails: it says so, and acknowledges nothing that is lost.
+"""The SQLite store with a failing disk or file: it reports the failure and acknowledges no lost unit.
 
 The disks are real where that takes root (a small tmpfs, a read-only one); elsewhere the process's own bound
 on file sizes and the file's own bound on pages stand for them, which anybody can set.
@@ -51,7 +51,7 @@ class Writer:
         self._number = 0
 
     def write(self) -> None:
-        """One order more."""
+        """Write one more order."""
         self._batch += 1
         self._number += 1
         order = a_delta_order(self._number)
@@ -123,7 +123,7 @@ def hashes(orders: list[DeltaOrderRow]) -> set[bytes]:
 
 
 def check_nothing_is_lost(path: Path, writer: Writer) -> None:
-    """What was acknowledged is in the file, and whole; what was refused is not, documents included."""
+    """Check that the intact file holds exactly the acknowledged orders, with documents and events."""
     assert stored(path) == hashes(writer.acknowledged)
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -283,7 +283,7 @@ def test_a_vacuum_without_space_leaves_the_database_as_it_was(tmp_path: Path) ->
 
 @contextmanager
 def read_only(path: Path) -> Iterator[None]:
-    """Nobody can write a file, or into a folder. What permissions forbid others, mounts forbid root."""
+    """Make a file or folder read-only: by a mount for root, by permissions for other users."""
     if os.geteuid() == 0:
         for options in ("bind", "remount,ro,bind"):
             subprocess.run(["mount", "-o", options, path, path], check=True, capture_output=True)
@@ -353,7 +353,7 @@ def damage(path: Path, *, pages: range) -> None:
 
 
 def test_a_damaged_page_is_no_passing_failure(tmp_path: Path) -> None:
-    """Trying again does not help: what is damaged is a StoreError, and nothing is acknowledged."""
+    """Trying again does not help: damage raises a StoreError, and no unit is acknowledged."""
     path = tmp_path / "db.sqlite3"
     with closing(opened(path)) as backend:
         writer = Writer(backend)
@@ -479,7 +479,7 @@ def test_a_database_that_another_writes_is_away_and_comes_back(tmp_path: Path) -
         (1, b"o", b"n", b"t", 1 << 63),  # too large
         (1, b"o", b"n", b"t", "text"),  # of another type
         (1, None, b"n", b"t", 1),  # missing
-        (1, b"o", b"n", b"t", object()),  # nothing a database knows
+        (1, b"o", b"n", b"t", object()),  # a type that no database knows
         (1, "\ud800", b"n", b"t", 1),  # no Unicode
         7,
     ],

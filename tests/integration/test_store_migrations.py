@@ -298,7 +298,7 @@ def test_stored_intents_get_the_cause_that_their_words_tell(database: Database, 
 
 @pytest.fixture(params=DIALECTS, scope="module")
 def migrated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    """With this program's tables; it is looked at only."""
+    """Database with this program's tables, for reading only."""
     if request.param == "sqlite":
         path = tmp_path_factory.mktemp("store") / "db.sqlite3"
         sqlite.SqliteBackend(path, lambda: NOW_MS).close()
@@ -333,7 +333,7 @@ def test_columns_are_the_fields_of_the_row(migrated: Database, table: Table) -> 
 
 
 def test_every_table_of_the_database_is_known(migrated: Database) -> None:
-    """So that the export has all of them."""
+    """The export needs every table."""
     if migrated.dialect == "sqlite":
         found = migrated.rows("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
         inner = {"sqlite_sequence", "delta_body", "otc_body"}  # the documents' views show the bodies

@@ -1,4 +1,4 @@
-"""What a client of an endpoint that writes to the store is told: 200 once it is durable, else a clear 503."""
+"""Answers of an endpoint that writes to the store: 200 once the write is durable, else a clear 503."""
 
 from collections.abc import Awaitable, Callable
 

@@ -89,7 +89,7 @@ def store(postgres_url: str) -> Iterator[Writing]:
 
 @pytest.fixture
 def other(postgres_url: str) -> Iterator["psycopg.Connection[tuple[Any, ...]]"]:
-    """Somebody else's connection."""
+    """Connection of another client."""
     with psycopg.connect(postgres_url) as connection:
         yield connection
 
@@ -538,7 +538,7 @@ def test_a_lock_that_is_not_to_be_had_is_a_store_that_is_away(
 
 @contextmanager
 def _held(other: "psycopg.Connection[tuple[Any, ...]]", order: DeltaOrderRow) -> Iterator[None]:
-    """Somebody else's transaction holds the row of an order."""
+    """Hold the row of an order in another client's transaction."""
     other.execute("SELECT FROM delta_order WHERE order_hash = %s FOR UPDATE", (order.order_hash,))
     try:
         yield

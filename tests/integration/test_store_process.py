@@ -56,7 +56,7 @@ class Frozen:
         return self._pid
 
     def __exit__(self, *_: object) -> None:
-        with suppress(ProcessLookupError):  # it was killed
+        with suppress(ProcessLookupError):  # the process was killed
             os.kill(self._pid, signal.SIGCONT)
 
 
@@ -139,7 +139,7 @@ async def test_a_password_is_neither_an_argument_nor_in_the_environment(
 
 
 def _shown(pid: int) -> bytes:
-    """What `ps` shows of a process."""
+    """Environment and command line of a process, as `ps` shows them."""
     return b"".join(Path(f"/proc/{pid}/{name}").read_bytes() for name in ("environ", "cmdline"))
 
 
@@ -208,7 +208,7 @@ async def test_a_database_server_that_is_not_there_is_named(tmp_path: Path) -> N
 
 
 async def test_signals_at_its_very_start_do_not_end_it(url: str) -> None:
-    """It is deaf to them before its first instruction."""
+    """The process ignores signals before its first instruction."""
     async with trio.open_nursery() as nursery:
         told: list[int] = []
 
@@ -254,7 +254,7 @@ async def test_while_it_is_away_writes_end_at_once_and_reads_go_on(url: str, pat
             with pytest.raises(StoreUnavailable, match="the store is away"):
                 await store.lease("me", 1, now_ms(), 1_000)
             assert await found(store, order) == order
-            # It says why, and goes on trying.
+            # The store reports the cause and goes on trying.
             await until(lambda: "is locked" in store.statistics().away)
             await until(lambda: store_processes() not in ([], [pid]))
         await until(lambda: not store.statistics().away)
@@ -302,7 +302,7 @@ async def test_who_asks_when_it_dies_is_told_so(url: str) -> None:
             await store.lease("me", 1, now_ms(), 1_000)
         errors.append(caught.value)
 
-    for _ in range(6):  # who hears of it first, the link or who asks, is chance
+    for _ in range(6):  # link or caller may notice it first
         async with store_at(url) as store, trio.open_nursery() as nursery:
             with Frozen() as pid:
                 nursery.start_soon(lease, store)

@@ -1,4 +1,4 @@
-"""The client of a venue: what it asks again, how long it waits, what it makes of refusals and nonsense."""
+"""The client of a venue: repeated requests, waits, refusals and nonsense."""
 
 import json
 from collections.abc import AsyncIterator
@@ -39,7 +39,7 @@ def answer(status: int, body: Any, **headers: str) -> bytes:
 
 
 class Served:
-    """What the venue answers in turn; None ends the connection without an answer."""
+    """Venue with a list of answers; None ends the connection without an answer."""
 
     def __init__(self, *answers: bytes | None) -> None:
         self.left = list(answers)

@@ -1,8 +1,8 @@
 """Makers flap, cut, drip, flood and lie all at once: the good ones stay current, quotes and swaps go on.
 
-The bad makers are processes of their own, so that what this one uses is the venue's, and its clients'. How
-quick a quote is says the number of passes of the loop that it takes, the same on any machine, and the longest
-of them, in the processor's time.
+The bad makers are processes of their own, so that this process's CPU is the venue's and its clients'. A
+quote's speed is its number of passes of the loop, the same on any machine, and the CPU time of the longest
+pass.
 """
 
 import gc
@@ -61,7 +61,7 @@ FIRM = FirmSettings(soft_s=8.0, hard_s=12.0)
 
 
 class Passes(trio.abc.Instrument):
-    """How often the loop looked at its sockets, and the most processor time between two looks."""
+    """Number of the loop's checks of its sockets, and the most CPU time between two checks, seconds."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -146,7 +146,7 @@ class Market:
         return told if status == 200 else None
 
     def sale(self, **more: Any) -> dict[str, Any]:
-        """One WETH for USDC, to GET /prices."""
+        """Parameters of GET /prices for selling one WETH for USDC."""
         return self.venue.selling("WETH", 1, "USDC", network=CHAIN_ID, version="6.2", chainId=None, **more)
 
     async def quoted(self) -> tuple[int, float]:
@@ -183,7 +183,7 @@ class Market:
         self.venue.quote_prices(maker, self.folder / f"maker-{maker}", **GRIDS[maker])
 
     async def swaps_are_built(self) -> None:
-        """Good makers sign in place of the bad ones, who quote better; those who let us wait soon rest."""
+        """Good makers sign in place of the bad ones, who quote better; slow makers soon rest."""
         good = [key.address.hex() for key in MAKER_KEYS.values()]
         built = spoilt = 0
         while built < SWAPS:
@@ -260,7 +260,7 @@ async def bad_process(*names: str, weth: str, usdc: str) -> AsyncGenerator[BadPr
 
 @asynccontextmanager
 async def a_market(folder: Path) -> AsyncIterator[Market]:
-    """Everybody is calm and live."""
+    """Market whose good and bad makers are all calm and live."""
     async with served_devnet(folder) as devnet:
         at = {"weth": devnet.text("WETH").lower(), "usdc": devnet.text("USDC").lower()}
         async with (
@@ -310,7 +310,7 @@ def tasks() -> int:
 
 
 async def calmed(reading: Callable[[], int], before: int) -> None:
-    """What is counted comes back to what it was."""
+    """Wait until the reading is back at `before` or lower."""
     await until(lambda: reading() <= before, PATIENCE_S)
 
 
@@ -344,7 +344,7 @@ async def test_chaos_among_makers_costs_nobody_else_anything(tmp_path: Path) -> 
 
 
 class Gateway(MemoryMaker):
-    """Several makers at one address; those whose name begins with `hung` never answer."""
+    """Several makers at one address; makers whose name begins with `hung` never answer."""
 
     async def _answer(self, stream: trio.abc.Stream, request: Request) -> None:
         if request.path.startswith(b"/hung"):

@@ -1,4 +1,4 @@
-"""An operator leaves a maker out of a venue that runs, and has one asked again; who reads of its faults."""
+"""An operator excludes a maker from a running venue and readmits it; readers of a maker's faults."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""The whole surface against requests that others make up from its document: no 5xx, answers as described.
+"""The whole surface against requests generated from its document: no 5xx, answers as described.
 
-What the OpenAPI document says of parameters is enforced, and every operation is seen to succeed too. The same
-requests are made for the same document, except in a long run, which searches.
+The venue enforces the OpenAPI document's parameters, and every operation also succeeds. The same requests are
+made for the same document, except in a long run, which searches.
 """
 
 import os
@@ -62,7 +62,7 @@ api_key = "acme"
 """
 HOOKS = Path(__file__).parents[1] / "oracles" / "schemathesis_hooks.py"
 TABLES = Path(__file__).parents[2] / ".hypothesis"
-"""Of characters: they take Hypothesis a second, and are kept from run to run."""
+"""Folder of Hypothesis's character tables, which take a second to build and are kept between runs."""
 # Methods that HTTP here does not know at all, as TRACE, are 501 (RFC 9110 15.6.2).
 SETTINGS = f"""
 [phases.coverage]
@@ -110,7 +110,7 @@ async def test_requests_that_schemathesis_makes_up(tmp_path: Path, monkeypatch: 
 
 
 async def a_body(venue: RunningVenue) -> dict[str, Any]:
-    """What POST /transactions builds: the user has what it takes, and has allowed it."""
+    """Buildable body of POST /transactions: the user has the source tokens and has allowed them."""
     await venue.devnet.allow(USER, "WETH", "router")
     route = (await venue.get("/v2/quote", **venue.selling("WETH", 1, "USDC", mode="MARKET")))["market"]
     return {
@@ -124,13 +124,13 @@ async def a_body(venue: RunningVenue) -> dict[str, Any]:
 
 
 async def an_order(venue: RunningVenue) -> dict[str, Any]:
-    """What POST /v2/delta/orders/build builds."""
+    """Buildable body of POST /v2/delta/orders/build."""
     quote = await venue.get("/v2/quote", **venue.selling("WETH", 1, "USDC", mode="DELTA"))
     return {"route": quote["delta"]["route"], "owner": to_checksum(USER.address), "deadline": 2**37}
 
 
 async def a_submission(venue: RunningVenue) -> dict[str, Any]:
-    """What POST /v2/delta/orders takes: a limit order that nobody fills."""
+    """Valid body of POST /v2/delta/orders: a limit order that no agent fills."""
     await venue.devnet.allow(USER, "WETH", "delta")
     status, built = await venue.post(BUILD, await an_order(venue) | {"limitAmount": str(10**15)})
     assert status == 200, built
@@ -148,7 +148,7 @@ async def a_kept_order(venue: RunningVenue) -> str:
 
 
 async def a_cancellation(venue: RunningVenue) -> dict[str, Any]:
-    """What POST /v2/delta/orders/cancel takes."""
+    """Valid body of POST /v2/delta/orders/cancel."""
     ids = [await a_kept_order(venue)]
     _, built = await venue.post(BUILD_CANCEL, {"orderIds": ids})
     signature = to_compact64(*USER.sign(parse_hex(built["hash"], "hash")))
@@ -156,7 +156,7 @@ async def a_cancellation(venue: RunningVenue) -> dict[str, Any]:
 
 
 def an_otc_order(venue: RunningVenue) -> dict[str, Any]:
-    """What POST /ft/p2p/{chainId} takes."""
+    """Valid body of POST /ft/p2p/{chainId}."""
     place = venue.app.places[CHAIN_ID]
     domain = rfq_domain_separator(place.settings.rfq_domain_name, CHAIN_ID, place.rfq)
     assets = (venue.devnet.at("WETH"), venue.devnet.at("USDC"))

@@ -168,7 +168,7 @@ async def test_what_is_quoted_is_remembered_and_sealed(tmp_path: Path) -> None:
 
 
 async def until_stored(folder: Path, raw: bytes) -> None:
-    """What the venue was still to write is in its store when it has ended."""
+    """Check that the ended venue has stored its pending issued route."""
     settings = parse_settings('state_dir = "."', {}, folder)
     async with open_store(settings, {}, folder, WallClock().now_ms, in_process=True) as store:
         issued = IssuedRoutes(store, 600_000)

@@ -1,4 +1,4 @@
-"""What a venue says of settings that are wrong: one line that names the setting, and no secret in it."""
+"""A venue's report of wrong settings: one line that names the setting, without a secret."""
 
 from pathlib import Path
 
@@ -60,7 +60,7 @@ MAKER_URL = 'url = "http://127.0.0.1:10/31337"'
 NODE_URL = 'urls = ["http://127.0.0.1:9"]'
 KEYED = "keyed = { per_s = 200, burst = 100 }"
 WRONG = [
-    # what stands there, what stands there instead, what is said
+    # line of the settings, its replacement, the error
     ("env:ROUTE_SEAL", "env:NOBODY", "route_seal_keys[0]: environment variable NOBODY is not set"),
     ("env:ROUTE_SEAL", "env:SHORT", "route_seal_keys[0]: at least 16 characters, got 5"),
     ('["env:ROUTE_SEAL"]', "[]", "route_seal_keys: names no key"),

@@ -1,4 +1,4 @@
-"""What receivers answer, through what the venue opens: the status alone says whether a delivery was taken."""
+"""Receivers' answers on the venue's connections: the status alone decides whether a delivery succeeded."""
 
 import gzip
 import threading
@@ -92,7 +92,7 @@ async def after_one_try(
     is_private: bool = True,
     beside: WebhookSettings | None = None,
 ) -> HookStatistics:
-    """How a webhook stands after a delivery that was answered so; `beside` is another webhook."""
+    """Statistics of a webhook after a delivery with this answer; `beside` is another webhook."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
