@@ -34,7 +34,7 @@ FOREIGN_MAX = 0.03  # of a core; beyond it a measurement is noisy
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One measurement of one client.
+    """A measurement of one client.
 
     Attributes:
         client: key of _MODULES.

@@ -27,7 +27,7 @@ _PATIENCE_S = 600.0
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One measurement."""
+    """A measurement."""
 
     what: str
     round: int

@@ -31,7 +31,7 @@ _COUNTS = {RECEIVE: 200_000, BOOK: MESSAGES - _WARM_UP}  # no book comes twice
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One measurement of one client.
+    """A measurement of one client.
 
     Attributes:
         work: RECEIVE or BOOK.

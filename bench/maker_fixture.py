@@ -2,7 +2,7 @@
 
     settings text -> chain -> ChainSurface.firm     ours, and every peer with the same handler
 
-Everything a real maker has is on: HMAC, 10,000 blacklisted users, reservations, bounds of one quote, of all
+All features of a real maker are on: HMAC, 10,000 blacklisted users, reservations, bounds of one quote, of all
 open ones of a pair and of the unused ones of a user, counters.
 """
 
@@ -91,7 +91,7 @@ class Maker(Struct, frozen=True):
 
     Attributes:
         role: its one chain.
-        surface: what is mounted; `surface.firm` is the whole handler of POST /firm.
+        surface: mounted routes; `surface.firm` is the whole handler of POST /firm.
     """
 
     settings: Settings

@@ -3,7 +3,8 @@
     number -> Work -> body -> signed request         the load; number says what must come back
 
 Body number n names its pair, its direction and which amount it gives, so 10,000 bodies in a row are all
-different. Books have 2 x 20 levels. Nothing here needs the maker itself: the load and every peer read it.
+different. Books have 2 x 20 levels. This module does not need the maker itself: the load and every peer read
+it.
 """
 
 import time
@@ -44,7 +45,7 @@ _HEAD = b"\r\n".join(
 
 
 class Work(Struct, frozen=True):
-    """What request number n asks for.
+    """Question of request number n.
 
     Attributes:
         pair: which pair.
@@ -67,7 +68,7 @@ class Work(Struct, frozen=True):
 
 
 def work(number: int, pairs: int = PAIRS) -> Work:
-    """What request `number` asks for, of a maker with so many pairs."""
+    """Question of request `number` to a maker with so many pairs."""
     pair, turn = number % pairs, number // pairs
     gives_base, names_maker_amount = bool(turn & 1), bool(turn & 2)
     scatter = number * 2_654_435_761 % _WORDS

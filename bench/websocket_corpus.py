@@ -30,7 +30,7 @@ def message(number: int) -> bytes:
 
 
 def frame(data: bytes) -> bytes:
-    """One unmasked text frame."""
+    """An unmasked text frame."""
     size = (
         struct.pack("!BB", 0x81, len(data)) if len(data) < 126 else struct.pack("!BBH", 0x81, 126, len(data))
     )

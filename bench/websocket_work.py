@@ -1,4 +1,4 @@
-"""What both WebSocket clients do with a message: nothing but count it, or decode it and build the book."""
+"""Work of both WebSocket clients with a message: nothing but count it, or decode it and build the book."""
 
 from msgspec import UNSET
 

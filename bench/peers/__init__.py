@@ -1,1 +1,1 @@
-"""What a user would pick instead, doing the same work, each in a process of its own environment."""
+"""Alternatives that a user would pick, doing the same work, each in a process of its own environment."""

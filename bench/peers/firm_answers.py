@@ -41,7 +41,7 @@ _verifier = RequestVerifier({DOMAIN: [(ACCESS_KEY, SECRET.encode())]})
 
 
 class FirmAnswers(asyncio.Protocol):
-    """One connection."""
+    """A connection."""
 
     def __init__(self) -> None:
         self._data = b""
@@ -74,7 +74,7 @@ class FirmAnswers(asyncio.Protocol):
 
 
 def _fault(head: bytes, body: bytes) -> bytes:
-    """What is wrong with a request's signature; nothing if it is right."""
+    """Fault of a request's signature, or an empty text."""
     first, *lines = head.split(b"\r\n")
     fields = {name.lower(): value for name, _, value in (line.partition(b": ") for line in lines)}
     domain, access_key, timestamp, signature = (fields.get(b"x-auth-" + name) for name in _SIGNED_BY)

@@ -1,4 +1,4 @@
-"""hypercorn's trio worker with the same handler as raw ASGI: what trio users are offered.
+"""hypercorn's trio worker with the same handler as raw ASGI: the usual choice of trio users.
 
 Runs in .venv-load, with the product's own versions.
 """

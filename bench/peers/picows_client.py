@@ -36,7 +36,7 @@ class Listener(WSListener):  # type: ignore[misc]  # picows has no types where w
 
 
 async def measure(port: int, kind: str, warm_up: int, count: int) -> str:
-    """One connection: `warm_up` messages, then `count` that are measured."""
+    """A connection: `warm_up` messages, then `count` that are measured."""
     transport: Any
     listener: Any
     transport, listener = await ws_connect(lambda: Listener(kind), f"ws://127.0.0.1:{port}/ws")

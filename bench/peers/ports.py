@@ -1,6 +1,6 @@
 """A port that a server can have at each of its starts.
 
-A port that was free a moment ago may be another socket's by the time it is wanted; one that is held is not.
+A port that was free a moment ago may be another socket's by the time it is wanted; a held port is not.
 """
 
 import socket

@@ -28,7 +28,7 @@ _SETTINGS = {
 
 
 class PostgresServer:
-    """A server in a folder; it can be stopped, killed and started again on the same port.
+    """A server in a folder; the server can be stopped, killed and started again on the same port.
 
     Args:
         folder: an empty one, which the server's user can reach.
@@ -69,7 +69,7 @@ class PostgresServer:
         self._run("pg_ctl", "stop", "-w", "-t", "60", "-s", "-m", mode, "-D", self._data)
 
     def url(self, database: str = _USER) -> str:
-        """Where a database is."""
+        """Address of a database."""
         return f"postgresql://{_USER}@127.0.0.1:{self.port}/{database}"
 
     def empty_database(self) -> str:
@@ -111,7 +111,9 @@ class PostgresServer:
 
 @contextmanager
 def running_postgres(settings: dict[str, str] | None = None) -> Iterator[PostgresServer]:
-    """A server that runs; its folder goes with it. There is one to be had if `postgres_programs` says so."""
+    """A running server, whose folder ends with it. A server is available if `postgres_programs` finds its
+    programs.
+    """
     with tempfile.TemporaryDirectory(prefix="cambist-postgres-") as folder:
         server = PostgresServer(Path(folder), settings)
         server.start()

@@ -1,7 +1,7 @@
 """A bare uvloop Protocol on httptools with the same handler: the fastest shape of asyncio.
 
-It has none of our limits: no bound on a head or a body, no time-outs, no back-pressure, no routing, no
-request ids and no Date. Runs in .venv-load, with the product's own versions.
+The peer has none of our limits: no bound on a head or a body, no time-outs, no back-pressure, no routing, no
+request ids and no Date. Runs in.venv-load, with the product's own versions.
 """
 
 # pyright: reportMissingImports=false
@@ -18,7 +18,7 @@ from bench.peers.served import freeze, inherited, options
 
 
 class FirmProtocol(asyncio.Protocol):
-    """One connection."""
+    """A connection."""
 
     def __init__(self, answer: Answering) -> None:
         self._answer = answer

@@ -1,4 +1,4 @@
-"""What every server script of the load benches begins with: its socket, a frozen heap.
+"""Common beginning of the load benches' server scripts: its socket, a frozen heap.
 
 The socket is made and listening before the script starts, so the port is the system's choice and a client
 that connects early waits in the queue.
@@ -17,7 +17,7 @@ def options(description: str | None) -> argparse.ArgumentParser:
 
 
 def freeze() -> None:
-    """As our own server after its start: what lives for ever is no longer walked by the collector."""
+    """As our own server after its start: the collector no longer walks objects that live for ever."""
     gc.collect()
     gc.freeze()
 
