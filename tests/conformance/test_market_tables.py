@@ -51,8 +51,11 @@ NOW_S = NOW_MS // 1_000
 class Row(Struct, frozen=True):
     """Row of a table of parameters.
 
-    Attributes: name: of the parameter. sent: members sent beside the plain request; None leaves a parameter
-    out. holds: of the plain answer and this one. refusals: (value, error, words): sending that is refused so.
+    Attributes:
+        name: of the parameter.
+        sent: members sent beside the plain request; None leaves a parameter out.
+        holds: of the plain answer and this one.
+        refusals: (value, error, words): sending that is refused so.
     """
 
     name: str

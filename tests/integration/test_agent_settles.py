@@ -100,7 +100,7 @@ async def test_units_that_somebody_left_with_the_executor_fail_no_settlement(tmp
         (settled,) = await agent.settle(bid)
         assert settled.received >= int(bid.parts[0].promised_amount)
         assert await devnet.balance(USER, "WETH") >= before + 7
-        for token, left in (("WETH", 0), ("DAI", 0), ("USDC", 7)):  # no tokens of the bid stay behind
+        for token, left in (("WETH", 0), ("DAI", 0), ("USDC", 7)):  # the destination's units stay
             assert await devnet.balance(devnet.at("executor"), token) == left
 
 

@@ -66,7 +66,8 @@ give_up_s = 0.1
 class Trading(Struct, frozen=True):
     """A venue behind whose gate its only node is.
 
-    Attributes: owned: resources that a cause needs while the venue runs.
+    Attributes:
+        owned: resources that a cause needs while the venue runs.
     """
 
     venue: RunningVenue

@@ -35,8 +35,10 @@ class RefusedError(Exception):
 class Ledger(Struct):
     """State of the contract and the token.
 
-    Attributes: remaining: by order hash, as the contract has it. balance, allowance: by maker. permitted:
-    allowance set by an order's permit, by order hash; `shown`: hashes of used permits.
+    Attributes:
+        remaining: by order hash, as the contract has it.
+        balance, allowance: by maker.
+        permitted: allowance set by an order's permit, by order hash; `shown`: makers whose permit was used.
     """
 
     remaining: dict[bytes, int]
