@@ -1,7 +1,7 @@
 """A bare uvloop Protocol on httptools with the same handler: the fastest shape of asyncio.
 
 The peer has none of our limits: no bound on a head or a body, no time-outs, no back-pressure, no routing, no
-request ids and no Date. Runs in.venv-load, with the product's own versions.
+request ids and no Date. Runs in .venv-load, with the product's own versions.
 """
 
 # pyright: reportMissingImports=false
