@@ -29,7 +29,7 @@ DecimalSide = tuple[list[Decimal], list[Decimal], list[Decimal]]
 
 
 def side(numbers: random.Random, ticks: int, levels: int, *, rising: bool) -> list[Level]:
-    """One side of a book: prices with four decimals, amounts with six, as feeds write them."""
+    """A side of a book: prices with four decimals, amounts with six, as feeds write them."""
     made = []
     for _ in range(levels):
         ticks += numbers.randint(1, 60) if rising else -numbers.randint(1, 60)

@@ -16,7 +16,7 @@ BUDGETS = Path(__file__).with_name("budgets.toml")
 
 
 class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One row of budgets.toml; ratios are bench / baseline, smaller is faster."""
+    """A row of budgets.toml; ratios are bench / baseline, smaller is faster."""
 
     what: str
     bench: str
@@ -127,7 +127,7 @@ def _undisturbed(laps: Mapping[int, tuple[int, float]]) -> dict[int, float]:
 
 
 def judge(budgets: Sequence[Budget], seconds: Mapping[str, Mapping[int, float]]) -> list[Verdict]:
-    """One verdict per budget.
+    """A verdict per budget.
 
     Raises:
         KeyError: a budgeted bench or its baseline did not run.
@@ -143,7 +143,7 @@ def judge(budgets: Sequence[Budget], seconds: Mapping[str, Mapping[int, float]])
 
 
 def judge_loads(budgets: Sequence[LoadBudget], measured: Mapping[str, Rounds]) -> list[LoadVerdict]:
-    """One verdict per budget: the median over the rounds that count.
+    """A verdict per budget: the median over the rounds that count.
 
     Raises:
         KeyError: a budgeted metric was not measured.

@@ -28,7 +28,7 @@ Ask = Callable[[FirmAsked], Awaitable[FirmOrder]]
 
 
 class Asking:
-    """One measurement of one client.
+    """A measurement of one client.
 
     Args:
         first: the number of the first request.

@@ -41,7 +41,7 @@ _READY = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
 class Found(msgspec.Struct, frozen=True):
-    """One measurement.
+    """A measurement.
 
     Attributes:
         good, refused, limited: answers per second with status 200, 400 and 429.

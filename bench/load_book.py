@@ -30,7 +30,7 @@ _PEER = "bench.peers.nautilus_book"
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One measurement of one book.
+    """A measurement of one book.
 
     Attributes:
         kind: one of KINDS.

@@ -31,7 +31,7 @@ _LOOK_S = 0.1
 
 
 class Row(Struct, frozen=True):
-    """One measurement.
+    """A measurement.
 
     Attributes:
         rate: settled sales per second.

@@ -64,7 +64,7 @@ SHAPES = {
 
 
 class Row(Struct, kw_only=True):
-    """One measurement that counts.
+    """A measurement that counts.
 
     Attributes:
         phase: a phase of the module docstring, or the name of the varied quantity.
@@ -106,7 +106,7 @@ class Plan(Struct, frozen=True):
 
 
 class FirmLoad:
-    """One run of the whole bench.
+    """A run of the whole bench.
 
     Args:
         plan: durations, number of rounds, and servers.

@@ -121,7 +121,7 @@ class Load:
 
 
 class Client(asyncio.Protocol):
-    """One connection.
+    """A connection.
 
     Args:
         answered: called with this client after each answer, to go on.

@@ -43,7 +43,7 @@ _READY = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One measurement."""
+    """A measurement."""
 
     what: str
     round: int

@@ -96,7 +96,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OrderLoad:
-    """One run of the bench.
+    """A run of the bench.
 
     Args:
         app, world, port: see `load_swaps.opened`.
@@ -295,7 +295,7 @@ def _rss_mb() -> float:
 
 
 async def orders(count: int, waves: int = WAVES) -> OrderLoad:
-    """One run on a chain and a store of its own.
+    """A run on a chain and a store of its own.
 
     Raises:
         AssertionError: an order did not reach its expected state, or a sampled number grew.

@@ -38,7 +38,7 @@ _READY_FROM = 1 << 40  # number of the first request, which no load uses
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One round on one graph.
+    """A round on one graph.
 
     Attributes:
         graph: LINE or WIDE.

@@ -34,7 +34,7 @@ def rows_of(rows: Sequence[Row], phase: str, server: str = OURS) -> list[Row]:
 
 
 class Line(Struct, frozen=True):
-    """One server in the plot: milliseconds at PERCENTILES."""
+    """A server in the plot: milliseconds at PERCENTILES."""
 
     title: str
     latency_ms: Sequence[float]

@@ -53,7 +53,7 @@ OF_POSTGRES = frozenset({"store_postgres_raw", "store_postgres_pgbench", "store_
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One measurement.
+    """A measurement.
 
     Attributes:
         rate: submissions per second.

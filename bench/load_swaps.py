@@ -96,7 +96,7 @@ _STEPS = (
 
 
 class Swaps(msgspec.Struct, frozen=True, kw_only=True):
-    """One run.
+    """A run.
 
     Attributes:
         seconds: from the first submission to the last order's COMPLETED event.
@@ -135,7 +135,7 @@ class Agent:
 
 
 async def swaps(count: int, samples: CpuSamples | None = None) -> Swaps:
-    """One run on a chain and store of its own.
+    """A run on a chain and store of its own.
 
     Raises:
         AssertionError: an order did not reach its expected state.

@@ -3,7 +3,7 @@
     receive    receive messages of 1 KB as text, without decoding: CPU per message
     book       decode messages and build books: messages per second
 
-One process sends, each client is a process that receives; every round measures each client once, in turn.
+A process sends, each client is a process that receives; every round measures each client once, in turn.
 `python -m bench.load_websocket [rounds]` prints the table.
 """
 

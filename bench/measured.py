@@ -6,7 +6,7 @@ PERCENTILES = (0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999, 1.0)
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """One measurement of one server.
+    """A measurement of one server.
 
     Attributes:
         rate: answers per second within the measured time.

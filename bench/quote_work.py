@@ -58,7 +58,7 @@ PAIRS = {
 
 
 class Asked(Struct, frozen=True):
-    """What request number n asks for. `amount` is of `src` if it sells, else of `dest`."""
+    """Parameters of request number n. `amount` is of `src` if it sells, else of `dest`."""
 
     src: Token
     dest: Token

@@ -1,6 +1,6 @@
 """Errors (spec 1.25): every row that concerns Delta orders, provoked over HTTP, word for word.
 
-One venue with makers and a chain serves all cases. A refused case stores no row and writes no event.
+A venue with makers and a chain serves all cases. A refused case stores no row and writes no event.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping

@@ -200,7 +200,7 @@ async def planted(venue: Venue, code: str) -> bytes:
 
 @pytest.mark.parametrize("code", [NO, YES], ids=["says no", "says yes"])
 async def test_a_contract_that_burns_gas_is_asked_a_few_times(venue: Venue, code: str) -> None:
-    """One contract accepts in the end; without funds no order is stored, and no used allowance returns."""
+    """A contract accepts in the end; without funds no order is stored, and no used allowance returns."""
     owner = await planted(venue, code)
     for _ in range(BURST):
         order = replace(await venue.a_sale(), owner=owner, beneficiary=owner)

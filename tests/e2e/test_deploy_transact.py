@@ -1,4 +1,4 @@
-"""One transaction, sent and waited for: a failure is reported before sending, or after mining, within the
+"""A transaction, sent and waited for: a failure is reported before sending, or after mining, within the
 time limit.
 """
 

@@ -23,7 +23,7 @@ async def stocked(world: World) -> None:
 
 
 def random_orders(world: World, source: random.Random) -> list[RfqOrder]:
-    """One to four orders, from one unit to the largest amounts that the contract can multiply."""
+    """From one to four orders, from one unit to the largest amounts that the contract can multiply."""
     bits = source.choice((3, 8, 40, 90, 127))
     return [
         world.an_rfq_order(

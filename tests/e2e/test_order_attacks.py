@@ -184,7 +184,7 @@ async def test_an_owner_that_comes_before_its_settlement_frames_nobody(
 async def test_an_owner_that_goes_and_comes_back_around_its_settlement_frames_nobody(
     world: World, tmp_path: Path, act: str
 ) -> None:
-    """One transaction is before the settlement, and another behind it: both blocks would have taken it."""
+    """A transaction is before the settlement, and another behind it: both blocks would have taken it."""
     async with a_delta_story(world, tmp_path, "ann") as story:
         ann = story.agents["ann"]
         ann.gives = lambda _: FAIR

@@ -25,7 +25,7 @@ Bids = Callable[[SolveRequest], list[SolverBid]]
 
 
 def bids(order: DeltaOrder, world: World, promised: int, steps: Iterable[SettlementStep]) -> Bids:
-    """One bid on `order` from any agent; the request's caller receives the source."""
+    """A bid on `order` from any agent; the request's caller receives the source."""
 
     def bid(request: SolveRequest) -> list[SolverBid]:
         told = tuple(BidStep(to_hex(step.target), to_hex(step.data), step.gas) for step in steps)

@@ -1,4 +1,4 @@
-"""One nonce, several orders: the accepted order, and the end of the others."""
+"""Several orders with the same nonce: the accepted order, and the end of the others."""
 
 from pathlib import Path
 

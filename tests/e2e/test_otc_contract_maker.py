@@ -126,7 +126,7 @@ async def test_a_wallet_takes_back_a_draft_and_an_order(world: World, tmp_path: 
 
 
 async def test_a_draft_that_is_filled_was_accepted(world: World, tmp_path: Path) -> None:
-    """One block holds the wallet's acceptance and the fill: the venue could not ask the wallet in between."""
+    """A block holds the wallet's acceptance and the fill: the venue could not ask the wallet in between."""
     async with an_otc_story(world, tmp_path) as story:
         wallet = await a_wallet(world, world.partner)
         order, stored = await a_draft(story, wallet)

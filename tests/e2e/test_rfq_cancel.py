@@ -88,7 +88,7 @@ async def test_many_orders_are_cancelled_at_once(world: World) -> None:
 
 
 async def test_all_orders_that_expire_until_a_time_are_cancelled(world: World) -> None:
-    """One call cancels the maker's orders up to an expiry, and orders without expiry, but no other orders."""
+    """A call cancels the maker's orders up to an expiry, and orders without expiry, but no other orders."""
     await funded(world)
     now_s = await world.now_s()
     dead = [world.an_rfq_order(expiry=expiry) for expiry in (0, now_s + 500, now_s + 1_000)]

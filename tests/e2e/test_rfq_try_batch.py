@@ -17,7 +17,7 @@ from support.contracts.rfq_stories import (
 
 
 async def bad_orders(world: World) -> list[OrderInfo]:
-    """One order for each reason why an order cannot be filled."""
+    """An order for each reason why an order cannot be filled."""
     cancelled, whole = world.an_rfq_order(), world.an_rfq_order(maker_amount=USDC, taker_amount=1)
     await world.send(world.maker, world.at.rfq, calldata.cancel_order(world.rfq_hash(cancelled)))
     await world.send(world.taker, world.at.rfq, calldata.fill_order(whole, world.signed(whole)))

@@ -1,4 +1,4 @@
-"""Sentences of the package and of its pages begin with the thing that they are about.
+"""Sentences of the package, its tests, benches and pages begin with the thing that they are about.
 
     What the maker may know of it.      ->   Score report shown to the maker.
     When it was issued.                 ->   Time of issue.
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from support.tracked_files import ROOT, tracked_files
 
-FOLDERS = ("config", "crypto", "codecs", "feeds", "engine")
+FOLDERS = ("config", "crypto", "codecs", "feeds", "engine", "bench", "tests")
 GENERATED = {"choices.md", "lifecycles.md"}
 SHOWN = {"help", "short_help", "epilog", "summary"}
 """Arguments of calls whose texts users read: pages of `--help`, and the OpenAPI document."""

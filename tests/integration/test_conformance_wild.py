@@ -1,9 +1,8 @@
 """The harness ends with a report, and never with a traceback, against makers that answer at random.
 
-A right maker, and a node, that now and then say something else: at random, the same for the same seed.
-
-Where a fault of `faulty_table` is one wrong thing, these faults are arbitrary: entries come and go between
-two looks, members change their type, bodies are cut, statuses are others, connections end.
+A right maker and a node answer wrongly now and then: at random, and the same for the same seed. A fault of
+`faulty_table` is one wrong thing; these faults are arbitrary: entries come and go between two requests,
+members change their type, bodies are cut, statuses are others, connections end.
 """
 
 import io
