@@ -240,7 +240,7 @@ async def test_an_owner_that_cancels_a_crossing_costs_the_other_order_no_round(
         record = await story.becomes(record, "COMPLETED")
         assert record["output"]["executedAmount"] == str(FAIR - USDC)
         assert len(bob.requests) == asked
-        assert len(ann.told("reverted")) == 2
+        await until(lambda: len(ann.told("reverted")) == 2)
         scores = await story.web.get("/v2/delta/agents/scores/31337")
         assert [(score["faults"], score["strikes"]) for score in scores] == [({}, 0)] * 2
 

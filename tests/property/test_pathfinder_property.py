@@ -159,9 +159,9 @@ def test_one_hop_is_what_the_levels_give_without_rounding(
 ) -> None:
     index = an_index(*live)
     plan, pair = _find(index, A, C, side, amount), Continuous(index, A, C, side)
+    if plan is None:
+        return  # the test above holds when there has to be a plan
     exact = pair.other(Fraction(amount))
-    assume(plan is not None)
-    assert plan is not None
     assert exact is not None
     lost = exact - _other(plan) if side is Side.SELL else _other(plan) - exact
     assert 0 <= lost <= len(live) * (1 + pair.steepest())
