@@ -32,12 +32,12 @@ class Hook(Struct, frozen=True, kw_only=True):
     """A webhook as the receiver of deliveries.
 
     Attributes:
-        sign: (id, Unix seconds, body) -> its signature.
-        surfaces: wanted surfaces: `delta`, `otc`.
+        sign: (message id, Unix seconds, body) -> signature of the POST.
+        surfaces: kinds of the wanted orders: `delta`, `otc`.
         partner: partner of the wanted orders; empty for all orders.
         chains, statuses: chain ids and statuses of the wanted events; empty for all.
-        manager: name of the API key that manages the webhook; empty if no key does.
-        posts_max: most POSTs at the same time.
+        manager: name of the API key that may list and replay the webhook's deliveries; empty if no key may.
+        posts_max: most POSTs to the receiver at the same time.
         shard: the engine that holds the lease of this shard delivers to this webhook.
     """
 
@@ -55,7 +55,9 @@ class Hook(Struct, frozen=True, kw_only=True):
     shard: int
 
     def wants(self, event: OrderEvent) -> bool:
-        """Whether the webhook receives an event."""
+        """Whether the event passes the webhook's filters (surface, partner, chain, status), so that it is
+        sent.
+        """
         return (
             event.surface in self.surfaces
             and (not self.partner or event.partner == self.partner)
@@ -65,7 +67,7 @@ class Hook(Struct, frozen=True, kw_only=True):
 
 
 def new_delivery(hook: Hook, token: str, event: OrderEvent, body: bytes, now_ms: int) -> Delivery:
-    """Make a delivery of an event, due at once.
+    """Make the record of an event's delivery to a webhook, to be posted at once.
 
     Args:
         token: token of the event's place in the log.
@@ -87,7 +89,7 @@ def new_delivery(hook: Hook, token: str, event: OrderEvent, body: bytes, now_ms:
 
 
 def not_taken(delivery: Delivery, reason: str, give_up_ms: int, now_ms: int, random: Random) -> Delivery:
-    """Update a delivery after a failed try: WAITING with a longer pause, or DEAD if the event is too old.
+    """Update a delivery after a failed POST: WAITING with a longer pause, or DEAD if the event is too old.
 
     Args:
         give_up_ms: age of the event, in ms, from which a failed delivery is dead.
@@ -124,7 +126,9 @@ def reason_of(error: Exception) -> str:
 
 
 def replayed(delivery: Delivery, now_ms: int) -> Delivery:
-    """Reset a DEAD delivery to WAITING, due at once; the time until it is given up starts anew."""
+    """Reset a DEAD (given up) delivery to WAITING, to be posted at once; the time until it is given up starts
+    anew.
+    """
     return replace(
         delivery,
         state=DeliveryState.WAITING,
@@ -137,5 +141,5 @@ def replayed(delivery: Delivery, now_ms: int) -> Delivery:
 
 
 def rest_s(failures: int) -> float:
-    """Cool-down of a receiver, in seconds, after a count of failures in a row: 0, 1, 2, 4 ... up to 60."""
+    """Seconds without a POST to a webhook's receiver after failures in a row: 0, 1, 2, 4 ... up to 60."""
     return 0.0 if not failures else min(2.0 ** min(failures - 1, _DOUBLINGS_MAX), 60.0)

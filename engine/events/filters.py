@@ -25,7 +25,7 @@ class EventFilter(Struct, frozen=True):
     """The events that a client wants; None or an empty tuple matches any.
 
     Attributes:
-        surface: `delta` or `otc`.
+        surface: kind of the orders: `delta` or `otc`.
         owner: owner of the orders; the maker of OTC orders.
         taker: taker of OTC orders. An event whose body was not kept matches no taker.
         orders: ids of Delta or OTC orders; both kinds of id are derived from the order hash.
@@ -53,7 +53,7 @@ class EventFilter(Struct, frozen=True):
 
     @property
     def keys(self) -> tuple[FilterKey, ...]:
-        """Keys that index the filter: `keys_of` of a matching event has at least one of them."""
+        """Index keys of the filter: each event that matches has at least one of them among its `keys_of`."""
         if self.orders:
             return tuple(("order", order.bytes) for order in self.orders)
         if self.owner is not None:
@@ -68,7 +68,7 @@ class EventFilter(Struct, frozen=True):
 
 
 def keys_of(entry: RingEntry) -> Iterator[FilterKey]:
-    """Yield all index keys of an event: a filter that matches it has at least one of them."""
+    """Yield all index keys of an event; each filter that the event matches has at least one of these keys."""
     event = entry.event
     yield "order", order_id(event.order_hash).bytes
     yield "owner", event.owner

@@ -37,10 +37,10 @@ class HubStatistics(Struct, frozen=True):
     Attributes:
         subscriptions: number of subscriptions.
         events: events added so far.
-        woken: count of wake-ups of idle subscriptions.
+        woken: count of wake-ups of subscriptions that were waiting for an event.
         pages: pages read from the store for lagging subscriptions.
         ring: number of events in memory.
-        token: token of the last event added; of the log's end at the hub's start, if no event was added.
+        token: token of the last event added; before the first, token of the log's end at the hub's start.
     """
 
     subscriptions: int
@@ -52,13 +52,14 @@ class HubStatistics(Struct, frozen=True):
 
 
 class EventHub:
-    """All subscriptions of a process. `run` is its task; subscribe only after it has started.
+    """All event subscriptions of a process. `run` is the hub's task; call `subscribe` only after it has
+    started.
 
     Args:
         ring_max: most events in memory.
 
     Attributes:
-        ring: the last events.
+        ring: the last events of the log, in memory.
         told: place in the log up to which every event is noted in all subscriptions that it concerns.
     """
 
@@ -76,7 +77,7 @@ class EventHub:
         self._woken = self._pages = 0
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Follow the log from its current end, until cancelled."""
+        """Follow the log of order events from its current end, until cancelled."""
         start = await self._now()
         self.ring = EventRing(place_of(start), self._ring_max)
         self.told = self.ring.newest
@@ -118,7 +119,7 @@ class EventHub:
         return made
 
     def leave(self, subscription: Subscription) -> None:
-        """Remove a subscription whose listener has ended."""
+        """Remove a subscription whose client is gone."""
         self._subscriptions.discard(subscription)
         for key in subscription.wanted.keys:
             others = self._of_key.get(key, set())
@@ -129,7 +130,8 @@ class EventHub:
     async def read(self, query: Query) -> list[tuple[Any, ...]]:
         """Read a page of events for a lagging subscription.
 
-        After a read, the next waits for as long as the read took: such reads fill at most half of the time.
+        After each read, the next one waits for as long as that read took, so that pages for lagging
+        subscriptions use at most half of the time.
 
         Raises:
             StoreUnavailable: the database cannot be read now.
@@ -147,7 +149,7 @@ class EventHub:
         return rows
 
     def statistics(self) -> HubStatistics:
-        """Return the counters."""
+        """Return the counters of subscriptions, events and page reads."""
         return HubStatistics(
             len(self._subscriptions),
             self.ring.end,
@@ -160,9 +162,9 @@ class EventHub:
     async def _add(self, entry: RingEntry) -> None:
         """Add an event to the ring and note it in the subscriptions that it concerns, some at a time.
 
-        `told` moves past the event only at the end, so that no subscription's token passes it before. A
-        subscription that starts meanwhile starts at its own place in the ring, and a subscription becomes
-        idle only at the ring's end: neither misses the event.
+        `told`, the place up to which subscriptions are notified, moves past the event last, so that no token
+        given to a client passes the event before. A subscription created meanwhile starts at its own place in
+        the ring, and a subscription waits only at the ring's end: neither misses the event.
         """
         before = self.ring.newest
         number = self.ring.add(entry)
@@ -177,7 +179,9 @@ class EventHub:
         self.told = entry.place
 
     async def _wake(self) -> None:
-        """Wake the noted subscriptions, some at a time, so that other tasks run in between."""
+        """Wake the subscriptions marked for a new event, some at a time, so that other tasks run in
+        between.
+        """
         while True:
             for _ in range(min(_AT_ONCE, len(self._to_wake))):
                 self._woken += 1

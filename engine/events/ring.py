@@ -28,7 +28,7 @@ class RingEntry:
 
     @property
     def token(self) -> str:
-        """Token of the event's place."""
+        """Token of the event's place in the log, from which a client can resume."""
         if not self._token:
             self._token = token_of(*self.place)
         return self._token
@@ -42,23 +42,25 @@ class RingEntry:
 
     @property
     def takers(self) -> tuple[bytes, ...]:
-        """Takers whom the event may concern (see `takers_of`)."""
+        """Addresses of the takers whom an OTC event may concern; empty for a Delta event (see
+        `takers_of`).
+        """
         if self._takers is None:
             self._takers = takers_of(self.event)
         return self._takers
 
 
 class EventRing:
-    """A bounded list of events: entries keep their numbers when older ones are dropped.
+    """The log's last events, a bounded list: entries keep their numbers when older ones are dropped.
 
     Args:
-        start: place before the first event.
+        start: place in the log before the first event.
         entries_max: most entries kept; the oldest is dropped first.
 
     Attributes:
-        floor: place of the last dropped entry.
-        newest: place of the last added entry.
-        end: number of the next entry.
+        floor: log place of the last dropped entry.
+        newest: log place of the last added entry.
+        end: number that the next added entry gets.
     """
 
     def __init__(self, start: RingPosition, entries_max: int) -> None:
@@ -72,11 +74,11 @@ class EventRing:
 
     @property
     def first(self) -> int:
-        """Number of the oldest entry; `end` if the ring is empty."""
+        """Number of the oldest entry kept; if none is kept, `end`, the number of the next entry."""
         return self.end - len(self)
 
     def add(self, entry: RingEntry) -> int:
-        """Append an entry, whose place is above `newest`, and return its number."""
+        """Append an event, later in the log than all kept ones, and return the entry's number."""
         at = self.end % len(self._slots)
         dropped = self._slots[at]
         if dropped is not None:
@@ -98,6 +100,8 @@ class EventRing:
         return found
 
     def after(self, place: RingPosition) -> int:
-        """Number of the first entry whose place is above `place`; `end` if there is no such entry."""
+        """Number of the first entry later in the log than `place`; if there is none, `end`, the next entry's
+        number.
+        """
         kept = range(self.end)
         return bisect_right(kept, place, lo=self.first, key=lambda number: self.entry(number).place)

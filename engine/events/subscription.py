@@ -32,12 +32,12 @@ class SubscribedHub(Protocol):
 
     @property
     def ring(self) -> EventRing:
-        """The last events, in memory."""
+        """The log's last events, in memory."""
         ...
 
     @property
     def told(self) -> RingPosition:
-        """Place up to which the ring's events were noted in every subscription that they concern."""
+        """Place in the log up to which every subscription was notified of the events that concern it."""
         ...
 
     async def read(self, query: Query) -> list[tuple[Any, ...]]:
@@ -50,14 +50,14 @@ class SubscribedHub(Protocol):
 
 
 class Subscription:
-    """The matching events for one listener, created by `EventHub.subscribe`; its owner calls `leave` at the
-    end.
+    """The events that match one client's filter. Created by `EventHub.subscribe`; the client's task calls
+    `leave` at the end.
 
     Args:
-        place: the subscription starts with the event after it.
+        place: place in the log; the subscription starts with the event after it.
 
     Attributes:
-        wanted: filter of the events that concern it.
+        wanted: filter of the events that the client wants.
     """
 
     def __init__(self, hub: SubscribedHub, wanted: EventFilter, place: RingPosition) -> None:
@@ -78,7 +78,7 @@ class Subscription:
 
     @property
     def token(self) -> str:
-        """Token of the place up to which all matching events were returned."""
+        """Token of the log place up to which `take` has returned all matching events."""
         return token_of(*(max(self._place, self._hub.told) if self._is_idle else self._place))
 
     async def take(self, count: int) -> list[RingEntry]:
@@ -101,10 +101,11 @@ class Subscription:
                 await trio.lowlevel.checkpoint()
 
     def note(self, number: int, entry: RingEntry, before: RingPosition) -> bool:
-        """Note a new event that shares a key with the filter; returns whether to wake the subscription.
+        """Mark a new event that shares an index key with the filter for reading; returns whether to wake the
+        reader.
 
         Args:
-            before: the ring's newest place before the event was added.
+            before: log place of the event before.
         """
         if not self._is_idle or entry.place <= self._place or not self.wanted.matches(entry):
             return False
@@ -117,7 +118,7 @@ class Subscription:
         self._woken.set()
 
     def leave(self) -> None:
-        """End the subscription; repeated calls do no harm."""
+        """End the subscription and remove it from the hub; repeated calls do no harm."""
         self._hub.leave(self)
 
     def _from_page(self, count: int) -> list[RingEntry]:

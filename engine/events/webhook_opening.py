@@ -42,7 +42,7 @@ async def open_webhooks(
     now_ms: Callable[[], int],
     random: Random,
 ) -> Webhooks:
-    """Create the webhooks; closing `owned` closes their connections.
+    """Create the webhooks that the settings name; closing `owned` closes their HTTP connections.
 
     Raises:
         ConfigError: names the setting that is wrong.
@@ -68,8 +68,8 @@ def _origin(url: str) -> tuple[str, int]:
 
 
 def _dial_to(inward: frozenset[tuple[str, int]]) -> Dial:
-    """Make the webhooks' dial function: each (host, port) of `inward` may have a private address, all others
-    must have public ones.
+    """Make the function that opens connections to webhook receivers: each (host, port) of `inward` may have a
+    private address, all others must have public ones.
     """
 
     async def dial_hook(

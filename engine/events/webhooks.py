@@ -63,11 +63,11 @@ class HookStatistics(Struct, frozen=True):
     """Counters of a webhook in this process.
 
     Attributes:
-        is_held: whether this process delivers to the webhook.
+        is_held: whether this process, as holder of the shard's lease, delivers to the webhook.
         taken_in: events for which a delivery was stored.
         posted: POSTs sent; taken, failed: POSTs that the receiver answered with 2xx, and all other POSTs.
         dead: deliveries given up.
-        under_way: POSTs at this moment.
+        under_way: POSTs without an answer at this moment.
         failures: failures in a row; reason: text of the last failure, empty after a success.
     """
 
@@ -83,7 +83,7 @@ class HookStatistics(Struct, frozen=True):
 
 
 class _WebhookState:
-    """State of a webhook while this process holds it."""
+    """State of a webhook while this process delivers to it."""
 
     def __init__(self) -> None:
         self.is_held = False
@@ -95,7 +95,7 @@ class _WebhookState:
         self.wake = trio.Event()
 
     def rouse(self) -> None:
-        """Wake the delivering task: a delivery may be due."""
+        """Wake the task that sends POSTs, because a delivery may be due."""
         self.wake.set()
 
     def statistics(self) -> HookStatistics:
@@ -113,7 +113,9 @@ class _WebhookState:
 
 
 def _ended(name: str, outcome: UnitOutcome) -> FencedOff:
-    """Build the error for a write that the store refused; it ends the webhook's work under this fence."""
+    """Build the error for a write that the store refused; raising it ends the webhook's tasks under the
+    lease's fence.
+    """
     if not isinstance(outcome, Fenced):
         _log.error("a webhook's task restarts", webhook=name, outcome=repr(outcome)[:_SAID_CHARS_MAX])
     return FencedOff()
@@ -125,14 +127,14 @@ def shard_of(name: str) -> int:
 
 
 class Webhooks:
-    """All webhooks of a venue. `run` is its task.
+    """All webhooks of a venue, and their deliveries. `run` is the task that posts.
 
     Args:
         hooks: name -> webhook.
-        leases: the engine's leases, which outlive the webhooks.
+        leases: the engine's shard leases, open for longer than the webhooks.
         http: client that sends the POSTs.
         now_ms: wall clock, Unix milliseconds.
-        random: source of the jitter.
+        random: source of jitter for the pauses between tries.
     """
 
     def __init__(
@@ -154,11 +156,11 @@ class Webhooks:
         self._told = {name: _WebhookState() for name in hooks}
 
     def statistics(self) -> dict[str, HookStatistics]:
-        """Return the counters: name -> statistics."""
+        """Return the delivery counters: name of the webhook -> statistics."""
         return {name: told.statistics() for name, told in self._told.items()}
 
     def rouse(self, name: str) -> None:
-        """End the cool-down of a webhook's receiver and look for due deliveries at once, after a replay."""
+        """End the pause after failed POSTs and search for due deliveries at once; called after a replay."""
         self._told[name].rests_until = -inf
         self._told[name].rouse()
 
@@ -190,7 +192,7 @@ class Webhooks:
                 told.is_held = False
 
     async def _watch(self, hook: Hook, fence: Fence, scope: trio.CancelScope) -> None:
-        """Cancel the webhook's tasks once this engine no longer holds the shard under this fence."""
+        """Cancel the webhook's tasks once this engine no longer holds the shard's lease under this fence."""
         while self._leases.fence(hook.shard) == fence:
             changed = self._leases.changed()
             with trio.move_on_after(WEBHOOK_LOOK_S):
@@ -200,7 +202,9 @@ class Webhooks:
     # --- Events in --------------------------------------------------------------------------------------
 
     async def _take_in(self, hook: Hook, told: _WebhookState, fence: Fence) -> None:
-        """Store a delivery for each wanted event; after a store failure, continue at the stored place."""
+        """Store a delivery for each event in the log that the webhook wants; after a store failure, continue
+        at the stored place.
+        """
         while True:
             try:
                 await self._follow(hook, told, fence)
@@ -243,7 +247,9 @@ class Webhooks:
     async def _moved(
         self, hook: Hook, row: Webhook, token: str, found: Sequence[tuple[str, OrderEvent]], fence: Fence
     ) -> Webhook:
-        """Store new deliveries and the webhook's new place in one unit; returns the new row."""
+        """Store new deliveries and the webhook's new place in the log in one unit of work; returns the
+        webhook's new row.
+        """
         now_ms = self._now_ms()
         after = replace(row, token=token, updated_ms=now_ms)
         changes: list[Change] = [cas(WEBHOOK, after)]
@@ -257,7 +263,7 @@ class Webhooks:
     # --- Deliveries out ---------------------------------------------------------------------------------
 
     async def _deliver(self, hook: Hook, told: _WebhookState, fence: Fence) -> None:
-        """Post due deliveries until cancelled."""
+        """Post the webhook's due deliveries until cancelled."""
         told.under_way.clear()
         async with trio.open_nursery() as nursery:
             while True:
@@ -271,7 +277,9 @@ class Webhooks:
                     await told.wake.wait()
 
     async def _start(self, hook: Hook, told: _WebhookState, fence: Fence, nursery: trio.Nursery) -> float:
-        """Start the POSTs that are due and allowed now; returns the seconds until the next may be due."""
+        """Start the POSTs that are due, within the receiver's limits; returns the seconds until the next may
+        be due.
+        """
         rests_s = told.rests_until - trio.current_time()
         free = (1 if told.failures else hook.posts_max) - len(told.under_way)
         if free <= 0 or rests_s > 0:
@@ -295,7 +303,7 @@ class Webhooks:
         return min(max(next_ms - now_ms, 0) / _S_MS, WEBHOOK_LOOK_S)
 
     async def _post(self, hook: Hook, told: _WebhookState, delivery: Delivery, fence: Fence) -> None:
-        """Try a delivery once, and store the outcome."""
+        """Post a delivery once, and store the outcome: delete the row after 2xx, else store the failure."""
         try:
             told.posted += 1
             reason = await self._tried(hook, delivery)
@@ -335,7 +343,7 @@ class Webhooks:
     async def _keep_failed(
         self, hook: Hook, told: _WebhookState, delivery: Delivery, reason: str, fence: Fence
     ) -> None:
-        """Store a failed try, and mark deliveries as DEAD that are too old to be tried again."""
+        """Store a failed POST, and mark deliveries as DEAD that are too old to be tried again."""
         now_ms = self._now_ms()
         after = not_taken(delivery, reason, hook.give_up_ms, now_ms, self._random)
         is_kept = await self._write(hook, cas(DELIVERY, after), fence)
@@ -359,7 +367,9 @@ class Webhooks:
         _log.error("deliveries are given up", webhook=hook.name, count=count, reason=reason)
 
     async def _write(self, hook: Hook, change: Change, fence: Fence) -> bool:
-        """Write a change; returns False, with nothing written, if a replay changed the delivery first."""
+        """Write a change of a delivery; returns False, with nothing written, if a replay changed its row
+        first.
+        """
         outcome = await self._store.write(Unit((change,), fence))
         if isinstance(outcome, Conflict):
             return False
