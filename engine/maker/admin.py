@@ -39,12 +39,12 @@ def admin_surface(
     status: Callable[[], dict[str, Any]],
     not_ready: Callable[[], list[str]],
 ) -> RouteGroup:
-    """Build the routes of the admin listener.
+    """Build the routes of the operator's listener: /halt, /resume, /status, /healthz and /readyz.
 
     Args:
-        gate: admits signed requests only.
-        domains: domains that may use the routes.
-        known: chain id -> pair ids that a scope may name.
+        gate: checks signatures; only signed requests are admitted.
+        domains: signers (domains of request signatures) that may use the routes.
+        known: chain id -> pair ids that a request to stop or resume may name.
         status: returns the JSON content of /status.
         not_ready: returns the reasons why /readyz fails; empty when the maker is ready.
     """

@@ -101,15 +101,16 @@ class MakerApp:
         environ: source of `env:` references in URLs.
         folder: base of relative paths in the settings.
         clock: the wall clock.
-        place: this process's index and the number of processes, which divide funds and bounds equally.
+        place: index of this process and number of processes, which share the maker's funds and bounds
+            equally.
         access_log: log that the server writes.
-        random: source of jitter.
+        random: source of jitter for restarts of price sources.
 
     Attributes:
         chains, surfaces, feeds, prefixes: by chain id: its role, routes, price feed and path.
         scheme: http or https.
         switch: the kill switch.
-        drained: whether `run` has ended after every answer went out.
+        drained: whether `run` has ended in order, after every answer went out.
 
     Raises:
         ConfigError: names the setting at fault.
@@ -163,9 +164,9 @@ class MakerApp:
     @contextmanager
     def remembering(self) -> Iterator[None]:
         """Context manager around `run`: restore the last run's live quotes first, and save the live quotes at
-        the end if `run` drained.
+        the end if `run` ended in order.
 
-        This is not part of `run`, whose nursery would wrap a ConfigError in an exception group.
+        Separate from `run`, whose nursery would wrap a ConfigError in an exception group.
 
         Raises:
             ConfigError: the state directory cannot be used, or another process uses it.
@@ -234,7 +235,7 @@ class MakerApp:
         return reasons
 
     def status(self) -> dict[str, Any]:
-        """Return the counters for the operator."""
+        """Return the content of the admin listener's GET /status: stopped scopes and counters."""
         return {
             "server": self.server.statistics(),
             "chains": {
@@ -422,8 +423,8 @@ class MakerApp:
         )
 
     def _begin(self, memories: Iterable[QuoteMemory]) -> None:
-        """Restore the last run's live quotes; if that run ended without saving them, sign nothing until they
-        have expired.
+        """Restore the last run's live quotes, whose funds stay reserved; if that run ended without saving
+        them, sign nothing until they have expired.
         """
         now_s = self._wall_ms() // 1_000
         for memory, role in zip(memories, self.chains.values(), strict=True):
@@ -435,8 +436,8 @@ class MakerApp:
                 )
 
     async def _watch_clock(self) -> None:
-        """Stop signing while the system's clock and the process's own clock differ by more than
-        CLOCK_STEP_S_MAX: quotes would get wrong expiries.
+        """Stop signing quotes while the system's clock and the process's own clock differ by more than
+        CLOCK_STEP_S_MAX, since quotes would get wrong expiries.
         """
         while True:
             await trio.sleep(CLOCK_LOOK_S)
@@ -451,7 +452,7 @@ class MakerApp:
     # --- The kill switch ----------------------------------------------------------------------------
 
     def _obey(self, halts: Halts) -> None:
-        """Stop and resume pairs and chains as the kill switch says, at once."""
+        """Stop and resume pairs and chains at once, to match a changed state of the kill switch."""
         halts = halts.within(known_scopes(self._settings))
         _log.warning("trading changed", halted=halts.text().splitlines(), reason=halts.reason)
         now_ms = self._wall_ms()

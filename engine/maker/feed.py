@@ -26,7 +26,7 @@ _log = structlog.get_logger("cambist.maker")
 
 
 class Feed:
-    """Keeps one chain's price board current and publishes its changes.
+    """Keeps one chain's published prices (the board) in step with a price source, and publishes the changes.
 
     Args:
         make_source: creates a price source, at the start and after each failure.
@@ -59,7 +59,7 @@ class Feed:
         self.updates = self.refused = self.restarts = 0
 
     async def follow_source(self) -> None:
-        """Apply the source's updates, until cancelled."""
+        """Apply the price source's updates to the board, until cancelled; restart a source that fails."""
         wait_s = SOURCE_PAUSE_S
         while True:
             started_at = trio.current_time()
@@ -78,7 +78,9 @@ class Feed:
             wait_s = min(2 * wait_s, SOURCE_PAUSE_S_MAX)
 
     async def apply(self, update: Mapping[str, Any]) -> None:
-        """Apply one update in slices, publishing each; an invalid grid disables only its own pair."""
+        """Apply one update of prices in slices of time, publishing after each; an invalid price grid disables
+        only its own pair.
+        """
         slice_ends = time.perf_counter() + _SLICE_S
         for pair_id, value in update.items():
             self._apply_one(pair_id, value)
@@ -89,7 +91,9 @@ class Feed:
         self.publish()
 
     async def keep_fresh(self) -> None:
-        """Remove stale prices, republish confirmed prices, release expired reservations, until cancelled."""
+        """Withdraw stale prices, republish confirmed ones, and release expired quotes' funds, until
+        cancelled.
+        """
         while True:
             await trio.sleep(MAKER_TICK_S)
             now_ms = self._wall_ms()
@@ -107,7 +111,7 @@ class Feed:
             await trio.lowlevel.checkpoint()
 
     def publish(self) -> None:
-        """Send the changes since the last call to the WebSocket consumers."""
+        """Send the price and blacklist changes since the last call to the WebSocket consumers."""
         message = self._board.take_changes(self._wall_ms())
         if message is not None:
             self._broadcast.publish(message)

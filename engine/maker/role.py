@@ -30,9 +30,10 @@ class ChainRole(msgspec.Struct, frozen=True):
     """All objects of a market maker on one chain.
 
     Attributes:
-        field: dotted name of its settings.
-        caps: token -> most raw units to promise; without a node, these are the funds.
-        fixed_takers: contracts that the settings allow as takers.
+        field: dotted name of the chain's settings, for errors.
+        caps: token -> most raw units to promise in quotes; without a node to read balances, these are the
+            funds.
+        fixed_takers: contracts that the settings allow to fill quotes.
     """
 
     chain_id: int

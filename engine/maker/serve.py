@@ -21,7 +21,7 @@ _log = structlog.get_logger("cambist.maker")
 async def serve_maker(
     settings: Settings, environ: Mapping[str, str], folder: Path, command: Sequence[str]
 ) -> int:
-    """Serve until a signal ends the process.
+    """Serve the market maker, in one process or several, until a signal ends it.
 
     Args:
         folder: base of relative paths in the settings.
@@ -70,7 +70,9 @@ async def serve_maker(
 async def _serve_several(
     settings: Settings, environ: Mapping[str, str], folder: Path, command: Sequence[str]
 ) -> int:
-    """Run the parent of several processes; it reports a fault in the settings once, before they start."""
+    """Run the parent of several maker processes; the parent reports a fault in the settings once, before any
+    of them starts.
+    """
     server = settings.server
     app = MakerApp(
         settings, environ=environ, folder=folder, clock=WallClock(), place=ProcessNumber(0, server.processes)

@@ -27,7 +27,7 @@ class _Session:
 
 
 class Broadcast:
-    """Connected WebSocket consumers of one chain.
+    """Connected WebSocket consumers of a maker's prices on one chain.
 
     Attributes:
         messages: number of published messages.
@@ -38,11 +38,13 @@ class Broadcast:
         self.messages = 0
 
     def __len__(self) -> int:
-        """Number of consumers."""
+        """Number of connected WebSocket consumers."""
         return len(self._sessions)
 
     def publish(self, message: bytes) -> None:
-        """Queue a message for every consumer; close a consumer that is too slow."""
+        """Queue a message of price changes for every consumer; close the socket of a consumer that reads too
+        slowly.
+        """
         self.messages += 1
         if self._sessions:
             text = message.decode()
@@ -56,7 +58,8 @@ class Broadcast:
             session.scope.cancel()
 
     async def serve(self, socket: WebSocket, make_first: Callable[[], bytes | None]) -> None:
-        """Send the first message, then all published messages, until either side closes.
+        """Send a consumer the first message with all prices, then all published changes, until either side
+        closes.
 
         Args:
             make_first: makes the first message; called when the consumer is registered, so that no change is

@@ -27,7 +27,7 @@ class ChainSurface:
     """HTTP handlers of a market maker for one chain.
 
     Attributes:
-        surface: routes to be mounted.
+        surface: group of the chain's routes, to be mounted in the server's route table.
         requests: number of admitted requests.
     """
 
@@ -61,46 +61,52 @@ class ChainSurface:
         surface.websocket("/ws", self.check_handshake, self.serve_socket)
 
     def tokens(self, call: HttpCall) -> Reply:
-        """Answer GET /tokens."""
+        """Answer a maker's GET /tokens with the tokens of the chain."""
         self._admit(call)
         return self._tokens
 
     def pairs(self, call: HttpCall) -> Reply:
-        """Answer GET /pairs."""
+        """Answer a maker's GET /pairs with the pairs of the chain."""
         self._admit(call)
         return self._pairs
 
     def prices(self, call: HttpCall) -> Reply:
-        """Answer GET /prices; raises TradingStopped while trading is stopped."""
+        """Answer a maker's GET /prices; raises TradingStopped while trading on the chain is stopped."""
         self._admit(call)
         if self._desk.halted:
             raise TradingStopped
         return Reply(200, self._board.prices_body())
 
     def blacklist(self, call: HttpCall) -> Reply:
-        """Answer GET /blacklist."""
+        """Answer a maker's GET /blacklist with the users who get no quote."""
         self._admit(call)
         return Reply(200, b'{"blacklist":%b%b' % (self._blacklist.json(), self._tail))
 
     def firm(self, call: HttpCall) -> Reply:
-        """Answer POST /firm: verify the request and sign the quote without an await."""
+        """Answer POST /firm: verify the request's signature and sign a firm quote, without an await."""
         request, now_ms = call.request, call.now_ms
         self._gate.admit(request, request.target, now_ms)
         self.requests += 1
         return Reply(200, self._desk.answer(request.body, now_ms))
 
     def check_handshake(self, call: HttpCall) -> None:
-        """Refuse an unsigned WebSocket, and every WebSocket while trading is stopped."""
+        """Refuse a WebSocket handshake without a valid signature, and every handshake while trading is
+        stopped.
+        """
         self._gate.admit(call.request, call.request.path, call.now_ms)
         if self._desk.halted:
             raise TradingStopped
 
     async def serve_socket(self, _: HttpCall, socket: "WebSocket") -> None:
-        """Send the complete content, then changes, until either side closes the WebSocket."""
+        """Send tokens, pairs, prices and blacklist, then their changes, until either side closes the
+        WebSocket.
+        """
         await self._broadcast.serve(socket, self._first_message)
 
     def _first_message(self) -> bytes | None:
-        """The complete content as a WebSocket message, or None if trading was stopped after the handshake."""
+        """First WebSocket message with tokens, pairs, prices and blacklist, or None if trading was stopped
+        after the handshake.
+        """
         return None if self._desk.halted else self._board.first_message(self._blacklist.json())
 
     def _admit(self, call: HttpCall) -> None:

@@ -41,7 +41,9 @@ _BASE_DECIMALS_MAX = 8  # digits of a shown amount, or fewer where the token has
 
 
 class WalkOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Options of the price source `random_walk`; the module describes each."""
+    """Options of the price source `random_walk`: seed, step interval and pairs; the module's text describes
+    each.
+    """
 
     seed: int = 0
     interval_ms: int = 1_000
@@ -53,7 +55,9 @@ class WalkOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class PairOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Options of one pair of the price source `random_walk`; the module describes each."""
+    """Options of one pair of the price source `random_walk`, as start price, spread, levels, volatility; the
+    module's text describes each.
+    """
 
     start: str
     decimals: int = 4
@@ -81,7 +85,7 @@ class PairOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class Walk:
-    """Random walk of one pair's mid price, and the book around it; pure.
+    """Random walk of one pair's mid price, and the order book around that price; pure.
 
     Args:
         random: random generator for this pair alone.
@@ -107,13 +111,15 @@ class Walk:
         self._amounts = _amounts(options, base_decimals, field)
 
     def step(self) -> None:
-        """Move the mid by one random step."""
+        """Move the mid price by one random step."""
         most = self._options.volatility_bps * _STEPS_PER_BPS
         moved = self._mid + self._mid * self._random.randint(-most, most) // (BPS_ONE * _STEPS_PER_BPS)
         self._mid = min(max(moved, self._least), self._most)
 
     def grid(self, exposure: Decimal) -> PriceGrid:
-        """Build the book around the mid; `exposure` is base tokens sold less base tokens bought."""
+        """Build the order book around the mid price; `exposure` is base tokens sold less base tokens
+        bought.
+        """
         options = self._options
         mid = self._mid + self._mid * self._lean(exposure) // (BPS_ONE * _STEPS_PER_BPS)
         bids: list[Level] = []
@@ -131,7 +137,9 @@ class Walk:
         return PriceGrid(tuple(bids), tuple(asks))
 
     def _lean(self, exposure: Decimal) -> int:
-        """Compute the shift of the mid that the exposure causes, in thousandths of a basis point."""
+        """Compute the shift of the mid price for an exposure (base tokens sold less bought), in thousandths
+        of a basis point.
+        """
         sold, one = exposure.as_integer_ratio()
         mantissa, scale = self._scale
         whole = self._options.skew_bps * _STEPS_PER_BPS
@@ -157,7 +165,7 @@ class RandomWalk:
             )
 
     async def updates(self) -> AsyncGenerator[dict[str, PriceGrid], None]:
-        """Yield all pairs, at once and then every `interval_ms`."""
+        """Yield the price grids of all pairs, at once and then every `interval_ms`."""
         while True:
             yield {
                 pair_id: walk.grid(self._context.exposure(pair_id)) for pair_id, walk in self._walks.items()
@@ -168,7 +176,9 @@ class RandomWalk:
 
 
 def _amounts(options: PairOptions, base_decimals: int, field: str) -> list[str]:
-    """List the amount of each level: the size, grown level by level, cut to the shown digits."""
+    """List the amounts of a book side's levels: `size`, grown by `growth_percent` per level, cut to the
+    digits shown.
+    """
     digits = min(base_decimals, _BASE_DECIMALS_MAX)
     size = rescale_down(*_decimal(options.size, f"{field}.size"), digits)
     if size == 0:

@@ -40,7 +40,7 @@ LOOP_S_MIN = 1.0  # least duration of one pass, even of an empty recording
 
 
 class ReplayOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Options of the price source `replay`; the module describes each."""
+    """Options of the price source `replay`: path of the recording, speed, and whether it loops."""
 
     path: str
     speed: float = 1.0
@@ -52,7 +52,7 @@ class ReplayOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True):
-    """A line of a recording; its grids are not decoded yet."""
+    """A line of a recording of prices: time and price grids, which are not decoded yet."""
 
     at_ms: Annotated[int, Meta(ge=0, le=JSON_INT_MAX)]
     prices: Annotated[dict[str, Raw], Meta(max_length=MAKER_ENTRIES_MAX)]
@@ -63,7 +63,7 @@ _decode_grid = decoder(PriceGrid, bytes_max=LINE_BYTES_MAX)
 
 
 def encode_record(at_ms: int, prices: Mapping[str, Grid]) -> bytes:
-    """Encode an update as a line of a recording, newline included.
+    """Encode an update of prices as a line of a recording, newline included.
 
     Raises:
         InvalidInput: a grid is invalid, or the line would be longer than LINE_BYTES_MAX.
@@ -85,7 +85,9 @@ class Replay:
         self._reports = 0
 
     async def updates(self) -> AsyncGenerator[dict[str, PriceGrid], None]:
-        """Yield every record at its time."""
+        """Yield the price grids of each recorded line, at its recorded distance from the first line divided
+        by `speed`.
+        """
         while True:
             passed_at = trio.current_time() + LOOP_S_MIN
             with self._open() as file:
@@ -114,8 +116,8 @@ class Replay:
             raise ConfigError(str(self._path), f"cannot be read: {error.strerror}") from None
 
     def _records(self, file: IO[bytes]) -> Iterator[tuple[int, dict[str, PriceGrid]] | None]:
-        """Yield (Unix milliseconds, grids) of each record, and None after each grid and each line, where the
-        caller has a checkpoint.
+        """Yield (Unix milliseconds, price grids) of each recorded line, and None after each grid and each
+        line, where the caller lets other tasks run.
         """
         for number, line in lines(file):
             if line is None:

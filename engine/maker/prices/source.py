@@ -39,7 +39,9 @@ Options = TypeVar("Options", bound=Struct)
 
 GridLevel: TypeAlias = Sequence[str | Decimal]
 Grid: TypeAlias = PriceGrid | Mapping[str, Sequence[GridLevel]]
-"""A price grid, or `{"bids": [(price, amount), ...], "asks": [...]}` of strings or Decimals, best first."""
+"""A pair's prices: a PriceGrid, or `{"bids": [(price, amount), ...], "asks": [...]}` of strings or Decimals,
+best first.
+"""
 
 SHIPPED = {
     "static": "static:StaticPrices",
@@ -52,7 +54,7 @@ _MISSING_KEY = "Object missing required field `"
 
 
 class SourcePair(Struct, frozen=True):
-    """A pair of the chain: its token ids, their decimals and their addresses of 20 bytes."""
+    """A pair that a price source may quote: ids, decimals and addresses (20 bytes) of its two tokens."""
 
     base: str
     quote: str
@@ -88,7 +90,7 @@ class SourceContext(Struct, frozen=True, kw_only=True):
 
 
 class PriceSource(Protocol):
-    """Protocol of a price source, which yields the prices of one chain; see the module."""
+    """Protocol: a price source, which yields the prices of one chain's pairs."""
 
     def __init__(self, options: Mapping[str, Any], context: SourceContext) -> None: ...
 

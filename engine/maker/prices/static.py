@@ -44,7 +44,9 @@ _decode_json = msgspec.json.Decoder().decode
 
 
 class StaticOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Options of the price source `static`; the module describes each."""
+    """Options of the price source `static`: path of the file, poll and refresh times, and the file's largest
+    age.
+    """
 
     path: str
     poll_ms: int = 200
@@ -62,7 +64,7 @@ class StaticOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class StaticPrices:
-    """Price source `static`: prices from a file."""
+    """Price source `static`: prices from a file, which is read again whenever it changes."""
 
     def __init__(self, options: Mapping[str, Any], context: SourceContext) -> None:
         self._options = read_options(StaticOptions, options, context)
@@ -97,7 +99,7 @@ class StaticPrices:
             await trio.sleep_until(wake_at)
 
     def _changed(self) -> bytes | None:
-        """The file's content if it has changed since the last call, or None."""
+        """Content of the price file if it has changed since the last call, or None."""
         try:
             status = self._path.stat()
             signature = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -127,7 +129,9 @@ class StaticPrices:
         self._say(f"cannot be read: {why}")
 
     def _is_old(self) -> bool:
-        """Whether the file is older than `age_max_ms`; the same content written anew counts as new."""
+        """Whether the price file is older than `age_max_ms`, so that its prices are no longer confirmed; the
+        same content written anew counts as new.
+        """
         age_max_ms = self._options.age_max_ms
         if not age_max_ms or self._signature is None:
             return False
@@ -137,7 +141,7 @@ class StaticPrices:
         return age_ms > age_max_ms
 
     async def _read(self, raw: bytes) -> dict[str, PriceGrid] | None:
-        """The prices of a version of the file, or None after reporting any mistake in them."""
+        """Price grids by pair from the file's content, or None after reporting a mistake in it."""
         try:
             grids: dict[str, PriceGrid] = {}
             for pair_id, value in self._pairs(raw).items():
@@ -153,7 +157,7 @@ class StaticPrices:
         return grids
 
     def _pairs(self, raw: bytes) -> dict[str, Any]:
-        """Return the file's entry of each pair; entries of JSON are not decoded yet."""
+        """Split the price file into an entry for each pair; entries of JSON are not decoded yet."""
         tree = _parse(raw, is_toml=self._path.suffix == ".toml")
         if not isinstance(tree, dict) or tree.keys() != {"prices"} or not isinstance(tree["prices"], dict):
             raise InvalidInput(expected="one object, `prices`", got=tree)
@@ -164,7 +168,7 @@ class StaticPrices:
         return pairs
 
     def _say(self, text: str) -> None:
-        """Report a message once, not again at every poll."""
+        """Report a fault of the price file to the operator once, not again at every poll."""
         if text != self._said:
             self._said = text
             self._context.report(f"{self._path}: {text}")

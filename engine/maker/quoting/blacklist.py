@@ -14,10 +14,10 @@ RELEASED_AT_ONCE = 1_000
 
 
 class Blacklist:
-    """Set of blacklisted users, addresses of 20 bytes.
+    """Set of users (addresses of 20 bytes) who get no firm quote.
 
     Attributes:
-        users: address -> its JSON text; read-only.
+        users: address -> the address as JSON text; read-only.
     """
 
     __slots__ = ("_added", "_json", "_until", "users")
@@ -29,11 +29,11 @@ class Blacklist:
         self._json: bytes | None = None
 
     def __len__(self) -> int:
-        """Number of members."""
+        """Number of blacklisted users."""
         return len(self.users)
 
     def add(self, user: bytes, until_s: int) -> bool:
-        """Add a user until a time (Unix seconds); False if already a member or the list is full."""
+        """Blacklist a user until a time (Unix seconds); False if already blacklisted or the list is full."""
         if user in self.users or len(self.users) >= limits.MAKER_BLACKLIST_MAX:
             return False
         self.users[user] = _json(user)
@@ -43,21 +43,21 @@ class Blacklist:
         return True
 
     def release_expired(self, now_s: int, count_max: int = RELEASED_AT_ONCE) -> None:
-        """Remove users whose time is over, at most `count_max`."""
+        """Remove users whose time on the blacklist is over, at most `count_max`."""
         while self._until and self._until[0][0] <= now_s and count_max:
             count_max -= 1
             del self.users[heappop(self._until)[1]]
             self._json = None
 
     def take_added(self) -> bytes | None:
-        """JSON array of users added since the last call, or None if there are none."""
+        """JSON array of users blacklisted since the last call, or None if there are none."""
         if not self._added:
             return None
         added, self._added = self._added, []
         return b"[%b]" % b",".join(added)
 
     def json(self) -> bytes:
-        """Return the JSON array of all members."""
+        """Return the JSON array of all blacklisted users."""
         if self._json is None:
             self._json = b"[%b]" % b",".join(self.users.values())
         return self._json

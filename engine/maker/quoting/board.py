@@ -83,10 +83,12 @@ class Board:
 
     Attributes:
         tokens_body, pairs_body: response bodies of GET /tokens and GET /pairs.
-        withheld: whether the chain signs no quotes now, and so shows no prices.
-        price_life_ms: milliseconds after which an unconfirmed price is neither shown nor signed.
+        withheld: whether the chain signs no quotes now, and therefore publishes no prices.
+        price_life_ms: milliseconds after which a price that its source has not confirmed is neither published
+            nor signed.
         pairs: by id, in the order of the settings.
-        dirty: pairs whose shown price has changed since it was last published.
+        dirty: pairs whose price is to be sent to the WebSocket consumers, as it has changed or is due for a
+            refresh.
     """
 
     def __init__(
@@ -109,7 +111,7 @@ class Board:
         self._prices_body: bytes | None = None
 
     def apply(self, pair_id: str, grid: PriceGrid, now_ms: int) -> None:
-        """Apply a grid from the source; `{}` (both sides absent) disables the pair.
+        """Apply a pair's price grid from the price source; `{}` (both sides absent) disables the pair.
 
         Raises:
             InvalidInput: unknown pair, or a grid that cannot be quoted, which disables the pair.
@@ -135,14 +137,14 @@ class Board:
         self._show(state, now_ms, changed=True)
 
     def disable(self, pair_id: str) -> None:
-        """Stop quoting a pair until a valid grid arrives; an unknown pair is ignored."""
+        """Stop quoting a pair until a valid price grid arrives; an unknown pair is ignored."""
         state = self.pairs.get(pair_id)
         if state is not None:
             state.grid, state.book = _NO_GRID, None
             self._show(state, state.updated_ms, changed=True)
 
     def refresh(self, now_ms: int) -> None:
-        """Update every pair's shown price, so that stale prices disappear."""
+        """Update every pair's published price, so that prices too old to be signed disappear."""
         for state in self.pairs.values():
             self._show(state, now_ms)
 
@@ -153,8 +155,8 @@ class Board:
         return self._prices_body
 
     def first_message(self, blacklist: bytes) -> bytes:
-        """Build the first WebSocket message: content of the four GET endpoints; `blacklist` is a JSON
-        array.
+        """Build a consumer's first WebSocket message: content of /tokens, /pairs, /prices and /blacklist;
+        `blacklist` is a JSON array.
         """
         prices = self._joined(self.pairs.values())
         return b'{"tokens":%b,"pairs":%b,"prices":{%b},"blacklist":%b%b' % (
@@ -166,7 +168,9 @@ class Board:
         )
 
     def take_changes(self, now_ms: int) -> bytes | None:
-        """The WebSocket message with the changes since the last call, or None if there are none."""
+        """WebSocket message with the prices changed, or marked to be sent again, since the last call; None
+        without any.
+        """
         if not self.dirty:
             return None
         changed, self.dirty = self.dirty, {}
@@ -175,7 +179,9 @@ class Board:
         return b'{"prices":{%b}}' % self._joined(changed.values())
 
     def mark_for_refresh(self, now_ms: int, refresh_ms: int) -> None:
-        """Queue confirmed prices for publication again whose last publication is `refresh_ms` ago."""
+        """Mark prices that are still confirmed, and were last published `refresh_ms` ago, to be published
+        again.
+        """
         for state in self.pairs.values():
             confirmed = state.updated_ms > state.published_ms
             if state.fragment is not _EMPTY and confirmed and now_ms - state.published_ms >= refresh_ms:

@@ -31,16 +31,17 @@ _log = structlog.get_logger("cambist.maker")
 
 
 class FundsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Balances to read, and how old they may be.
+    """Settings for reading a maker's balances from a node: accounts, caps, intervals and largest ages.
 
     Attributes:
         maker, contract: 20 bytes; owner and spender of the funds.
         caps: token -> most raw units to promise, even of a larger balance.
         processes: number of maker processes that divide the funds.
         promise_s: longest life of a firm quote, seconds.
-        every_s: seconds between two rounds.
-        stale_s: age of the last round, in seconds, after which no quote is signed.
-        head_max_s: largest age of the latest block, in seconds; 0 turns the check off.
+        every_s: seconds between two rounds of reads.
+        stale_s: age of the last successful round, in seconds, after which no quote is signed.
+        head_max_s: largest age of the node's latest block, in seconds, at which its balances count; 0 turns
+            the check off.
     """
 
     maker: bytes
@@ -54,7 +55,7 @@ class FundsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MakerFunds:
-    """Keeps the maker's holdings on one chain in step with the node."""
+    """Keeps the maker's recorded balances and quotes' fill states on one chain in step with the node."""
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class MakerFunds:
         self._shares = [Share(settings.processes, settings.promise_s) for _ in holdings]
 
     async def follow(self) -> None:
-        """Read the node in rounds, until cancelled."""
+        """Read balances, allowances and quotes' fills from the node, round after round, until cancelled."""
         said = ""
         while True:
             try:
@@ -134,7 +135,9 @@ class MakerFunds:
         self._desk.withhold("funds", "")
 
     def _check(self, block: int, time_s: int) -> None:
-        """Raise ChainError for a latest block that is behind: its balances are outdated."""
+        """Raise ChainError if the node's latest block is lower than the last one read or too old: its
+        balances are outdated.
+        """
         settings = self._settings
         waited_s = trio.current_time() - self._read_at
         if block < self._block and waited_s < 2 * settings.stale_s:

@@ -40,7 +40,7 @@ class Share:
 
     Args:
         count: number of maker processes.
-        lifetime_s: longest life of a promise, seconds.
+        lifetime_s: longest life of a promise (a firm quote), seconds.
     """
 
     __slots__ = ("_count", "_largest", "_lifetime_s")
@@ -51,8 +51,8 @@ class Share:
         self._largest: deque[tuple[int, int]] = deque()  # (until, share): shares fall from left to right
 
     def of(self, funds: int, now_s: int) -> int:
-        """Compute the raw units that this process may promise, if each other process has promised its largest
-        share.
+        """Compute the raw units of the token that this process may promise, assuming that each other process
+        has promised its largest share.
         """
         share = funds // self._count
         largest = self._largest
@@ -76,7 +76,7 @@ class MakerHolding:
         token: 20 bytes.
         funds: raw units that may be promised: the lesser of balance and allowance; 0 until known.
         reserved: raw units in live promises.
-        quote_max: raw units that one quote may give; None sets no bound.
+        quote_max: most raw units that one quote may give; None sets no bound.
     """
 
     __slots__ = ("funds", "quote_max", "reserved", "token")
@@ -92,10 +92,10 @@ class Exposure:
     """Totals of the live quotes and fills of one pair.
 
     Attributes:
-        notional: notional of live promises, in raw units of the quote token.
+        notional: value of all live quotes, in raw units of the pair's quote token.
         base_sold: base that live promises and fills sell, less base that they buy, in raw units of the token.
-        one_max, open_max: upper bounds on one quote's notional and on `notional`, raw units; None for no
-            bound.
+        one_max, open_max: most value of one quote, and of all live quotes (`notional`), raw units of the
+            quote token; None for no bound.
     """
 
     __slots__ = ("base_sold", "notional", "one_max", "open_max")
@@ -112,7 +112,8 @@ class Promise(Struct, gc=False):
 
     Attributes:
         release_s: Unix seconds after which the quote cannot be filled.
-        amount, notional, base_sold: as signed, in raw units; base that the maker buys is negative.
+        amount, notional, base_sold: amount that the maker gives, value in the quote token, and base sold
+            (negative if bought), as signed; raw units.
         left: part of `amount` that can still be filled.
         used: whether any part was filled.
         live: whether its funds are still reserved.
@@ -152,18 +153,21 @@ class QuoteLedger:
         self._unused_by_user: dict[bytes, int] = {}
 
     def __len__(self) -> int:
-        """Number of live promises."""
+        """Number of live firm quotes."""
         return len(self._queue)
 
     def admits(self, user: bytes, now_s: int) -> bool:
-        """Whether `user` has fewer unused quotes than the bound; also releases some expired quotes."""
+        """Whether `user` may get a quote: fewer than `unused_max` quotes went unused. Also releases some
+        expired quotes.
+        """
         queue, unused = self._queue, self._unused
         if (queue and queue[0].release_s < now_s) or (unused and unused[0][0] < now_s):
             self.release_expired(now_s)
         return not self._unused_max or self._unused_by_user.get(user, 0) < self._unused_max
 
     def check(self, holding: MakerHolding, amount: int, exposure: Exposure, notional: int) -> None:
-        """Raise FirmRefused unless funds and bounds allow one more promise of `amount` and `notional`.
+        """Raise FirmRefused unless the maker's funds and the pair's bounds allow one more quote of this
+        amount and notional (value in the quote token).
 
         Raises:
             FirmRefused: the promise would exceed a bound; the message names the bound, not its value.
@@ -193,7 +197,8 @@ class QuoteLedger:
         base_sold: int,
         expiry_s: int,
     ) -> Promise:
-        """Reserve the funds of a checked promise until `EXPIRY_GRACE_S` after its expiry.
+        """Reserve the funds of a firm quote, admitted by `check`, until `EXPIRY_GRACE_S` after the quote's
+        expiry.
 
         Args:
             base_sold: raw units of the pair's base token that the maker gives; negative if it gets them.
@@ -226,7 +231,7 @@ class QuoteLedger:
             count_max: bound on the released quotes, and on the forgotten ones.
 
         Returns:
-            Whether more quotes may be due to be released or forgotten.
+            Whether more quotes may wait to be released or forgotten, because a bound was reached.
         """
         queue, unused = self._queue, self._unused
         left = count_max
@@ -246,7 +251,7 @@ class QuoteLedger:
         return not (left and count_max)
 
     def settle(self, promise: Promise, remaining: int) -> None:
-        """Update one promise from the chain's record of its fills.
+        """Update a live quote's reservation by what the chain reports of its fills.
 
         Args:
             promise: ignored if it is already released.
@@ -268,11 +273,13 @@ class QuoteLedger:
         promise.used = used
 
     def promises(self) -> list[Promise]:
-        """List all live promises, in the order of their release."""
+        """List all live firm quotes, the first to be released first."""
         return list(self._queue)
 
     def take_turns(self, count: int) -> list[Promise]:
-        """Return the next `count` live promises in rotation, continuing after those of the last call."""
+        """Return the next `count` live firm quotes in rotation, so that the fills of each are read from the
+        chain in turn.
+        """
         if self._turn >= len(self._queue):
             self._turn = 0
         taken = list(islice(self._queue, self._turn, self._turn + count))
@@ -288,7 +295,7 @@ class QuoteLedger:
 
 
 def _part(whole: int, promise: Promise) -> int:
-    """Scale `whole` to the unfilled part of a promise."""
+    """Scale `whole`, a total of a firm quote, to the quote's unfilled part."""
     if promise.left == promise.amount:
         return whole
     return div_down(whole * promise.left, promise.amount)

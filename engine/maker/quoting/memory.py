@@ -33,7 +33,9 @@ _BYTES_MAX = 1 << 30
 
 
 class Kept(msgspec.Struct, array_like=True):
-    """A live quote as the file stores it: bytes as hexadecimal, amounts as decimal text."""
+    """A live firm quote as the state file stores it between runs: bytes as hexadecimal, amounts as decimal
+    text.
+    """
 
     order_hash: str
     user: str
@@ -53,7 +55,8 @@ class Remembered(msgspec.Struct, forbid_unknown_fields=True):
         running: True from a process's start until its orderly end, so also after a crash.
         expiry_s: life of the run's quotes, seconds.
         quotes: live quotes at the end of the run.
-        hold_until_s: Unix seconds until which unknown quotes of an earlier run may be filled.
+        hold_until_s: Unix seconds until which an earlier crashed run's quotes, which are unknown, may be
+            filled.
     """
 
     running: bool
@@ -70,7 +73,7 @@ class QuoteMemory:
 
     Args:
         path: the file, in the state directory.
-        inherited: files of former processes, which this process takes over.
+        inherited: such files of former processes, whose quotes this process takes over.
         holdings: token -> holding, to which restored quotes are added.
         exposures: pair id -> exposure, to which restored quotes are added.
         expiry_s: life of this run's quotes, seconds.
@@ -95,7 +98,8 @@ class QuoteMemory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Context manager: hold an exclusive lock, so that no other process uses the file.
+        """Context manager: hold an exclusive lock on the file of live quotes, so that no other process uses
+        it.
 
         Raises:
             ConfigError: another process holds the lock, or the file cannot be made.
@@ -114,7 +118,7 @@ class QuoteMemory:
             yield
 
     def begin(self, now_s: int) -> int:
-        """Restore the promises of the last run, and mark this run as running.
+        """Restore the last run's live quotes from the file, and write to the file that this run is under way.
 
         Returns:
             Unix seconds until which no quote may be signed; 0 for no wait.
@@ -141,7 +145,7 @@ class QuoteMemory:
         return hold_until_s
 
     def end(self) -> None:
-        """Write the live quotes to the file.
+        """Write the live quotes to the file, for the next run.
 
         Raises ConfigError if the write fails: the next start then waits until these quotes have expired.
         """
@@ -165,7 +169,9 @@ class QuoteMemory:
         )
 
     def _restore(self, kept: Kept) -> None:
-        """Restore a quote; skip a quote of a token or pair that the settings no longer have."""
+        """Reserve the funds of a stored quote again; skip a quote of a token or pair that the settings no
+        longer have.
+        """
         holding = self._holdings.get(bytes.fromhex(kept.token))
         exposure = self._exposures.get(kept.pair_id)
         if holding is None or exposure is None:

@@ -44,7 +44,8 @@ class PairDirection(msgspec.Struct, frozen=True):
         state: the pair and its price.
         holding: the maker's funds in the token that it gives.
         takes: the token that the maker gets, 20 bytes.
-        addresses128: cache: taker -> the four address words of an order as they are signed, 128 bytes.
+        addresses128: cache: taker -> the order's four address words (32 bytes each) in the form that is
+            signed, 128 bytes.
         gives_base: whether the maker sells base, so that its asks are filled; otherwise its bids are.
     """
 
@@ -73,14 +74,15 @@ class Signer(msgspec.Struct, frozen=True):
 
 
 class Desk:
-    """Decides on and signs the firm quotes of one chain.
+    """Decides on requests for firm quotes on one chain, and signs the quotes.
 
     Attributes:
         halted: whether the operator has stopped the chain.
         takers: contracts that may fill a quote: lower-case text -> 20 bytes.
         chain_time_s: timestamp of the block whose balances are known; None without a node.
         withheld: reason for which no quote is signed now, though trading is not stopped; empty for none.
-        signed, refused, blacklisted: counts of quotes, of refusals, and of answers without `order`.
+        signed, refused, blacklisted: counts of quotes, of refusals, and of answers without `order` (to
+            blacklisted users).
         policy_refusal: reason of the key policy's last refusal; empty without one.
     """
 
@@ -173,8 +175,8 @@ class Desk:
             raise
 
     def withhold(self, cause: str, reason: str) -> None:
-        """Stop signing and showing prices for a reason; an empty reason lifts the earlier reason of the same
-        cause.
+        """Stop signing quotes and publishing prices for a reason; an empty reason lifts the earlier reason of
+        the cause.
         """
         if reason:
             self._withheld[cause] = reason
@@ -259,19 +261,21 @@ class Desk:
         return book
 
     def hold(self, until_s: int) -> None:
-        """Refuse to sign quotes before a time, Unix seconds."""
+        """Refuse to sign quotes before a time, Unix seconds; used after a crash, until the lost quotes have
+        expired.
+        """
         self._hold_until_s = until_s
         self.withhold("hold", "quotes of a run that ended badly may still be filled")
 
     def look(self, now_s: int) -> None:
-        """Resume signing if the time set by `hold` is over."""
+        """Resume signing quotes if the time before which `hold` forbids it is over."""
         if self._hold_until_s and now_s >= self._hold_until_s:
             self._hold_until_s = 0
             self.withhold("hold", "")
 
     def _no_market(self, request: FirmRequest) -> Exception:
-        """Create the error for a pair that is not quoted: an unknown token, or two tokens without a common
-        pair.
+        """Create the error for a request whose pair is not quoted: a token is unknown, or the two tokens have
+        no common pair.
         """
         for field, text in (("makerAsset", request.maker_asset), ("takerAsset", request.taker_asset)):
             parse_address(text, field)
@@ -294,7 +298,9 @@ class Desk:
 
 
 def _amounts(request: FirmRequest, book: Book, *, gives_base: bool) -> tuple[int, int]:
-    """Compute (maker amount, taker amount): the request names one of them, the book gives the other."""
+    """Compute a firm quote's (maker amount, taker amount): the request names one of them, the pair's order
+    book gives the other.
+    """
     text = request.taker_amount
     if text is not None and request.maker_amount is None:
         given = parse_amount(text, "takerAmount")

@@ -25,14 +25,16 @@ _decode = decoder(ContractTakers, bytes_max=limits.JSON_BYTES_MAX)
 
 
 def takers_by_text(takers: Iterable[bytes]) -> dict[str, bytes]:
-    """Convert addresses to the form of `Desk.takers`."""
+    """Map the lower-case text of each taker's address to its 20 bytes, the form of `Desk.takers`."""
     return {f"0x{taker.hex()}": taker for taker in takers}
 
 
 async def follow_takers(
     client: httpx.AsyncClient, url: str, desk: Desk, fixed: Iterable[bytes], every_s: float
 ) -> None:
-    """Read the service's list of takers repeatedly, until cancelled; `fixed` takers are always added."""
+    """Update the contracts that may fill quotes (`desk.takers`) from the service's list at `url`, every
+    `every_s` seconds until cancelled; `fixed` takers are always added.
+    """
     fixed = tuple(fixed)
     while True:
         try:
@@ -45,7 +47,7 @@ async def follow_takers(
 
 
 async def read_takers(client: httpx.AsyncClient, url: str) -> list[bytes]:
-    """Fetch the service's list of takers.
+    """Fetch the service's list of takers, the contracts that may fill a quote.
 
     Raises:
         MakerError: the service is not reached, does not answer with status 200, or lists the zero address.
