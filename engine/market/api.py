@@ -27,12 +27,12 @@ _FIRM_COST = 5  # the request is passed on to makers and a node
 
 
 class MarketEndpoints:
-    """The endpoints of Market swaps.
+    """The HTTP endpoints of Market swaps: GET /prices, GET /swap and POST /transactions/{chainId}.
 
     Args:
         asker_of: returns the caller of a request.
         partner_of: returns the default partner of a request's API key; empty without a partner.
-        signatures_of: returns the caller's budget of wrong signatures.
+        signatures_of: returns the budget of wrong signatures that the caller may still send.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class MarketEndpoints:
         self._signatures_of = signatures_of
 
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """Return the rows of these endpoints for the HTTP route table."""
+        """Return the HTTP route table's rows for /prices, /swap and /transactions/{chainId}."""
         return (
             Endpoint(
                 method="GET",

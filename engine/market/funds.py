@@ -20,7 +20,7 @@ class SwapFunds(Struct, frozen=True):
     """Checks that users can pay for swaps on a chain.
 
     Args:
-        router: the contract that takes the tokens, 20 bytes.
+        router: the Router contract, which takes the user's tokens; 20 bytes.
     """
 
     chain: Chain

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class MarketDesk:
-    """Quotes and builds Market swaps.
+    """Answers requests for Market swaps: quotes, and the Router's transactions for them.
 
     Args:
         places: served chains by chain id.
@@ -78,7 +78,7 @@ class MarketDesk:
         self._fees = FeeRules(partners, tiers)
 
     def prices(self, raw_query: bytes, now_ms: int, partner: str = "") -> PricesResponse:
-        """Answer GET /prices.
+        """Answer GET /prices with the best route for a swap.
 
         Args:
             partner: name of the default partner, for a request that names none.
@@ -89,13 +89,13 @@ class MarketDesk:
         return PricesResponse(sealed(self._seal, best_route(place, ask), now_ms))
 
     def market_route(self, query: QuoteQuery, now_ms: int) -> PriceRoute:
-        """Price the `market` block of GET /v2/quote."""
+        """Price a GET /v2/quote query for its `market` block, the Market route."""
         place = self._place(query.chain_id, "chainId")
         ask = ask_of_quote(place, query, self._fees, now_ms)
         return sealed(self._seal, best_route(place, ask), now_ms)
 
     async def swap(self, raw_query: bytes, now_ms: int, asker: Asker, partner: str = "") -> SwapResponse:
-        """Answer GET /swap.
+        """Answer GET /swap with the best route and the Router's transaction for it.
 
         Args:
             partner: name of the default partner, for a request that names none.
@@ -130,7 +130,7 @@ class MarketDesk:
         signatures: SignatureBudget,
         partner: str = "",
     ) -> TransactionEnvelope | ContractParams:
-        """Answer POST /transactions/{chainId}.
+        """Answer POST /transactions/{chainId} with the Router's transaction for a route or signed orders.
 
         Args:
             signatures: budget for verifying the signatures of the request's orders.
@@ -168,7 +168,9 @@ def _check_version(version: str, field: str) -> None:
 
 
 def _body_of(query: SwapQuery, route: PriceRoute) -> TransactionBody:
-    """Make the body of POST /transactions for the swap of a GET /swap query and its route."""
+    """Convert a GET /swap query and the route found for it to the body of POST /transactions, which builds
+    the transaction.
+    """
     members: dict[str, Any] = {
         name: getattr(query, name)
         for name in TransactionBody.__struct_fields__
@@ -181,4 +183,6 @@ def _body_of(query: SwapQuery, route: PriceRoute) -> TransactionBody:
 
 
 _OF_THE_ROUTE = frozenset({"partner", "partner_fee_bps"})
-"""Query members that are not copied: the partner is in the route, and the body writes the fee as text."""
+"""Query members not copied from GET /swap to a transaction's body: the partner is in the route, and the body
+has the fee as text.
+"""

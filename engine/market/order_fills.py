@@ -54,7 +54,7 @@ from .signed_orders import OrderSwap, SignedOrder
 from .ticket import Basis
 
 AnswerKey = tuple[str, bytes]
-"""(name of a chain read, subject), where the subject is an order's hash or a maker's address."""
+"""Key of the answer to a chain read: (name of the read, hash of the order or address of the maker)."""
 FillAnswers = Mapping[AnswerKey, bytes | Exception]
 
 _NEVER_SEEN, _CLOSED = 0, 1
@@ -63,17 +63,17 @@ _BOUNDLESS = UINT256_MAX * VENUE_SWAP_ORDERS_MAX
 
 
 class FillRefusal(Struct, frozen=True):
-    """Reason why an order is not filled: the error class of the catalogue, and a detail text."""
+    """Reason why a signed order is not filled: class of the error for the client, and a detail text."""
 
     kind: type[RequestError]
     text: str
 
 
 class FillableOrder(Struct, frozen=True):
-    """An order with an open part.
+    """A signed order that is not yet filled completely.
 
     Attributes:
-        maker_left: open part, raw units of the maker's asset.
+        maker_left: unfilled part, raw units of the maker's asset.
         permitted: allowance that the maker's permit grants, raw units; None if no permit is passed on.
     """
 
@@ -83,7 +83,7 @@ class FillableOrder(Struct, frozen=True):
 
     @property
     def taker_left(self) -> int:
-        """Open part in raw units of the taker's asset, as the contract computes it."""
+        """Unfilled part in raw units of the taker's asset, as the RFQ contract computes it."""
         order = self.signed.order
         if self.maker_left == order.maker_amount:
             return order.taker_amount
@@ -97,7 +97,7 @@ class FillableOrder(Struct, frozen=True):
         return OrderInfo(signed.order, signed.signature.kept, signed.taker_most, permit_maker_asset=permit)
 
     def fill(self, side: Side, left: int) -> Exchanged:
-        """Compute the order's fill; zeros if it would fail.
+        """Compute the amounts of the order's fill in the swap; zeros if the fill would fail.
 
         Args:
             left: raw units of the swap's fixed amount that are not filled yet.
@@ -117,11 +117,11 @@ class FillFunds(Struct, frozen=True):
 
 
 class Looked(Struct, frozen=True):
-    """State of some orders on the chain.
+    """State of a swap's signed orders on the chain.
 
     Attributes:
-        orders: orders with an open part, in the sequence in which the contract tries them.
-        faults: refusals of the other orders.
+        orders: orders with an unfilled part, in the sequence in which the RFQ contract tries them.
+        faults: reasons why the other orders cannot be filled.
         funds: balances and allowances by maker.
     """
 
@@ -131,11 +131,11 @@ class Looked(Struct, frozen=True):
 
 
 class Filled(Struct, frozen=True):
-    """A swap whose orders fill the whole amount.
+    """Result of filling a swap by signed orders: the orders, the amounts and the expiry.
 
     Attributes:
         hop: the orders as the Router's `Hop` struct.
-        expiry_s: earliest expiry of the orders, Unix seconds; 2^256 - 1 if no order expires.
+        expiry_s: earliest expiry of the orders used, Unix seconds; 2^256 - 1 if no order expires.
     """
 
     basis: Basis
@@ -144,7 +144,9 @@ class Filled(Struct, frozen=True):
 
 
 def order_calls(rfq: bytes, orders: Sequence[SignedOrder]) -> dict[AnswerKey, EthCall]:
-    """Build the chain reads of the orders' open parts, signatures, and makers' funds."""
+    """Build the chain reads of the orders' unfilled parts, signatures, and makers' balances and
+    allowances.
+    """
     calls: dict[AnswerKey, EthCall] = {}
     for signed in orders:
         order, digest32 = signed.order, signed.digest32
@@ -161,7 +163,7 @@ def order_calls(rfq: bytes, orders: Sequence[SignedOrder]) -> dict[AnswerKey, Et
 
 
 def open_orders(orders: Sequence[SignedOrder], answers: FillAnswers, now_s: int) -> Looked:
-    """Sort orders into fillable and refused ones by the chain's answers.
+    """Divide signed orders into fillable and refused ones by the chain's answers.
 
     Args:
         answers: answers to `order_calls`, at the block whose timestamp is `now_s`.
@@ -194,7 +196,9 @@ def open_orders(orders: Sequence[SignedOrder], answers: FillAnswers, now_s: int)
 
 
 def as_signed(orders: Sequence[SignedOrder]) -> Looked:
-    """Return the state in which all orders are unfilled and their makers have unlimited funds."""
+    """Assume, without a read of the chain, that all orders are unfilled and their makers have unlimited
+    funds.
+    """
     found = [
         FillableOrder(signed, signed.order.maker_amount, _BOUNDLESS if signed.permit else None)
         for signed in orders

@@ -62,7 +62,7 @@ _NULL = b"null"
 
 
 class Offered(Struct, frozen=True):
-    """Data for a `priceRoute` besides its plan.
+    """Data that a `priceRoute` shows besides its plan: tokens, dollar values, and other makers' routes.
 
     Attributes:
         tokens: listed tokens by address.
@@ -89,14 +89,18 @@ class Offered(Struct, frozen=True):
 
 
 class UnsealedRoute(Struct, frozen=True):
-    """A route without a seal, and the terms that its seal will carry."""
+    """A `priceRoute` not yet sealed, and the terms of the quote's request that the seal (`hmac`) will
+    carry.
+    """
 
     route: PriceRoute
     terms: RouteTerms
 
 
 class OpenedRoute(Struct, frozen=True):
-    """A verified route from a client, without `hmac` and `others`, with its plan and terms."""
+    """A verified `priceRoute` that a client sent back, without `hmac` and `others`, with its plan and the
+    terms of the quote's request.
+    """
 
     route: PriceRoute
     plan: RoutePlan
@@ -109,7 +113,7 @@ class OpenedRoute(Struct, frozen=True):
 
 
 def price_route(offered: Offered, plan: RoutePlan) -> UnsealedRoute:
-    """Encode a plan as a `priceRoute` without a seal.
+    """Encode a route plan as a `priceRoute` whose seal (`hmac`) is not computed yet.
 
     Raises:
         NoRoute: the fee takes the whole output, or the cost is above uint256.
@@ -165,7 +169,7 @@ def after_fee(side: Side, src_amount: int, dest_amount: int, fee_bps: int) -> tu
 
 
 def sealed(seal: RouteSeal, priced: UnsealedRoute, now_ms: int) -> PriceRoute:
-    """Return the route with its seal in `hmac`."""
+    """Return the `priceRoute` with its seal, the venue's signature over the route, in `hmac`."""
     covered = _sorted(msgspec.structs.replace(priced.route, others=UNSET))
     return msgspec.structs.replace(priced.route, hmac=seal.seal(covered, now_ms, encode(priced.terms)))
 
@@ -176,7 +180,7 @@ def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> OpenedRoute:
     Args:
         raw: JSON of the route.
 
-    Guarantees: the seal covers all that is returned.
+    Guarantees: the seal covers all returned data, so that a client cannot have changed it.
 
     Raises:
         InvalidPriceRoute: the route differs from every route that this venue has issued.
@@ -201,7 +205,9 @@ def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> OpenedRoute:
 
 
 def unpriced(priced: UnsealedRoute) -> OpenedRoute:
-    """Convert a route that was not sent to a client into the form that `opened` returns."""
+    """Convert a new route, not sent to a client, into the form of a verified one, so that GET /swap can use
+    it at once.
+    """
     route, terms = priced.route, priced.terms
     paths = tuple(_path(tuple(map(_hop, part.swaps))) for part in route.best_route)
     plan = RoutePlan(
@@ -281,13 +287,15 @@ def _swap(hop: HopPlan, side: Side, tokens: Mapping[bytes, ListedToken]) -> Swap
 
 
 def _told(address: bytes, tokens: Mapping[bytes, ListedToken]) -> tuple[str, int]:
-    """Return (address text, decimals) of a token; the wrapped native token need not be listed."""
+    """Return (address as text, decimals) of a token; the wrapped native token need not be listed."""
     token = tokens.get(address)
     return (token.text, token.decimals) if token else (_text(address), NATIVE_DECIMALS)
 
 
 def _data(share: MakerShare, src_decimals: int, dest_decimals: int) -> dict[str, Any]:
-    """Make the `data` member of a share: kind of source, and price in destination tokens per source token."""
+    """Make the `data` member of a maker's share in a route: kind of source, and price in destination tokens
+    per source token.
+    """
     scale = src_decimals + _PRICE_DECIMALS
     price = mul_div_down(share.dest_amount, 10**scale, share.src_amount) if share.src_amount else 0
     return {"type": "RFQ", "price": format_units(price, dest_decimals + _PRICE_DECIMALS)}

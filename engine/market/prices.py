@@ -84,19 +84,20 @@ Q = TypeVar("Q", QuoteQuery, DeltaPricesQuery, PricesQuery, SwapQuery, Transacti
 
 
 class FeeRules(Struct, frozen=True):
-    """Configured partners and tiers, which bound the fees of requests."""
+    """Configured partners and fee tiers, which bound the partner fees that requests may ask for."""
 
     partners: Mapping[str, RegisteredPartner]
     tiers: Mapping[str, Tier]
 
 
 class ImpactBounds(Struct, frozen=True):
-    """Bounds above which a route says `maxImpactReached`.
+    """Bounds on price impact (value lost in a swap), above which a route is marked `maxImpactReached`.
 
     Attributes:
         percent_max: largest impact, percent of the source amount's value.
-        usd_max: largest loss between source and destination, US dollars; None for no such bound.
-        ignores_unpriced: whether an impact that is unknown, without dollar prices, is within the bounds.
+        usd_max: largest loss of value between source and destination, US dollars; None for no such bound.
+        ignores_unpriced: whether an impact that is unknown for lack of dollar prices counts as within the
+            bounds.
     """
 
     percent_max: Decimal
@@ -108,7 +109,8 @@ class MarketAsk(Struct, frozen=True):
     """A parsed request for a Market quote.
 
     Attributes:
-        barred: makers that have blacklisted the user or that the operator excludes; not covered by the seal.
+        barred: makers that have blacklisted the user or that the operator excludes; not part of the sealed
+            route.
         has_others: the request also asks for the best route of each maker alone.
     """
 
@@ -123,14 +125,14 @@ class MarketAsk(Struct, frozen=True):
 
     @property
     def among(self) -> SwapRequest:
-        """Request to the pathfinder, with the barred makers excluded."""
+        """Request to the pathfinder, without the makers that may not serve this user (`barred`)."""
         if not self.barred:
             return self.wanted
         return msgspec.structs.replace(self.wanted, without=self.wanted.without | self.barred)
 
 
 def with_partner(query: Q, partner: str) -> Q:
-    """Return the query or body with `partner` filled in if it names no partner."""
+    """Return the query or body, with `partner` filled in if the request names no partner."""
     return msgspec.structs.replace(query, partner=partner) if partner and query.partner is None else query
 
 
@@ -216,7 +218,7 @@ def ask_of_quote(place: "ServedChain", query: QuoteParameters, fees: FeeRules, n
 
 
 def best_route(place: "ServedChain", ask: MarketAsk) -> UnsealedRoute:
-    """Find the best route over the live books.
+    """Find the best route for a Market quote over the makers' live books.
 
     Raises:
         NoRoute: the books give no route.
@@ -278,7 +280,9 @@ def ends_of(
 
 
 def _route_of(tokens: TokenTable, text: str, src: ListedToken, dest: ListedToken) -> tuple[bytes, ...]:
-    """Parse the dash-separated tokens of `route` into ERC-20 addresses, 20 bytes each."""
+    """Parse the query's `route`, the dash-separated tokens of the only allowed path, into ERC-20 addresses of
+    20 bytes.
+    """
     names = text.split("-")
     if not 2 <= len(names) <= ROUTE_TOKENS_MAX:
         raise InvalidInput(

@@ -54,8 +54,9 @@ class SignedOrder(Struct, frozen=True):
     Attributes:
         field: path of the order in the request, such as `orders[2]`.
         digest32: EIP-712 hash of the order that the maker signs.
-        taker_most: most raw units of the source to fill the order with.
-        permit: permit of the maker's token for the RFQ contract; empty without a permit.
+        taker_most: most raw units of the source token to fill the order with (`takerTokenFillAmount`).
+        permit: the maker's permit, which lets the RFQ contract take the maker's token; empty without a
+            permit.
     """
 
     field: str
@@ -84,7 +85,8 @@ class OrderSwap(Struct, frozen=True):
 
 
 def read_order_swap(place: "ServedChain", body: TransactionBody, fees: FeeRules, now_ms: int) -> OrderSwap:
-    """Check and parse a request with orders; signatures are verified last, because they cost most time.
+    """Check and parse a POST /transactions body with signed orders; signatures are verified last, because
+    they cost most time.
 
     Raises:
         UnsupportedChain: the venue does not fill RFQ orders on the chain.
@@ -191,7 +193,9 @@ def _taker_most(sent: SwapOrder, order: RfqOrder, field: str) -> int:
 
 
 def _permit(sent: SwapOrder, order: RfqOrder, rfq: bytes, field: str) -> bytes:
-    """Parse the maker's permit, empty without one; refuse a form that the RFQ contract does not support."""
+    """Parse the maker's token permit of an order, empty without a permit; refuse a form that the RFQ contract
+    does not support.
+    """
     field = f"{field}.permitMakerAsset"
     raw = b"" if sent.permit_maker_asset is None else parse_hex(sent.permit_maker_asset, field)
     if not raw:

@@ -66,8 +66,9 @@ class Parties(Struct, frozen=True, kw_only=True):
 
     Attributes:
         receiver: 20 bytes; the zero address if the user is the receiver.
-        permit: the user's permit for the Router; empty without a permit.
-        deadline: Unix seconds; 0 if the request has none: the swap then ends with the first of its fills.
+        permit: the user's permit, which lets the Router take the source token; empty without a permit.
+        deadline: Unix seconds; 0 if the request has none: the swap then ends with the first of its fills to
+            expire.
     """
 
     user: bytes
@@ -82,8 +83,8 @@ class Basis(Struct, frozen=True, kw_only=True):
 
     Attributes:
         src_amount, dest_amount: raw units that the user gives and gets before the fee.
-        brought: raw units of the destination that all fills give, before that token's taxes.
-        fee: rate and recipient of the fee.
+        brought: raw units of the destination token that all fills together give, before that token's taxes.
+        fee: rate and recipient of the partner's fee.
     """
 
     side: Side
@@ -127,7 +128,7 @@ class SwapTicket(Parties, frozen=True, kw_only=True):
 def read_ticket(
     place: "ServedChain", opened: OpenedRoute, body: TransactionBody, fees: FeeRules, now_ms: int
 ) -> SwapTicket:
-    """Check a request for a route's transaction and compute its bounds.
+    """Check a request for a route's transaction and compute the bounds on the swap's amounts.
 
     Raises:
         InvalidInput: a field contradicts the route; the error names it.
@@ -165,7 +166,7 @@ def read_ticket(
 
 
 def read_parties(place: "ServedChain", body: TransactionBody, src: ListedToken, now_ms: int) -> Parties:
-    """Parse user, receiver, permit and deadline of a request.
+    """Parse user, receiver, permit and deadline of a request for a swap's transaction.
 
     Raises:
         InvalidInput: a field is invalid; the error names it.
@@ -183,7 +184,7 @@ def read_parties(place: "ServedChain", body: TransactionBody, src: ListedToken, 
 
 
 def ticket_of(body: TransactionBody, parties: Parties, basis: Basis) -> SwapTicket:
-    """Compute the bounds and terms of a swap.
+    """Combine a request's parties with a swap's amounts and fee, and compute the bounds on the amounts.
 
     Raises:
         InvalidInput: the request's bound is better for the user than the expected amount.
@@ -247,8 +248,9 @@ def swap_of(ticket: SwapTicket, hops: tuple[Hop, ...], expiry_s: int) -> RouterS
 
 
 def params_of(side: Side, swap: RouterSwap, router: bytes) -> ContractParams:
-    """Encode the call for a contract library, with structs as arrays and numbers as strings
-    (choices.md#market-swaps)."""
+    """Encode the Router's call as `{method, params, contract}` for a contract library, with structs as arrays
+    and numbers as strings (choices.md#market-swaps).
+    """
     return ContractParams(METHODS[side], (_value(swap),), to_checksum(router))
 
 
@@ -256,7 +258,9 @@ def params_of(side: Side, swap: RouterSwap, router: bytes) -> ContractParams:
 
 
 def fee_of(opened: OpenedRoute, body: TransactionBody, fees: FeeRules) -> ResolvedFee:
-    """Resolve the fee of a route's swap: the quoted one unless the request names another partner or fee."""
+    """Determine a route swap's partner fee: the quoted fee unless the request names another partner or
+    fee.
+    """
     name = opened.route.partner if body.partner is None else body.partner
     registered = registered_partner(name, fees.partners)
     quoted: int | None = None
@@ -272,7 +276,7 @@ def fee_asked(
 
     Args:
         name: the partner's name; None for the partner `anon`.
-        quoted_bps: fee in basis points if the request has no `partnerFeeBps`.
+        quoted_bps: fee in basis points that applies if the request has no `partnerFeeBps`.
 
     Raises:
         InvalidInput: `partnerFeeBps` or `partnerAddress` is invalid.
@@ -312,7 +316,9 @@ def _address_of(body: TransactionBody) -> str:
 
 
 def _requested(quoted_bps: int, registered: RegisteredPartner | None) -> int | None:
-    """Recover the `partnerFeeBps` of the quote's request; None if the fee of anonymous requests applied."""
+    """Recover from a quoted fee the `partnerFeeBps` that the quote's request named; None if the fee of
+    anonymous requests applied.
+    """
     if registered is not None:
         return max(quoted_bps - registered.fee_bps, 0)
     return None if quoted_bps == ANON_FEE_BPS else quoted_bps
@@ -334,7 +340,7 @@ def _takes_surplus(body: TransactionBody) -> bool:
 
 
 def fixed_amount(body: TransactionBody, side: Side) -> int:
-    """Return the amount that the side fixes: `srcAmount` of a sale, `destAmount` of a purchase.
+    """Return the swap's fixed amount: `srcAmount` of a sale, `destAmount` of a purchase.
 
     Raises:
         InvalidInput: the amount is missing or invalid.
@@ -347,12 +353,13 @@ def fixed_amount(body: TransactionBody, side: Side) -> int:
 
 
 def _check_bound(body: TransactionBody, side: Side) -> None:
-    """Refuse a route's request without a bound on the amount that the side leaves open.
+    """Refuse a route's request without a bound on the open amount: the least output of a sale, or the most
+    cost of a purchase.
 
     Signed orders need no such bound.
 
     Raises:
-        MissingSlippage: the request has neither a slippage nor that amount.
+        MissingSlippage: the request has neither `slippage` nor the open amount.
     """
     other = body.dest_amount if side is Side.SELL else body.src_amount
     if other is None and body.slippage is None:
@@ -360,7 +367,7 @@ def _check_bound(body: TransactionBody, side: Side) -> None:
 
 
 def _least(body: TransactionBody, quoted: int) -> int:
-    """Return the least that a sale must bring: the request's amount, or the expected one less slippage."""
+    """Return the least output of a sale: the request's amount, or the quoted amount less slippage."""
     if body.dest_amount is None:
         return mul_div_down(quoted, BPS_ONE - (body.slippage or 0), BPS_ONE)
     least = parse_amount(body.dest_amount, "destAmount")
@@ -370,7 +377,7 @@ def _least(body: TransactionBody, quoted: int) -> int:
 
 
 def _most(body: TransactionBody, quoted: int) -> int:
-    """Return the most that a purchase may cost: the request's amount, or the expected cost plus slippage."""
+    """Return the most that a purchase may cost: the request's amount, or the quoted cost plus slippage."""
     if quoted > UINT256_MAX:
         raise NoRoute("with this fee the cost is above 2^256 - 1")
     if body.src_amount is None:
@@ -382,20 +389,26 @@ def _most(body: TransactionBody, quoted: int) -> int:
 
 
 def _before_sale_taxes(amount: int, taxes: Taxes) -> int:
-    """Compute the amount that the last hops must give so that `amount` arrives after taxes, rounded up."""
+    """Compute the output of a sale's last hops from which `amount` is left after the token's transfer taxes,
+    rounded up.
+    """
     for bps in (taxes.dest, taxes.dest_dex):
         amount = mul_div_up(amount, BPS_ONE, BPS_ONE - bps)
     return amount
 
 
 def _expected_of_sale(basis: Basis) -> int:
-    """Compute the amount that the Router sends to the user if every fill is as expected."""
+    """Compute the amount that the Router sends to a sale's receiver, after the fee, if every fill is as
+    expected.
+    """
     arrives = mul_div_down(basis.brought, BPS_ONE - basis.taxes.dest_dex, BPS_ONE)
     return arrives - mul_div_down(arrives, basis.fee.fee_bps, BPS_ONE)
 
 
 def _after_purchase_taxes(amount: int, taxes: Taxes) -> int:
-    """Compute the amount that reaches the first hops when the user gives `amount`, rounded down."""
+    """Compute the part of a purchase's cost `amount` that reaches the first hops after the token's transfer
+    taxes, rounded down.
+    """
     for bps in (taxes.src, taxes.src_dex):
         amount = mul_div_down(amount, BPS_ONE - bps, BPS_ONE)
     return amount
@@ -445,7 +458,9 @@ def _deadline(deadline: int | None, now_ms: int) -> int:
 
 
 def _value(value: Any) -> Any:
-    """Convert a value to JSON: structs to arrays, numbers to digits, bytes to hex, 20 bytes to an address."""
+    """Convert a call argument to JSON: structs to arrays, numbers to digits, bytes to hex, 20 bytes to an
+    address.
+    """
     if isinstance(value, Struct):
         return [_value(member) for member in msgspec.structs.astuple(value)]
     if isinstance(value, tuple):

@@ -71,7 +71,7 @@ class Leave(Struct, frozen=True):
 
     Attributes:
         asker: caller of the request.
-        unfilled: counter of the chain's swaps that are signed and not filled.
+        unfilled: counter of the chain's swaps that makers have signed and that are not filled yet.
         funds: check of balances and allowances of users.
     """
 
@@ -89,7 +89,7 @@ async def transaction(
     now_ms: int,
     leave: Leave,
 ) -> TransactionEnvelope | ContractParams:
-    """Build the transaction of a route.
+    """Build the Router's transaction for a verified route, with firm quotes of the makers.
 
     Raises:
         InvalidInput, OrderExpired, MissingSlippage, PartnerNotAllowed, NoRoute: see `read_ticket`.
@@ -120,10 +120,10 @@ async def order_transaction(
     funds: SwapFunds,
     signatures: SignatureBudget,
 ) -> TransactionEnvelope | ContractParams:
-    """Build the transaction that fills the orders of a request.
+    """Build the Router's transaction that fills the signed orders of a request.
 
     Args:
-        signatures: budget of wrong signatures.
+        signatures: budget of wrong signatures that the caller may still send.
 
     Raises:
         RateLimited: too many signatures of the caller were wrong.
@@ -156,7 +156,9 @@ async def _built(
     query: TransactionQuery,
     gas_price: dict[str, str],
 ) -> TransactionEnvelope | ContractParams:
-    """Make the answer for a swap; simulate the transaction first unless the request ignores checks."""
+    """Make the answer with a swap's transaction, or its call parameters; simulate the transaction first
+    unless the request ignores checks.
+    """
     data = _CALLDATA[ticket.side](swap)
     gas = None
     if not query.ignore_checks:
@@ -192,7 +194,7 @@ def _plan_of(
 
 
 async def _looked_at(chain: Chain, rfq: bytes, orders: Sequence[SignedOrder]) -> Looked:
-    """Read the state of the orders at the latest block."""
+    """Read unfilled parts, signatures and makers' funds of signed orders at the latest block."""
     header = await latest_block(chain)
     calls = order_calls(rfq, orders)
     answers = await chain.call_many([*calls.values()], header.hash)
@@ -210,7 +212,9 @@ def _gas_price(place: "ServedChain", query: TransactionQuery) -> dict[str, str]:
 
 
 async def _begun(place: "ServedChain", leave: Leave, user: bytes, now_s: int) -> UnfilledSwap:
-    """Count a new swap against its caller and user; if at a limit, first free swaps filled on the chain."""
+    """Count a new swap against its caller's and user's limits; at a limit, first stop counting swaps that the
+    chain shows as filled.
+    """
     unfilled, asker = leave.unfilled, leave.asker
     others = unfilled.in_the_way(asker, user, now_s)
     quotes = [quote for swap in others for quote in swap.quotes if quote.digest32]
@@ -225,7 +229,7 @@ async def _begun(place: "ServedChain", leave: Leave, user: bytes, now_s: int) ->
 
 
 def _is_filled(quote: HeldQuote, answer: bytes | Exception) -> bool:
-    """Whether the quote counts as filled: at most a tenth of its order is open.
+    """Whether the quote counts as filled: by the RFQ contract's answer at most a tenth of its order is open.
 
     A filled swap may leave that much, as quotes are requested for more than the swap needs.
     """
@@ -234,7 +238,7 @@ def _is_filled(quote: HeldQuote, answer: bytes | Exception) -> bool:
 
 
 async def _tried(place: "ServedChain", call: EthCall, *, wants_gas: bool) -> int | None:
-    """Simulate the transaction.
+    """Simulate a swap's transaction at the latest block, or estimate its gas.
 
     Returns:
         The gas limit, a fifth above the estimate; None if `wants_gas` is False.

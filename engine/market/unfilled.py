@@ -32,9 +32,9 @@ class Asker(Struct, frozen=True):
     """The caller of a request that builds a swap.
 
     Attributes:
-        name: name of its API key, or its network address.
-        has_key: the caller has an API key.
-        places: most unfilled swaps of the caller at a time.
+        name: name of the caller's API key, or the caller's network address.
+        has_key: whether the caller has an API key.
+        places: most swaps of the caller at a time that makers have signed and that are not filled.
     """
 
     name: str
@@ -61,12 +61,15 @@ class UnfilledSwap(Struct, eq=False):
 
     @property
     def over_s(self) -> int:
-        """Unix seconds after which no quote of the swap can be filled; 0 without a quote."""
+        """Unix seconds after which no quote of the swap can be filled, so that the swap stops counting; 0
+        without a quote.
+        """
         return max((quote.expiry_s for quote in self.quotes), default=0)
 
 
 class UnfilledSwaps:
-    """The unfilled swaps of a chain, with the limits on them.
+    """The swaps of a chain that makers have signed and that are not filled, counted against limits by caller
+    and user.
 
     Args:
         user_places: most unfilled swaps of a user at a time.
@@ -82,7 +85,9 @@ class UnfilledSwaps:
         return len(self._swaps)
 
     def in_the_way(self, asker: Asker, user: bytes, now_s: int) -> tuple[UnfilledSwap, ...]:
-        """Return the swaps that fill up the limit of a caller or user; empty if another swap is allowed."""
+        """Return the unfilled swaps that use up the limit of a caller or user; empty if another swap is
+        allowed.
+        """
         of_user = () if asker.has_key else ((user, self._user_places),)
         for key, most in ((asker.name, asker.places), *of_user):
             for swap in tuple(self._swaps.get(key, ())):
@@ -94,7 +99,7 @@ class UnfilledSwaps:
         return ()
 
     def begin(self, asker: Asker, user: bytes, now_s: int) -> UnfilledSwap:
-        """Count a new swap against its caller and user.
+        """Count a new swap against the limits of its caller and user.
 
         Raises:
             RateLimited: a limit is reached; the error carries the seconds after which to retry.
@@ -112,7 +117,9 @@ class UnfilledSwaps:
         return swap
 
     def end(self, swap: UnfilledSwap) -> None:
-        """Mark that no maker signs for the swap any more; free it if no maker has signed."""
+        """Mark that no further quotes are requested for the swap; stop counting the swap if no maker has
+        signed.
+        """
         swap.is_ended = True
         if not swap.quotes:
             self.free(swap)
@@ -127,14 +134,14 @@ class UnfilledSwaps:
                 self._swaps.pop(key, None)
 
     def _forget(self, now_s: int) -> None:
-        """Free up to _LOOKS of the oldest swaps, as far as they are over."""
+        """Stop counting swaps all of whose quotes have expired, among the _LOOKS oldest."""
         for _ in range(min(_LOOKS, len(self._line))):
             if not (self._line[0].is_ended and self._line[0].over_s < now_s):
                 return
             self.free(self._line.popleft())
 
     def free_filled(self, swaps: Iterable[UnfilledSwap], filled: set[bytes]) -> None:
-        """Stop counting the swaps that have an order among the filled digests."""
+        """Stop counting the swaps of which an order, named by its EIP-712 hash, is among the filled ones."""
         for swap in swaps:
             if any(quote.digest32 in filled for quote in swap.quotes):
                 self.free(swap)
