@@ -30,7 +30,7 @@ class WallClock:
         self._anchor_ns = system_ns() - monotonic_ns()
 
     def now_ms(self) -> int:
-        """Current time, Unix milliseconds."""
+        """Current time of this clock, Unix milliseconds."""
         return (self._anchor_ns + self._monotonic_ns()) // 1_000_000
 
     def behind_ms(self) -> int:

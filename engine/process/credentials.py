@@ -38,7 +38,7 @@ def check_addresses(settings: Settings) -> None:
 
 
 def policed_key(name: str, settings: KeySettings) -> PolicedKey:
-    """Load a configured key, restricted by its policy.
+    """Load a configured signing key, restricted to the signatures that its policy allows.
 
     Raises:
         ConfigError: the key cannot be read, or its policy names no contract or a malformed one.

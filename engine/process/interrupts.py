@@ -19,7 +19,8 @@ Result = TypeVar("Result")
 
 
 async def until_interrupted(work: Callable[..., Awaitable[Result]], *what: object) -> Result:
-    """Run `work` until it ends or SIGINT arrives. If the work has finished, a later interrupt has no effect.
+    """Run `work` until it ends or SIGINT arrives, which cancels it. If the work has finished, a later
+    interrupt has no effect.
 
     Raises:
         KeyboardInterrupt: SIGINT came.
@@ -70,7 +71,9 @@ def asking() -> Iterator[None]:
 
 
 def _hears_interrupts() -> bool:
-    """Whether this thread may handle SIGINT: the main thread, and not in a shell's background job."""
+    """Whether SIGINT may be handled here: in the main thread, and not in a shell's background job, which
+    ignores SIGINT.
+    """
     return (
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN

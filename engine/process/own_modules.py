@@ -13,7 +13,7 @@ from ...config.errors import ConfigError
 
 
 def import_module(module_name: str, folder: Path, field: str) -> ModuleType:
-    """Import a module from the settings' folder, or an installed one.
+    """Import an operator's own module (prices, strategies) from the settings' folder, or an installed module.
 
     Args:
         module_name: dotted name of the module.

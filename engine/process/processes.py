@@ -51,9 +51,9 @@ async def run_processes(settings: ServerSettings, command: Sequence[str], listen
     """Keep `settings.processes` children of `command` serving until a signal ends them.
 
     Args:
-        settings: number of children, and time of a drain.
-        command: the program with its arguments; each child calls `inherited_listener`.
-        listener: the listening socket; closed when the end begins.
+        settings: number of children, and the seconds that they have to finish their requests.
+        command: the program with its arguments; each child takes the socket by `inherited_listener`.
+        listener: the listening socket, shared by all children; closed after the signal to end.
 
     Returns:
         The exit status: 0 when all children ended well after SIGTERM or SIGINT.
@@ -70,7 +70,9 @@ async def run_processes(settings: ServerSettings, command: Sequence[str], listen
 
 
 def inherited_listener() -> socket.socket | None:
-    """Open the listening socket inherited from a parent; None for a process without such a parent."""
+    """Open the listening socket inherited from the parent of several processes; None for a process that has
+    no such parent.
+    """
     descriptor = os.environ.get(_LISTENER)
     if descriptor is None:
         return None
@@ -80,12 +82,16 @@ def inherited_listener() -> socket.socket | None:
 
 
 def process_place() -> ProcessNumber:
-    """Read this process's index and the count from the environment; without a parent (0, 1)."""
+    """Read from the environment this process's index among its parent's children, and their count; (0, 1)
+    without such a parent.
+    """
     return ProcessNumber(int(os.environ.get(_INDEX, "0")), int(os.environ.get(_COUNT, "1")))
 
 
 async def parent_ended() -> None:
-    """Wait until the parent process is gone, the time to drain; without a parent wait forever."""
+    """Wait until the parent process is gone, upon which a child finishes its requests and ends; without a
+    parent wait forever.
+    """
     descriptor = os.environ.get(_PARENT)
     if descriptor is None:
         await trio.sleep_forever()
@@ -94,7 +100,7 @@ async def parent_ended() -> None:
 
 
 class _Family:
-    """The child processes of one parent."""
+    """The child processes that one parent keeps running behind a shared listening socket."""
 
     def __init__(
         self, settings: ServerSettings, command: Sequence[str], listener: socket.socket, parent_read: int
@@ -160,7 +166,7 @@ class _Family:
                 await self._told_to_end.wait()
 
     async def _run_child(self, index: int) -> int:
-        """Start a child and wait for its end; returns its status."""
+        """Start the child process with this index and wait for its end; returns its exit status."""
         listener, parent = self._inherited
         place = {_LISTENER: listener, _PARENT: parent, _INDEX: index, _COUNT: self._count}
         environment = os.environ | {name: str(value) for name, value in place.items()}

@@ -22,11 +22,11 @@ _log = structlog.get_logger("cambist.server")
 
 
 class Draining(Protocol):
-    """Protocol: a role that can finish its work in order.
+    """Protocol: a role's application that can end in order: answer the requests in flight, then stop.
 
     Attributes:
         scheme: http or https.
-        drained: whether `run` has ended by itself, after a drain.
+        drained: whether `run` has ended in order after `drain`, rather than by cancellation.
     """
 
     scheme: str
@@ -41,7 +41,7 @@ class Served(Draining, Protocol):
     """Protocol: a role in one process with one listener, and optionally another for health."""
 
     async def run(self, listener: socket.socket, health_listener: socket.socket | None) -> None:
-        """Serve until drained."""
+        """Serve until `drain` was called and the requests in flight are answered."""
         ...
 
 
@@ -53,7 +53,7 @@ async def serve_app(
     """Serve one application until a signal ends it.
 
     Args:
-        open_app: opens the application, with its access log.
+        open_app: opens the application, given the access log to write, if any.
         announce: logs that the application serves, and its URL.
 
     Returns:
@@ -82,10 +82,10 @@ async def serve_app(
 
 
 def listening(field: str, host: str, port: int) -> socket.socket:
-    """Open a listening socket.
+    """Open a TCP socket that listens on a configured address.
 
     Args:
-        field: the table of the settings that names host and port.
+        field: name of the settings table that has host and port, for errors.
 
     Raises:
         ConfigError: the address cannot be listened on.
@@ -110,8 +110,8 @@ async def drain_on_signal(
     *,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Drain at the first SIGTERM or SIGINT, and cancel everything at the second. `task_status.started` is
-    called once signals are received.
+    """Call `app.drain` at the first SIGTERM or SIGINT, so that requests in flight are answered, and cancel
+    everything at the second. `task_status.started` is called once signals are received.
     """
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         task_status.started()
@@ -124,7 +124,9 @@ async def drain_on_signal(
 
 
 async def freeze_collector() -> None:
-    """Exempt all objects that exist GC_FREEZE_AFTER_S after the call from garbage collection."""
+    """Exempt the long-lived objects, those that exist GC_FREEZE_AFTER_S after the call, from garbage
+    collection, so that its passes stay short.
+    """
     await trio.sleep(GC_FREEZE_AFTER_S)
     gc.collect()
     gc.freeze()
