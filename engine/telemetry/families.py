@@ -12,11 +12,12 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 METRICS_PREFIX = "cambist_"
 
 Numbers = Iterable[tuple[tuple[str, ...], float]]
-"""(values of the labels, number) for each sample of a metric family."""
+"""Samples of a Prometheus metric family: (values of the labels, number) each."""
 
 
 class MetricRow(Struct, frozen=True):
-    """Definition of a metric without labels, read from a field of a part's statistics.
+    """Definition of a Prometheus metric without labels, whose value is a field of some part's statistics
+    struct.
 
     A `.` in the field's name leads into a nested struct.
     """
@@ -27,19 +28,19 @@ class MetricRow(Struct, frozen=True):
 
 
 def gauge(name: str, help_text: str, numbers: Numbers, *labels: str) -> Metric:
-    """Create a gauge family, for values that rise and fall."""
+    """Create a Prometheus gauge family, for values that rise and fall."""
     return _family(GaugeMetricFamily, name, help_text, numbers, labels)
 
 
 def counter(name: str, help_text: str, numbers: Numbers, *labels: str) -> Metric:
-    """Create a counter family, for counts since the start."""
+    """Create a Prometheus counter family, for counts since the process's start."""
     return _family(CounterMetricFamily, name, help_text, numbers, labels)
 
 
 def histogram(
     name: str, help_text: str, bounds: Sequence[float], counts: Sequence[int], total: float
 ) -> Metric:
-    """Create a family with one histogram.
+    """Create a Prometheus metric family with one histogram.
 
     Args:
         counts: number of values in each bucket, not cumulative; the last counts values above all bounds.
@@ -55,7 +56,9 @@ def histogram(
 
 
 def families_of(part: str, rows: Sequence[MetricRow], statistics: object) -> Iterator[Metric]:
-    """Yield a family for each row, named `cambist_<part>_<field>`; a nested field counts by its last name."""
+    """Yield a metric family for each row, named `cambist_<part>_<field>`; a dotted field gives its last
+    name.
+    """
     for row in rows:
         make = counter if row.kind == "counter" else gauge
         name = f"{part}_{row.field.rpartition('.')[2]}"

@@ -13,7 +13,7 @@ _PLACE = ("maker", "chain")
 
 
 def feed_families(feeds: Iterable[FeedReading], now_ms: int) -> Iterator[Metric]:
-    """Yield the metrics of all makers' feeds of a venue.
+    """Yield the metrics of a venue's feeds of makers' books: pairs, polls, sockets, ages and restarts.
 
     Args:
         now_ms: wall clock, Unix milliseconds.
@@ -53,7 +53,9 @@ def feed_families(feeds: Iterable[FeedReading], now_ms: int) -> Iterator[Metric]
 
 
 def _restarts(found: FeedStatistics) -> dict[str, int]:
-    """Count the restarts of each task, 0 included, so that the first failure shows as a rise from 0."""
+    """Count the restarts of each of a feed's tasks, 0 included, so that the first failure shows as a rise
+    from 0.
+    """
     stream = () if found.stream is None else ("stream",)
     return {**dict.fromkeys((*found.polls, WATCHDOG, *stream), 0), **found.restarts}
 

@@ -20,8 +20,8 @@ class LagStatistics(Struct, frozen=True):
     Attributes:
         counts: number of delays up to each bound of LAG_BOUNDS_S; the last counts the longer ones.
         lag_s: sum of all delays, seconds.
-        lag_s_max: the longest delay.
-        tasks: number of tasks in the event loop now.
+        lag_s_max: the longest delay, seconds.
+        tasks: number of tasks in the event loop at this moment.
     """
 
     counts: tuple[int, ...]
@@ -31,7 +31,7 @@ class LagStatistics(Struct, frozen=True):
 
 
 class LoopLag:
-    """Measures the event loop's delay while `run` runs."""
+    """Measures, while `run` runs, how late the event loop wakes a sleeping task."""
 
     def __init__(self) -> None:
         self._counts = [0] * (len(LAG_BOUNDS_S) + 1)
@@ -39,7 +39,7 @@ class LoopLag:
         self._lag_s_max = 0.0
 
     async def run(self) -> None:
-        """Measure until cancelled."""
+        """Measure the event loop's delay again and again, until cancelled."""
         while True:
             due = trio.current_time() + LOOP_LAG_EVERY_S
             await trio.sleep_until(due)
@@ -49,6 +49,6 @@ class LoopLag:
             self._lag_s_max = max(self._lag_s_max, lag_s)
 
     def statistics(self) -> LagStatistics:
-        """Return the measured delays and the number of tasks; to be called within the event loop."""
+        """Return the event loop's measured delays and its number of tasks; to be called within the loop."""
         tasks = trio.lowlevel.current_statistics().tasks_living
         return LagStatistics(tuple(self._counts), self._lag_s, self._lag_s_max, tasks)

@@ -72,7 +72,7 @@ class Metrics:
 
 
 class _One(Collector):
-    """Registry of a single family, in the form that `generate_latest` takes."""
+    """Registry of a single metric family, in the form that prometheus_client's `generate_latest` takes."""
 
     def __init__(self, family: Metric) -> None:
         self._family = family
@@ -82,12 +82,12 @@ class _One(Collector):
 
 
 def server_families(statistics: Counters) -> Iterator[Metric]:
-    """Yield the counters of the HTTP server."""
+    """Yield the HTTP server's counters (connections, requests, errors) as metric families."""
     return families_of("server", SERVER, statistics)
 
 
 def store_families(statistics: StoreStatistics) -> Iterator[Metric]:
-    """Yield the counters of the store and the duration of its commits."""
+    """Yield the store's counters and its histogram of commit times as metric families."""
     yield from families_of("store", STORE, statistics)
     yield gauge("store_away", "1 while the store takes nothing", [((), int(bool(statistics.away)))])
     yield histogram(
@@ -100,7 +100,7 @@ def store_families(statistics: StoreStatistics) -> Iterator[Metric]:
 
 
 def admission_families(statistics: AdmissionStatistics) -> Iterator[Metric]:
-    """Yield the admitted and refused requests, by tier."""
+    """Yield, by tier of caller, the requests that rate limits admitted and refused, and wrong signatures."""
     for make, name, help_text, numbers in (
         (counter, "admitted", "Requests paid from a bucket", statistics.admitted),
         (counter, "rate_limited", "Requests refused for lack of tokens", statistics.refused),
@@ -123,7 +123,7 @@ def admission_families(statistics: AdmissionStatistics) -> Iterator[Metric]:
 
 
 def loop_lag_families(statistics: LagStatistics) -> Iterator[Metric]:
-    """Yield the delay of the event loop's tasks."""
+    """Yield the event loop's delay, as a histogram, and its number of tasks as metric families."""
     yield gauge(
         "loop_lag_max_seconds", "Longest delay of a task since the start", [((), statistics.lag_s_max)]
     )

@@ -19,7 +19,7 @@ _Of = list[tuple[tuple[str], DeltaChainStatistics]]
 
 
 def delta_families(statistics: DeltaStatistics) -> Iterator[Metric]:
-    """Yield the metrics of the engine of Delta orders."""
+    """Yield the metrics of Delta orders: counts by status, auctions, watched funds, and relayers."""
     chains = [((name,), chain) for name, chain in statistics.chains.items()]
     yield _orders(DELTA.name, statistics.orders.orders)
     yield from _auctions(chains)
@@ -28,7 +28,9 @@ def delta_families(statistics: DeltaStatistics) -> Iterator[Metric]:
 
 
 def otc_families(statistics: OtcStatistics) -> Iterator[Metric]:
-    """Yield the metrics of the engine of OTC orders."""
+    """Yield the metrics of OTC orders: counts by status, watched funds, and drafts without a signature
+    yet.
+    """
     yield _orders(OTC.name, statistics.orders.orders)
     yield from _funds(OTC.name, [((name,), chain.funds) for name, chain in statistics.chains.items()])
     drafts = [((name,), chain.drafts) for name, chain in statistics.chains.items()]
