@@ -24,9 +24,9 @@ class GasStatistics(Struct, frozen=True):
     """Counters of a chain's gas watch.
 
     Attributes:
-        looks: number of successful reads; failures: of failed reads.
-        age_ms: age of the last reading; None before the first.
-        fault: error of the last read; empty if it succeeded.
+        looks: number of successful reads of block and gas price; failures: number of failed ones.
+        age_ms: age of the last successful read; None before the first.
+        fault: error of the last read; empty if that read succeeded.
     """
 
     looks: int
@@ -42,7 +42,8 @@ class _Seen(Struct, frozen=True):
 
 
 class GasWatch:
-    """Reader of one chain's head and gas price.
+    """Keeps one chain's latest block (head) and gas price current for quotes; requests fail when they are too
+    old.
 
     Args:
         wall_ms: the wall clock, Unix milliseconds.
@@ -59,10 +60,10 @@ class GasWatch:
 
     @property
     def head(self) -> Header:
-        """The latest block.
+        """Header of the chain's latest block.
 
         Raises:
-            ServiceUnavailable: the last successful read is older than GAS_STALE_S.
+            ServiceUnavailable: the last successful read from the node is older than GAS_STALE_S.
         """
         return self._fresh().head
 
@@ -87,16 +88,16 @@ class GasWatch:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the last reading is recent enough to be used."""
+        """Whether the last read of block and gas price is recent enough to be used."""
         return self._last is not None and self._age_ms(self._last) <= GAS_STALE_S * 1_000
 
     def statistics(self) -> GasStatistics:
-        """Counters and age of the last reading."""
+        """Counters of reads, and age of the last read block and gas price."""
         age_ms = None if self._last is None else self._age_ms(self._last)
         return GasStatistics(self._looks, self._failures, age_ms, self._fault)
 
     async def run(self) -> NoReturn:
-        """Read head and gas price at every new head, until cancelled."""
+        """Read the latest block and the gas price at every new block, until cancelled."""
         while True:
             with trio.CancelScope() as self._turn:
                 done = await self._look()
@@ -107,7 +108,9 @@ class GasWatch:
                         await trio.sleep_forever()
 
     def look_now(self) -> None:
-        """Begin a new read at once: after an outage, a node may never answer the read under way."""
+        """Begin a new read of block and gas price at once: after an outage, a node may never answer the read
+        under way.
+        """
         self._turn.cancel()
 
     async def _look(self) -> bool:

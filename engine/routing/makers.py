@@ -50,10 +50,10 @@ class MakersOpening(Struct, frozen=True):
 
     Attributes:
         field: settings path of the table of makers.
-        makers: by name.
+        makers: settings of the makers by name.
         blacklist_s: seconds for which an address blacklisted by a maker is not sent to it again.
         wall_ms: Unix milliseconds.
-        random: source of jitter.
+        random: source of jitter for the feeds' polls and restarts.
     """
 
     field: str
@@ -197,7 +197,8 @@ async def open_makers(
 
 
 def request_signer(field: str, credentials: MakerCredentials | None) -> RequestSigner | None:
-    """Signer of requests to a server, or None without credentials: requests are then unsigned.
+    """Create the signer of requests to a maker's server; None without credentials: requests are then
+    unsigned.
 
     Args:
         field: settings path of the credentials.

@@ -44,11 +44,12 @@ class ConfiguredChain(Struct, frozen=True):
 
     Attributes:
         field: settings path of the chain.
-        settings: with checksummed addresses; unset addresses are filled from contracts.json.
+        settings: the chain's settings with checksummed addresses; unset addresses are filled from
+            contracts.json.
         addresses: setting's name -> contract address, 20 bytes; empty if unknown.
-        listed: the operator's tokens.
+        listed: tokens that the operator lists as tradable.
         stables: addresses of the tokens that are valued at one US dollar.
-        makers: by name.
+        makers: settings of the chain's makers by name.
     """
 
     chain_id: int
@@ -73,7 +74,7 @@ def served_chains(
     reachable: Collection[int] = (),
     field: str = "venue.makers",
 ) -> dict[int, ConfiguredChain]:
-    """Determine the served chains by id.
+    """Determine the chains that the venue serves (those with a role and a node): chain id -> chain.
 
     Args:
         makers: settings of the makers by name; `field` is their settings path.

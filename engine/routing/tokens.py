@@ -24,7 +24,7 @@ class ListedToken(Struct, frozen=True):
 
     Attributes:
         address: 20 bytes; the placeholder's for the native token.
-        routed: the ERC-20 contract whose books are used: the wrapped form for the native token.
+        routed: the ERC-20 contract whose books a route uses: the wrapped form for the native token.
         text: address as answers write it.
         listed: the operator's entry; None for the native token.
     """

@@ -30,11 +30,11 @@ class FaultNotices:
 
     Args:
         network: chain id.
-        client: must stay open while `run` runs.
+        client: HTTP client for the maker; must stay open while `run` runs.
 
     Attributes:
-        taken: count of faults in requests that the maker answered with 2xx.
-        lost: count of faults in requests that failed, and of faults that the full queue dropped.
+        taken: count of faults delivered: the maker answered their request with 2xx.
+        lost: count of faults not delivered: their request failed, or the full queue dropped them.
     """
 
     def __init__(self, maker: str, network: int, client: SignedClient) -> None:
@@ -52,7 +52,7 @@ class FaultNotices:
         self._is_wanted.set()
 
     async def run(self) -> None:
-        """Send the notices, until cancelled."""
+        """Send the queued fault notices to the maker, until cancelled."""
         while True:
             await self._is_wanted.wait()
             self._is_wanted = trio.Event()
@@ -69,7 +69,7 @@ class FaultNotices:
 
 
 def fault_of(told: FaultTold) -> MakerFault:
-    """Convert a fault to its wire form."""
+    """Convert a maker's fault to the message that is sent to the maker."""
     return MakerFault(
         told.at_ms, told.fault.value, to_checksum(told.src), to_checksum(told.dest), told.detail
     )

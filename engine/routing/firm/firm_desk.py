@@ -81,11 +81,11 @@ _RESIZES_MAX = 2  # times that a swap asks for a hop anew, because the hop after
 
 
 class FirmDeskStatistics(Struct, frozen=True):
-    """Counters of a desk.
+    """Counters of one chain's firm-quote desk.
 
     Attributes:
-        under_way: swaps for which quotes are collected now.
-        filled, unfilled: swaps so far that ended with and without a route.
+        under_way: swaps for which firm quotes are collected at this moment.
+        filled, unfilled: swaps so far that ended with and without an executable route.
         asked: requests to makers so far, without probes.
         stand_ins: requests so far that stand in for a failed or slow maker; `asked` includes them.
         probes: requests so far that test a maker in its cool-down.
@@ -138,7 +138,7 @@ class FirmDesk:
         self.asked = self.stand_ins = 0
 
     def statistics(self) -> FirmDeskStatistics:
-        """Return the current counters."""
+        """Return the current counters of swaps and requests to makers."""
         unfilled = self._begun - self._under_way - self._filled
         return FirmDeskStatistics(
             self._under_way, self._filled, unfilled, self.asked, self.stand_ins, self.scores.probes
@@ -186,7 +186,7 @@ class FirmDesk:
 
 
 class _Filling:
-    """State of one swap while the desk collects signed quotes for its plan."""
+    """State of one swap while signed quotes are collected from makers for the swap's plan."""
 
     nursery: trio.Nursery
 
@@ -220,14 +220,16 @@ class _Filling:
             self._beat_at = now + FIRM_BEAT_S
 
     def _lag(self, now: float) -> float:
-        """Return the total stall time so far, in seconds; a wake-up that is late by up to FIRM_BEAT_S is no
-        stall.
+        """Return the event loop's total stall time so far, in seconds; a wake-up that is late by up to
+        FIRM_BEAT_S is no stall.
         """
         late_s = now - self._beat_at
         return self._lag_s + (late_s if late_s > FIRM_BEAT_S else 0.0)
 
     async def outcome(self, plan: RoutePlan) -> FirmRoute | RequestError:
-        """Return the route, or the error if there is none; score the makers in either case."""
+        """Collect the quotes of a swap's plan; return the executable route, or the error without one; score
+        the makers in either case.
+        """
         is_cancelled = True
         try:
             found: FirmRoute | RequestError = await self._route(plan)
@@ -252,7 +254,12 @@ class _Filling:
                 return route
 
     def _report_makers(self, *, is_cancelled: bool) -> None:
-        """Score each request of the swap, and add the unanswered requests to the held quotes."""
+        """Score the maker of each request of the swap, and add unanswered requests to the held quotes, since
+        their makers may have signed.
+
+        Args:
+            is_cancelled: whether the caller has left, so that a missing answer is no fault of the maker.
+        """
         now = trio.current_time()
         until_s = self._desk.wall_ms() // 1_000 + limits.FIRM_EXPIRY_MIN_S
         self._held += [HeldQuote(until_s) for ask in self._asks if ask.is_pending]
@@ -271,7 +278,7 @@ class _Filling:
             self._desk.scores.note(ask, fault)
 
     def _given_s(self, ask: Ask, now: float) -> float:
-        """Seconds that the maker has had to answer, without stalls of the event loop."""
+        """Seconds that the maker has had to answer the request, less the event loop's stalls."""
         return min(now, self._hard_at) - ask.asked_at - (self._lag(now) - ask.lag_s)
 
     # --- Asking ---------------------------------------------------------------------------------------
@@ -280,13 +287,15 @@ class _Filling:
         return trio.current_time() >= self._soft_at
 
     def _go(self, plan: RoutePlan, now: float) -> None:
-        """Start an alternative (`Way`) for a plan: request a quote from every planned maker."""
+        """Start collecting quotes for one plan of the swap (a `Way`): request a quote from every maker in the
+        plan.
+        """
         way = Way(self._waited_for, has_room(plan, self._limit), [])
         self._ways.append(way)
         self._begin(way, parts_of(plan, now, self._soft_at), now)
 
     def _drop(self, way: Way, why: str) -> None:
-        """Abandon an alternative plan of the swap.
+        """Abandon one of the swap's alternative plans.
 
         Raises:
             NoRoute: no other alternative is left.
@@ -296,7 +305,9 @@ class _Filling:
             raise self._no_route(why)
 
     def _begin(self, way: Way, parts: list[FirmPart], now: float) -> None:
-        """Add the parts to the alternative and request each part's quote from its planned maker."""
+        """Add parts (makers' shares) to an alternative plan and request each part's quote from the maker in
+        the plan.
+        """
         way.parts += parts
         for part in parts:
             self._try(way, part, [part.share], now)
@@ -310,8 +321,8 @@ class _Filling:
             self.nursery.start_soon(self._ask, ask)
 
     def _ask_for(self, way: Way, part: FirmPart, share: MakerShare, now: float) -> Ask:
-        """Build the request for a share; it asks for more than needed if the need may grow and the price
-        barely rises.
+        """Build the request for a maker's share; the amount exceeds the need if the need may grow and the
+        price barely rises.
         """
         desk, side = self._desk, self._wanted.side
         books = desk.index.between(part.src_token, part.dest_token).values()
@@ -349,7 +360,7 @@ class _Filling:
         self._changed.set()
 
     async def _news(self) -> None:
-        """Wait for a maker's answer, or for the time at which a part may ask more makers."""
+        """Wait for a maker's answer, or for the time from which more makers may be asked for a part."""
         self._changed = trio.Event()
         now = trio.current_time()
         unfilled = [part for way in self._ways for part in way.parts if not part.filled()]
@@ -376,7 +387,8 @@ class _Filling:
                     break
 
     def _stand_in(self, way: Way, part: FirmPart, now: float) -> bool:
-        """Start as many replacement tries with other makers as a part lacks, on the part's own pair.
+        """Request quotes for a part from other makers of the part's own pair, in as many tries as the part
+        lacks.
 
         Returns:
             False if makers or time do not suffice: the swap needs another plan.
@@ -398,7 +410,7 @@ class _Filling:
         self._try(way, part, shares, now)
 
     def _able_alone(self, way: Way, part: FirmPart) -> list[MakerShare]:
-        """Other makers whose books hold the whole amount of a part."""
+        """List other makers' shares for a part, of those makers whose books hold the part's whole amount."""
         src, dest, wanted = part.src_token, part.dest_token, self._wanted
         asked = FirmAsked(src, dest, wanted.side, _needed(part, wanted.side), self._user, self._desk.executor)
         without = self._without(way) | part.pending()
@@ -406,7 +418,9 @@ class _Filling:
         return [share for share in shares if part.may_do([share])]
 
     def _find(self, way: Way, part: FirmPart, amount: int, without: set[str]) -> RoutePlan | None:
-        """Plan for a part's pair among other makers, which may split the amount, or None."""
+        """Find a plan to fill a part's amount on the part's pair by other makers, which may split it; None
+        without one.
+        """
         wanted = SwapRequest(
             part.src_token,
             part.dest_token,
@@ -450,8 +464,8 @@ class _Filling:
     # --- Judging --------------------------------------------------------------------------------------
 
     async def _judged(self, way: Way) -> FirmRoute | None:
-        """The route if it passes all checks, or None after failing the faulty quotes or changing the plan's
-        parts.
+        """Check a completely quoted plan: return its route if it passes all checks; else mark the faulty
+        quotes as failed, or change the plan's parts, and return None.
         """
         asks = [ask for part in way.parts for ask in part.filled()]
         if not (_of_one_account_each(asks) and _given_once_each(asks)):
@@ -470,7 +484,7 @@ class _Filling:
         return found if all(ask.quote is not None for ask in asks) else None
 
     def _resize(self, way: Way, short: Short) -> None:
-        """Request a hop's quotes again, for the amount that the following hop now needs."""
+        """Request a hop's quotes again, for the amount that the next hop needs by its signed quotes."""
         parts = [part for part in way.parts if (part.path, part.hop) == (short.path, short.hop)]
         self._resizes += 1
         plan = None
@@ -488,8 +502,8 @@ class _Filling:
     def _give_up_worst(self, way: Way, asks: list[Ask]) -> None:
         """Discard the quote that is worst compared with the plan.
 
-        If no quote is worse than planned, the books themselves break the limit: the desk waits for requests
-        still pending, or else plans the swap anew.
+        If no quote is worse than planned, the plan itself breaks the user's limit: the desk waits for
+        requests still pending, or else plans the swap anew.
         """
         worst = max(asks, key=lambda ask: ask.loss())
         if worst.loss() > 0:
@@ -518,7 +532,8 @@ class _Filling:
 
 
 def _base_amount(live: LiveBook | None, share: MakerShare, asked: FirmAsked) -> int:
-    """Return the requested amount in raw units of the base token; 0 without a book.
+    """Return the amount of a maker request in raw units of the pair's base token; 0 if the maker has no live
+    book.
 
     If the request fixes the amount of the quote token, the base amount is the plan's.
     """
@@ -536,7 +551,7 @@ def _needed(part: FirmPart, side: Side) -> int:
 
 
 def _of_one_account_each(asks: list[Ask]) -> bool:
-    """Fail each quote of a maker that names a different account than the maker's first quote.
+    """Mark as failed each quote of a maker that names a different account than the maker's first quote.
 
     Returns:
         Whether no quote failed.
@@ -552,7 +567,7 @@ def _of_one_account_each(asks: list[Ask]) -> bool:
 
 
 def _given_once_each(asks: list[Ask]) -> bool:
-    """Fail each quote whose order is already in another quote, since an order fills only once.
+    """Mark as failed each quote whose order is already in another quote, since an order fills only once.
 
     Returns:
         Whether no quote failed.

@@ -39,8 +39,8 @@ class Ask(Struct, eq=False):
 
     Attributes:
         share: amounts that the plan expects of the maker.
-        shown: amount of the other token that the maker's book gives for this request; None if the book was
-            not that deep.
+        shown: amount of the token left open that the maker's book gives for this request; None if the book
+            was not that deep.
         asked_at: time of the request, trio seconds.
         lag_s: the event loop's stalls for this swap until `asked_at`, seconds.
         base_amount: raw units of the pair's base token in the request; 0 if the maker had no live book.
@@ -61,17 +61,17 @@ class Ask(Struct, eq=False):
     failure: FirmFailure | None = None
 
     def fail(self, failure: FirmFailure) -> None:
-        """Record the failure and discard the quote, if any."""
+        """Record why the request has no usable quote, and discard the quote, if any."""
         self.failure, self.quote = failure, None
 
     @property
     def is_pending(self) -> bool:
-        """Whether the maker has not answered yet."""
+        """Whether the maker has not answered the request yet."""
         return self.quote is None and self.failure is None
 
     @property
     def order(self) -> RfqOrder:
-        """Order of the quote.
+        """Signed order of the quote that answers the request.
 
         Raises:
             ValueError: the ask holds no quote.
@@ -111,9 +111,11 @@ class FirmPart(Struct, eq=False):
     Attributes:
         path, hop: position of the hop in the plan.
         is_exact: whether the hop's amount is fixed, so that requests never ask for more.
-        beside_at, everybody_at: trio seconds from which further tries begin although none has failed.
-        tries: in their order of beginning.
-        to_beat: best rate that broke the user's limit; a stand-in must promise more. None if none did.
+        beside_at, everybody_at: trio seconds from which BESIDE more makers, and all other makers, are asked
+            although no request has failed.
+        tries: attempts to fill the part, each by one or more requests, in their order of beginning.
+        to_beat: best rate of quotes that broke the user's limit; a replacing maker must promise a better one.
+            None without such quotes.
     """
 
     path: int
@@ -128,7 +130,7 @@ class FirmPart(Struct, eq=False):
     to_beat: Fraction | None = None
 
     def filled(self) -> tuple[Ask, ...]:
-        """Quotes of the first complete try; empty if no try is complete."""
+        """Requests, all with quotes, of the first try that is complete; empty if none is."""
         for asks in self.tries:
             if all(ask.quote is not None for ask in asks):
                 return asks
@@ -136,11 +138,13 @@ class FirmPart(Struct, eq=False):
 
     @property
     def alive(self) -> int:
-        """Number of tries without a failed ask."""
+        """Number of tries to fill the part in which no request has failed."""
         return sum(all(ask.failure is None for ask in asks) for asks in self.tries)
 
     def lacking(self, now: float) -> int:
-        """Number of further tries to start now; unbounded (`sys.maxsize`) from `everybody_at` on."""
+        """Number of further tries with other makers to start now; unbounded (`sys.maxsize`) from
+        `everybody_at` on.
+        """
         if self.filled():
             return 0
         if now >= self.everybody_at:
@@ -148,17 +152,21 @@ class FirmPart(Struct, eq=False):
         return max(1 + BESIDE * (now >= self.beside_at) - self.alive, 0)
 
     def pending(self) -> set[str]:
-        """Names of makers that have not answered."""
+        """Names of the makers that have not answered a request for this part."""
         return {ask.maker for asks in self.tries for ask in asks if ask.is_pending}
 
     def raise_bar(self, asks: Sequence[Ask]) -> None:
-        """Require replacements to offer a better rate than these quotes, which break the user's limit."""
+        """Require further makers for this part to offer a better rate than these quotes, which break the
+        user's limit.
+        """
         given = sum(ask.order.maker_amount for ask in asks)
         rate = Fraction(given, sum(ask.order.taker_amount for ask in asks))
         self.to_beat = max(self.to_beat or rate, rate)
 
     def may_do(self, shares: Iterable[MakerShare]) -> bool:
-        """Whether these shares promise a better rate than `to_beat`."""
+        """Whether these makers' shares promise a better rate than quotes that broke the user's limit
+        (`to_beat`).
+        """
         if self.to_beat is None:
             return True
         src, dest = sum(share.src_amount for share in shares), sum(share.dest_amount for share in shares)
@@ -170,7 +178,8 @@ class Way(Struct, eq=False):
 
     Attributes:
         without: slow makers that this plan does not ask.
-        has_room: the user's limit leaves room for the cost of asking for more than needed.
+        has_room: whether the plan keeps the user's limit even at the cost of asking makers for more than
+            needed.
     """
 
     without: frozenset[str]
@@ -179,12 +188,12 @@ class Way(Struct, eq=False):
 
     @property
     def is_filled(self) -> bool:
-        """Whether each part has complete quotes."""
+        """Whether each part of the plan has complete quotes."""
         return all(part.filled() for part in self.parts)
 
 
 def parts_of(plan: RoutePlan, now: float, soft_at: float) -> list[FirmPart]:
-    """Create one part for each share of a plan.
+    """Create a part, which tracks the requests for quotes, for each maker's share of a plan.
 
     Args:
         now: trio seconds.
@@ -203,7 +212,7 @@ def parts_of(plan: RoutePlan, now: float, soft_at: float) -> list[FirmPart]:
 def parts_of_hop(
     hop: HopPlan, path: int, number: int, now: float, soft_at: float, *, is_exact: bool
 ) -> list[FirmPart]:
-    """Create one part for each share of a hop."""
+    """Create a part, which tracks the requests for quotes, for each maker's share of one hop."""
     patience_s = (soft_at - now) / PATIENCES
     looks = now + patience_s, now + 2 * patience_s
     return [
@@ -231,7 +240,9 @@ def able_alone(
 
 
 def legs_of(parts: Sequence[FirmPart], side: Side) -> list[list[FirmLeg]]:
-    """Build the signed legs of every path; each part must be filled."""
+    """Build every path's legs (hops with their signed orders) from the parts' quotes; each part must be
+    filled.
+    """
     paths: dict[int, dict[int, list[FirmPart]]] = {}
     for part in parts:
         paths.setdefault(part.path, {}).setdefault(part.hop, []).append(part)
@@ -239,7 +250,9 @@ def legs_of(parts: Sequence[FirmPart], side: Side) -> list[list[FirmLeg]]:
 
 
 def indicative_within(plan: RoutePlan, limit: int) -> bool:
-    """Whether a plan's hops keep the user's limit at the prices of the books."""
+    """Whether a plan keeps the user's limit (least output or most cost) at the prices of the makers'
+    books.
+    """
     if plan.side is Side.SELL:
         return sum(path.hops[-1].dest_amount for path in plan.paths) >= limit
     return sum(path.hops[0].src_amount for path in plan.paths) <= limit

@@ -34,7 +34,8 @@ _TRUE = b"\1"  # stands for the empty answer of a token whose transfers return n
 
 
 async def prove(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
-    """Fail the quotes that the chain would not fill: bad signature, order already used, or missing funds.
+    """Mark as failed the quotes that the chain would not fill: bad signature, order already used, or missing
+    funds.
 
     Args:
         rfq: the contract that fills the orders and takes the makers' tokens.
@@ -54,7 +55,9 @@ async def prove(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
 
 
 async def _ask_contracts(chain: Chain, rfq: bytes, asks: Iterable[Ask]) -> None:
-    """Verify contract makers' signatures as the RFQ contract will: same caller, same gas limit."""
+    """Verify signatures of makers that are contracts as the RFQ contract will: with its address as caller and
+    its gas limit.
+    """
     unproven = [(ask, ask.quote) for ask in asks if ask.quote is not None and not ask.quote.is_proven]
     if not unproven:
         return
@@ -73,7 +76,8 @@ async def _ask_contracts(chain: Chain, rfq: bytes, asks: Iterable[Ask]) -> None:
 
 
 async def _look_for_traces(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
-    """Fail orders that were already filled or cancelled, and orders whose maker token refuses the transfer.
+    """Mark as failed the quotes whose order was already filled or cancelled, or whose maker token refuses a
+    transfer.
 
     A malformed answer of the RFQ contract counts as filled.
     """

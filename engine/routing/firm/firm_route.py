@@ -10,7 +10,7 @@ from ....codecs.messages.vocabulary import Side
 
 
 class SignedFill(Struct, frozen=True):
-    """A checked firm quote of a maker."""
+    """A maker's firm quote, checked, with the signed order that fills a part of a swap."""
 
     maker: str
     order: RfqOrder

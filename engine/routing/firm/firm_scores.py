@@ -39,7 +39,7 @@ _log = structlog.get_logger("cambist.venue")
 
 
 class FirmMaker(Struct, frozen=True):
-    """A maker on the desk's chain: client, health, cached books and fault notices."""
+    """A maker on one chain: client for firm quotes, health score, cached books and fault notices."""
 
     client: FirmClient
     health: MakerHealth
@@ -48,10 +48,11 @@ class FirmMaker(Struct, frozen=True):
 
 
 class _Rest(Struct):
-    """Cool-down of one maker on one pair, with the times of its probes.
+    """Cool-down of one maker on one pair, with the times of the requests (probes) that test the maker
+    meanwhile.
 
     Attributes:
-        asked: the failed request.
+        asked: the failed request, which a probe repeats for a smaller amount.
         every_ms: time between two probes.
         next_ms, until_ms: Unix milliseconds of the next probe, and of the cool-down's end.
     """
@@ -63,12 +64,13 @@ class _Rest(Struct):
 
 
 class FirmScores:
-    """Scores of the makers of one chain.
+    """Scores of one chain's makers by their answers to requests for firm quotes, and the cool-downs that
+    follow.
 
     Args:
         makers: by name.
         digest_of: order -> its EIP-712 hash, 32 bytes.
-        hard_s: seconds that a probe waits for its answer.
+        hard_s: seconds for which a probe (test request to a maker in cool-down) waits for its answer.
         wall_ms: wall clock, Unix milliseconds.
 
     Attributes:
@@ -123,7 +125,9 @@ class FirmScores:
                 maker.cache.bound(src, dest, bound.amount, bound.until_ms)
 
     def release(self, name: str) -> None:
-        """Clear a maker's scores, cool-downs and size bounds."""
+        """Clear a maker's scores, cool-downs and bounds on request sizes, when the operator releases the
+        maker.
+        """
         maker = self._makers[name]
         maker.health.release()
         maker.cache.free(self._wall_ms())
@@ -131,7 +135,7 @@ class FirmScores:
             del self._rests[key]
 
     async def run(self) -> None:
-        """Probe pairs in their cool-down and send fault notices, until cancelled."""
+        """Send test requests for pairs in a cool-down, and fault notices to makers, until cancelled."""
         async with trio.open_nursery() as nursery:
             for maker in self._makers.values():
                 if maker.notices is not None:
@@ -143,7 +147,7 @@ class FirmScores:
                     nursery.start_soon(self._probe, key[0], rest.asked)
 
     def _due(self) -> list[tuple[tuple[str, bytes, bytes], _Rest]]:
-        """Return the cool-downs that are due for a probe, at most MAKER_PROBES_MAX.
+        """Return the cool-downs in which a test request is to be sent now, at most MAKER_PROBES_MAX.
 
         Cool-downs that are over, and those of makers that the operator excludes, are removed.
         """
@@ -178,7 +182,7 @@ def _logged(name: str) -> Callable[[str], object]:
 
 
 def _detail(ask: Ask, fault: FirmFault) -> str:
-    """Describe a fault for notices and the log: its kind, the expected and the signed amount."""
+    """Describe a maker's fault for notices and the log: kind of fault, expected and signed amount."""
     if ask.failure is not None:
         told = str(ask.failure)
     elif ask.quote is not None:

@@ -52,11 +52,12 @@ class FirmLeg(Struct, frozen=True):
 
 
 class Short(Struct, frozen=True):
-    """A leg that cannot fill its part of the path.
+    """A leg (hop with signed orders) that cannot fill the amount that the path needs of it.
 
     Attributes:
-        path, hop: position of the leg.
-        needed: raw units of its destination that the leg must buy; 0 for a sale: the leg can sell nothing.
+        path, hop: position of the leg in the swap.
+        needed: raw units of the leg's destination token that it must buy; 0 in a sale, in which the leg can
+            sell nothing.
     """
 
     path: int
@@ -65,7 +66,9 @@ class Short(Struct, frozen=True):
 
 
 def sold(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
-    """Compute the exchange when `amount`, or as much as the orders take, is sold to a batch of orders."""
+    """Compute the amounts in and out when `amount`, or as much as the orders take, is sold to a batch of
+    orders.
+    """
     left, given = amount, 0
     for order in orders:
         done = sold_to(order, min(order.taker_amount, left))
@@ -75,7 +78,9 @@ def sold(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
 
 
 def bought(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
-    """Compute the exchange when `amount`, or as much as the orders hold, is bought from a batch of orders."""
+    """Compute the amounts in and out when `amount`, or as much as the orders hold, is bought from a batch of
+    orders.
+    """
     left, taken = amount, 0
     for order in orders:
         done = bought_of(order, min(order.maker_amount, left))
@@ -85,20 +90,23 @@ def bought(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
 
 
 def sold_to(order: RfqOrder, amount: int) -> Exchanged:
-    """Compute the exchange when `amount`, at most its takerAmount, is sold to an order; zeros if it would
-    give 0.
+    """Compute the amounts in and out when `amount`, at most the order's takerAmount, is sold to an order;
+    zeros if the order would give 0.
     """
     maker_fill = mul_div_down(amount, order.maker_amount, order.taker_amount)
     return Exchanged(amount, maker_fill) if maker_fill else Exchanged(0, 0)
 
 
 def bought_of(order: RfqOrder, amount: int) -> Exchanged:
-    """Compute the exchange when `amount`, at most its makerAmount, is bought from an order."""
+    """Compute the amounts in and out when `amount`, at most the order's makerAmount, is bought from an
+    order.
+    """
     return Exchanged(mul_div_up(amount, order.taker_amount, order.maker_amount), amount)
 
 
 def arranged(side: Side, paths: Sequence[Sequence[FirmLeg]], *, is_taxed: bool = False) -> FirmRoute | Short:
-    """Return an executable route for the legs, or the leg that cannot fill its part.
+    """Combine legs (hops with signed orders) into an executable route; return the leg that cannot fill its
+    part if there is one.
 
     Args:
         is_taxed: the source token is taxed, so that the amount that arrives is not known to the unit.
@@ -112,7 +120,7 @@ def arranged(side: Side, paths: Sequence[Sequence[FirmLeg]], *, is_taxed: bool =
 
 
 def over_asked(amount: int, bps: int) -> int:
-    """Raise `amount` by `bps`, rounded down."""
+    """Raise `amount` by `bps` basis points, rounded down."""
     return mul_div_down(amount, 10_000 + bps, 10_000)
 
 

@@ -16,13 +16,14 @@ from ....feeds.books.pair_index import LiveBook
 RATE_BITS = 256  # precision of `rate_key`: finer than any difference of two prices
 
 FIXED = {Side.SELL: 0, Side.BUY: 1}
-"""Index of the token whose amount is fixed: 0 the token given, 1 the token received. The other token's amount
-follows from the book.
+"""Index of the token whose amount a swap fixes: 0 the token given (SELL), 1 the token received (BUY). The
+other token's amount follows from the makers' books.
 """
 
 
 class Units(Struct, frozen=True):
-    """Common units for the sums of several books, fine enough that no level is rounded.
+    """Common units in which the amounts of several books are summed, fine enough that no price level is
+    rounded.
 
     Attributes:
         scales: decimal scales of the token given and the token received; sums are in 10^-scale raw units.
@@ -32,7 +33,9 @@ class Units(Struct, frozen=True):
 
 
 def units_of(books: Iterable[LiveBook], give: bytes) -> Units:
-    """Determine the common units of several books of the same two tokens."""
+    """Determine the decimal units in which the levels of several books of the same two tokens are whole
+    numbers.
+    """
     given = received = 0
     for live in books:
         if live.base == give:
@@ -46,8 +49,8 @@ class DirectedLadder:
     """A maker's book in one trade direction, without its levels of amount zero.
 
     Attributes:
-        live: the book.
-        keys: `rate_key` of each level.
+        live: the maker's book.
+        keys: sort key (`rate_key`) of each level.
         sums: prefix sums over the levels, of the amounts given and of the amounts received.
         walks: functions for SELL and for BUY: a fixed amount -> exact amount of the other token, raw units;
             None beyond the book's depth. A received amount is rounded down, a paid amount up.
@@ -75,12 +78,12 @@ class DirectedLadder:
 
 
 def rate_key(received: int, given: int) -> int:
-    """Return the sort key of a rate: a better rate has a lower key."""
+    """Return the sort key of a rate, token received per token given: a better rate has a lower key."""
     return (-received << RATE_BITS) // given
 
 
 def has_levels(live: LiveBook, give: bytes) -> bool:
-    """Whether the book has an amount on the side that takes the token `give`."""
+    """Whether the book has a level with an amount on the side whose maker takes the token `give`."""
     return (live.book.bids if live.base == give else live.book.asks).base_before[-1] > 0
 
 
@@ -92,7 +95,7 @@ def fits(live: LiveBook, give: bytes, units: Units) -> bool:
 
 
 def _with_amounts(ladder: Ladder) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the prefix sums (bases, quotes) of the levels that have an amount."""
+    """Return the prefix sums (base amounts, quote amounts) of the levels that have an amount."""
     bases, quotes = ladder.base_before, ladder.quote_before
     sizes = [*_sizes(bases)]
     if 0 not in sizes:

@@ -25,7 +25,8 @@ _COST_BITS = 6  # precision of a fill's cost, so that small changes of gas price
 
 
 class Envelope:
-    """Parts of all makers' books sorted by rate, up to the largest amount requested so far.
+    """Parts of all makers' books sorted by rate after gas, up to the largest amount requested so far; selects
+    makers worth their gas.
 
     Args:
         ladders: all in the same units.
@@ -77,7 +78,9 @@ class Envelope:
                 heappop(upcoming)
 
     def _admit(self) -> None:
-        """Queue the first parts of makers whose first level beats the best part in the queue."""
+        """Queue the first parts (top levels with the best average rate after gas) of makers whose first level
+        beats the best part in the queue.
+        """
         unseen, upcoming = self._unseen, self._next
         while unseen:
             ladder = self._ladders[unseen[0]]
@@ -89,8 +92,8 @@ class Envelope:
             heappush(upcoming, (known[1], unseen.popleft(), known[2]))
 
     def _first_part(self, ladder: DirectedLadder) -> tuple[int, int]:
-        """Find a maker's first part, whose average rate with the fill cost is best: (sort key, level where it
-        ends).
+        """Find the top part of a maker's book whose average rate after a fill's gas is best: (sort key, level
+        where the part ends).
         """
         given, received = ladder.sums
         level = best = 0
@@ -106,6 +109,8 @@ class Envelope:
 
 
 def weighed(fill_cost: int) -> int:
-    """Round a fill's cost down to _COST_BITS significant bits, since finer costs hardly change the choice."""
+    """Round a fill's gas cost down to _COST_BITS significant bits, since finer costs hardly change the choice
+    of makers.
+    """
     finer = max(fill_cost.bit_length() - _COST_BITS, 0)
     return fill_cost >> finer << finer

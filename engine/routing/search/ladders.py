@@ -46,7 +46,7 @@ class MakerFilter(Struct, frozen=True):
     """Filter that decides which makers a route may use.
 
     Attributes:
-        only: names; None for all makers.
+        only: names of the allowed makers; None for all makers.
         without: names of excluded makers.
     """
 
@@ -54,7 +54,7 @@ class MakerFilter(Struct, frozen=True):
     without: frozenset[str] = frozenset()
 
     def lets(self, maker: str) -> bool:
-        """Whether a maker may take part."""
+        """Whether the route may use a maker."""
         return maker not in self.without and (self.only is None or maker in self.only)
 
 
@@ -62,7 +62,8 @@ ANYBODY = MakerFilter()
 
 
 class Order:
-    """Levels of several makers in one direction, sorted by rate; serves both selling and buying.
+    """Price levels of several makers' books in one trade direction, sorted by rate; used for both selling and
+    buying.
 
     Segments are sorted only up to the largest amount requested so far.
 
@@ -101,7 +102,7 @@ class Order:
 
     @classmethod
     def of(cls, ladders: Sequence[DirectedLadder], units: Units, books: Sequence[LiveBook]) -> "Order":
-        """Create the sorted segments of some ladders, with the first segment sorted."""
+        """Create an `Order` of some ladders' price levels; only the best level is sorted at first."""
         firsts = sorted([(ladder.keys[0], maker, 0) for maker, ladder in enumerate(ladders)])
         given, received = (sum([ladder.sums[token][-1] for ladder in ladders]) for token in (0, 1))
         return cls(
@@ -109,7 +110,7 @@ class Order:
         )
 
     def with_books(self, books: Sequence[LiveBook], give: bytes) -> "Order | None":
-        """A copy with changed books replaced, or None if the makers differ or a book lost its levels."""
+        """Return a copy with changed books replaced; None if the makers differ or a book lost its levels."""
         if not len(books) == len(self.books) == len(self.ladders):
             return None
         ladders, firsts, (given, received) = [*self.ladders], self.firsts, self.depths
@@ -128,8 +129,8 @@ class Order:
         return Order(ladders, self.units, books, self.makers, firsts, (given, received))
 
     def reach(self, token: int, wanted: int) -> None:
-        """Sort segments until they hold an amount of the token given (`token` 0) or received (1), at most the
-        depth.
+        """Sort price levels, best first, until they hold an amount of the token given (`token` 0) or received
+        (1), at most the depth of all books.
         """
         upcoming, ladders, owners, levels = self._next, self.ladders, self.owners, self.levels
         given_sums, received_sums = self.sums
@@ -152,14 +153,15 @@ class Order:
 
 
 class MergedLadder:
-    """Several makers' ladders as one, for selling or buying.
+    """Price levels of several makers' books merged into one ladder, for selling or for buying.
 
     Attributes:
         makers: names of the makers, sorted; shares refer to a maker by its index here.
         fixed_unit, other_unit: number of sum units in a raw unit of the fixed and of the other token.
-        depth: fixed amount of all segments together, in 1 / fixed_unit raw units.
-        fixed_before, other_before: prefix sums over the sorted segments, at least the first.
-        first_rate: rate of the best segment.
+        depth: fixed amount of all price levels together, in 1 / fixed_unit raw units.
+        fixed_before, other_before: prefix sums, of the fixed and of the other token, over the levels sorted
+            so far, at least the first.
+        first_rate: rate of the best level.
     """
 
     def __init__(self, order: Order, side: Side) -> None:
@@ -183,8 +185,8 @@ class MergedLadder:
         self._envelope: Envelope | None = None
 
     def best_split(self, amount: int) -> list[LadderShare] | None:
-        """The best split of an amount among all makers, gas ignored, in raw units, or None beyond the
-        depth.
+        """Best split of an amount among all makers, gas ignored, in raw units; None if the books are not that
+        deep.
         """
         wanted = amount * self.fixed_unit
         if wanted <= 0 or not self.reaches(wanted):
@@ -193,7 +195,7 @@ class MergedLadder:
         return self._in_units(amount, self._taken(segment), self.order.owners[segment])
 
     def split_after_gas(self, amount: int, fill_cost: int) -> list[LadderShare] | None:
-        """The best split of an amount when each fill costs gas, or None beyond the depth.
+        """Best split of an amount among makers when each fill costs gas; None if the books are not that deep.
 
         The split is the best over all subsets of makers, or worse by less than a fill's gas and rounding. The
         candidates are the splits with and without the maker of the amount's last unit, and, if at most one
@@ -226,16 +228,16 @@ class MergedLadder:
         return single or self.best_split(amount)
 
     def split_among(self, amount: int, makers: AbstractSet[int]) -> list[LadderShare] | None:
-        """The best split of an amount among given makers, gas ignored, in raw units, or None beyond their
-        depth.
+        """Best split of an amount among the given makers, gas ignored, in raw units; None if their books are
+        not that deep.
         """
         wanted = amount * self.fixed_unit
         cut = self._cut(wanted, makers) if wanted > 0 else None
         return None if cut is None else self._in_units(amount, *cut[:2])
 
     def _cut(self, wanted: int, makers: AbstractSet[int]) -> LadderCut | None:
-        """The best levels of given makers that hold an amount in 1 / fixed_unit, or None beyond their
-        depth.
+        """Best price levels of the given makers that hold an amount in 1 / fixed_unit raw units; None if
+        their books are not that deep.
         """
         if not self.reaches(wanted):
             return None
@@ -261,7 +263,7 @@ class MergedLadder:
             segment += 1
 
     def best_single(self, amount: int) -> list[LadderShare] | None:
-        """The whole amount at the single maker that fills it best, or None if no maker can."""
+        """Share of the one maker that fills the whole amount best; None if no maker can fill it alone."""
         best = filled_best = 0
         sells, unit, ladders = self.side is Side.SELL, self.other_unit, self.order.ladders
         wanted = amount * self.fixed_unit
@@ -284,7 +286,9 @@ class MergedLadder:
         return [(best, amount, filled_best)] if filled_best else None
 
     def reaches(self, wanted: int) -> bool:
-        """Whether the depth holds an amount, in 1 / fixed_unit; sorts the segments up to it."""
+        """Whether the books hold an amount, in 1 / fixed_unit raw units; sorts the price levels up to that
+        amount.
+        """
         if wanted <= self.fixed_before[-1]:
             return True
         if wanted > self.depth:
@@ -299,7 +303,9 @@ class MergedLadder:
         return self.order.ladders[maker].walks[self._fixed](amount)
 
     def _net(self, other: int, fills: int, fill_cost: int) -> int:
-        """Compute the received amount, or minus the paid amount, less the cost of the fills."""
+        """Compute a split's worth: the received amount (SELL) or minus the paid amount (BUY), less the gas
+        cost of the fills.
+        """
         return (other if self.side is Side.SELL else -other) - fill_cost * fills
 
     def _net_of(self, cut: LadderCut, fill_cost: int) -> int:
@@ -312,7 +318,9 @@ class MergedLadder:
         return self._net(other // self.other_unit, len(taken) + (last not in taken), fill_cost)
 
     def _taken(self, segment: int) -> dict[int, int]:
-        """Map each maker to the number of its levels among the segments before `segment`."""
+        """Map each maker to the number of the maker's price levels among the sorted ones before number
+        `segment`.
+        """
         return dict(zip(islice(self.order.owners, segment), self.order.levels, strict=False))
 
     def _share(self, taken: tuple[int, int]) -> LadderShare:
@@ -325,7 +333,8 @@ class MergedLadder:
         return share
 
     def _in_units(self, amount: int, taken: dict[int, int], last: int) -> list[LadderShare] | None:
-        """Shares in whole raw units, or None if some maker's share would bring zero in every arrangement.
+        """Makers' shares of an amount in whole raw units; None if some share would bring zero in every
+        arrangement.
 
         Args:
             taken: maker -> number of its levels that are used.
@@ -341,8 +350,8 @@ class MergedLadder:
         return self._rearranged(whole, last)
 
     def _by_book(self, whole: dict[int, int]) -> list[LadderShare] | None:
-        """Shares priced by each maker's own book, or None if a book is too short or a share would bring
-        zero.
+        """Makers' shares, each priced by the maker's own book; None if a book is not deep enough or a share
+        would bring zero.
         """
         shares: list[LadderShare] = []
         for maker, fixed in whole.items():
@@ -354,7 +363,9 @@ class MergedLadder:
         return _largest_first(shares)
 
     def _rearranged(self, whole: dict[int, int], last: int) -> list[LadderShare] | None:
-        """Shares after moving amounts that bring zero or exceed a maker's depth to other makers, or None."""
+        """Makers' shares after moving amounts that bring zero or exceed a maker's depth to other makers; None
+        if no such arrangement exists.
+        """
         ladders = self.order.ladders
         rooms = {maker: ladders[maker].sums[self._fixed][-1] // self.fixed_unit for maker in whole}
         kept = {maker: min(fixed, rooms[maker]) for maker, fixed in whole.items()}
@@ -370,8 +381,8 @@ class MergedLadder:
         return self._by_book(kept) if sum(kept.values()) == sum(whole.values()) else None
 
     def _enlarged(self, kept: dict[int, int], whole: dict[int, int], moved: int) -> dict[int, int]:
-        """Enlarge a share that brings zero until it brings a unit, taking the amount from the worst
-        prices.
+        """Enlarge a maker's share that brings zero until it brings one raw unit, taking the amount from the
+        shares at the worst prices.
         """
         for maker in self._by_first_rate:
             sums = self.order.ladders[maker].sums
@@ -402,7 +413,9 @@ class Ladders:
         self._kept: dict[object, tuple[int, dict[Side, MergedLadder]]] = {}
 
     def merged(self, give: bytes, get: bytes, side: Side, makers: MakerFilter) -> MergedLadder | None:
-        """Merged ladder of all makers that may take part, or None if no maker has a level."""
+        """Merged price levels of all makers that the filter allows, from the cache if unchanged; None if no
+        maker has a level.
+        """
         key = give, get, makers
         version = self._index.pair_version(give, get)
         known = self._kept.pop(key, None)
@@ -420,8 +433,8 @@ class Ladders:
 def merge(
     books: Iterable[LiveBook], give: bytes, before: Mapping[Side, MergedLadder] | None = None
 ) -> dict[Side, MergedLadder]:
-    """Merge several books of the same two tokens into ladders; empty if no book has a level in that
-    direction.
+    """Merge several books of the same two tokens into one ladder for SELL and one for BUY; empty if no book
+    has a level in that direction.
 
     Args:
         before: earlier ladders of the same tokens and direction; the parts of unchanged books are reused.
@@ -469,7 +482,7 @@ def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int
 
 
 def _largest_first(shares: list[LadderShare]) -> list[LadderShare]:
-    """Sort shares by falling fixed amount; equal shares by the maker's number."""
+    """Sort makers' shares by falling fixed amount; equal shares by the maker's number."""
     shares.sort()
     shares.sort(key=_fixed_of, reverse=True)
     return shares

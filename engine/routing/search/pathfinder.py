@@ -49,7 +49,7 @@ DIVISION_BITS = 10  # two paths are divided to the 2^-10 part of the amount
 
 
 class NoPlanReason(Enum):
-    """Reason why the pathfinder finds no plan."""
+    """Reason why the pathfinder finds no plan for a swap."""
 
     LEFT_OUT = "left out"  # makers or paths that the request excludes have one
     BOOKS = "books"  # no books lead from one token to the other
@@ -59,8 +59,8 @@ class NoPlanReason(Enum):
 
 
 class Lane(Struct, frozen=True):
-    """A path with its ladders, in order of computation: from the source for SELL, from the destination for
-    BUY.
+    """A path of tokens with the merged price ladder of each hop, in order of computation: from the source for
+    SELL, from the destination for BUY.
     """
 
     tokens: Path
@@ -69,7 +69,7 @@ class Lane(Struct, frozen=True):
 
 
 class Network(Struct, frozen=True):
-    """The priced paths between two tokens.
+    """The paths between two tokens, each with its price ladders.
 
     Attributes:
         apart: pairs of lane indices that have no token pair in common, so that both lanes fill independently.
@@ -84,8 +84,8 @@ class FilledLane(Struct, frozen=True):
 
     Attributes:
         amounts: amount of each token, in order of computation; one more entry than the lane has hops.
-        fills: number of fills over all hops.
-        shares: in the order of the ladders.
+        fills: number of makers' fills over all hops.
+        shares: makers' shares of each hop, in order of computation.
     """
 
     lane: Lane
@@ -95,7 +95,7 @@ class FilledLane(Struct, frozen=True):
 
     @property
     def amount(self) -> int:
-        """The fixed amount, raw units."""
+        """Fixed amount of this path, raw units: of the source for SELL, of the destination for BUY."""
         return self.amounts[0]
 
     @property
@@ -126,7 +126,7 @@ class Pathfinder:
         self._networks_version = -1
 
     def find(self, wanted: SwapRequest) -> RoutePlan | None:
-        """The best plan, or None if the books lack the liquidity or the amount becomes zero."""
+        """Find the best plan for a swap; None if the books lack the liquidity or an amount becomes zero."""
         lanes = self._best(wanted)
         total = _total(wanted, lanes)
         if total is None:
@@ -135,7 +135,9 @@ class Pathfinder:
         return RoutePlan(total.side, total.src_amount, total.dest_amount, total.gas, paths)
 
     def lack(self, wanted: SwapRequest) -> NoPlanReason:
-        """Return the reason why `find` has no plan for a swap."""
+        """Return the reason why no plan for a swap is found: no books, a missing side, or lack of depth,
+        among others.
+        """
         amount = _at_exchanges(wanted)
         if amount <= 0:
             return NoPlanReason.AMOUNT
@@ -149,7 +151,7 @@ class Pathfinder:
         return NoPlanReason.SIDE if self._has_books(wanted) else NoPlanReason.BOOKS
 
     def _has_books(self, wanted: SwapRequest) -> bool:
-        """Whether a path has books on every hop, in either direction."""
+        """Whether some path of the swap has makers' books on every hop, in either trade direction."""
         makers = MakerFilter(wanted.only, wanted.without)
         return any(
             all(
@@ -160,11 +162,15 @@ class Pathfinder:
         )
 
     def total(self, wanted: SwapRequest) -> PlanTotal | None:
-        """Amounts and gas of the best plan, or None as in `find`."""
+        """Amounts and gas of the best plan for a swap; None if the books lack the liquidity or an amount
+        becomes zero.
+        """
         return _total(wanted, self._best(wanted))
 
     def by_maker(self, wanted: SwapRequest) -> dict[str, RoutePlan]:
-        """Find the best plan of each maker alone, by name; makers without a plan are left out."""
+        """Find the best plan that uses one maker alone, for each maker: name -> plan; makers without a plan
+        are left out.
+        """
         makers = MakerFilter(wanted.only, wanted.without)
         names = sorted({live.maker for live in self._index.books() if makers.lets(live.maker)})
         plans = {name: self.find(msgspec.structs.replace(wanted, only=frozenset({name}))) for name in names}
@@ -193,7 +199,7 @@ class Pathfinder:
         return best
 
     def _best(self, wanted: SwapRequest) -> tuple[FilledLane, ...]:
-        """Find the filled paths of the best plan; empty without a plan."""
+        """Find the paths, with makers' shares, of a swap's best plan; empty without a plan."""
         amount = _at_exchanges(wanted)
         if amount <= 0 or wanted.src_token == wanted.dest_token:
             return ()
@@ -245,8 +251,8 @@ class Pathfinder:
         return paths
 
     def _around(self, makers: MakerFilter) -> Callable[[bytes], Mapping[bytes, Decimal]]:
-        """Return a function token -> neighbour -> liquidity in dollars, over the makers that may take
-        part.
+        """Return a function token -> {token that it is traded with: liquidity of the pair in dollars}, over
+        the makers that may take part.
         """
         index = self._index
         if makers == ANYBODY:
@@ -268,7 +274,7 @@ class Pathfinder:
 
 
 class Search:
-    """Chooses among a network's paths for one amount.
+    """Chooses the best path, or two paths, between two tokens for one amount.
 
     A score is the received amount, or minus the paid amount, less the gas, times a factor that makes it an
     exact integer.
@@ -292,7 +298,9 @@ class Search:
         self._weighs_gas = worth is not None
 
     def best(self, network: Network, amount: int) -> FilledAmount | None:
-        """The path, or two paths, with the highest score, or None if no path can fill the amount."""
+        """Find the path, or two paths, with the highest score (outcome less gas); None if no path can fill
+        the amount.
+        """
         if len(network.lanes) == 1:
             return self._fill(network.lanes[0], amount, None)
         totals = [through(lane.ladders, amount) for lane in network.lanes]
@@ -318,7 +326,9 @@ class Search:
     # --- One path -----------------------------------------------------------------------------------
 
     def _fill(self, lane: Lane, amount: int, than: int | None) -> FilledAmount | None:
-        """The better of the two ways to fill a path, or None if no score is above `than`."""
+        """Fill a path by makers worth their gas, and by the best single maker per hop; return the better, or
+        None if neither score is above `than`.
+        """
         best: FilledAmount | None = None
         for choose in (self._by_price, _one_maker):
             filled = self._chain(lane, amount, choose, than)
@@ -394,8 +404,8 @@ class Search:
         return sorted(found, key=lambda row: (row[0] is not None, -(row[0] or 0)))
 
     def _continues(self, total: Total | None, other: Lane) -> bool:
-        """Whether the first unit on `other` has a better rate than this path's last unit at the whole
-        amount.
+        """Whether the first unit on the path `other` has a better rate than the last unit when the whole
+        amount goes over this path (`total`).
         """
         return total is None or self._is_better(other.first_rate, total[1:])
 
@@ -419,7 +429,8 @@ class Search:
     def _divisions(
         self, network: Network, totals: list[Total | None], amount: int, best: FilledAmount | None
     ) -> list[tuple[int, Lane, Lane, int]]:
-        """List the splits of the amount over two paths worth trying, by falling bound.
+        """List the splits of the amount over two paths that are worth trying, the highest bound on the score
+        first.
 
         Each entry is (bound of the score, first path, second path, part of the amount for the first).
         """
@@ -485,7 +496,9 @@ class Search:
         return (other if self._sells else -other) * self._factor - gas
 
     def _better(self, one: FilledAmount | None, other: FilledAmount | None) -> FilledAmount | None:
-        """Return the candidate with the higher score; `one` if the scores are equal."""
+        """Return the filled amount with the higher score (outcome less gas); `one` if the scores are
+        equal.
+        """
         if one is None or other is None:
             return one or other
         return other if other[0] > one[0] else one
@@ -506,17 +519,21 @@ def _at_exchanges(wanted: SwapRequest) -> int:
 
 
 def _taxed(amount: int, tax_bps: int) -> int:
-    """Compute the amount that arrives when `amount` is sent, rounded down."""
+    """Compute the amount that arrives after a token's transfer tax when `amount` is sent, rounded down."""
     return mul_div_down(amount, limits.BPS_ONE - tax_bps, limits.BPS_ONE)
 
 
 def _untaxed(amount: int, tax_bps: int) -> int:
-    """Compute the amount to send so that `amount` arrives, rounded up; 0 if the tax takes everything."""
+    """Compute the amount to send so that `amount` arrives after a token's transfer tax, rounded up; 0 if the
+    tax takes all.
+    """
     return 0 if tax_bps >= limits.BPS_ONE else mul_div_up(amount, limits.BPS_ONE, limits.BPS_ONE - tax_bps)
 
 
 def _total(wanted: SwapRequest, lanes: tuple[FilledLane, ...]) -> PlanTotal | None:
-    """Amounts and gas of filled paths, or None if the amount after taxes is 0 or above uint256."""
+    """Amounts and gas of a swap by its filled paths; None if an amount after token taxes is 0 or above
+    uint256.
+    """
     other, taxes = sum([filled.other for filled in lanes]), wanted.taxes
     if wanted.side is Side.SELL:
         src_amount = wanted.amount

@@ -26,7 +26,7 @@ def find_paths(
     """List the paths from one token to another, the most liquid first.
 
     Args:
-        around: token -> neighbour -> liquidity of the pair, dollars.
+        around: token -> {token that it is traded with: liquidity of the pair, US dollars}.
     """
     found: list[tuple[Decimal, int, Path]] = []
     nearest: dict[bytes, Mapping[bytes, Decimal]] = {}
@@ -51,7 +51,9 @@ def find_paths(
 
 
 def pairs_apart(paths: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
-    """List the index pairs of paths without a common pair of tokens, in either direction."""
+    """List the pairs of paths, by index, that share no pair of tokens in either direction, so that both fill
+    independently.
+    """
     steps = [{frozenset(step) for step in pairwise(path)} for path in paths]
     return tuple(
         (one, other) for one, other in combinations(range(len(paths)), 2) if not steps[one] & steps[other]

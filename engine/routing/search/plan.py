@@ -19,8 +19,10 @@ class Taxes(Struct, frozen=True):
     """Taxes that tokens withhold from transfers, in basis points.
 
     Attributes:
-        src, dest: tax on the transfer at the user's end: of the source token, of the destination token.
-        src_dex, dest_dex: tax on the transfer into the first exchange, and out of the last.
+        src, dest: tax on the user's transfer of the source token, and on the transfer of the destination
+            token to the user.
+        src_dex, dest_dex: tax on the source token's transfer into the first hop, and on the destination
+            token's out of the last hop.
     """
 
     src: int = 0
@@ -55,7 +57,7 @@ class SwapRequest(Struct, frozen=True):
 
 
 class MakerShare(Struct, frozen=True):
-    """Amounts, raw units, for which one maker is asked on a hop."""
+    """Amounts, raw units, that one maker is planned to take and give on a hop of a route."""
 
     maker: str
     src_amount: int
@@ -63,7 +65,9 @@ class MakerShare(Struct, frozen=True):
 
 
 class HopPlan(Struct, frozen=True):
-    """A pair of tokens with its makers' shares, the largest first. Its amounts are sums of the shares."""
+    """A hop of a planned path: a pair of tokens with the makers' shares, the largest first; the hop's amounts
+    are the shares' sums.
+    """
 
     src_token: bytes
     dest_token: bytes
@@ -98,11 +102,12 @@ class RoutePlan(PlanTotal, frozen=True):
     """Plan of a whole swap, before fees.
 
     Attributes:
-        paths: the largest first. Their amounts add up to the fixed side exactly, less the taxes on it.
+        paths: paths of the swap, the largest first; their amounts add up exactly to the swap's fixed amount
+            after taxes.
     """
 
     paths: tuple[PathPlan, ...]
 
     def makers(self) -> frozenset[str]:
-        """Names of the makers with a share."""
+        """Names of the makers that have a share in the plan."""
         return frozenset(share.maker for path in self.paths for hop in path.hops for share in hop.shares)
