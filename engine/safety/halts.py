@@ -22,13 +22,13 @@ _PAIR = re.compile(r"pair ([1-9][0-9]{0,17}) (\S.{0,127})")
 
 
 class Halts(msgspec.Struct, frozen=True):
-    """Scopes on which trading is stopped.
+    """State of the kill switch: scopes (everything, chains, pairs) on which trading is stopped.
 
     Attributes:
         everything: whether all chains are stopped.
         chains: ids of stopped chains.
         pairs: (chain id, pair id) of stopped pairs.
-        reason: why everything is stopped without an explicit request.
+        reason: why everything is stopped although no line of the file says so; empty otherwise.
     """
 
     everything: bool = False
@@ -41,7 +41,7 @@ class Halts(msgspec.Struct, frozen=True):
         return self.everything or chain_id in self.chains
 
     def with_scope(self, scope: str) -> "Halts":
-        """Return a copy with one more stopped scope; `scope` is a line as in the file.
+        """Return a copy with one more stopped scope: `all`, `chain 137` or `pair 137 WETH/USDC`.
 
         Raises:
             ValueError: no such scope.
@@ -49,8 +49,8 @@ class Halts(msgspec.Struct, frozen=True):
         return self._changed(scope, stop=True)
 
     def without_scope(self, scope: str) -> "Halts":
-        """Return a copy with one scope resumed. `all` resumes everything; resuming a chain leaves pairs of it
-        stopped that were stopped by name.
+        """Return a copy with one scope resumed. `all` resumes everything; `chain 137` leaves those pairs of
+        the chain stopped that were stopped by name.
 
         Raises:
             ValueError: no such scope.
@@ -75,7 +75,9 @@ class Halts(msgspec.Struct, frozen=True):
         )
 
     def text(self) -> str:
-        """Return the file's text; empty text must not be written, since it would stop everything."""
+        """Return the halts file's text; empty text must not be written, since an empty file stops
+        everything.
+        """
         lines = ["all"] if self.everything else []
         lines += [f"chain {chain_id}" for chain_id in sorted(self.chains)]
         lines += [f"pair {chain_id} {pair_id}" for chain_id, pair_id in sorted(self.pairs)]
@@ -83,7 +85,7 @@ class Halts(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> "Halts":
-        """Parse a halts file's text; malformed text stops everything."""
+        """Parse a halts file's text to the stopped scopes; malformed text stops everything."""
         halts = cls()
         lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
         if not lines:
@@ -97,7 +99,7 @@ class Halts(msgspec.Struct, frozen=True):
 
     @classmethod
     def unreadable(cls, reason: str) -> "Halts":
-        """Return the state for an unreadable file: everything is stopped."""
+        """Return the state for an unreadable halts file: everything is stopped."""
         return cls(everything=True, reason=f"the halt file {reason}")
 
     def _changed(self, scope: str, *, stop: bool) -> "Halts":

@@ -20,8 +20,8 @@ class KillSwitch:
     """Kill switch of a process: stops and resumes scopes of trading.
 
     Args:
-        path: the halts file.
-        on_change: called with the new state, at once after each change.
+        path: the halts file, which names the stopped scopes.
+        on_change: called with the new stopped scopes, at once after each change.
     """
 
     def __init__(self, path: Path, on_change: Callable[[Halts], None]) -> None:
@@ -30,7 +30,7 @@ class KillSwitch:
 
     @property
     def halts(self) -> Halts:
-        """The current state."""
+        """Scopes on which trading is stopped now."""
         return self._file.state
 
     def stop(self, scope: str) -> None:
@@ -38,15 +38,14 @@ class KillSwitch:
 
         Raises:
             ValueError: no such scope.
-            OSError: the file cannot be written. Trading is stopped in this process nevertheless.
+            OSError: the halts file cannot be written. Trading is stopped in this process nevertheless.
         """
         self._file.set(self.halts.with_scope(scope))
         self._file.change(lambda halts: halts.with_scope(scope))
 
     def resume(self, scope: str) -> None:
-        """Resume trading in a scope; raises the same errors as `stop`.
-
-        Trading resumes only once the file is written.
+        """Resume trading in a scope, once the halts file is written; raises ValueError and OSError as `stop`
+        does.
         """
         self.halts.without_scope(scope)
         self._file.change(lambda halts: halts.without_scope(scope))

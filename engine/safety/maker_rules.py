@@ -36,10 +36,10 @@ class MakerRelease(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
-    """All of the operator's rules for makers.
+    """The operator's rules for makers: exclusions from routing, and releases that clear a maker's faults.
 
     Attributes:
-        reason: why the file is unreadable; empty for a readable file.
+        reason: why the rules file is unreadable; empty for a readable file.
     """
 
     excluded: tuple[Exclusion, ...] = ()
@@ -47,23 +47,28 @@ class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
     reason: str = ""
 
     def excludes(self, maker: str, chain_id: int) -> bool:
-        """Whether a maker is excluded from a chain."""
+        """Whether the operator excludes a maker from routing on a chain."""
         return any(rule.maker == maker and rule.chain in (None, chain_id) for rule in self.excluded)
 
     def releases(self, maker: str, chain_id: int, since_ms: int) -> bool:
-        """Whether a maker was released on a chain after a time."""
+        """Whether the operator released a maker (cleared its faults) on a chain after a time, Unix
+        milliseconds.
+        """
         return any(
             rule.maker == maker and rule.chain in (None, chain_id) and rule.at > since_ms
             for rule in self.released
         )
 
     def excluding(self, maker: str, chain: int | None) -> "MakerRules":
-        """Return a copy that excludes one more maker."""
+        """Return a copy of the rules that excludes one more maker from a chain; from all chains if `chain` is
+        None.
+        """
         rule = Exclusion(maker, chain)
         return self if rule in self.excluded else replace(self, excluded=(*self.excluded, rule))
 
     def releasing(self, maker: str, chain: int | None, now_ms: int) -> "MakerRules":
-        """Return a copy with a maker's exclusion lifted and a release added; without a chain, on all chains.
+        """Return a copy of the rules that lifts a maker's exclusion and adds a release, which clears the
+        maker's faults; on all chains if `chain` is None.
 
         Raises:
             ValueError: the maker is excluded from all chains, and only a single chain is to be released.
@@ -75,17 +80,17 @@ class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
         return replace(self, excluded=tuple(kept), released=(*others, MakerRelease(maker, now_ms, chain)))
 
     def lines(self) -> Iterator[str]:
-        """Yield a line of text for each exclusion."""
+        """Yield a line of text for each maker that is excluded from routing."""
         for rule in self.excluded:
             yield f"{rule.maker}: left out of {'all chains' if rule.chain is None else f'chain {rule.chain}'}"
 
     def text(self) -> str:
-        """Return the file's text; empty if the file is to be removed."""
+        """Return the rules file's JSON text; empty if the file is to be removed, as there are no rules."""
         return msgspec.json.encode(self).decode() + "\n" if self.excluded or self.released else ""
 
     @classmethod
     def parse(cls, text: str) -> "MakerRules":
-        """Parse a rules file's text."""
+        """Parse the JSON text of a file of maker rules."""
         try:
             return msgspec.json.decode(text, type=cls)
         except msgspec.DecodeError as error:
@@ -93,5 +98,5 @@ class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def unreadable(cls, reason: str) -> "MakerRules":
-        """Return empty rules with the reason why the file is unreadable."""
+        """Return empty maker rules that carry the reason why their file is unreadable."""
         return cls(reason=reason)

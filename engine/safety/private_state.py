@@ -29,11 +29,12 @@ def make_private() -> None:
 
 
 def keep_private(folder: Path, files: Iterable[Path]) -> None:
-    """Narrow the modes of the state directory and of files; see the module.
+    """Restrict the state directory (mode 0700) and files (0600) to this process's account, with a warning for
+    each change.
 
     Args:
         folder: the state directory.
-        files: each may be missing; links and folders among them stay as they are.
+        files: files to restrict; each may be missing, and links and folders among them stay as they are.
 
     Raises:
         ConfigError: a file of another account is open to all accounts, or the folder cannot be made.
@@ -50,7 +51,7 @@ def keep_private(folder: Path, files: Iterable[Path]) -> None:
 
 
 def _narrow(path: Path) -> None:
-    """Remove all rights of group and others from a file's mode."""
+    """Remove all access rights of group and others from a file or folder."""
     mode = S_IMODE(path.stat().st_mode)
     if not mode & _UMASK:
         return

@@ -24,17 +24,17 @@ class Written(Protocol):
     """Protocol of a state that a watched file holds."""
 
     def text(self) -> str:
-        """Return the file's text for this state; empty if the file is to be removed."""
+        """Return the text that the watched file has for this state; empty if the file is to be removed."""
         ...
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse a file's text to a state."""
+        """Parse a watched file's text to the state that it describes."""
         ...
 
     @classmethod
     def unreadable(cls, reason: str) -> Self:
-        """Return the state that applies while the file cannot be read."""
+        """Return the state that applies while the watched file cannot be read."""
         ...
 
 
@@ -61,7 +61,7 @@ class WatchedFile(Generic[S]):
         self.look()
 
     def look(self) -> None:
-        """Read the file if it has changed since the last call."""
+        """Read the watched file if it has changed since the last call, and apply the state read."""
         try:
             status = self.path.stat()
             seen: object = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
@@ -74,7 +74,8 @@ class WatchedFile(Generic[S]):
             self.set(self._absent if seen is None else self._read())
 
     def change(self, change: Callable[[S], S]) -> None:
-        """Read, change and write the file, all under a short lock.
+        """Read the watched file, apply `change` to its state, and write the file, all under a lock held
+        briefly.
 
         Raises:
             OSError: the file cannot be written, or another process keeps the lock.
@@ -92,14 +93,16 @@ class WatchedFile(Generic[S]):
         self.look()
 
     def set(self, state: S) -> None:
-        """Replace the state without reading the file, and call `on_change` if the state differs."""
+        """Replace the state in memory without reading the watched file, and call `on_change` if the state
+        differs.
+        """
         if state == self.state:
             return
         self.state = state
         self._on_change(state)
 
     async def watch(self) -> None:
-        """Follow the file's changes until cancelled."""
+        """Poll the watched file and apply its changes, until cancelled."""
         while True:
             await trio.sleep(KILL_SWITCH_LOOK_S)
             self.look()
@@ -119,8 +122,8 @@ class WatchedFile(Generic[S]):
 
 
 def _lock(file: BinaryIO) -> None:
-    """Lock a file; raises OSError if another process keeps the lock, so that a hung process does not block
-    this one.
+    """Lock a file; raises OSError if another process does not release the lock soon, so that a hung process
+    does not block this one.
     """
     for _ in range(_LOCK_TRIES):
         try:
