@@ -51,11 +51,12 @@ class _Dropped(msgspec.Struct):
 
 
 class AccessLog:
-    """Takes entries from the servers of one process and writes them to `sink`.
+    """The access log of one process: queues an entry per answer of its HTTP servers, and writes them to
+    `sink`.
 
     Args:
         sink: unbuffered output of lines (`open_access_log`). The caller that opened it closes it.
-        entries_max: capacity of the ring, in entries.
+        entries_max: most queued entries; further ones are dropped and counted.
     """
 
     def __init__(self, sink: BinaryIO, *, entries_max: int = _ENTRIES_MAX) -> None:
@@ -76,11 +77,11 @@ class AccessLog:
 
     @property
     def dropped(self) -> int:
-        """Count of lost entries: the ring was full, or the line could not be written to the sink."""
+        """Count of lost log entries: the queue was full, or the line could not be written to the sink."""
         return self._refused + self._lost
 
     def add(self, entry: LogEntry) -> None:
-        """Queue an entry for the next batch, or drop and count it if the ring is full. Never waits."""
+        """Queue a log entry for the next batch, or drop and count it if the queue is full. Never waits."""
         if len(self._ring) < self._entries_max:
             if len(entry[3]) > _TARGET_BYTES_MAX:
                 entry = (*entry[:3], _cut(entry[3]), *entry[4:])
@@ -89,7 +90,7 @@ class AccessLog:
             self._refused += 1
 
     async def run(self) -> None:
-        """Write a batch every quarter of a second until cancelled, then the entries left over.
+        """Write the queued log entries every quarter of a second until cancelled, then the entries left over.
 
         A blocked sink does not hold up the server, and delays its end by at most ACCESS_LOG_END_S.
         """
@@ -107,7 +108,7 @@ class AccessLog:
                 _log.error("the access log is stuck", dropped=self.dropped)
 
     async def flush(self) -> None:
-        """Write all queued entries. Cancelling the call loses none: the next call writes the others."""
+        """Write all queued log entries. Cancelling the call loses none: the next call writes the others."""
         lines: list[bytes] = []
         for _ in range(len(self._ring)):
             lines.append(self._encode(_line(self._ring.popleft())))
@@ -130,7 +131,7 @@ class AccessLog:
     # --- In a thread ----------------------------------------------------------------------------------
 
     def _write_batches(self) -> None:
-        """Write all batches, after the batches of an earlier thread that still writes."""
+        """Write all batches of log lines, after those of an earlier thread that still writes."""
         with self._writing:
             while self._batches and not self._has_given_up:
                 text, count = self._batches.popleft()
@@ -139,7 +140,9 @@ class AccessLog:
                 self._settled += count
 
     def _write(self, text: bytes) -> int:
-        """Write lines, none of them twice; returns the bytes written, fewer than all if the sink fails."""
+        """Write log lines, none of them twice; returns the bytes written, fewer than all if the sink
+        fails.
+        """
         written = 0
         try:
             if self._is_torn:
@@ -170,7 +173,8 @@ def _cut(target: bytes) -> bytes:
 
 
 def open_access_log(path: str) -> BinaryIO:
-    """Open the unbuffered sink that a setting names: `-` is standard output, else a file to append to.
+    """Open the access log's unbuffered output, named by a setting: `-` is standard output, else a file to
+    append to.
 
     Raises:
         ConfigError: the file cannot be opened.

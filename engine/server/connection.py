@@ -58,7 +58,7 @@ IDLE, HEADERS, BODY, CLOSED = Phase.IDLE, Phase.HEADERS, Phase.BODY, Phase.CLOSE
 
 
 class Waits(Struct, frozen=True):
-    """Limits of one connection: time-outs in seconds, and the most unsent bytes.
+    """Limits of one HTTP connection: time-outs in seconds, and the most unsent bytes.
 
     Attributes:
         socket_bytes_max: most unsent bytes on a WebSocket.
@@ -75,7 +75,7 @@ class Waits(Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: ServerSettings) -> "Waits":
-        """Take the limits from the settings."""
+        """Take a connection's time-outs and byte limit from the server's settings."""
         return cls(
             settings.header_s,
             settings.body_s,
@@ -86,14 +86,16 @@ class Waits(Struct, frozen=True):
         )
 
     def reading(self, phase: Phase) -> float:
-        """Seconds that a connection may stay in `phase` for one request."""
+        """Seconds that a connection may stay in a phase of reading (idle, header, body) for one request."""
         if phase is HEADERS:
             return self.header_s
         return self.body_s if phase is BODY else self.idle_s
 
 
 class _CutOff(Exception):
-    """The client reads too slowly: a write exceeded its time-out."""
+    """Raised when a write exceeds its time-out because the client reads too slowly; the connection is
+    dropped.
+    """
 
 
 class Connection:
@@ -105,9 +107,10 @@ class Connection:
         exchange: answers the requests.
         waits: time-outs, and the most unsent bytes.
         turns: time slices shared by all connections.
-        http: state of the framing, if the reactor served the connection before.
-        output: bytes to send first: answers to earlier events of `http`.
-        event: last event of `http`, if it is not answered yet.
+        http: state of the HTTP parser, if the reactor (the task of many connections) served the connection
+            before.
+        output: bytes to send first: answers to earlier requests of the connection.
+        event: last event (such as a request) of `http`, if it is not answered yet.
     """
 
     def __init__(
@@ -141,11 +144,13 @@ class Connection:
         self._cut_scope: trio.CancelScope | None = None  # what a drain ends: a subscription, a WebSocket
 
     async def run(self) -> None:
-        """Serve the stream, then close it. Raises no error for anything that the client does."""
+        """Answer the connection's requests until its end, then close it. Raises no error for anything that
+        the client does.
+        """
         await self._guarded(self._serve)
 
     async def close(self) -> None:
-        """Send the initial `output`, which holds a refusal, then close the stream."""
+        """Send only the bytes passed as `output`, which refuse the connection, then close it."""
         self._refused = True
         await self._guarded(trio.lowlevel.checkpoint)
 
@@ -164,7 +169,9 @@ class Connection:
             await trio.aclose_forcefully(self._stream)
 
     def drain(self) -> None:
-        """Answer the requests that have arrived, then close. See the module's text on draining."""
+        """Have the connection answer the requests that have arrived, then close; called when the server shuts
+        down.
+        """
         self._draining = True
         if self._idle_scope:
             soon = trio.current_time() + self._waits.drain_idle_s
@@ -175,7 +182,7 @@ class Connection:
     # --- Reading ------------------------------------------------------------------------------------
 
     async def _serve(self) -> None:
-        """Answer events of the framing until no more will come."""
+        """Answer the requests that the HTTP parser yields until the connection's last one."""
         if self._ahead:  # promoted with it
             await self._turns.take()
         while True:
@@ -202,7 +209,9 @@ class Connection:
                 return
 
     async def _read(self) -> bool:
-        """Read bytes for the framing. Returns False when no further event is to be answered."""
+        """Read bytes from the client into the HTTP parser. Returns False when no further request is to be
+        answered.
+        """
         http, waits = self._http, self._waits
         if self._closing or http.phase is CLOSED:
             return False
@@ -238,7 +247,7 @@ class Connection:
         return True
 
     def _refuse(self, fault: RequestFault) -> None:
-        """Answer bytes that are no valid request, and read no further request."""
+        """Answer bytes that are no valid HTTP request with an error, and read no further request."""
         self._closing = self._refused = True
         self._put(self._exchange.encode_fault(fault.error, self._client, fault.request))
 
@@ -286,7 +295,7 @@ class Connection:
             await self._stream.aclose()
 
     async def _linger(self) -> None:
-        """Read and discard until the client closes its side, or has sent too much."""
+        """Read and discard bytes until the client closes its side, or has sent too many."""
         if isinstance(self._stream, trio.abc.HalfCloseableStream):
             await self._stream.send_eof()
         left = _LINGER_BYTES_MAX
@@ -324,7 +333,7 @@ class Connection:
     async def _await_reply(
         self, surface: RouteGroup, handler: CoroutineHandler, call: HttpCall
     ) -> Reply | StreamReply:
-        """Run a coroutine route and return its reply; after `route_s` the reply is 503."""
+        """Run a coroutine route's handler and return its reply; after `route_s` seconds the reply is 503."""
         error: Exception
         try:
             with trio.move_on_after(self._waits.route_s):
@@ -337,7 +346,7 @@ class Connection:
     async def _answer_stream(
         self, route: HttpRoute, call: HttpCall, reply: StreamReply, started: float
     ) -> None:
-        """Send a streamed reply (for HEAD only its head), and log its outcome."""
+        """Send a streamed reply piece by piece (for HEAD only the reply's head), and log the outcome."""
         exchange = self._exchange
         keep_alive = self._keep_alive(call.request)
         try:
@@ -370,7 +379,9 @@ class Connection:
         self._after_stream(pump)
 
     def _after_stream(self, pump: Pump) -> None:
-        """After a complete stream go on with the bytes received meanwhile; else close the connection."""
+        """After a completely sent streamed answer, go on with the bytes received meanwhile; else close the
+        connection.
+        """
         if pump.failure:
             raise pump.failure if isinstance(pump.failure, _CutOff) else trio.BrokenResourceError
         if not pump.complete:
@@ -383,7 +394,7 @@ class Connection:
     # --- WebSocket ----------------------------------------------------------------------------------
 
     async def _upgrade(self, upgrade: Upgrade) -> None:
-        """Pass the stream to the WebSocket route of the path, or refuse the upgrade."""
+        """Hand the connection to the WebSocket route of the requested path, or refuse the upgrade."""
         exchange, request = self._exchange, upgrade.request
         request.keep_alive = False
         found = exchange.router.resolve_socket(request)
@@ -406,7 +417,9 @@ class Connection:
     async def _serve_socket(
         self, route: SocketRoute, call: HttpCall, upgrade: Upgrade, started: float
     ) -> None:
-        """Speak WebSocket until the handler returns, the client closes, or a drain begins."""
+        """Run a WebSocket route on the connection until its handler returns, the client closes, or the server
+        shuts down.
+        """
         exchange = self._exchange
         limits = exchange.limits
         self._closing = self._ended = True

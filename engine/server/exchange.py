@@ -21,18 +21,18 @@ _log = structlog.get_logger("cambist.server")
 
 
 class Counters(Struct):
-    """Totals of the server since its start, except `connections`.
+    """Counts of the HTTP server since its start; `connections` alone is a present number.
 
     Attributes:
         connections: connections open at this moment.
         accepted: accepted connections.
         refused: connections refused because too many were open.
         refused_by_address: refused connections whose own address had too many.
-        promoted: connections that left the reactor for a task.
+        promoted: connections handed from the reactor, one task for many connections, to a task of their own.
         requests: answered requests, of any status.
         faults: answers to bytes that were no request, and to late requests.
         errors: answers with status 500.
-        cut_off: connections dropped because the other side took too long to read.
+        cut_off: connections dropped because the client took too long to read its answers.
         broken: connections that ended in a reset.
         log_dropped: lines that the access log had no room for.
     """
@@ -55,7 +55,7 @@ class Responder:
 
     Args:
         router: finds the handler of a request.
-        limits: limits of the framing of each connection.
+        limits: size limits of the requests that a connection parses.
         wall_ms: wall clock, Unix milliseconds.
         access_log: None for no access log.
         bodies_bytes_max: most bytes of the bodies of all requests together.
@@ -89,19 +89,23 @@ class Responder:
         return self.limits.body_bytes_max if bytes_max is None else bytes_max
 
     def call(self, request: Request, client: str, parameters: tuple[str, ...], now_ms: int) -> HttpCall:
-        """Build the call that a handler receives."""
+        """Build the `HttpCall` that a route's handler receives for a request."""
         self._ids += 1
         return HttpCall(request, client, f"{self._id_start}{self._ids:x}", now_ms, parameters)
 
     def plain(self, surface: RouteGroup, handler: PlainHandler, call: HttpCall) -> Reply:
-        """Run a plain handler and return its reply; any error becomes a reply too."""
+        """Run a plain (not awaiting) route's handler and return its reply; any error becomes an error
+        reply.
+        """
         try:
             return handler(call)
         except Exception as error:  # noqa: BLE001 - answered, and logged if it is our fault
             return self.refusal(surface, error, call.request_id)
 
     def refusal(self, surface: RouteGroup, error: Exception, request_id: str) -> Reply:
-        """Reply for a handler's error; an error that is the server's fault is logged."""
+        """Reply for an error of a route's handler, in the route group's error shape; a fault of the server is
+        logged.
+        """
         known = error if isinstance(error, CambistError) else InternalError()
         reply = surface.refusal(known, request_id)
         if reply.status == InternalError.status:
@@ -114,7 +118,7 @@ class Responder:
     def encode(
         self, surface: RouteGroup, call: HttpCall, reply: Reply, started: float, *, keep_alive: bool
     ) -> bytes:
-        """Encode a reply, and count and log it.
+        """Encode a reply to the bytes to send, count it, and add it to the access log.
 
         Args:
             started: `time.perf_counter()` when the request was complete.
@@ -153,7 +157,9 @@ class Responder:
     def encode_stream(
         self, surface: RouteGroup, call: HttpCall, reply: StreamReply, *, keep_alive: bool
     ) -> bytes:
-        """Encode the head of a streamed reply; the sender of its pieces logs it."""
+        """Encode the head of a streamed reply; the access log's entry is left to the sender of the reply's
+        pieces.
+        """
         self.counters.requests += 1
         headers = reply.headers
         if surface.cors:
@@ -173,7 +179,8 @@ class Responder:
         """Encode the last answer of a connection that sent no valid request, or exceeds a limit.
 
         Args:
-            request: the request, if its header section was read: the error then has its surface's shape.
+            request: the request, if its header section was read; the error body then has the shape of the
+                route group that the path belongs to.
         """
         self.counters.faults += 1
         surface = self.router.surface(request) if request else self.router.default
@@ -210,7 +217,7 @@ class Responder:
             )
 
     def _own_lines(self, call: HttpCall) -> bytes:
-        """Headers of every answer: request id and date, which is rendered once a second."""
+        """Header lines of every answer: `x-request-id`, and `date`, which is rendered once a second."""
         if not self._second_ms <= call.now_ms < self._second_ms + 1_000:
             second = call.now_ms // 1_000
             self._second_ms = second * 1_000

@@ -24,12 +24,12 @@ _DOMAIN, _ACCESS_KEY, _TIMESTAMP, _SIGNATURE = (
 
 
 def encode_maker_error(error: CambistError, request_id: str) -> bytes:  # noqa: ARG001  it is in the headers
-    """Encode an error as the JSON `{"error": ...}`."""
+    """Encode an error as the JSON body `{"error": ...}` that makers and agents answer."""
     return encode(maker_error_body(error))
 
 
 class Gate:
-    """Admits requests by their signature, as the settings require."""
+    """Admits requests to a maker or agent by their signature, as far as the settings require one."""
 
     def __init__(self, verifier: RequestVerifier, mode: AuthMode) -> None:
         self._verify = verifier.verify

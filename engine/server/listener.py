@@ -105,7 +105,7 @@ class Server:
         self._empty = trio.Event()
 
     def statistics(self) -> Counters:
-        """Return a copy of the counters."""
+        """Return a copy of the server's counters of connections and requests."""
         dropped = self._access_log.dropped if self._access_log else 0
         return replace(self._exchange.counters, log_dropped=dropped)
 
@@ -114,7 +114,8 @@ class Server:
         self._draining.set()
 
     async def serve(self, listener: Listener, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
-        """Serve until cancelled or drained.
+        """Accept and serve connections until cancelled, or until `drain` has been called and requests in
+        flight are answered.
 
         Args:
             listener: a non-blocking listening socket, or a trio listener of streams; closed at the end.
@@ -160,7 +161,7 @@ class Server:
     # --- Accepting ----------------------------------------------------------------------------------
 
     async def _accept(self, listener: Listener) -> None:
-        """Accept connections until cancelled, then the connections left in the socket's queue."""
+        """Accept connections until cancelled, then those left in the listening socket's queue."""
         if not isinstance(listener, socket.socket):
             while True:
                 stream = await listener.accept()
@@ -232,12 +233,14 @@ class Server:
         output: bytes,
         event: Event | None,
     ) -> None:
-        """Serve a connection that the reactor hands over, in a task of its own."""
+        """Serve a connection in a task of its own after the reactor, which serves many in one task, hands it
+        over.
+        """
         stream = PacedStream(connected, self._turns)
         self._nursery.start_soon(self._serve_stream, stream, client, http, output, event)
 
     def _leave(self, client: str) -> None:
-        """Count a connection as ended."""
+        """Subtract an ended connection from the totals, and from the client's address."""
         self._exchange.counters.connections -= 1
         share = address_share(client)
         self._by_address[share] -= 1
@@ -264,7 +267,7 @@ class Server:
         output: bytes = b"",
         event: Event | None = None,
     ) -> None:
-        """Serve one connection in this task."""
+        """Serve one connection in this task, after the TLS handshake if the server has TLS."""
         try:
             secured = await self._secured(stream)
             if secured is not None:
@@ -289,7 +292,7 @@ class Server:
             self._leave(client)
 
     async def _serve_refusal(self, stream: trio.abc.Stream, client: str) -> None:
-        """Answer 503 `too many connections`, and close."""
+        """Answer a refused connection with 503 `too many connections`, and close it."""
         try:
             secured = await self._secured(stream)
             if secured is not None:

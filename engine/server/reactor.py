@@ -52,7 +52,9 @@ _IDLE, _CLOSED = Phase.IDLE, Phase.CLOSED
 
 
 class Promote(Protocol):
-    """Callback that hands a connection over to a task of its own."""
+    """Callback that hands a connection from the reactor, which serves many in one task, to a task of its
+    own.
+    """
 
     def __call__(
         self,
@@ -67,15 +69,15 @@ class Promote(Protocol):
 
 
 class _Peer:
-    """A connection that the reactor serves.
+    """A connection that the reactor serves, together with others, in one task.
 
     Attributes:
-        deadline: time at which the present wait ends; `awaited` names the wait.
+        deadline: time at which the present wait for the client times out; `awaited` names the wait.
         left_over: whether the connection waits for its next turn and may hold unanswered requests.
-        output: answers of this turn.
-        event: event of the framing in this turn that is not answered.
+        output: answers of this turn, not sent yet.
+        event: parsed event of this turn, such as a request, that the reactor cannot answer.
         served: whether the connection had its turn, and `output` and `event` are still to be handled.
-        gone: whether the connection is closed or promoted.
+        gone: whether the connection is closed, or handed to a task of its own.
     """
 
     __slots__ = (
@@ -109,12 +111,12 @@ class _Peer:
 
 
 class Reactor:
-    """Serves plain connections until stopped or cancelled.
+    """Serves many connections without TLS in one task, by epoll, until stopped or cancelled.
 
     Args:
         exchange: answers the requests.
         waits: time-outs.
-        promote: called with each connection that needs a task.
+        promote: called with each connection that needs a task of its own.
         leave: called with the client's address when the reactor closes a connection.
     """
 
@@ -136,7 +138,7 @@ class Reactor:
         self._now_ms = 0
 
     def adopt(self, connected: Socket, client: str) -> None:
-        """Start to serve a non-blocking socket; the reactor owns it from now on.
+        """Start to serve the connection of a non-blocking socket; the reactor owns the socket from now on.
 
         Raises:
             OSError: epoll cannot watch the socket; the caller still owns it.
@@ -148,11 +150,11 @@ class Reactor:
         self._peers[descriptor] = _Peer(connected, client, http, deadline)
 
     def stop(self) -> None:
-        """Promote every connection, then return from `run`."""
+        """Hand every connection over to a task of its own, then return from `run`."""
         self._running.cancel()
 
     async def run(self) -> None:
-        """Serve until stopped; when cancelled, all connections are closed."""
+        """Serve the connections until `stop` is called; when cancelled, all connections are closed."""
         try:
             with self._running:
                 async with trio.open_nursery() as nursery:
@@ -240,7 +242,7 @@ class Reactor:
         return True
 
     def _serve(self, peer: _Peer) -> None:
-        """Give a connection its turn."""
+        """Give a connection its turn: read once, and answer the requests that are complete, up to a bound."""
         if peer.gone:
             return
         http = peer.http
@@ -288,7 +290,9 @@ class Reactor:
         self._served.append(peer)
 
     def _conclude(self, peer: _Peer) -> None:
-        """Write the answers of a turn, then keep, promote or close the connection."""
+        """Write the answers of a connection's turn, then keep the connection, hand it to a task of its own,
+        or close it.
+        """
         output, event = peer.output, peer.event
         http = peer.http
         peer.served = False
@@ -330,7 +334,7 @@ class Reactor:
             await self._sweep()
 
     async def _sweep(self) -> None:
-        """End waits that have exceeded their time-out, a bounded number per call."""
+        """End the connections' waits that have exceeded their time-outs, a bounded number at a time."""
         now = trio.current_time()
         late = [peer for peer in self._peers.values() if peer.deadline <= now]
         for number, peer in enumerate(late, 1):

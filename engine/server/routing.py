@@ -71,7 +71,9 @@ class HttpCall(Struct, gc=False):
 
 
 class Reply(Struct, gc=False):
-    """A complete answer. Header names are lower case; the framing adds its own headers."""
+    """A complete HTTP answer. Header names are lower case; the encoder adds framing headers, such as
+    content-length.
+    """
 
     status: int
     body: bytes
@@ -102,7 +104,7 @@ SocketHandler: TypeAlias = "Callable[[HttpCall, WebSocket], Awaitable[None]]"
 
 
 class HttpRoute(Struct, frozen=True):
-    """Route of one method of one path, with exactly one of the two handlers."""
+    """Route of one method of one path, with exactly one handler: plain (never awaits) or coroutine."""
 
     surface: "RouteGroup"
     plain: PlainHandler | None = None
@@ -110,7 +112,7 @@ class HttpRoute(Struct, frozen=True):
 
 
 class SocketRoute(Struct, frozen=True):
-    """Route of a path's WebSockets."""
+    """Route of a path's WebSockets: check of the handshake, and the handler that serves the socket."""
 
     surface: "RouteGroup"
     check: HandshakeCheck
@@ -118,7 +120,8 @@ class SocketRoute(Struct, frozen=True):
 
 
 class RouteGroup:
-    """A surface: routes that share one error shape and one list of origins.
+    """A group of routes (delta, otc, ...), also called a surface, that share one shape of error bodies and
+    one list of allowed browser origins.
 
     Args:
         encode_error: (error, request id) -> body of the reply.
@@ -146,19 +149,23 @@ class RouteGroup:
         self.sockets: list[tuple[str, SocketRoute]] = []
 
     def plain(self, method: str, path: str, handler: PlainHandler) -> None:
-        """Register a function: under 100 us, no I/O, never awaits. GET serves HEAD too."""
+        """Register a function as handler of a method and path: under 100 us, no I/O, never awaits. GET serves
+        HEAD too.
+        """
         self.routes.append((method, path, HttpRoute(self, plain=handler)))
 
     def coroutine(self, method: str, path: str, handler: CoroutineHandler) -> None:
-        """Register a coroutine function. GET serves HEAD too."""
+        """Register a coroutine function as handler of a method and path. GET serves HEAD too."""
         self.routes.append((method, path, HttpRoute(self, coroutine=handler)))
 
     def websocket(self, path: str, check: HandshakeCheck, serve: SocketHandler) -> None:
-        """Register a WebSocket. `check` is plain, runs before the 101 and refuses by raising."""
+        """Register a path's WebSocket. `check` is a plain function, runs before the 101 answer, and refuses
+        by raising.
+        """
         self.sockets.append((path, SocketRoute(self, check, serve)))
 
     def refusal(self, error: CambistError, request_id: str) -> Reply:
-        """Encode `error` as the reply to a failed request."""
+        """Encode `error`, in this group's shape of error bodies, as the reply to a failed request."""
         status = error_status(error)
         wait_s = error.retry_after_s if isinstance(error, RequestError | StoreUnavailable) else None
         if status == ServiceUnavailable.status and wait_s is None:
@@ -167,7 +174,9 @@ class RouteGroup:
         return Reply(status, self.encode_error(error, request_id), headers)
 
     def cors_headers(self, request: Request) -> tuple[tuple[bytes, bytes], ...]:
-        """Headers that allow a browser's page to read the answer; only called if `cors`."""
+        """CORS headers that allow a page of a permitted origin to read the answer; called only if the group
+        has origins.
+        """
         origin = header(request, b"origin")
         if self._any_origin:
             shown = ((b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", b"*"))
@@ -232,7 +241,7 @@ class RouteGroup:
 
 
 class _Endpoint:
-    """A path with its routes by method, and the route for every other method."""
+    """A path with its routes by HTTP method, and the route that answers every other method with 405."""
 
     __slots__ = ("_registered", "other", "routes", "socket", "surface", "template")
 
@@ -252,8 +261,8 @@ class _Endpoint:
         self._registered[method] = route
 
     def finish(self) -> None:
-        """Build the derived routes (OPTIONS, HEAD, 405) from the registered ones; call it again after each
-        mount.
+        """Build the path's derived routes (OPTIONS, HEAD, 405) from the registered ones; to be called after
+        each mount.
         """
         named = {method: self._registered[method] for method in METHODS if method in self._registered}
         if self.socket and b"GET" not in named:
@@ -268,7 +277,7 @@ class _Endpoint:
 
 
 class _Mounts:
-    """The surfaces mounted for one host name, or for any."""
+    """The route groups mounted for one host name, or for any host."""
 
     def __init__(self) -> None:
         self.static: dict[bytes, _Endpoint] = {}
@@ -276,7 +285,7 @@ class _Mounts:
         self.prefixes: list[tuple[bytes, HttpRoute]] = []  # the longest first: who says 404
 
     def endpoint(self, surface: RouteGroup, template: str) -> _Endpoint:
-        """Return the endpoint of a path template, created if it does not exist."""
+        """Return the `_Endpoint` (routes by method) of a path template, created if it does not exist."""
         if not _is_template(template):
             raise ValueError(f"not a path: {template!r}")
         path = template.encode().rstrip(b"/")
@@ -315,10 +324,11 @@ class _Mounts:
 
 
 class Router:
-    """The table of all routes.
+    """The table of all routes of a server, which finds the handler of a request.
 
     Args:
-        default_errors: shape of errors outside any surface: framing errors, and paths under no prefix.
+        default_errors: (error, request id) -> body of the error reply, for malformed requests and for paths
+            under no mounted prefix.
     """
 
     def __init__(self, default_errors: ErrorEncoder) -> None:
@@ -329,7 +339,7 @@ class Router:
         self._nowhere = self.default.refusing_route(PathNotFound())
 
     def mount(self, surface: RouteGroup, *, prefix: str = "", host: str | None = None) -> None:
-        """Serve the routes registered on `surface` so far.
+        """Add the routes registered so far on a route group (`surface`) to the table.
 
         Args:
             prefix: put before each of the surface's paths; without a trailing slash.
@@ -363,7 +373,9 @@ class Router:
         mounts.prefixes.sort(key=lambda entry: -len(entry[0]))
 
     def resolve(self, request: Request) -> tuple[HttpRoute, tuple[str, ...]]:
-        """Find the route of a request, and the path's parameters. A route always exists."""
+        """Find the route of a request, and the values of the path's placeholders. For an unknown path or
+        method the route answers 404 or 405.
+        """
         path = request.path
         if not self._by_host:
             endpoint = self._anywhere.static.get(path)
@@ -382,16 +394,16 @@ class Router:
             return route.surface.refusing_route(error), ()
 
     def body_bytes_min(self, most: int) -> int:
-        """Smallest of `most` and the body limits of all surfaces, bytes."""
+        """Smallest of `most` and the body limits of all mounted route groups, bytes."""
         return min([most, *self._bounds])
 
     def surface(self, request: Request) -> RouteGroup:
-        """Return the surface under whose prefix the request's path falls."""
+        """Return the route group under whose mounted prefix the request's path falls."""
         return self.resolve(request)[0].surface
 
     def resolve_socket(self, request: Request) -> tuple[SocketRoute, tuple[str, ...]] | None:
-        """Find the WebSocket route of a path and the path's parameters, or None: the request is then a plain
-        GET.
+        """Find a path's WebSocket route and the values of the path's placeholders; None if there is none, so
+        that the request is a plain GET.
         """
         found = self._find(request)
         if found is None or found[0].socket is None:

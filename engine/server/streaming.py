@@ -22,9 +22,9 @@ class Pump:
         endless: True for a subscription, which ends once its client has sent too many bytes meanwhile.
 
     Attributes:
-        scope: cancel it to end the stream.
+        scope: cancel scope; cancelling it ends the stream.
         sent: bytes of the pieces that were written.
-        complete: all pieces were written.
+        complete: whether all pieces were written.
         received: bytes that the client sent meanwhile.
         failure: the error that stopped the writing.
     """
@@ -42,7 +42,7 @@ class Pump:
         self.failure: Exception | None = None
 
     async def run(self, pieces: AsyncIterator[bytes], *, chunked: bool, request_id: str) -> None:
-        """Send all pieces, or until the client disconnects. Raises only Cancelled."""
+        """Send the answer's pieces until all are sent or the client disconnects. Raises only Cancelled."""
         with self.scope:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch)
@@ -67,7 +67,7 @@ class Pump:
             _log.error("a streamed answer failed", request_id=request_id, exc_info=error)
 
     async def _watch(self) -> None:
-        """End the stream when the client disconnects."""
+        """Read from the client while the answer is sent, and end the stream when the client disconnects."""
         try:
             while len(self.received) < _PIPELINED_BYTES_MAX:
                 data = await self._stream.receive_some(_PIPELINED_BYTES_MAX)
@@ -83,7 +83,9 @@ class Pump:
 
 
 async def close_pieces(pieces: AsyncIterator[bytes]) -> None:
-    """Let an async generator clean up, within a time limit and even when cancelled."""
+    """Close the async generator of a streamed answer's pieces, within a time limit and even when
+    cancelled.
+    """
     close = getattr(pieces, "aclose", None)
     if close is not None:
         with trio.CancelScope(deadline=trio.current_time() + _CLOSE_S, shield=True):

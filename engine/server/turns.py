@@ -24,7 +24,9 @@ _SMALL_BYTES = 16_384
 
 
 class Turns(trio.abc.Instrument):
-    """The queue of one server's connections that wait for a turn. `run` is its task."""
+    """Time slices of one server: connections wait in a queue for a turn to read and answer. `run` is the
+    queue's task.
+    """
 
     def __init__(self) -> None:
         self._spent = 0.0  # in this pass
@@ -41,13 +43,15 @@ class Turns(trio.abc.Instrument):
         self._spent = self._began = 0.0
 
     def end(self) -> None:
-        """End the current turn, if any: its connection is about to wait."""
+        """End the current turn, if any, because its connection is about to wait; stops counting its time."""
         if self._began:
             self._spent += perf_counter() - self._began
             self._began = 0.0
 
     def has_room(self) -> bool:
-        """Whether this pass has time left, for the current turn or for another one."""
+        """Whether this scheduler pass has time left for connections, for the current turn or for another
+        one.
+        """
         if self._began:
             now = perf_counter()
             self._spent += now - self._began
@@ -55,7 +59,8 @@ class Turns(trio.abc.Instrument):
         return self._spent < _TURN_S and not self._line
 
     async def take(self) -> None:
-        """Wait for a turn; returns without a checkpoint if the pass has time left.
+        """Wait for this connection's turn to read and answer; returns without a checkpoint if the pass has
+        time left.
 
         The wait is shielded: the connection has a request, maybe read already, which the short time-out of a
         drain must not drop. Once the queue is closed no task waits, and a cancelled task gets no turn.
@@ -72,7 +77,9 @@ class Turns(trio.abc.Instrument):
             await trio.lowlevel.checkpoint_if_cancelled()
 
     async def run(self) -> None:
-        """Let waiting connections go on, pass by pass, until cancelled; then close the queue."""
+        """Give waiting connections their turns, a bounded number in each scheduler pass, until cancelled;
+        then close the queue.
+        """
         trio.lowlevel.add_instrument(self)
         self._is_kept = True
         try:
@@ -89,13 +96,15 @@ class Turns(trio.abc.Instrument):
             self.close()
 
     def close(self) -> None:
-        """Let all waiting connections go on: the server is about to cut them off."""
+        """Let all waiting connections go on without a turn, as the server is about to cut them off."""
         self._is_kept = False
         self._line.unpark_all()
 
 
 class PacedStream(LeanStream, trio.abc.HalfCloseableStream):
-    """A connection's socket that reads only in a turn, with or without TLS on top."""
+    """A connection's socket that reads only in its turn (time slice), so that many connections do not delay
+    other tasks.
+    """
 
     def __init__(self, connected: socket.socket, turns: Turns) -> None:
         super().__init__(connected)
