@@ -12,14 +12,16 @@ from .units import Unit, UnitOutcome
 
 
 class Lease(Struct, frozen=True, array_like=True):
-    """A shard leased to a holder; writes to the shard carry its epoch as a fence."""
+    """A shard of the orders, leased to one engine; the engine's writes to the shard carry the lease's epoch,
+    so that the store refuses them once another engine has the shard.
+    """
 
     shard: int
     epoch: int
 
 
 class Backend(Protocol):
-    """Port: an opened and migrated database.
+    """Port: an opened database with this program's tables, as SQLite and PostgreSQL implement it.
 
     Every method raises StoreUnavailable while the database is unreachable or read-only, or its disk is full.
     Then no part of the call is durable, except that the outcome is unknown if the connection was lost in
@@ -27,7 +29,7 @@ class Backend(Protocol):
     """
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
-        """Write a batch in one transaction; each unit's outcome is durable when this returns.
+        """Write a batch of units in one transaction; each unit's outcome is durable when this returns.
 
         A unit whose statement fails is Refused; the other units are not affected. If the writer sends its
         last batch a second time, the stored outcomes are returned and nothing is written.
@@ -43,7 +45,8 @@ class Backend(Protocol):
         ...
 
     def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """Register `holder` as alive for `life_ms` from now; each call extends that time.
+        """Register an engine, a holder of shards, as alive for `life_ms` from now; each call extends that
+        time.
 
         Returns:
             The names of all live holders, including `holder`, sorted.
@@ -51,7 +54,8 @@ class Backend(Protocol):
         ...
 
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """Renew the leases of `holder` and claim shards that are free or whose lease has expired.
+        """Renew the shard leases of `holder`, an engine, and claim shards that are free or whose lease has
+        expired.
 
         Args:
             count: most shards that `holder` has after claiming.
@@ -63,12 +67,14 @@ class Backend(Protocol):
         ...
 
     def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """Release the given shards of `holder`; without `shards`, release all and deregister the holder."""
+        """Release the given shards of `holder`, an engine; without `shards`, release all and deregister the
+        holder.
+        """
         ...
 
     def prune(self, before_ms: int, count_max: int) -> int:
-        """Delete rows that reached their end and last changed before `before_ms`: orders with their dependent
-        rows, events, expired routes, finished effects. An order with an unfinished effect stays.
+        """Delete rows that are final and last changed before `before_ms`: orders with their dependent rows,
+        events, expired routes, finished side effects. An order with an unfinished side effect stays.
 
         Returns:
             Count of deleted rows, at most `count_max` of each kind; 0 when no such row is left.

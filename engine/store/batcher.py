@@ -18,16 +18,16 @@ from ...config.errors import StoreError, StoreFull, StoreUnavailable
 from .units import UnitOutcome
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024)
-"""Upper bounds of the histogram of batch sizes."""
+"""Upper bounds of the histogram of batch sizes, in units per batch."""
 
 
 class PendingUnit:
-    """A unit queued or being written.
+    """A unit of changes that is queued for the database or being written.
 
     Attributes:
         unit: the unit as encoded by `Link.prepare`.
-        wake: called once the unit is settled; None after `abandon`.
-        outcome, error: exactly one is set once the unit is settled.
+        wake: called once the unit has an outcome or an error; None after `abandon`.
+        outcome, error: result of the write; both None until exactly one is set.
     """
 
     __slots__ = ("error", "outcome", "unit", "wake")
@@ -39,25 +39,26 @@ class PendingUnit:
         self.error: StoreError | None = None
 
     def end(self, outcome: UnitOutcome | None, error: StoreError | None) -> None:
-        """Settle the unit with an outcome or an error, and wake the waiting task."""
+        """Set the unit's outcome or error, and wake the task that waits for the write."""
         self.outcome, self.error = outcome, error
         if self.wake is not None:
             self.wake()
 
     def abandon(self) -> None:
-        """Wake no task any more; the unit is written all the same."""
+        """Forget the task that waits for the write, which was cancelled; the unit is written all the same."""
         self.wake = None
 
 
 class BatcherStatistics(Struct, frozen=True):
-    """Counters of the batcher.
+    """Counters of the batcher, the queue of database writes.
 
     Attributes:
         queued, in_flight: units waiting and units being written at this moment.
-        units, batches: units and batches settled so far.
+        units, batches: units and batches that have an outcome so far.
         full: units refused because the queue was full.
         unavailable: units that ended without an outcome.
-        sizes: histogram: number of batches by bound of SIZES; the last counts larger batches.
+        sizes: histogram of units per batch: number of batches up to each bound of SIZES; the last counts
+            larger ones.
     """
 
     queued: int
@@ -70,14 +71,14 @@ class BatcherStatistics(Struct, frozen=True):
 
 
 class Batcher:
-    """Queue of one writer's units, which are written in batches.
+    """Queue of the units that one writer (an engine) has the database write in batches.
 
     Args:
         queue_max: most units that wait, not counting the units in flight.
         batch_max: most units of one batch.
 
     Attributes:
-        number: number of the batch in flight, or of the last batch.
+        number: number of the batch being written, or of the last batch.
         away: error with which new units are refused now; None while the store is available.
     """
 
@@ -93,10 +94,10 @@ class Batcher:
         self._sizes = [0] * (len(SIZES) + 1)
 
     def add(self, unit: Any, wake: Callable[[], None]) -> PendingUnit:
-        """Queue a unit.
+        """Queue a unit of changes to be written.
 
         Args:
-            wake: called once the unit is settled.
+            wake: called once the unit has an outcome or an error.
 
         Raises:
             StoreFull: too many units wait.
@@ -114,28 +115,28 @@ class Batcher:
 
     @property
     def full(self) -> str:
-        """Reason why the queue accepts no unit now; empty while it has room."""
+        """Reason why the queue of writes accepts no unit now; empty while it has room."""
         return f"{self._queue_max} writes wait for the store" if len(self._queue) >= self._queue_max else ""
 
     @property
     def has_work(self) -> bool:
-        """Whether a batch can be taken: units are queued, and no batch is in flight."""
+        """Whether a batch can be written now: units are queued, and no batch is being written."""
         return bool(self._queue) and not self._in_flight
 
     @property
     def is_empty(self) -> bool:
-        """Whether no unit is queued or in flight."""
+        """Whether no unit is queued or being written."""
         return not self._queue and not self._in_flight
 
     def take(self) -> list[Any]:
-        """Remove the next batch from the queue, mark it as in flight, and return its units."""
+        """Remove the next batch from the queue, mark it as being written, and return its units."""
         queue = self._queue
         self._in_flight = [queue.popleft() for _ in range(min(len(queue), self._batch_max))]
         self.number += 1
         return [ticket.unit for ticket in self._in_flight]
 
     def settle(self, outcomes: Sequence[UnitOutcome]) -> None:
-        """Settle the units of the batch in flight, which is durable, with their outcomes in order."""
+        """End the batch being written, which is durable now: give each unit its outcome, in order."""
         if len(outcomes) != len(self._in_flight):
             raise StoreError(f"{len(self._in_flight)} writes came back with {len(outcomes)} outcomes")
         tickets, self._in_flight = self._in_flight, []
@@ -146,7 +147,9 @@ class Batcher:
             ticket.end(outcome, None)
 
     def fail(self, error: StoreError) -> None:
-        """End the units in flight with an error: the batch was not written, or its outcome is unknown."""
+        """End the units of the batch being written with an error: the batch was not written, or its outcome
+        is unknown.
+        """
         tickets, self._in_flight = self._in_flight, []
         self._unavailable += len(tickets)
         for ticket in tickets:
@@ -169,7 +172,7 @@ class Batcher:
         self.away = self._closed = error
 
     def statistics(self) -> BatcherStatistics:
-        """Return the counters and the present sizes."""
+        """Return the counters of units and batches, and the present lengths."""
         return BatcherStatistics(
             len(self._queue),
             len(self._in_flight),

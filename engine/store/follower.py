@@ -27,19 +27,19 @@ from .tables import ORDER_EVENT
 from .units import row_of
 
 START = "0" * 32
-"""Token of the place before the first event."""
+"""Token of the place before the first event of the log."""
 
 _TOKEN = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _HALF_MAX = 1 << 63
 
 
 def token_of(transaction: int, number: int) -> str:
-    """Encode the place of an event, (transaction, number), as a token."""
+    """Encode an event's place in the log, (transaction, number), as a token, 32 hexadecimal digits."""
     return f"{transaction:016x}{number:016x}"
 
 
 def place_of(token: str, field: str = "after") -> tuple[int, int]:
-    """Decode a token to its place: (transaction, number).
+    """Decode a token to the place in the log that it stands for: (transaction, number).
 
     Args:
         field: name of the request's field that held the token, for the error.
@@ -55,17 +55,19 @@ def place_of(token: str, field: str = "after") -> tuple[int, int]:
 
 
 async def latest(store: Store) -> str:
-    """Return the token of the log's current end; only later events follow it."""
+    """Return the token of the event log's current end: a follower that starts there gets only later
+    events.
+    """
     (rows,) = await store.read(last_event())
     return token_of(*rows[0]) if rows else START
 
 
 class FollowerStatistics(Struct, frozen=True):
-    """Counters of a follower.
+    """Counters of a follower of the event log.
 
     Attributes:
         token: the follower's place in the log.
-        events, reads: events handed out, and pages read.
+        events, reads: number of events returned, and of pages read.
         away: count of failed reads of the store.
     """
 
@@ -76,10 +78,11 @@ class FollowerStatistics(Struct, frozen=True):
 
 
 class EventFollower:
-    """Endless iterator of (token, event), oldest first; it waits while the store is unavailable.
+    """Endless iterator over the log of order events: (token of the place, event), oldest first. Waits while
+    the store is unavailable.
 
     Args:
-        after: a token, START or `await latest(store)`.
+        after: token of the place after which to start: from a client, START, or `await latest(store)`.
         owner: the account whose orders are followed; without an owner, all orders.
         page_max: most events of one read.
 
@@ -101,7 +104,7 @@ class EventFollower:
         return self
 
     async def __anext__(self) -> tuple[str, OrderEvent]:
-        """Wait for the next event and return it. Cancelling the call loses no event."""
+        """Wait for the log's next event and return (token, event). Cancelling the call loses no event."""
         while not self._page:
             await self._read()
         return self._next()
@@ -122,7 +125,7 @@ class EventFollower:
         return token_of(transaction, number), event
 
     def statistics(self) -> FollowerStatistics:
-        """Return the counters and the present place."""
+        """Return the counters of events and reads, and the present place in the log."""
         return FollowerStatistics(token_of(*self._place), self._events, self._reads, self._away)
 
     async def _read(self) -> None:

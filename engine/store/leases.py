@@ -27,20 +27,20 @@ from .store import Store
 from .units import Fence
 
 SHARDS = 256
-"""Number of shards: one for each first byte of an order hash."""
+"""Number of shards into which orders are divided: one for each first byte of an order hash."""
 
 _log = structlog.get_logger("cambist.store")
 
 
 class LeasesStatistics(Struct, frozen=True):
-    """Counters of a lease holder.
+    """Counters of an engine's shard leases.
 
     Attributes:
         held: shards held at this moment.
         renewed, failed: renewals that the store answered, and renewals that failed.
         given_up: count of times that all shards were given up because the lease ran out.
         given_back: shards that were given back to other holders.
-        holders: count of live holders.
+        holders: count of live engines that share the shards.
     """
 
     held: int
@@ -52,7 +52,7 @@ class LeasesStatistics(Struct, frozen=True):
 
 
 def fair_share(holders: Sequence[str], name: str) -> int:
-    """Number of shards that a holder has when all live holders share them evenly. Pure.
+    """Number of shards that an engine has when all live engines (holders) share them evenly. Pure.
 
     Args:
         holders: names of all live holders, including `name`, sorted.
@@ -62,14 +62,16 @@ def fair_share(holders: Sequence[str], name: str) -> int:
 
 
 class FencedOff(Exception):
-    """Another engine now holds the shard. The module that raises this also catches it."""
+    """Raised when another engine now holds the shard, so that this one must stop working on it. The module
+    that raises this also catches it.
+    """
 
 
 class Leases:
-    """The shards that one engine holds. `run` claims and renews them.
+    """The shards of orders that one engine holds by lease. `run` claims shards and renews their leases.
 
     Args:
-        holder: a name that no other engine and no earlier run of this engine has.
+        holder: name of this engine's run, which no other engine and no earlier run has.
         life_s: seconds that a lease lasts without renewal (`[store] lease_s`).
         now_ms: wall clock, Unix milliseconds.
         count: most shards to hold.
@@ -90,17 +92,21 @@ class Leases:
         self._holders = 0
 
     def fence(self, shard: int) -> Fence | None:
-        """Fence for a write to a shard, or None while this engine does not hold the shard."""
+        """Fence for a write to a shard, which makes the store refuse the write after the shard is lost; None
+        while this engine does not hold the shard.
+        """
         return self._fences.get(shard) if trio.current_time() < self._ends_at else None
 
     def held(self) -> Mapping[int, Fence]:
-        """Mapping shard -> fence of all held shards. The mapping is immutable; a change makes a new one."""
+        """Mapping shard -> fence of all shards that this engine holds. The mapping is immutable; a change
+        makes a new one.
+        """
         return self._fences if trio.current_time() < self._ends_at else {}
 
     def changed(self) -> trio.Event:
-        """Event set at the next change of the held shards or their epochs.
+        """Event that is set at the next change of the shards that this engine holds, or of their epochs.
 
-        Take it before reading `held`, so that no change is missed.
+        Get the event before reading `held`, so that no change is missed.
         """
         return self._changed
 
@@ -132,8 +138,8 @@ class Leases:
                     _log.warning("shards were not released", detail=error.detail)
 
     async def _renew(self) -> bool:
-        """Ask the store once to renew; the time limit is a third of a lease's life, or less if a lease ends
-        sooner.
+        """Ask the store once to renew the shard leases; the time limit is a third of a lease's life, or less
+        if a lease ends sooner.
 
         Returns:
             Whether the store answered.
@@ -173,7 +179,7 @@ class Leases:
             self._again_at = min(self._again_at, asked_at + STORE_LEASE_SOON_S)
 
     async def _wait(self) -> None:
-        """Wait until the next renewal is due; meanwhile give up the leases that run out."""
+        """Wait until the leases must be renewed; meanwhile give up those that run out."""
         if self._fences and self._ends_at <= self._again_at:
             await trio.sleep_until(self._ends_at)
             self._given_up += 1

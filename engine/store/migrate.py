@@ -23,7 +23,7 @@ _NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql\Z")
 
 
 class Migration(Struct, frozen=True):
-    """A numbered migration file."""
+    """A numbered SQL file that changes the database's tables to a newer form."""
 
     number: int
     name: str
@@ -36,7 +36,9 @@ class Migration(Struct, frozen=True):
 
 
 class AppliedMigration(Struct, frozen=True):
-    """A row of `schema_migration`."""
+    """A row of the table `schema_migration`: a migration that the database has, with the checksum of its
+    text.
+    """
 
     number: int
     name: str
@@ -54,7 +56,7 @@ def migrations(dialect: Dialect) -> list[Migration]:
 
 
 def pending(known: Iterable[Migration], applied: Iterable[AppliedMigration]) -> list[Migration]:
-    """Return the known migrations that are not applied yet, after checking the applied ones.
+    """Return this program's migrations that the database lacks, after checking those that it has.
 
     Raises:
         ConfigError: an applied migration has another text now or is unknown to this program, or an earlier

@@ -78,4 +78,6 @@ PRUNES = (
         "(SELECT digest FROM issued_route WHERE expires_ms < :before_ms ORDER BY expires_ms LIMIT :rows_max)"
     ),
 )
-"""DELETE statements for one transaction, in this order. Their parameters are `before_ms` and `rows_max`."""
+"""DELETE statements of one retention step, run in this order in one transaction. Parameters: `before_ms`,
+Unix milliseconds, and `rows_max`.
+"""

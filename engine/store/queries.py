@@ -35,7 +35,9 @@ _FIRST_OF_ORDER = (
     "AND e.token < d.token AND e.state = 'WAITING')"
 )
 _OPEN_INTENT = "state IN ('WAITING', 'PENDING', 'MINED', 'REVERTED')"
-"""Condition of the partial index, word for word: SQLite does not use the index for an implied condition."""
+"""SQL condition for unfinished relayer intents, the text of the partial index word for word: SQLite does not
+use the index for an implied condition.
+"""
 _WORD = re.compile(r"\{(\w+)\}")
 _OTC_KEYS = {
     "created_ms": "created_ms",
@@ -46,11 +48,12 @@ _ONE = amount32(1)
 
 
 class Query(Struct, frozen=True, array_like=True):
-    """A query: SQL text, values of its marks, and a position in time.
+    """A query of the store: SQL text, values of its `?` marks, and a position in time.
 
     Attributes:
-        sql: with `?` for each value, and names in braces for what each dialect writes its own way (`render`).
-        values: values of the marks: bytes, integers, texts.
+        sql: SQL text with `?` for each value, and names in braces for SQL that differs between dialects
+            (`render`).
+        values: values of the `?` marks in order: bytes, integers, texts.
         as_of: opaque text that `as_of_now` returned earlier: orders added since then are left out; empty if
             no order is left out.
         after: (transaction, number) of the last event already read; used by `events_after`.
@@ -73,7 +76,7 @@ class DeltaFilter(Struct, frozen=True):
 
 
 class OtcFilter(Struct, frozen=True):
-    """Filters of the OTC listings.
+    """Filters of the listings of OTC orders.
 
     Attributes:
         maker, taker: account whose orders are listed, exactly one of the two; `taker` matches the order's
@@ -96,10 +99,11 @@ class OtcFilter(Struct, frozen=True):
 
 
 def by(table: Table, *values: Any, unique: int = 0) -> Query:
-    """Select the row with the given values in the columns of one of the table's `unique`: at most one row.
+    """Select the row with the given values in one of the table's unique sets of columns: at most one row.
 
     Args:
-        unique: index of the Unique; only rows that meet its `where` are found.
+        unique: index of the unique set, 0 for the key; only rows that meet the set's `where` condition are
+            found.
     """
     columns = table.unique[unique]
     found = " AND ".join(f"{name} = ?" for name in columns.columns)
@@ -124,7 +128,9 @@ def between(table: Table, least: bytes, greatest: bytes) -> Query:
 
 
 def delta_page(wanted: DeltaFilter, limit: int, offset: int, as_of: str = "") -> tuple[Query, Query]:
-    """Build a listing's queries: (its rows, newest first; their total count)."""
+    """Build the queries of a page of Delta orders: (the page's rows, newest first; total count of matching
+    orders).
+    """
     conditions = _conditions(owner=wanted.owner, type=wanted.type, kind=wanted.kind)
     conditions += _among(chain_id=wanted.chain_ids, status=wanted.statuses)
     return _page(DELTA_ORDER, conditions, "seq DESC", limit, offset, as_of)
@@ -139,8 +145,8 @@ def otc_page(
     is_backwards: bool = False,
     counts: Sequence[int] = (),
 ) -> tuple[Query, Query]:
-    """Build a listing's queries: (hashes and sort keys of a page; number of orders in each branch of
-    `_otc_branches`).
+    """Build the queries of a page of OTC orders: (hashes and sort keys of the page; number of orders in each
+    branch of `_otc_branches`).
 
     Args:
         is_backwards: sort in the opposite order, so that pages near the end of the listing are fast.
@@ -163,7 +169,7 @@ def otc_page(
 
 
 def live_otc(chain_id: int, maker: bytes, maker_asset: bytes | None = None) -> Query:
-    """Select a maker's drafts and orders that may still be filled; of one maker asset, or of all."""
+    """Select a maker's OTC drafts and orders that may still be filled; of one maker asset, or of all."""
     of_asset = " AND maker_asset = ?" if maker_asset is not None else ""
     return Query(
         f"{_select(OTC_ORDER)} WHERE status IN ('DRAFT', 'PENDING', 'SUSPENDED') AND chain_id = ? "
@@ -173,7 +179,9 @@ def live_otc(chain_id: int, maker: bytes, maker_asset: bytes | None = None) -> Q
 
 
 def unfinished_otc(chain_id: int, maker: bytes) -> Query:
-    """Select a maker's orders that may still change, including ended orders that are not final yet."""
+    """Select a maker's OTC orders that may still change, including ended ones whose end a reorganisation
+    could still undo.
+    """
     return Query(
         f"{_select(OTC_ORDER)} WHERE is_final = FALSE AND chain_id = ? AND maker = ? ORDER BY order_hash",
         (chain_id, maker),
@@ -196,7 +204,7 @@ def open_orders(table: Table, shards: Sequence[int], after_hash: bytes, limit: i
 
 
 def intended_effects(shards: Sequence[int], after_key: str, limit: int) -> Query:
-    """Select unfinished effects, sorted by key, a page at a time."""
+    """Select unfinished side effects of orders in the given shards, sorted by key, a page at a time."""
     marks = ", ".join("?" * len(shards)) or "NULL"
     return Query(
         f"{_select(EFFECT)} WHERE state = 'INTENDED' AND shard IN ({marks}) AND key > ? ORDER BY key LIMIT ?",
@@ -205,7 +213,7 @@ def intended_effects(shards: Sequence[int], after_key: str, limit: int) -> Query
 
 
 def open_transactions(chain_id: int, sender: bytes) -> Query:
-    """Select signed transactions without a final status, sorted by nonce."""
+    """Select a relayer account's signed transactions without a final status, sorted by nonce."""
     return Query(
         f"{_select(CHAIN_TX)} WHERE chain_id = ? AND sender = ? AND status IN ('SIGNED', 'MINED') "
         "ORDER BY nonce, created_ms",
@@ -214,7 +222,9 @@ def open_transactions(chain_id: int, sender: bytes) -> Query:
 
 
 def settled_transactions(chain_id: int, sender: bytes, nonce_min: int, limit: int) -> Query:
-    """Select mined transactions that are final, successful or failed, from a nonce on, sorted by nonce."""
+    """Select a relayer account's mined transactions that are final, successful or failed, from a nonce on,
+    sorted by nonce.
+    """
     return Query(
         f"{_select(CHAIN_TX)} WHERE chain_id = ? AND sender = ? AND nonce >= ? "
         "AND status IN ('FINAL', 'FAILED') ORDER BY nonce LIMIT ?",
@@ -223,7 +233,9 @@ def settled_transactions(chain_id: int, sender: bytes, nonce_min: int, limit: in
 
 
 def signed_intents(chain_id: int, sender: bytes) -> Query:
-    """Select unfinished intents that have transactions."""
+    """Select a relayer account's unfinished intents (calls to get mined) for which transactions are
+    signed.
+    """
     return Query(
         f"{_select(CHAIN_INTENT)} WHERE chain_id = ? AND sender = ? "
         f"AND state IN ('PENDING', 'MINED', 'REVERTED') AND {_OPEN_INTENT}",
@@ -232,7 +244,9 @@ def signed_intents(chain_id: int, sender: bytes) -> Query:
 
 
 def waiting_intents(chain_id: int, sender: bytes, limit: int) -> Query:
-    """Select intents without a transaction, oldest first."""
+    """Select a relayer account's waiting intents (calls to get mined), which have no transaction yet, oldest
+    first.
+    """
     return Query(
         f"{_select(CHAIN_INTENT)} WHERE chain_id = ? AND sender = ? AND state = 'WAITING' "
         f"AND {_OPEN_INTENT} ORDER BY created_ms, effect_key LIMIT ?",
@@ -241,7 +255,9 @@ def waiting_intents(chain_id: int, sender: bytes, limit: int) -> Query:
 
 
 def open_intents_count(chain_id: int, sender: bytes) -> Query:
-    """Select (number of waiting intents, creation time of the oldest unfinished intent or None)."""
+    """Select of a relayer account (number of waiting intents, creation time of the oldest unfinished intent
+    or None).
+    """
     return Query(
         "SELECT count(CASE WHEN state = 'WAITING' THEN 1 END), min(created_ms) FROM chain_intent "
         f"WHERE chain_id = ? AND sender = ? AND {_OPEN_INTENT}",
@@ -255,12 +271,14 @@ def fills(order_hash: bytes) -> Query:
 
 
 def of_order(table: Table, order_hash: bytes) -> Query:
-    """Select an order's rows in one table of CHAIN_LOGS, oldest first."""
+    """Select an order's rows in a table of logs read from the chain (CHAIN_LOGS), oldest first."""
     return Query(f"{_select(table)} WHERE order_hash = ? ORDER BY block_number, log_index", (order_hash,))
 
 
 def above(table: Table, chain_id: int, block_number: int, limit: int) -> Query:
-    """Select rows of a table of CHAIN_LOGS for a chain's blocks above a height, highest first."""
+    """Select the rows of a table of chain logs (CHAIN_LOGS) for a chain's blocks above a height, highest
+    first.
+    """
     return Query(
         f"{_select(table)} WHERE chain_id = ? AND block_number > ? ORDER BY block_number DESC LIMIT ?",
         (chain_id, block_number, limit),
@@ -286,7 +304,9 @@ def refunds(order_hash: bytes) -> Query:
 
 
 def events_after(after: tuple[int, int], limit: int, owner: bytes | None = None) -> Query:
-    """Select (transaction, number, event's columns...) of the events after a cursor, in order."""
+    """Select (transaction, number, event's columns...) of the log's events after the place `after`, in
+    order.
+    """
     columns = ", ".join(ORDER_EVENT.columns)
     of_owner = " AND owner = ?" if owner is not None else ""
     return Query(
@@ -298,12 +318,16 @@ def events_after(after: tuple[int, int], limit: int, owner: bytes | None = None)
 
 
 def last_event() -> Query:
-    """Select (transaction, number) of the last event whose place is settled; no row if the log is empty."""
+    """Select (transaction, number) of the log's last event before which no event can still appear; no row if
+    there is none.
+    """
     return Query("SELECT {tx}, n FROM order_event WHERE {settled} ORDER BY {newest} LIMIT 1", ())
 
 
 def as_of_now(table: Table) -> Query:
-    """Select the opaque text that names the table's present state, for `Query.as_of`."""
+    """Select the opaque text that names the table's present state, so that a later query with it as
+    `Query.as_of` omits newer orders.
+    """
     return Query(f"SELECT {{now_{table.name}}}", ())
 
 
@@ -315,7 +339,9 @@ def expired_routes(before_ms: int, limit: int) -> Query:
 
 
 def due_deliveries(webhook: str, now_ms: int, limit: int) -> Query:
-    """Select due deliveries, longest overdue first; of each order only its first waiting delivery."""
+    """Select a webhook's deliveries to be posted now, longest overdue first; of each order only the first
+    waiting delivery.
+    """
     return Query(
         f"{_select(DELIVERY)} d WHERE webhook = ? AND state = 'WAITING' AND due_ms <= ? "
         f"AND {_FIRST_OF_ORDER} ORDER BY due_ms, token LIMIT ?",
@@ -324,7 +350,7 @@ def due_deliveries(webhook: str, now_ms: int, limit: int) -> Query:
 
 
 def next_delivery(webhook: str) -> Query:
-    """Select the due time of a webhook's next delivery; no row if no delivery waits."""
+    """Select the time at which a webhook's next delivery is to be posted; no row if no delivery waits."""
     return Query(
         f"SELECT due_ms FROM delivery d WHERE webhook = ? AND state = 'WAITING' AND {_FIRST_OF_ORDER} "
         "ORDER BY due_ms LIMIT 1",
@@ -333,7 +359,9 @@ def next_delivery(webhook: str) -> Query:
 
 
 def overdue_deliveries(webhook: str, before_ms: int, limit: int) -> Query:
-    """Select waiting deliveries of events before a time, oldest first."""
+    """Select a webhook's waiting deliveries that were created before a time, oldest first: too old to be
+    tried again.
+    """
     return Query(
         f"{_select(DELIVERY)} WHERE webhook = ? AND state = 'WAITING' AND created_ms < ? "
         "ORDER BY created_ms, token LIMIT ?",
@@ -350,7 +378,7 @@ def deliveries(webhook: str, state: str, after_token: str, limit: int) -> Query:
 
 
 def delivery_counts(webhook: str) -> Query:
-    """Select (state, number of deliveries) of a webhook."""
+    """Select for each state of a webhook's deliveries (state, number of deliveries)."""
     return Query("SELECT state, count(*) FROM delivery WHERE webhook = ? GROUP BY state", (webhook,))
 
 
@@ -387,7 +415,8 @@ def _otc_branches(wanted: OtcFilter, *, is_count: bool = False) -> list[tuple[st
     its own.
 
     Args:
-        is_count: use the index that includes the type, with `as_of`; other queries are kept from using it.
+        is_count: whether the conditions are for counting: then the index that includes the order type is
+            used, else it is kept from use.
     """
     accounts = ["maker = ?"]
     if wanted.maker is None:

@@ -20,7 +20,7 @@ _log = structlog.get_logger("cambist.store")
 
 
 class RetentionStatistics(Struct, frozen=True):
-    """Counters of the retention task.
+    """Counters of the task that deletes old rows.
 
     Attributes:
         rows, steps: deleted rows, and the transactions that deleted them.
@@ -51,7 +51,7 @@ class Retention:
         self._rows = self._steps = self._failed = 0
 
     def statistics(self) -> RetentionStatistics:
-        """Return the counters."""
+        """Return the counts of deleted rows, steps and failed rounds."""
         return RetentionStatistics(self._rows, self._steps, self._failed)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:

@@ -39,7 +39,7 @@ class Row(Struct, frozen=True, array_like=True, gc=False):
 
 
 class DeltaOrderRow(Row, frozen=True, array_like=True, gc=False):
-    """A Delta order without its signed document.
+    """Row of a Delta order: its current state, without the signed document.
 
     Attributes:
         order_hash: 32 bytes; its first byte is `shard`, and it makes the order's id (`order_id`).
@@ -70,7 +70,7 @@ class DeltaOrderRow(Row, frozen=True, array_like=True, gc=False):
 
 
 class OtcOrderRow(Row, frozen=True, array_like=True, gc=False):
-    """An OTC order without its signed document.
+    """Row of an OTC order: its current state, without the signed document.
 
     Attributes:
         order_hash: 32 bytes; its first byte is `shard`.
@@ -168,8 +168,8 @@ class OrderEvent(Row, frozen=True, array_like=True, gc=False):
     """A change of an order: an entry of the event log, from which streams and webhooks are served.
 
     Attributes:
-        surface: `delta` or `otc`.
-        owner: the order's owner or maker.
+        surface: kind of the order: `delta` or `otc`.
+        owner: owner of the Delta order, or maker of the OTC order; 20 bytes.
         version: version of the order after the change.
         body: further fields, as JSON (`EventBody`, `OtcEventBody`); may be empty.
         partner: partner of a Delta order; else empty.
@@ -188,7 +188,7 @@ class OrderEvent(Row, frozen=True, array_like=True, gc=False):
 
 
 class EffectState(StrEnum):
-    """States of an effect."""
+    """States of a side effect of an order's change, which the venue carries out outside the store."""
 
     INTENDED = "INTENDED"
     DONE = "DONE"
@@ -196,7 +196,8 @@ class EffectState(StrEnum):
 
 
 class Effect(Row, frozen=True, array_like=True, gc=False):
-    """A side effect of a transition outside the store; the venue repeats it until it is finished.
+    """A side effect, outside the store, of an order's change of state; the venue tries it until it is done or
+    has failed for good.
 
     Attributes:
         key: `order hash:version:kind` (`effect_key`).
@@ -217,7 +218,7 @@ class Effect(Row, frozen=True, array_like=True, gc=False):
 
 
 class TxStatus(StrEnum):
-    """State of a signed transaction; its steps are in `RELAY_TRANSACTION_LIFECYCLE`."""
+    """State of a relayer's signed transaction; allowed steps are in `RELAY_TRANSACTION_LIFECYCLE`."""
 
     SIGNED = "SIGNED"
     MINED = "MINED"
@@ -227,7 +228,9 @@ class TxStatus(StrEnum):
 
 
 class IntentState(StrEnum):
-    """State of an intent; its steps are in `RELAY_INTENT_LIFECYCLE`."""
+    """State of an intent, a call that a relayer is to get mined; allowed steps are in
+    `RELAY_INTENT_LIFECYCLE`.
+    """
 
     WAITING = "WAITING"
     PENDING = "PENDING"
@@ -239,7 +242,8 @@ class IntentState(StrEnum):
 
 
 class IntentCause(StrEnum):
-    """Cause of an intent's failure, revert, cancellation or giving up.
+    """Cause for which an intent (a call that a relayer is to get mined) failed, reverted, or was cancelled or
+    given up.
 
     Attributes:
         DEADLINE: the intent's deadline passed before it was mined.
@@ -263,14 +267,15 @@ class IntentCause(StrEnum):
 
 
 class ChainTx(Row, frozen=True, array_like=True, gc=False):
-    """A signed transaction, kept before it is broadcast.
+    """A relayer's signed transaction, stored before it is broadcast.
 
     Attributes:
         raw: the signed transaction's bytes, as broadcast.
         fee_max_wei: maximum fee per unit of gas, as an amount in wei.
-        effect_key: key of the intent that the transaction carries out; empty if it only fills its nonce.
+        effect_key: key of the intent that the transaction carries out; empty if it only uses up a nonce that
+            later transactions wait for.
         replaces: hash of the transaction with the same nonce that it replaces.
-        block_number, block_hash: the block that includes the transaction; None while no block does.
+        block_number, block_hash: block that includes the transaction; None before any block does.
     """
 
     tx_hash: bytes
@@ -294,7 +299,7 @@ class ChainIntent(Row, frozen=True, array_like=True, gc=False):
 
     Attributes:
         sender: the relayer's address.
-        target: the contract.
+        target: the contract that is called.
         value_wei: native tokens that the call sends, wei, as an amount of 32 bytes.
         deadline_s: Unix seconds after which an unmined intent is no longer wanted; NEVER_S for no deadline.
         reason: text that explains `cause` to people; empty without a cause.
@@ -324,7 +329,9 @@ class ChainIntent(Row, frozen=True, array_like=True, gc=False):
 
 
 class ChainCursor(Row, frozen=True, array_like=True, gc=False):
-    """The last block that the indexer read of a chain; `ring` is msgpack of the last (number, hash) pairs."""
+    """Last block of a chain whose logs were read; `ring` is msgpack of the last blocks' (number, hash) pairs,
+    which show a reorganisation.
+    """
 
     chain_id: int
     version: int
@@ -373,8 +380,8 @@ class OtcFill(Row, frozen=True, array_like=True, gc=False):
 
 
 class OtcCancel(Row, frozen=True, array_like=True, gc=False):
-    """A cancellation on chain. Any account may cancel any hash; it counts only if `maker` is the order's
-    maker.
+    """A cancellation of an OTC order on chain. Any account may cancel any hash; the row counts only if
+    `maker` is the order's maker.
     """
 
     chain_id: int
@@ -405,7 +412,9 @@ class OtcCancelUntil(Row, frozen=True, array_like=True, gc=False):
 
 
 class PreSignature(Row, frozen=True, array_like=True, gc=False):
-    """A signature given or revoked on chain; the latest row of an owner and order counts."""
+    """A signature of an order that its owner gave or revoked on chain; the latest row of an owner and order
+    counts.
+    """
 
     chain_id: int
     block_hash: bytes
@@ -427,7 +436,9 @@ class IssuedRoute(Row, frozen=True, array_like=True, gc=False):
 
 
 class Webhook(Row, frozen=True, array_like=True, gc=False):
-    """A webhook's progress: `token` is the place in the log up to which its deliveries are stored."""
+    """A webhook's progress: `token` names the place in the event log up to which deliveries to the webhook
+    are stored.
+    """
 
     name: str
     created_ms: int
@@ -443,8 +454,8 @@ class Delivery(Row, frozen=True, array_like=True, gc=False):
         token: token of the event's place in the log.
         body: the event's message as JSON, body of the POST.
         created_ms: time of the event or of its replay; the delivery's age counts from it.
-        due_ms: earliest time of the next try.
-        reason: failure of the last try; empty before the first.
+        due_ms: earliest time of the next POST.
+        reason: failure of the last POST; empty before the first.
     """
 
     webhook: str

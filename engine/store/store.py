@@ -36,8 +36,8 @@ _PROBE = Unit(())
 
 
 class Link(Protocol):
-    """Protocol: access to a database. Failures raise StoreUnavailable, or StoreError for a bug of this
-    program.
+    """Protocol: the store's access to a database, in this process or another. Failures raise
+    StoreUnavailable, or StoreError for a bug of this program.
     """
 
     def prepare(self, unit: Unit) -> Any:
@@ -45,7 +45,9 @@ class Link(Protocol):
         ...
 
     async def apply(self, number: int, units: Sequence[Any]) -> list[UnitOutcome]:
-        """Write a batch. The link itself sends a batch again whose outcome was lost. See `Backend.apply`."""
+        """Write a batch of units. If its outcome is lost, the link itself sends the batch again. See
+        `Backend.apply`.
+        """
         ...
 
     async def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
@@ -73,7 +75,8 @@ class StoreStatistics(Struct, frozen=True):
     """Counters of one store.
 
     Attributes:
-        commits: histogram: number of commits by bound of COMMIT_BOUNDS_S; the last counts the longer ones.
+        commits: histogram: number of commits that took up to each bound of COMMIT_BOUNDS_S; the last counts
+            longer ones.
         commit_s: total seconds of all commits, including the transfer to the store and back.
         away: reason why a write would be refused now; empty if the store is available.
     """
@@ -160,8 +163,8 @@ class Store:
         return await self._link.prune(before_ms, count_max)
 
     def changed(self) -> trio.Event:
-        """Event set at the next write, by this engine or an announced one. Take it before a read to miss no
-        write.
+        """Event that is set at the next write by this engine, or announced by another one. Get it before a
+        read to miss no write.
         """
         return self._changed
 
@@ -191,7 +194,7 @@ class Store:
         changed.set()
 
     def statistics(self) -> StoreStatistics:
-        """Return the counters and the present sizes."""
+        """Return the counters of writes and commits, and the present lengths."""
         return StoreStatistics(self._batcher.statistics(), tuple(self._commits), self._commit_s, self.away)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -227,7 +230,9 @@ class Store:
             self._idle.unpark_all()
 
     async def run_probes(self) -> NoReturn:
-        """Write an empty unit every READY_LOOK_S, sooner while the store is unavailable, until cancelled."""
+        """Write an empty unit every READY_LOOK_S, sooner while the store is unavailable, until cancelled:
+        `away` then reflects the store's state even without other writes.
+        """
         while True:
             with suppress(StoreError), trio.move_on_after(READY_ANSWER_S):
                 await self.write(_PROBE)

@@ -35,7 +35,9 @@ from .rows import (
 
 
 class Unique(Struct, frozen=True):
-    """Columns whose values no two rows share, among the rows for which `where` (SQL) holds."""
+    """A set of columns whose values no two rows of a table share, among the rows for which `where` (SQL)
+    holds.
+    """
 
     columns: tuple[str, ...]
     where: str = ""
@@ -45,8 +47,8 @@ class Table(Struct, frozen=True):
     """A table of the database.
 
     Attributes:
-        row: its fields are the columns, in this order, without the columns that the database fills in (`seq`,
-            `n`, `tx`).
+        row: struct whose fields are the columns, in this order, without those that the database fills in
+            (`seq`, `n`, `tx`).
         unique: sets of columns whose values are unique, the key first; empty for a log.
         mutable: the columns that a Cas rewrites, in this order, without `version`.
         repeatable: whether a second Put of a row with the same key changes nothing.
@@ -60,12 +62,12 @@ class Table(Struct, frozen=True):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
+        """Names of the table's columns, in order."""
         return self.row.__struct_fields__
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The columns that identify a row."""
+        """Names of the columns that identify a row of the table."""
         return self.unique[0].columns
 
 
@@ -168,7 +170,7 @@ TABLES = {
         DELIVERY,
     )
 }
-"""name -> table, for every table that a unit may write."""
+"""Every table that a unit of changes may write: name -> table."""
 
 CHAIN_LOGS = (
     DELTA_FILL,

@@ -21,14 +21,18 @@ from .tables import Table
 
 
 class New(Struct, frozen=True, array_like=True, tag=0, gc=False):
-    """Insert a row unless a row with the same unique values exists; this decides the unit."""
+    """Change: insert a row unless a row with the same unique values exists, in which case the whole unit is
+    not written.
+    """
 
     table: str
     row: Any
 
 
 class Cas(Struct, frozen=True, array_like=True, tag=1, gc=False):
-    """Rewrite the mutable columns of a row if its version is the expected one; this decides the unit."""
+    """Change: rewrite a row's mutable columns if its version is the expected one; otherwise the whole unit is
+    not written.
+    """
 
     table: str
     key: tuple[Any, ...]
@@ -37,21 +41,25 @@ class Cas(Struct, frozen=True, array_like=True, tag=1, gc=False):
 
 
 class Put(Struct, frozen=True, array_like=True, tag=2, gc=False):
-    """Insert a row that cannot conflict, as part of a unit that a New or Cas decides."""
+    """Change: insert a row that cannot conflict with an existing one."""
 
     table: str
     row: Any
 
 
 class Drop(Struct, frozen=True, array_like=True, tag=3, gc=False):
-    """Delete a row by its key, for example one that a re-organisation undoes; a missing row is no error."""
+    """Change: delete a row by its key, for example one that a re-organisation undoes; a missing row is no
+    error.
+    """
 
     table: str
     key: tuple[Any, ...]
 
 
 class Fence(Struct, frozen=True, array_like=True, gc=False):
-    """Condition of a unit: its shard must still have this epoch."""
+    """Condition for writing a unit: the shard must still have this epoch, that is, no other engine has
+    claimed it.
+    """
 
     shard: int
     epoch: int
@@ -61,8 +69,8 @@ Change = New | Cas | Put | Drop
 
 
 class Unit(Struct, frozen=True, array_like=True, gc=False):
-    """Changes that are written all together or not at all. A unit decided by its first change alone is the
-    cheapest.
+    """Changes that are written all together or not at all. The cheapest unit is one in which only the first
+    change can fail to apply.
     """
 
     changes: tuple[Change, ...]
@@ -70,16 +78,18 @@ class Unit(Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def is_decided_first(self) -> bool:
-        """Whether only the first change can fail to apply."""
+        """Whether only the unit's first change can fail to apply, so that the others need no check."""
         return not any(type(change) in (New, Cas) for change in self.changes[1:])
 
 
 class Done(Struct, frozen=True, array_like=True, tag=0, gc=False):
-    """Outcome: the unit is written."""
+    """Outcome of a unit: all of its changes are written and durable."""
 
 
 class Duplicate(Struct, frozen=True, array_like=True, tag=1, gc=False):
-    """Outcome: no change is written. `unique`: index of the table's Unique; `row`: the existing row."""
+    """Outcome of a unit: no change is written, because a row to insert exists. `unique`: index of the set of
+    unique columns that it shares; `row`: the existing row.
+    """
 
     table: str
     unique: int
@@ -87,20 +97,24 @@ class Duplicate(Struct, frozen=True, array_like=True, tag=1, gc=False):
 
 
 class Conflict(Struct, frozen=True, array_like=True, tag=2, gc=False):
-    """Outcome: no change is written. `row`: the current row, or None if the row does not exist."""
+    """Outcome of a unit: no change is written, because a row to rewrite has another version. `row`: the
+    current row, or None if it does not exist.
+    """
 
     table: str
     row: Any
 
 
 class Fenced(Struct, frozen=True, array_like=True, tag=3, gc=False):
-    """Outcome: no change is written, because the shard has another epoch."""
+    """Outcome of a unit: no change is written, because another engine has claimed the shard, which has
+    another epoch.
+    """
 
     shard: int
 
 
 class Refused(Struct, frozen=True, array_like=True, tag=4, gc=False):
-    """Outcome: no change is written, because the database refused a statement."""
+    """Outcome of a unit: no change is written, because the database refused a statement."""
 
     detail: str
 
@@ -138,7 +152,7 @@ def drop(table: Table, row: Row) -> Drop:
 
 
 def values_of(row: Any) -> tuple[Any, ...]:
-    """Values of a row's columns, from a struct or from a decoded array."""
+    """Values of a row's columns in order, from the row's struct or from a decoded array."""
     return astuple(row) if isinstance(row, Struct) else tuple(row)
 
 

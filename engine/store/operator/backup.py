@@ -16,7 +16,7 @@ _STEP_PAGES = 1_024
 
 
 def back_up(path: Path, out: Path, *, force: bool) -> int:
-    """Copy the database at `path` to `out` and check the copy; on failure `out` is left as it was.
+    """Copy the SQLite database at `path` to `out` and check the copy; on failure `out` is left as it was.
 
     Returns:
         Size of the copy in bytes.

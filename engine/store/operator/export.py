@@ -38,7 +38,7 @@ AMOUNTS = frozenset(
         "value_wei",
     }
 )
-"""Columns, of any table, whose 32 bytes are an amount."""
+"""Columns, of any table, whose 32 bytes are an amount; the export writes them as decimal text."""
 
 OTHERS = {
     "schema_migration": ("number", "name", "checksum", "applied_ms"),
@@ -46,7 +46,9 @@ OTHERS = {
     "shard_holder": ("name", "until_ms"),
     "writer": ("id", "batch", "outcomes", "at_ms"),
 }
-"""Tables outside of `TABLES`, which no unit writes: name -> columns, the key first."""
+"""Exported tables that are not in `TABLES`, since no unit of changes writes them: name -> columns, the key
+first.
+"""
 
 _ARRIVAL = {DELTA_ORDER.name: "seq", OTC_ORDER.name: "seq"}
 
@@ -54,8 +56,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 def export_lines(snapshot: Snapshot) -> Generator[bytes, None, None]:
-    """Yield the lines of the export, each with its line break; a bounded number of rows is in memory at a
-    time.
+    """Yield the JSON lines that export every table, each with its line break; a bounded number of rows is in
+    memory at a time.
 
     Raises:
         ConfigError: the tables are not those of this program.

@@ -18,10 +18,10 @@ _PROBE_BYTES = 4_096
 
 
 class Holder(Struct, frozen=True):
-    """An engine that holds shards; the empty name stands for shards without a holder.
+    """An engine and the number of shards that it holds; the empty name stands for shards without a holder.
 
     Attributes:
-        until_ms: when the first of its leases ends unless renewed, Unix milliseconds.
+        until_ms: Unix milliseconds at which the engine's first lease ends unless renewed.
     """
 
     holder: str
@@ -47,16 +47,18 @@ class Schema(Struct, frozen=True):
 
     @property
     def is_right(self) -> bool:
-        """Whether the database's tables are the tables of this program."""
+        """Whether the database's tables have the form that this program needs: no migration is pending,
+        unknown or changed.
+        """
         return not (self.pending or self.unknown or self.changed)
 
 
 class Contents(Struct, frozen=True):
-    """Counts of rows in the tables.
+    """Counts of rows in a database's tables.
 
     Attributes:
         rows: table -> number of rows.
-        open_orders: surface -> number of orders that may still change.
+        open_orders: kind of order (`delta`, `otc`) -> number of orders that may still change.
         unfinished_effects: number of side effects that are not done yet.
         oldest_event_ms: time of the oldest event, Unix milliseconds; None if the log is empty.
     """
@@ -69,7 +71,7 @@ class Contents(Struct, frozen=True):
 
 
 class DatabaseStatus(Struct, frozen=True):
-    """Status of a database.
+    """Report on a database for the operator: location, size, migrations and contents.
 
     Attributes:
         database: path or URL, without a password.
@@ -103,7 +105,7 @@ def schema_of(known: list[Migration], there: list[AppliedMigration]) -> Schema:
 
 
 def contents_of(snapshot: Snapshot) -> Contents:
-    """Count the rows of the tables. Raises StoreError or StoreUnavailable if they cannot be read."""
+    """Count the rows of a database's tables. Raises StoreError or StoreUnavailable if they cannot be read."""
 
     def one(sql: str) -> Any:
         ((value,),) = snapshot.rows(sql)

@@ -52,12 +52,16 @@ class SqliteUpkeep:
             yield _SqliteSnapshot(connection, self._path)
 
     def migrate(self, now_ms: Callable[[], int]) -> list[str]:
-        """Apply the missing migrations under the store process's lock. See `Upkeep.migrate`."""
+        """Apply the missing migrations under the file lock that a store process would hold. See
+        `Upkeep.migrate`.
+        """
         with locked(self._path, 0), self._named(), closing(open_for_writing(self._path)) as connection:
             return migrate(connection, now_ms)
 
     def vacuum(self) -> None:
-        """Compact the file; meanwhile this takes as much free disk as its size. See `Upkeep.vacuum`."""
+        """Compact the SQLite file, which needs as much free disk meanwhile as the file's size. See
+        `Upkeep.vacuum`.
+        """
         self._check_there()
         with locked(self._path, 0), self._named(), closing(open_for_writing(self._path)) as connection:
             connection.execute("VACUUM")

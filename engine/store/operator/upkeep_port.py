@@ -8,11 +8,11 @@ from ..migrate import AppliedMigration, Dialect
 
 
 class Snapshot(Protocol):
-    """A committed state of a database; later writes do not change what it shows.
+    """Protocol: a committed state of a database, open for reading; later writes do not change the rows read.
 
     Attributes:
         dialect: SQL dialect: `sqlite` or `postgres`.
-        event_order: SQL list of the columns that sort events.
+        event_order: SQL list of the columns that sort events by arrival.
     """
 
     dialect: Dialect
@@ -34,7 +34,9 @@ class Snapshot(Protocol):
 
 
 class Upkeep(Protocol):
-    """Port: an operator's access to a database. Raises ConfigError, StoreUnavailable or StoreError."""
+    """Port: an operator's access to a database: read, migrate, compact. Raises ConfigError, StoreUnavailable
+    or StoreError.
+    """
 
     dialect: Dialect
 

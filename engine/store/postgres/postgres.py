@@ -115,7 +115,7 @@ AND EXISTS (SELECT FROM shard WHERE holder NOT IN ('', $1) AND until_ms < $2)
 _MINE = b"SELECT number, epoch FROM shard WHERE holder = $1 ORDER BY number"
 _PRUNES = tuple(sql.replace(":before_ms", "$1").replace(":rows_max", "$2").encode() for sql in PRUNES)
 _POISON = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
-"""Errors of a faulty unit that occur while its statement is encoded, before the server sees it."""
+"""Errors of a faulty unit of changes that occur while a statement is encoded, before the server sees it."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_outcomes = msgspec.msgpack.Decoder(list[UnitOutcome]).decode
@@ -156,7 +156,9 @@ class PostgresBackend:
         return self._written(lambda: self._batch(writer, batch, units, one_by_one=True))
 
     def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each query. See `Backend.read`. ValueError: `as_of` is no text of this store."""
+        """Return the rows of each query. See `Backend.read`. ValueError: a query's `as_of` is no text that
+        `as_of_now` returned.
+        """
 
         def once() -> list[list[tuple[Any, ...]]]:
             connection = self._reader.open()
@@ -199,8 +201,8 @@ class PostgresBackend:
             raise translated(self._url, error) from error
 
     def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """Register a holder as alive. A holder without a connection lives for STORE_DEAD_S after its last
-        call. See `Backend.attend`.
+        """Register an engine (holder) as alive. Without a connection an engine counts as alive for
+        STORE_DEAD_S after its last call. See `Backend.attend`.
         """
 
         def once() -> list[str]:
@@ -214,8 +216,8 @@ class PostgresBackend:
         return self._written(once)
 
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """Renew and claim shards. A writer that hangs in a batch for long and blocks the claim of overdue
-        shards loses its connection. See `Backend.lease`.
+        """Renew shard leases and claim shards. An engine that hangs in a batch for long and blocks the claim
+        of shards with expired leases loses its connection. See `Backend.lease`.
         """
         until_ms = now_ms + life_ms
 
@@ -267,7 +269,9 @@ class PostgresBackend:
     def _batch(
         self, writer: bytes, batch: int, units: Sequence[Unit], *, one_by_one: bool
     ) -> list[UnitOutcome]:
-        """Write a batch in a transaction of its own."""
+        """Write a batch of units in a transaction of its own; `one_by_one` gives each unit its own
+        statements.
+        """
         with self._transaction() as pipe:
             # A transaction of this writer that was cut off in COMMIT ends before its row is read.
             pipe.send(b"SELECT pg_advisory_xact_lock($1)", int.from_bytes(writer[:8], "big", signed=True))
@@ -314,7 +318,7 @@ class PostgresBackend:
         return work.settled()
 
     def _one(self, pipe: Pipe, work: UnitWriter, number: int) -> None:
-        """Write one unit behind a savepoint, so that its failure refuses this unit alone."""
+        """Write one unit of changes behind a savepoint, so that its failure refuses this unit alone."""
         pipe.send(b"SAVEPOINT one")
         pipe.sync()
         try:
@@ -329,7 +333,9 @@ class PostgresBackend:
         pipe.send(b"RELEASE one")
 
     def _remember(self, pipe: Pipe, writer: bytes, batch: int, outcomes: list[UnitOutcome]) -> None:
-        """Store the batch's outcomes in its transaction, for a writer that lost the answer."""
+        """Store the outcomes of a batch in its transaction, for a writer that lost the answer and sends the
+        batch again.
+        """
         now_ms = self._now_ms()
         pipe.send(_REMEMBER, writer, batch, _encode(outcomes), now_ms)
         if batch == 1:
@@ -362,7 +368,9 @@ class PostgresBackend:
     # --- Trying -------------------------------------------------------------------------------------
 
     def _written(self, once: Callable[[], T]) -> T:
-        """Run a function on the writer's connection, with retries; translate errors to those of `Backend`."""
+        """Run a function on the writer's connection, with retries; raise its errors as StoreUnavailable or
+        StoreError.
+        """
         try:
             return self._tried(once)
         except self._driver.Error as error:
@@ -371,7 +379,9 @@ class PostgresBackend:
             raise StoreUnavailable("the database is too busy: rows came and went", retry_after_s=1) from None
 
     def _tried(self, once: Callable[[], T]) -> T:
-        """Run a function, at most TRIES times while the connection is lost or other transactions conflict."""
+        """Run a function; repeat it, TRIES times in all, while the connection is lost or other transactions
+        conflict.
+        """
         for left in reversed(range(TRIES)):
             try:
                 return once()

@@ -91,7 +91,7 @@ def array(kind: type[Array], values: Sequence[Any]) -> Array:
 
 
 def _kind(annotation: Any) -> type[Array]:
-    """Array type for the annotation of a row's field."""
+    """Array type of a column, from the type annotation of the row's field."""
     if get_origin(annotation) is UnionType:
         (annotation,) = (one for one in get_args(annotation) if one is not NoneType)
     if issubclass(annotation, bool):
@@ -108,10 +108,12 @@ class Form:
     """The SQL statements for a table; all arrays of a statement have equal length.
 
     Attributes:
-        unique_places: for each Unique: (table, number of the Unique, function row -> its values).
-        insert: inserts rows; a row that breaks a Unique fails, unless the table's rows are repeatable.
-        insert_new: inserts the rows that break no Unique, and returns their keys.
-        rewrite: takes mutable columns, keys and versions; returns the keys of the rewritten rows.
+        unique_places: for each unique set of columns: (table, number of the set, function row -> values of
+            the columns).
+        insert: inserts rows; a row that duplicates unique values fails, unless the table's rows are
+            repeatable.
+        insert_new: inserts the rows that duplicate no unique values, and returns their keys.
+            rewrite: takes mutable columns, keys and versions; returns the keys of the rewritten rows.
         delete: deletes the rows with the given keys.
     """
 
@@ -140,11 +142,11 @@ class Form:
             ).encode()
 
     def unique_of(self, number: int, row: Values) -> Values:
-        """Return a row's values in the columns of the Unique with this number."""
+        """Return a row's values in the table's unique set of columns with this number."""
         return self.unique_places[number][2](row)
 
     def found(self, unique: Unique) -> bytes:
-        """Return the SQL that selects the rows with given values of a Unique."""
+        """Return the SQL that selects the rows with given values in a unique set of columns."""
         columns = ", ".join(f"t.{column}" for column in self.table.columns)
         where = f" AND {unique.where}" if unique.where else ""
         return (
@@ -153,13 +155,13 @@ class Form:
         ).encode()
 
     def rows(self, rows: Sequence[Values]) -> list[Array]:
-        """Encode whole rows as one array per column."""
+        """Encode whole rows as one binary array per column, the arguments of a statement."""
         return [
             array(kind, column) for kind, column in zip(self._kinds, zip(*rows, strict=True), strict=True)
         ]
 
     def some(self, columns: Sequence[str], rows: Sequence[Values]) -> list[Array]:
-        """Encode rows of the given columns as one array per column."""
+        """Encode rows that have only the given columns as one binary array per column."""
         return [
             array(self.kinds[name], column)
             for name, column in zip(columns, zip(*rows, strict=True), strict=True)
@@ -174,7 +176,7 @@ class Form:
 
 @cache
 def form(name: str) -> Form:
-    """Return the cached statements for a table. KeyError for an unknown table."""
+    """Return a table's SQL statements, built once. KeyError for an unknown table."""
     return Form(name)
 
 
@@ -192,11 +194,13 @@ def _getter(columns: Sequence[str], wanted: Sequence[str]) -> Callable[[Values],
 # --- Waves --------------------------------------------------------------------------------------------
 
 RowPlace = tuple[str, int, Values]
-"""(table, number of the Unique, values): identifies at most one row of the database."""
+"""(table, number of one of its unique sets of columns, values): identifies at most one row of the
+database.
+"""
 
 
 class Wave(Struct):
-    """Numbers of units that can be written in any order.
+    """Units of a batch, by number, that touch no row in common and can be written in any order.
 
     Attributes:
         together: units whose first change alone decides the outcome; they share statements.

@@ -30,7 +30,9 @@ SELECT set_config('synchronous_commit', 'on', FALSE)
 SET statement_timeout = {timeouts.STORE_STATEMENT_S * 1_000:.0f};
 SET idle_in_transaction_session_timeout = {timeouts.STORE_STUCK_S * 1_000:.0f};
 """
-"""Session settings. A role may demand more than durable commits (`remote_apply`), but not less."""
+"""SQL for a session's settings. A database role may demand more than durable commits (`remote_apply`), but
+not less.
+"""
 
 
 Meaning = Literal["lost", "again", "poison", "away", "bug"]
@@ -104,7 +106,7 @@ class Reconnecting(Generic[C]):
         return self._connection is not None and not self._connection.closed
 
     def close(self) -> None:
-        """Drop the connection; an open transaction is rolled back."""
+        """Close the connection, if open; the server rolls back an open transaction."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -147,7 +149,7 @@ def connect(url: str, kind: type[Connection] | None = None) -> Connection:
 
 
 def open_migrated(url: str, now_ms: Callable[[], int]) -> None:
-    """Check that the database can be used, and apply the missing migrations.
+    """Check that the PostgreSQL database can be used, and apply the missing migrations.
 
     Raises:
         ConfigError: the database cannot be reached, or its tables are not this program's.
@@ -165,8 +167,8 @@ def open_migrated(url: str, now_ms: Callable[[], int]) -> None:
 
 
 def migrate(connection: Connection, now_ms: Callable[[], int]) -> list[str]:
-    """Apply the missing migrations, a transaction each, and return their names. ConfigError as
-    `migrate.pending`.
+    """Apply the missing migrations, a transaction each, and return their names. ConfigError: the applied ones
+    are not this program's (`migrate.pending`).
 
     Of two processes that migrate at once, the second waits and finds the work done.
     """
@@ -230,7 +232,7 @@ def meaning(error: Exception) -> Meaning:
 
 
 def translated(url: str, error: Exception) -> StoreError:
-    """Convert a psycopg error to a StoreError: StoreUnavailable if it may pass."""
+    """Convert a psycopg error to a StoreError; to StoreUnavailable if a later try may succeed."""
     said = reason(url, error)
     if meaning(error) in ("lost", "again", "away"):
         return StoreUnavailable(f"the database cannot be used: {said}", retry_after_s=5)
@@ -238,7 +240,7 @@ def translated(url: str, error: Exception) -> StoreError:
 
 
 def reason(url: str, error: Exception) -> str:
-    """Text of an error for messages: one line, with the password removed."""
+    """Describe a database error in one line for messages, with the URL's password removed."""
     driver = load_driver()
     try:
         password = driver.conninfo.conninfo_to_dict(url).get("password")

@@ -37,7 +37,7 @@ _TEXTS_MAX = 1_000
 
 
 class Pipe:
-    """Pipeline on one connection, which has no other user.
+    """Pipeline of SQL statements on one PostgreSQL connection, which has no other user.
 
     After any error that is not a statement's own, the connection is unusable.
     """
@@ -79,7 +79,9 @@ class Pipe:
             self._execute(b"SELECT", (), prepare=False)
 
     def abandon(self) -> None:
-        """Wait for the statements sent and ignore their outcomes. psycopg.Error: the connection is lost."""
+        """Wait for all statements sent and ignore their outcomes, after an error. psycopg.Error: the
+        connection is lost.
+        """
         while True:
             try:
                 return self.sync()
@@ -102,7 +104,7 @@ class Pipe:
 
 
 def _bounded() -> type[Connection]:
-    """Make the class of a connection that closes when the server is silent for too long."""
+    """Make the psycopg connection class that closes when the server is silent for _SILENCE_S."""
     import psycopg
 
     class Bounded(psycopg.Connection[tuple[Any, ...]]):
@@ -123,7 +125,9 @@ def _bounded() -> type[Connection]:
 
 
 def _send_in_binary(context: AdaptContext) -> None:
-    """Have integers travel as bigint, texts as text, arrays as their bytes."""
+    """Have a connection send integers as bigint, texts as text, and arrays as their bytes, all in binary
+    form.
+    """
     from psycopg.adapt import Dumper
     from psycopg.pq import Format
     from psycopg.types.numeric import Int8BinaryDumper

@@ -19,15 +19,19 @@ if TYPE_CHECKING:
 
 
 class OutOfOrder(Exception):
-    """Writing a wave at once would give another outcome than writing its units in turn."""
+    """Raised when writing a wave of units at once would give another outcome than writing the units in
+    turn.
+    """
 
 
 class Vanished(Exception):
-    """A conflicting row no longer exists: another transaction deleted it, or rolled back, in between."""
+    """Raised when the row that made a write conflict no longer exists: another transaction deleted it, or
+    rolled back, in between.
+    """
 
 
 class UnitWriter:
-    """Writes the units of one batch.
+    """Writes the units of one batch in an open PostgreSQL transaction.
 
     Attributes:
         outcomes: outcome of each unit, by number; None while a unit is undecided.
@@ -43,7 +47,7 @@ class UnitWriter:
         """Write units that touch no row in common: first the changes that decide outcomes, then the others.
 
         Raises:
-            OutOfOrder: see `postgres_batch.Wave`.
+            OutOfOrder: writing the units at once would give another outcome than writing them in turn.
         """
         news: defaultdict[str, dict[Values, tuple[int, Values]]] = defaultdict(dict)
         rewrites: defaultdict[str, dict[Values, tuple[int, Cas]]] = defaultdict(dict)
@@ -79,7 +83,9 @@ class UnitWriter:
         self.outcomes[number] = outcome
 
     def add_events(self) -> bool:
-        """Write the events of all Done units; return whether there are any."""
+        """Write the order events of all units that were written (Done); return whether there are any
+        events.
+        """
         rows = [
             values_of(change.row)
             for unit, outcome in zip(self._units, self.outcomes, strict=True)
@@ -93,7 +99,7 @@ class UnitWriter:
         return bool(rows)
 
     def settled(self) -> list[UnitOutcome]:
-        """Return the outcomes; StoreError if a unit has none."""
+        """Return the outcome of every unit of the batch; StoreError if a unit has none."""
         outcomes = [outcome for outcome in self.outcomes if outcome is not None]
         if len(outcomes) < len(self.outcomes):
             raise StoreError("a unit ended without an outcome")

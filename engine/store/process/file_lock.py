@@ -18,8 +18,8 @@ _HOLDER_BYTES_MAX = 32
 
 @contextmanager
 def locked(database: Path, patience_s: float) -> Iterator[None]:
-    """Context manager: hold the lock file of a SQLite database, so that no other process writes. The lock
-    file stays and names the holding process.
+    """Context manager: hold the lock file of a SQLite database, so that no other process writes to the
+    database. The lock file stays afterwards; it names the process that holds the lock.
 
     Args:
         database: the SQLite file.

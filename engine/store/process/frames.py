@@ -42,7 +42,7 @@ class Open(Struct, frozen=True, array_like=True, tag=0):
 
     @property
     def place(self) -> StorePlace:
-        """Location of the database, with the password."""
+        """Location of the database that the request names, with the password filled in."""
         return PostgresPlace(self.where) if self.engine == "postgres" else SqlitePlace(Path(self.where))
 
 
@@ -54,7 +54,9 @@ def opening(place: StorePlace, password: str = "") -> Open:
 
 
 class Apply(Struct, frozen=True, array_like=True, tag=1):
-    """Request to write a batch; its units follow those of any More before. See `Backend.apply`."""
+    """Request to write a batch of units, preceded by the units of any `More` messages. See
+    `Backend.apply`.
+    """
 
     writer: bytes
     batch: int
@@ -62,13 +64,15 @@ class Apply(Struct, frozen=True, array_like=True, tag=1):
 
 
 class More(Struct, frozen=True, array_like=True, tag=2):
-    """The first units of a large batch; the process sends no answer to it."""
+    """Message with the first units of a large batch, which an `Apply` completes; the store process does not
+    answer it.
+    """
 
     units: list[Unit]
 
 
 class Claim(Struct, frozen=True, array_like=True, tag=3):
-    """Request to renew and claim shards. See `Backend.lease`."""
+    """Request to renew shard leases and claim shards for an engine. See `Backend.lease`."""
 
     holder: str
     count: int
@@ -77,14 +81,14 @@ class Claim(Struct, frozen=True, array_like=True, tag=3):
 
 
 class Release(Struct, frozen=True, array_like=True, tag=4):
-    """Request to release shards. See `Backend.release`."""
+    """Request to release an engine's shards. See `Backend.release`."""
 
     holder: str
     shards: list[int] | None = None
 
 
 class Prune(Struct, frozen=True, array_like=True, tag=5):
-    """Request to delete old rows. See `Backend.prune`."""
+    """Request to delete old rows of ended orders. See `Backend.prune`."""
 
     before_ms: int
     count_max: int
@@ -97,7 +101,7 @@ class Read(Struct, frozen=True, array_like=True, tag=6):
 
 
 class Attend(Struct, frozen=True, array_like=True, tag=7):
-    """Request to register a holder as alive. See `Backend.attend`."""
+    """Request to register an engine, a holder of shards, as alive. See `Backend.attend`."""
 
     holder: str
     now_ms: int
@@ -109,19 +113,19 @@ class Opened(Struct, frozen=True, array_like=True, tag=0):
 
 
 class Applied(Struct, frozen=True, array_like=True, tag=1):
-    """Answer to Apply: the batch is durable; the outcome of each unit."""
+    """Answer to Apply: the batch is durable; carries the outcome of each unit."""
 
     outcomes: list[UnitOutcome]
 
 
 class LeasesClaimed(Struct, frozen=True, array_like=True, tag=2):
-    """Answer to Claim: all leases that the holder has now."""
+    """Answer to Claim: all shard leases that the engine has now."""
 
     leases: list[Lease]
 
 
 class Released(Struct, frozen=True, array_like=True, tag=3):
-    """Answer to Release: the shards are given back."""
+    """Answer to Release: the shards are released."""
 
 
 class Pruned(Struct, frozen=True, array_like=True, tag=4):
@@ -148,11 +152,13 @@ class Failed(Struct, frozen=True, array_like=True, tag=6):
 
 
 class Announce(Struct, frozen=True, array_like=True, tag=7):
-    """Unrequested message: engines may have committed events since the last one."""
+    """Unrequested message of the store process: engines may have committed events since the last such
+    message.
+    """
 
 
 class Attended(Struct, frozen=True, array_like=True, tag=8):
-    """Answer to Attend: the names of all live holders."""
+    """Answer to Attend: the names of all live engines that share the shards."""
 
     holders: list[str]
 
@@ -166,7 +172,9 @@ _decode_answer = msgspec.msgpack.Decoder(StoreAnswer).decode
 
 
 def frame(message: Any) -> bytes:
-    """Encode a message with its length prefix. StoreError if it is too large."""
+    """Encode a message between engine and store process, with its length prefix. StoreError if it is too
+    large.
+    """
     framed = bytearray(_LENGTH_BYTES)
     _encoder.encode_into(message, framed, _LENGTH_BYTES)
     size = len(framed) - _LENGTH_BYTES
@@ -177,7 +185,7 @@ def frame(message: Any) -> bytes:
 
 
 def prepared(unit: Unit) -> Raw:
-    """Encode a unit for `batch_frames`. StoreError if it is too large."""
+    """Encode a unit of changes as msgpack, for `batch_frames`. StoreError if it is too large."""
     encoded = _encoder.encode(unit)
     if len(encoded) > STORE_UNIT_BYTES_MAX:
         raise StoreError(_too_large("a write", len(encoded), STORE_UNIT_BYTES_MAX))

@@ -25,11 +25,13 @@ A = TypeVar("A", bound=StoreAnswer)
 
 
 class LineLost(Exception):
-    """The process ended before it answered."""
+    """Raised when the store process ended before it answered a request."""
 
 
 class _PendingAnswer:
-    """A task that waits for an answer; an answer of None means that the process ended without answering."""
+    """A task that waits for the store process's answer; an answer of None means that the process ended
+    without one.
+    """
 
     __slots__ = ("answered", "said")
 
@@ -60,7 +62,7 @@ class ProcessLine:
         self._lost = False
 
     async def ask(self, kind: type[A], *frames: bytes) -> A:
-        """Send a request and return its answer.
+        """Send a request to the store process and return the answer.
 
         Args:
             kind: type of the answer.
@@ -90,8 +92,8 @@ class ProcessLine:
         return said
 
     async def run(self) -> None:
-        """Send and receive until the process closes the socket, or sends an invalid frame; then fail all
-        waiting tasks with LineLost.
+        """Send requests and receive answers until the store process closes the socket, or sends an invalid
+        frame; then raise LineLost in all waiting tasks.
         """
         try:
             async with trio.open_nursery() as nursery:
@@ -105,7 +107,7 @@ class ProcessLine:
                 self._asked.popleft().end(None)
 
     def _send(self, data: memoryview) -> None:
-        """Send as many bytes as the socket takes now; queue the others for `_write`."""
+        """Send as many bytes of a request as the socket takes now; queue the others for the task `_write`."""
         if not self._unsent:
             data = data[self._sent(data) :]
         if data:

@@ -33,8 +33,8 @@ async def open_store(
     *,
     in_process: bool = False,
 ) -> AsyncIterator[Store]:
-    """Context manager: open the store and run it until the block ends; all queued units are written before it
-    closes.
+    """Context manager: open the store that the settings name and run it until the block ends; all queued
+    writes are made before the store closes.
 
     Args:
         environ: environment of this process: `env:NAME` refers to it, and a store process gets a part of it.

@@ -36,7 +36,7 @@ class SqlitePlace(Struct, frozen=True):
 
 
 class PostgresPlace(Struct, frozen=True):
-    """URL of a PostgreSQL database. `url` may hold the password; texts that show the place do not."""
+    """URL of a PostgreSQL database. `url` may hold the password; this object's text for messages does not."""
 
     url: str
 

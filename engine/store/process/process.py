@@ -64,7 +64,8 @@ _LISTEN_S = 0.2  # between two looks whether the process ends
 
 @contextmanager
 def open_backend(place: StorePlace, now_ms: Callable[[], int], lock_s: float) -> Iterator[Backend]:
-    """Context manager: open the back end of a place, and close it at the end of the block.
+    """Context manager: open the database at a place, SQLite or PostgreSQL, and close it at the end of the
+    block.
 
     Args:
         now_ms: wall clock, Unix milliseconds.
@@ -83,7 +84,9 @@ def open_backend(place: StorePlace, now_ms: Callable[[], int], lock_s: float) ->
 
 
 def main(descriptors: Sequence[str]) -> int:
-    """Serve one engine over the inherited sockets until it closes them; returns the exit status."""
+    """Run the store process: serve one engine over the inherited sockets until it closes them; returns the
+    exit status.
+    """
     for number in IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, IGNORED_SIGNALS)
@@ -119,8 +122,8 @@ def _serve(work: socket.socket, reading: Sequence[socket.socket], now_ms: Callab
 
 @contextmanager
 def _beside(backend: PostgresBackend, source: socket.socket, work: socket.socket) -> Iterator[None]:
-    """Context manager: run threads that answer reads and announce events. If a thread fails, the process ends
-    and the engine replaces it.
+    """Context manager: run threads that answer the engine's reads and announce committed events. If a thread
+    fails, the store process ends and the engine starts another.
     """
     ending, one_speaks = Event(), Lock()
 
@@ -161,7 +164,7 @@ def _beside(backend: PostgresBackend, source: socket.socket, work: socket.socket
 
 
 def _answer(backend: Backend, asked: StoreQuestion, held: list[Unit]) -> bytes:
-    """Execute a request and return the frame with its answer or error."""
+    """Execute an engine's request on the database and return the frame with the answer or error."""
     try:
         return frame(_done(backend, asked, held))
     except StoreError as error:
@@ -207,13 +210,15 @@ def _questions(source: socket.socket) -> Iterator[StoreQuestion]:
 
 
 def _send(target: socket.socket, framed: bytes) -> None:
-    """Send a frame; ignore a connection that the engine has closed."""
+    """Send a frame to the engine; do nothing if the engine has closed the socket."""
     with suppress(ConnectionError):
         target.sendall(framed)
 
 
 def _log_exception(event: str) -> None:
-    """Log the exception being handled. The import is delayed: it would double the start-up time."""
+    """Log the exception being handled. The logging library is imported only here, as it would double the
+    start-up time.
+    """
     import structlog
 
     from ...process.logs import configure_logs

@@ -89,7 +89,7 @@ class ProcessLink:
 
     Args:
         place: the database.
-        writer: 16 bytes that no other writer has.
+        writer: 16 bytes that identify this engine's run among all writers to the database.
         jitter: returns a random number from 0 to 1.
         environ: environment of the engine; the process gets the variables that Python and the database
             driver need.
@@ -122,8 +122,8 @@ class ProcessLink:
         return prepared(unit)
 
     async def apply(self, number: int, units: Sequence[Raw]) -> list[UnitOutcome]:
-        """Write a batch; if the process dies, send it again to the next one, for up to STORE_OUTCOME_S. See
-        `Backend.apply`.
+        """Write a batch; if the store process dies, send the batch again to the next process, for up to
+        STORE_OUTCOME_S. See `Backend.apply`.
         """
         frames = batch_frames(self._writer, number, units)
         tries = 0
@@ -171,7 +171,9 @@ class ProcessLink:
         return (await self._ask(Pruned, Prune(before_ms, count_max))).count
 
     async def _ask(self, kind: type[A], asked: Attend | Claim | Release | Prune) -> A:
-        """Send a request once, without a retry. The request may take effect even if its answer is lost."""
+        """Send a request to the store process once, without a retry. The request may take effect even if its
+        answer is lost.
+        """
         with trio.move_on_after(STORE_OUTCOME_S):
             try:
                 return await self._line().ask(kind, frame(asked))
@@ -291,7 +293,7 @@ class _Process:
         """Start the process, open the database, and serve until the process dies or hangs.
 
         Args:
-            opened: called once the database is open.
+            opened: called with this process once the database is open.
             lost: called as soon as the process stops serving.
 
         Raises:
@@ -323,7 +325,9 @@ class _Process:
                 their.close()
 
     async def _serve(self, opened: Callable[["_Process"], None]) -> ConfigError | StoreError | None:
-        """Serve until the process dies: return None, or the error if the database could not be opened."""
+        """Pass requests to the store process until it dies: return None, or the error if it could not open
+        the database.
+        """
         failure: ConfigError | StoreError | None = None
         with self.scope:
             async with trio.open_nursery() as nursery:
@@ -379,7 +383,7 @@ def _spawn(descriptors: Sequence[int], environ: Mapping[str, str]) -> subprocess
 
 
 def _await_end(popen: subprocess.Popen[bytes]) -> None:
-    """Wait for the end of a process whose socket is closed; kill it if it takes too long."""
+    """Wait for the end of a store process whose socket is closed; kill the process if it takes too long."""
     try:
         popen.wait(STORE_END_S)
     except subprocess.TimeoutExpired:

@@ -45,7 +45,7 @@ from ..units import (
 
 @cache
 def insert(name: str, *, unless_there: bool) -> str:
-    """SQL that inserts a row; its parameters are the values of all columns."""
+    """Build the SQL that inserts a row into a table; parameters: the values of all columns."""
     table = TABLES[name]
     marks = ", ".join("?" * len(table.columns))
     tail = " ON CONFLICT DO NOTHING" if unless_there or table.repeatable else ""
@@ -54,7 +54,9 @@ def insert(name: str, *, unless_there: bool) -> str:
 
 @cache
 def compare_and_set(name: str) -> str:
-    """SQL that rewrites a row; its parameters are the mutable columns, the key, and the expected version."""
+    """Build the SQL that rewrites a row if it has the expected version; parameters: mutable columns, key,
+    expected version.
+    """
     table = TABLES[name]
     if not table.mutable:
         raise ValueError(f"{name} has nothing that changes")
@@ -65,7 +67,7 @@ def compare_and_set(name: str) -> str:
 
 @cache
 def delete(name: str) -> str:
-    """SQL that deletes the row with a key."""
+    """Build the SQL that deletes a table's row with a key."""
     if not TABLES[name].unique:
         raise ValueError("a log is only added to")
     return f"DELETE FROM {name} WHERE " + " AND ".join(f"{column} = ?" for column in TABLES[name].key)
@@ -81,7 +83,7 @@ _decode_outcomes = msgspec.msgpack.Decoder(list[UnitOutcome]).decode
 
 
 def is_there(path: Path) -> bool:
-    """Whether the file exists. ConfigError: the path is a folder, or access is denied."""
+    """Whether the SQLite file exists. ConfigError: the path is a folder, or access is denied."""
     try:
         if path.is_dir():
             raise ConfigError("store.url", f"{path} is a folder, expected a file")
@@ -91,7 +93,7 @@ def is_there(path: Path) -> bool:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """Open a read-only connection, which sees committed states."""
+    """Open a read-only connection to the SQLite file, which sees only committed writes."""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, cached_statements=256
     )
@@ -113,7 +115,9 @@ def read(connection: sqlite3.Connection, queries: Sequence[Query]) -> list[list[
 
 
 def migrate(connection: sqlite3.Connection, now_ms: Callable[[], int]) -> list[str]:
-    """Apply the missing migrations and return their names. ConfigError as `migrate.pending`."""
+    """Apply the missing migrations and return their names. ConfigError: the applied ones are not this
+    program's (`migrate.pending`).
+    """
     connection.execute(
         "CREATE TABLE IF NOT EXISTS schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, "
         "checksum TEXT NOT NULL, applied_ms INTEGER NOT NULL) STRICT"
@@ -145,7 +149,7 @@ def applied(connection: sqlite3.Connection) -> list[AppliedMigration]:
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
-    """Open the connection of the one process that writes; creates the file if it does not exist.
+    """Open the SQLite connection of the one process that writes; creates the file if it does not exist.
 
     Raises:
         ConfigError: the file is no database, or cannot be opened.
@@ -268,7 +272,9 @@ class SqliteBackend:
     # --- One unit -----------------------------------------------------------------------------------
 
     def _one(self, unit: Unit) -> UnitOutcome:
-        """Write one unit in the open transaction, with a savepoint unless its first change alone decides."""
+        """Write one unit of changes in the open transaction, with a savepoint unless only the unit's first
+        change can fail to apply.
+        """
         if unit.fence is not None and self._epoch(unit.fence.shard) != unit.fence.epoch:
             return Fenced(unit.fence.shard)
         if unit.is_decided_first:
@@ -281,7 +287,9 @@ class SqliteBackend:
         return outcome
 
     def _alone(self, unit: Unit) -> UnitOutcome:
-        """Write one unit as `_one`, behind a savepoint: a failing statement refuses this unit only."""
+        """Write one unit of changes behind a savepoint, so that a failing statement refuses this unit
+        only.
+        """
         self._execute("SAVEPOINT alone")
         try:
             outcome = self._one(unit)
@@ -324,14 +332,16 @@ class SqliteBackend:
         return rows[0] if rows else None
 
     def _epoch(self, shard: int) -> int | None:
-        """Epoch of a shard, read once per transaction; -1 if the shard has no row."""
+        """Epoch of a shard's present lease, read once per transaction; -1 if the shard has no row."""
         if shard not in self._epochs:
             row = self._execute("SELECT epoch FROM shard WHERE number = ?", (shard,)).fetchone()
             self._epochs[shard] = row[0] if row else -1
         return self._epochs[shard]
 
     def _remember(self, writer: bytes, batch: int, outcomes: list[UnitOutcome]) -> None:
-        """Store the batch's outcomes in its transaction, for a writer that lost the answer."""
+        """Store the outcomes of a batch in its transaction, for a writer that lost the answer and sends the
+        batch again.
+        """
         now_ms = self._now_ms()
         self._execute(
             "INSERT INTO writer (id, batch, outcomes, at_ms) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE "
@@ -366,7 +376,9 @@ class SqliteBackend:
 
 
 def _files(path: Path) -> list[tuple[Path, int]]:
-    """(path, inode) of the database's file and of its log; SQLite itself does not notice a replaced file."""
+    """List (path, inode) of the database's file and of its write-ahead log, to notice a replaced file, as
+    SQLite does not.
+    """
     path = path.resolve()
     return [(file, inode_of(file)) for file in (path, path.with_name(f"{path.name}-wal"))]
 
@@ -380,7 +392,7 @@ def inode_of(path: Path) -> int:
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
-    """Roll back, unless the error has already ended the transaction."""
+    """Roll back the open transaction, unless the error has already ended it."""
     if connection.in_transaction:
         connection.execute("ROLLBACK")
 
@@ -408,7 +420,7 @@ _MARK = re.compile(r"\?|\{after\}")
 
 
 def bound(query: Query) -> tuple[str, tuple[Any, ...]]:
-    """Return the SQL of a query, and the values of its marks in order.
+    """Return the SQL of a query for SQLite, and the values of its `?` marks in order.
 
     The place after which events are read is a value too, so that all pages share one compiled statement.
     """
@@ -421,7 +433,9 @@ def bound(query: Query) -> tuple[str, tuple[Any, ...]]:
 
 
 def _statements(script: str) -> Iterator[str]:
-    """Split a script into statements: `executescript` would commit the open transaction."""
+    """Split an SQL script into statements, to run in the open transaction: `executescript` would commit
+    it.
+    """
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
