@@ -109,7 +109,7 @@ def not_taken(delivery: Delivery, reason: str, give_up_ms: int, now_ms: int, ran
 
 
 def given_up(delivery: Delivery, reason: str, now_ms: int) -> Delivery:
-    """Mark a delivery as DEAD, because it is too old to be tried again.
+    """Mark a delivery to a webhook as DEAD (given up), because its event is too old to be posted again.
 
     Args:
         reason: the receiver's last failure, stored if this delivery has no failure of its own.

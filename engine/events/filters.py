@@ -40,7 +40,7 @@ class EventFilter(Struct, frozen=True):
     partner: str | None = None
 
     def matches(self, entry: RingEntry) -> bool:
-        """Whether the event passes the filter."""
+        """Whether an event of the log has all the values that the filter wants."""
         event = entry.event
         return (
             (self.surface is None or self.surface == event.surface)

@@ -86,7 +86,9 @@ class EventHub:
             await self.publish(token, event)
 
     async def publish(self, token: str, event: OrderEvent) -> None:
-        """Add an event, later in the log than all events before, and wake the subscriptions it concerns."""
+        """Add a new event of the log, later than all added before, and wake the subscriptions that it
+        concerns.
+        """
         await self._add(RingEntry(place_of(token), event))
         if self._to_wake or not self.ring.end % _AT_ONCE:
             await self._wake()
@@ -94,7 +96,7 @@ class EventHub:
     async def subscribe(
         self, wanted: EventFilter, after: str | None = None, *, field: str = "after"
     ) -> Subscription:
-        """Create a subscription that starts at a place in the log.
+        """Create a subscription to the events that a filter wants, from a place in the log on.
 
         Args:
             after: token of the place; the subscription starts with the event after it. None: it starts

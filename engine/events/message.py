@@ -65,7 +65,7 @@ def takers_of(event: OrderEvent) -> tuple[bytes, ...]:
 
 
 def encode_event(token: str, event: OrderEvent) -> bytes:
-    """Encode an event as JSON, for streams and for webhooks, which sign it.
+    """Encode an event of the log as the JSON message that streams and (signed) webhooks carry.
 
     Args:
         token: token of the event's place in the log.

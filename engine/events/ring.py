@@ -35,7 +35,7 @@ class RingEntry:
 
     @property
     def message(self) -> bytes:
-        """The event encoded as JSON."""
+        """Message of the event for clients, as JSON."""
         if not self._message:
             self._message = encode_event(self.token, self.event)
         return self._message
@@ -69,7 +69,7 @@ class EventRing:
         self.end = 0
 
     def __len__(self) -> int:
-        """Number of entries kept."""
+        """Number of events kept in memory."""
         return min(self.end, len(self._slots))
 
     @property
@@ -89,7 +89,7 @@ class EventRing:
         return self.end - 1
 
     def entry(self, number: int) -> RingEntry:
-        """Return the entry with a number.
+        """Return the kept entry that `add` numbered so.
 
         Raises:
             LookupError: the entry was dropped; a bug of the caller.

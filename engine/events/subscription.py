@@ -28,7 +28,7 @@ from .ring import EventRing, RingEntry, RingPosition
 
 
 class SubscribedHub(Protocol):
-    """Protocol: the part of the hub that a subscription uses."""
+    """Protocol: the attributes and methods of `EventHub` that a subscription uses."""
 
     @property
     def ring(self) -> EventRing:
@@ -45,7 +45,7 @@ class SubscribedHub(Protocol):
         ...
 
     def leave(self, subscription: "Subscription") -> None:
-        """Remove a subscription; repeated calls do no harm."""
+        """Remove a subscription whose client is gone; repeated calls do no harm."""
         ...
 
 
@@ -82,7 +82,8 @@ class Subscription:
         return token_of(*(max(self._place, self._hub.told) if self._is_idle else self._place))
 
     async def take(self, count: int) -> list[RingEntry]:
-        """Wait for at least one matching event and return the next ones. Cancelling the call loses none.
+        """Wait for at least one event that matches the filter and return the next ones. Cancelling the call
+        loses none.
 
         Args:
             count: most events to return.
@@ -127,7 +128,7 @@ class Subscription:
         return taken
 
     def _matching(self, count: int) -> list[RingEntry]:
-        """Return the matching events among the next entries of the ring."""
+        """Return the events that match the filter among the next unread ones in memory."""
         ring, found = self._hub.ring, list[RingEntry]()
         number = ring.after(self._place) if self._number is None else self._number
         for at in range(number, min(ring.end, number + FOLLOW_EVENTS_MAX)):
@@ -144,7 +145,9 @@ class Subscription:
         return found
 
     async def _read(self) -> None:
-        """Read a page of events from the store; wait while the store is unavailable."""
+        """Read a page of the log's events from the store, for a subscription behind the ones in memory; wait
+        while the store is unavailable.
+        """
         self._number = None
         in_store = self._hub.ring.newest
         try:

@@ -165,14 +165,14 @@ class Webhooks:
         self._told[name].rouse()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Deliver to the webhooks whose shards this engine holds, until cancelled."""
+        """Deliver events to the webhooks whose shards this engine holds by lease, until cancelled."""
         async with trio.open_nursery() as nursery:
             for hook in self.hooks.values():
                 nursery.start_soon(self._serve, hook, self._told[hook.name])
             task_status.started()
 
     async def _serve(self, hook: Hook, told: _WebhookState) -> None:
-        """Deliver to one webhook, while this engine holds its shard."""
+        """Deliver events to one webhook while this engine holds the lease of the webhook's shard."""
         while True:
             changed = self._leases.changed()
             fence = self._leases.fence(hook.shard)
