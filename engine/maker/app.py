@@ -212,7 +212,7 @@ class MakerApp:
             nursery.cancel_scope.cancel()
 
     def drain(self) -> None:
-        """Stop accepting, answer requests in flight, then let `run` return."""
+        """Stop accepting connections, answer the requests in flight, then let `run` return."""
         self.server.drain()
         if self.admin:
             self.admin.drain()
@@ -467,7 +467,7 @@ class MakerApp:
 
 
 def _with_folder(settings: Settings, folder: Path) -> Settings:
-    """Copy the settings, with the certificate's files relative to `folder`."""
+    """Copy the settings, with the relative paths of the TLS certificate's files joined to `folder`."""
     tls = settings.server.tls
     if tls is None:
         return settings

@@ -52,7 +52,7 @@ class Broadcast:
                 session.socket.send_nowait(text)
 
     def close_all(self, reason: str) -> None:
-        """Start closing every WebSocket."""
+        """Start closing every consumer's WebSocket, when trading is stopped."""
         for session in self._sessions:
             session.reason = reason
             session.scope.cancel()

@@ -76,7 +76,7 @@ def encode_record(at_ms: int, prices: Mapping[str, Grid]) -> bytes:
 
 
 class Replay:
-    """Price source `replay`: plays a recorded file."""
+    """Price source `replay`: plays the prices of a recorded file at their recorded distances in time."""
 
     def __init__(self, options: Mapping[str, Any], context: SourceContext) -> None:
         self._options = read_options(ReplayOptions, options, context)

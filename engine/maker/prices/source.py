@@ -95,7 +95,7 @@ class PriceSource(Protocol):
     def __init__(self, options: Mapping[str, Any], context: SourceContext) -> None: ...
 
     def updates(self) -> AsyncGenerator[Mapping[str, Grid], None]:
-        """Yield grids by pair id, for ever. Closing the generator releases its resources."""
+        """Yield price grids by pair id, for ever. Closing the generator releases the source's resources."""
         ...
 
 
@@ -124,7 +124,7 @@ def load_source(
 
 
 def read_options(kind: type[Options], options: Mapping[str, Any], context: SourceContext) -> Options:
-    """Decode a source's options into its struct; numbers may also be strings, as in the environment.
+    """Decode a price source's options into a struct; numbers may also be strings, as in the environment.
 
     Args:
         kind: a msgspec Struct, best with `forbid_unknown_fields=True`.
@@ -144,7 +144,8 @@ def read_options(kind: type[Options], options: Mapping[str, Any], context: Sourc
 
 
 def normalise_grid(pair_id: str, value: Grid) -> PriceGrid:
-    """Convert a source's grid to an immutable PriceGrid; its levels are checked when the book is built.
+    """Convert a price source's grid to an immutable PriceGrid; whether prices cross is checked later, in
+    building the book.
 
     Raises:
         InvalidInput: names pair, side and level: the value is no grid, or a price or amount is neither a

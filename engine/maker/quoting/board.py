@@ -35,7 +35,7 @@ class PairState:
         book: None while the pair is disabled.
         updated_ms: time of the source's last confirmation of the price.
         halted: whether the operator has stopped the pair.
-        retired: whether the pair is withdrawn for good.
+        retired: whether the settings withdraw the pair for good.
         fragment: published grid as JSON, joined into response bodies as it is.
         published_ms: time of the last WebSocket message with this price, Unix milliseconds.
     """
@@ -149,7 +149,7 @@ class Board:
             self._show(state, now_ms)
 
     def prices_body(self) -> bytes:
-        """Build the response body of GET /prices."""
+        """Build the response body of GET /prices from the published prices of all pairs."""
         if self._prices_body is None:
             self._prices_body = b'{"prices":{%b}%b' % (self._joined(self.pairs.values()), self._tail)
         return self._prices_body

@@ -95,10 +95,11 @@ class MakerFunds:
             await trio.sleep(self._settings.every_s)
 
     async def read(self) -> None:
-        """Read one round at the latest block: funds of all tokens, and the state of some live quotes in turn.
+        """Read from the node, at its latest block, the maker's funds in all tokens, and the fill state of
+        some live quotes in turn.
 
         Raises:
-            ChainError: the round failed; funds and quotes stay as they were.
+            ChainError: a read failed; the recorded funds and quotes stay as they were.
         """
         settings, node, ledger = self._settings, self._node, self._desk.ledger
         head = await node.head()
@@ -154,7 +155,7 @@ class MakerFunds:
 
 
 def _word(answer: bytes) -> int:
-    """Decode a uint256 that a call returned.
+    """Decode a uint256 that a contract call returned.
 
     Raises:
         ChainError: the data is not 32 bytes; most likely the address has no contract.
@@ -165,7 +166,7 @@ def _word(answer: bytes) -> int:
 
 
 def _words(answer: bytes, count: int) -> list[int]:
-    """Decode a uint256[] of `count` elements that a call returned.
+    """Decode a uint256[] of `count` elements that a contract call returned.
 
     Raises:
         ChainError: the data is no array of that length.

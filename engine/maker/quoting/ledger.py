@@ -133,10 +133,10 @@ class Promise(Struct, gc=False):
 
 
 class QuoteLedger:
-    """All live firm quotes of one chain.
+    """All live firm quotes of one chain, with the funds reserved for each.
 
     Args:
-        live_max: most live promises.
+        live_max: most live firm quotes.
         unused_max: number of remembered unused quotes at which a user gets no further quote; 0 sets no bound.
         unused_window_s: seconds after its expiry for which an unused quote is remembered.
     """

@@ -239,7 +239,9 @@ class Desk:
         return answer[:-1] + self._tail if self._tail else answer
 
     def _address_words(self, market: PairDirection, taker: bytes) -> bytes:
-        """Return the address words of an order, cached per trade direction and allowed taker."""
+        """Return an order's four addresses (maker, taker, two tokens) in the form that is signed, cached per
+        trade direction and allowed taker.
+        """
         words = address_words(market.holding.token, market.takes, self._maker, taker)
         market.addresses128[taker] = words
         return words
