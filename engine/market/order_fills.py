@@ -91,7 +91,7 @@ class FillableOrder(Struct, frozen=True):
 
     @property
     def info(self) -> OrderInfo:
-        """Return the order as the RFQ contract's `OrderInfo` struct."""
+        """Convert the order, with signature and permit, to the RFQ contract's `OrderInfo` struct."""
         signed = self.signed
         permit = b"" if self.permitted is None else signed.permit
         return OrderInfo(signed.order, signed.signature.kept, signed.taker_most, permit_maker_asset=permit)
@@ -208,7 +208,7 @@ def as_signed(orders: Sequence[SignedOrder]) -> Looked:
 
 
 def filled(swap: OrderSwap, looked: Looked) -> Filled:
-    """Compute the swap's fill by trying the orders one after another.
+    """Compute a swap's fill by its signed orders, tried one after another as the RFQ contract does.
 
     Raises:
         RequestError: the fillable orders together are too small. The error is that of the first refused

@@ -108,7 +108,7 @@ class OpenedRoute(Struct, frozen=True):
 
     @property
     def fee_bps(self) -> int:
-        """The quoted partner fee, basis points."""
+        """Partner fee with which the route was quoted, basis points."""
         return int(self.route.partner_fee * _PERCENT)
 
 
@@ -156,7 +156,8 @@ def price_route(offered: Offered, plan: RoutePlan) -> UnsealedRoute:
 
 
 def after_fee(side: Side, src_amount: int, dest_amount: int, fee_bps: int) -> tuple[int, int]:
-    """Compute the amounts that the user gives and gets with the partner's fee (choices.md#fees-and-partners).
+    """Compute the amounts (given, received) of the user after the partner's fee
+    (choices.md#fees-and-partners).
 
     Not guaranteed: a purchase's cost may exceed 256 bits.
     """

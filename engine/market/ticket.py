@@ -214,7 +214,7 @@ def ticket_of(body: TransactionBody, parties: Parties, basis: Basis) -> SwapTick
 
 
 def hops_of(firm: FirmRoute) -> tuple[Hop, ...]:
-    """Convert firm quotes into the Router's `Hop` structs."""
+    """Convert a route's signed firm quotes into the Router's `Hop` structs."""
     return tuple(
         Hop(
             taker_amount=hop.taker_amount,
@@ -228,7 +228,7 @@ def hops_of(firm: FirmRoute) -> tuple[Hop, ...]:
 
 
 def swap_of(ticket: SwapTicket, hops: tuple[Hop, ...], expiry_s: int) -> RouterSwap:
-    """Make the Router's `Swap` struct.
+    """Make the Router's `Swap` struct from a checked swap request and its hops.
 
     Args:
         expiry_s: Unix seconds; deadline of the swap if the ticket has none.

@@ -81,7 +81,7 @@ class UnfilledSwaps:
         self._line: deque[UnfilledSwap] = deque()  # in their order of beginning
 
     def __len__(self) -> int:
-        """Number of callers and users with an unfilled swap."""
+        """Number of callers and users that have a signed swap that is not filled."""
         return len(self._swaps)
 
     def in_the_way(self, asker: Asker, user: bytes, now_s: int) -> tuple[UnfilledSwap, ...]:
