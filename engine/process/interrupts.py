@@ -57,8 +57,8 @@ async def until_interrupted(work: Callable[..., Awaitable[Result]], *what: objec
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """Context manager around a question at the terminal, which blocks the event loop: SIGINT interrupts the
-    question at once.
+    """Context manager around a question at the terminal: SIGINT interrupts the question at once, although
+    waiting for its answer blocks the event loop.
     """
     if not _hears_interrupts():
         yield

@@ -33,12 +33,14 @@ class Draining(Protocol):
     drained: bool
 
     def drain(self) -> None:
-        """Stop accepting, answer the requests in flight, then end."""
+        """Stop accepting connections, answer the requests in flight, then end."""
         ...
 
 
 class Served(Draining, Protocol):
-    """Protocol: a role in one process with one listener, and optionally another for health."""
+    """Protocol: a role's application in one process, with one listener for requests and optionally another
+    for health checks.
+    """
 
     async def run(self, listener: socket.socket, health_listener: socket.socket | None) -> None:
         """Serve until `drain` was called and the requests in flight are answered."""
@@ -99,7 +101,7 @@ def listening(field: str, host: str, port: int) -> socket.socket:
 
 
 def url_of(scheme: str, listener: socket.socket) -> str:
-    """URL of a listening socket: scheme, address and port."""
+    """URL at which a listening socket is reached: scheme, address and port."""
     host, port = listener.getsockname()[:2]
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
