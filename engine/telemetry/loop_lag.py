@@ -11,7 +11,7 @@ from msgspec import Struct
 from ...config.timeouts import LOOP_LAG_EVERY_S
 
 LAG_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-"""Upper bounds of the delay histogram's buckets, seconds."""
+"""Upper bounds of the buckets in the histogram of event-loop delays, seconds."""
 
 
 class LagStatistics(Struct, frozen=True):

@@ -50,7 +50,7 @@ STORE = (
 
 
 class Metrics:
-    """All metrics of a process, including those of the operating system."""
+    """All Prometheus metrics of a process, including the operating system's figures about it."""
 
     def __init__(self) -> None:
         self._reads: list[Callable[[], Iterable[Metric]]] = [ProcessCollector(registry=None).collect]
@@ -62,7 +62,7 @@ class Metrics:
                 yield generate_latest(cast("CollectorRegistry", _One(family)))
 
     def add(self, families: Callable[[Statistics], Iterable[Metric]], read: Callable[[], Statistics]) -> None:
-        """Register the metrics of a part.
+        """Register the metrics of a part of the application, such as server or store.
 
         Args:
             families: converts the part's statistics to metric families.
