@@ -131,7 +131,8 @@ async def open_chains(
 async def open_makers(
     owned: AsyncExitStack, opening: MakersOpening, served: ConfiguredChain, chain: Chain
 ) -> OpenMakers:
-    """Open a chain's makers; closing `owned` closes their connections.
+    """Open the feeds and clients of a chain's makers, and the routing over them; closing `owned` closes their
+    connections.
 
     Raises:
         ConfigError: a maker's secret does not decode.

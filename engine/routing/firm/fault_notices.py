@@ -46,7 +46,7 @@ class FaultNotices:
         self.taken = self.lost = 0
 
     def tell(self, told: FaultTold) -> None:
-        """Queue a fault for the next request to the maker."""
+        """Queue a fault of the maker for the next notice to the maker."""
         self.lost += len(self._waiting) == MAKER_FAULTS_WAITING_MAX
         self._waiting.append(fault_of(told))
         self._is_wanted.set()

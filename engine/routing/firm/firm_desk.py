@@ -212,7 +212,7 @@ class _Filling:
         self._changed = trio.Event()
 
     async def beat(self) -> None:
-        """Measure stalls of the event loop, which do not count as a maker's delay."""
+        """Measure stalls of the venue's event loop, since they do not count as a maker's delay."""
         while True:
             await trio.sleep_until(self._beat_at)
             now = trio.current_time()
@@ -371,7 +371,8 @@ class _Filling:
     # --- In a maker's place ---------------------------------------------------------------------------
 
     def _tend(self) -> None:
-        """Ask other makers in place of failed and slow makers; abandon alternatives that have no maker left.
+        """Ask other makers in place of failed and slow makers; abandon alternative plans that have no maker
+        left.
 
         Raises:
             NoRoute: no alternative plan is left.

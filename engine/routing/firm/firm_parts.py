@@ -259,7 +259,7 @@ def indicative_within(plan: RoutePlan, limit: int) -> bool:
 
 
 def has_room(plan: RoutePlan, limit: int) -> bool:
-    """Whether a plan keeps the user's limit even if asking for more makes its hops dearer.
+    """Whether a plan keeps the user's limit even if asking makers for more than needed makes its hops dearer.
 
     The check uses the books: each hop that is asked for more than needed gets dearer by OVER_ASK_COST_BPS,
     and each fill of the hops whose amounts the limit bounds by one raw unit.
@@ -276,10 +276,12 @@ def has_room(plan: RoutePlan, limit: int) -> bool:
 
 
 def is_as_cheap(asked: FirmAsked, shown: int, wider: FirmAsked, shown_wider: int) -> bool:
-    """Whether a larger order gives the original part at nearly the same rate, within OVER_ASK_COST_BPS.
+    """Whether a request for a larger amount is filled at nearly the rate of the original request, within
+    OVER_ASK_COST_BPS.
 
     Args:
-        shown, shown_wider: amount of the other token that the maker's book gives for each order.
+        shown, shown_wider: amount of the token left open that the maker's book gives for `asked` and for
+            `wider`.
     """
     if asked.side is Side.SELL:
         lost = shown - mul_div_down(asked.amount, shown_wider, wider.amount)

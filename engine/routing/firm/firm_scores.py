@@ -93,7 +93,9 @@ class FirmScores:
         self.probes = 0
 
     def note(self, ask: Ask, fault: FirmFault | None) -> None:
-        """Score the outcome of a request to a maker; a `fault` of None means a clean quote."""
+        """Score the outcome of a request for a firm quote to a maker; a `fault` of None means a valid
+        quote.
+        """
         maker, now_ms = self._makers[ask.maker], self._wall_ms()
         src, dest = ask.asked.src_token, ask.asked.dest_token
         rests = maker.health.record(src, dest, fault, now_ms)

@@ -31,14 +31,14 @@ from .firm_route import FilledHop, FirmRoute, SignedFill
 
 
 class Exchanged(Struct, frozen=True):
-    """Amounts that went into a hop and came out of it, raw units."""
+    """Amounts that go into a hop (or order) and come out, raw units."""
 
     src: int
     dest: int
 
 
 class FirmLeg(Struct, frozen=True):
-    """A hop with its signed orders.
+    """A hop of a path with the signed orders that fill it.
 
     Attributes:
         amount: raw units sold by the first leg of a sale, or bought by the last leg of a purchase; not used

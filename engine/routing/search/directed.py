@@ -88,7 +88,7 @@ def has_levels(live: LiveBook, give: bytes) -> bool:
 
 
 def fits(live: LiveBook, give: bytes, units: Units) -> bool:
-    """Whether these units represent all levels of a book without rounding."""
+    """Whether common units of several books represent all levels of one more book without rounding."""
     if live.base == give:
         return live.book.bids.quote_scale <= units.scales[1]
     return live.book.asks.quote_scale <= units.scales[0]

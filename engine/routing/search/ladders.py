@@ -324,7 +324,9 @@ class MergedLadder:
         return dict(zip(islice(self.order.owners, segment), self.order.levels, strict=False))
 
     def _share(self, taken: tuple[int, int]) -> LadderShare:
-        """Return the share of a maker whose first levels are used; `taken` is (maker, number of levels)."""
+        """Return a maker's share that consists of the maker's best levels; `taken` is (maker, number of
+        levels).
+        """
         share = self._filled.get(taken)
         if share is None:
             maker, level = taken
@@ -402,7 +404,7 @@ class MergedLadder:
 
 
 class Ladders:
-    """Cache of merged ladders of one chain's books.
+    """Cache of one chain's merged ladders: the price levels of several makers' books, sorted together.
 
     The cache keeps a ladder per direction and maker filter, rebuilds it after a book of the two tokens has
     changed, and drops the least recently used ladder first.
@@ -457,7 +459,8 @@ def merge(
 
 
 def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int] | None:
-    """Compute the result of an amount that passes several ladders in turn, if shares were not rounded.
+    """Compute the result of an amount that passes the ladders of a path's hops in turn, if makers' shares
+    were not rounded.
 
     Returns:
         (amount of the other token, rounded at each ladder like a single fill; numerator and denominator of

@@ -100,7 +100,7 @@ class FilledLane(Struct, frozen=True):
 
     @property
     def other(self) -> int:
-        """Amount of the other token that results from the fixed amount, raw units."""
+        """Amount that results from this path's fixed amount, raw units: received for SELL, paid for BUY."""
         return self.amounts[-1]
 
 
@@ -179,7 +179,8 @@ class Pathfinder:
     def paths(self, src_token: bytes, dest_token: bytes) -> tuple[Path, ...]:
         """List all paths that the search considers between two tokens, even without levels in that direction.
 
-        The paths stay the same while the index's `topology` does.
+        The paths stay the same while the pair index's `topology`, a number that changes with the set of
+        pairs, does.
         """
         if src_token == dest_token:
             return ()
@@ -340,7 +341,9 @@ class Search:
         return best
 
     def _chain(self, lane: Lane, amount: int, choose: Choose, than: int | None) -> FilledAmount | None:
-        """Fill a path hop after hop; None if a hop cannot be filled or no score above `than` is possible."""
+        """Fill a path hop after hop by the makers that `choose` selects; None if a hop cannot be filled or no
+        score (outcome less gas) above `than` is possible.
+        """
         others = lane.tokens[1:] if self._sells else lane.tokens[-2::-1]
         reached, fills, amounts = amount, 0, [amount]
         hops: list[list[LadderShare]] = []
@@ -377,8 +380,8 @@ class Search:
     def _promising(
         self, network: Network, totals: list[Total | None], amount: int, best: FilledAmount | None
     ) -> list[tuple[int | None, Lane, Lane]]:
-        """List pairs of paths that may beat the best path; pairs without a bound first, then by falling
-        bound.
+        """List pairs of paths over which a split may beat the best path; pairs without a bound on their score
+        first, then by falling bound.
 
         In such a pair each path's first rate beats the other's last, and the first rate of either beats the
         average rate of the best path.
