@@ -110,7 +110,9 @@ class Server:
         return replace(self._exchange.counters, log_dropped=dropped)
 
     def drain(self) -> None:
-        """Stop accepting, answer requests in flight, and close; `serve` returns after at most `drain_s`."""
+        """Stop accepting connections, answer the requests in flight, and close; `serve` returns after at most
+        `drain_s` seconds.
+        """
         self._draining.set()
 
     async def serve(self, listener: Listener, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
@@ -178,8 +180,8 @@ class Server:
                 await trio.lowlevel.cancel_shielded_checkpoint()
 
     def _accept_queued(self, listener: socket.socket) -> bool:
-        """Accept a bounded number of waiting connections. Returns False when the system is out of file
-        descriptors or memory.
+        """Accept a bounded number of connections from the listening socket's queue. Returns False when the
+        system is out of file descriptors or memory.
         """
         self._is_queue_empty = False
         for _ in range(_ACCEPTS_MAX):
@@ -221,7 +223,9 @@ class Server:
         self._nursery.start_soon(self._serve_stream, stream, client)
 
     def _is_crowded(self, client: str) -> bool:
-        """Whether an address has reached its limit of connections."""
+        """Whether a client's address has reached its limit of connections, so that a further one is
+        refused.
+        """
         most = self._settings.connections_per_address_max
         return self._by_address[address_share(client)] >= most and client not in self._proxies
 
@@ -249,7 +253,9 @@ class Server:
         self._empty.set()
 
     def _refuse(self, peer: socket.socket | trio.abc.Stream, client: str) -> None:
-        """Refuse a connection: answer 503 if a refusal task is free, else just close."""
+        """Refuse a connection above a limit: answer 503 if fewer than the most refusals are under way, else
+        just close.
+        """
         if not isinstance(peer, socket.socket) or (self._tls is None and self._refusals < _REFUSALS_MAX):
             self._refusals += 1
             stream = PacedStream(peer, self._turns) if isinstance(peer, socket.socket) else peer
@@ -306,8 +312,8 @@ class Server:
             self._empty.set()
 
     async def _secured(self, stream: trio.abc.Stream) -> trio.abc.Stream | None:
-        """Return the stream for HTTP, after the TLS handshake if the server has TLS; None if the handshake
-        failed.
+        """Return the stream that carries HTTP, after the TLS handshake if the server has TLS; None if the
+        handshake failed.
         """
         if self._tls is None:
             return stream

@@ -64,7 +64,9 @@ class Promote(Protocol):
         output: bytes,
         event: Event | None,
     ) -> None:
-        """Go on where the reactor stopped: send `output`, then answer `event`, if any, then read."""
+        """Serve the connection on from where the reactor stopped: send `output`, then answer `event`, if any,
+        then read.
+        """
         ...
 
 
@@ -209,7 +211,7 @@ class Reactor:
         self._now_ms = self._exchange.wall_ms()
 
     def _lose(self, peer: _Peer, error: Exception) -> None:
-        """Close a connection after an error; an error that is a bug of the server is logged."""
+        """Close a connection after an error on it; an error that is a bug of the server is logged."""
         self._clock = perf_counter()
         if isinstance(error, OSError):
             self._exchange.counters.broken += 1
@@ -219,7 +221,8 @@ class Reactor:
             self._drop(peer)
 
     def _write(self) -> bool:
-        """Send the answers of all turns since the last call; returns False when the time budget is used up.
+        """Send the answers of all connections' turns since the last call; returns False when the time budget
+        is used up.
 
         Writing has a time budget of its own, as long as that of the turns. The checkpoint in between is
         shielded: finished answers are sent before a stop or a cancellation takes effect.

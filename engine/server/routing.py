@@ -56,7 +56,7 @@ class HttpCall(Struct, gc=False):
     """A request with the data that its handler needs.
 
     Attributes:
-        request: the framed request.
+        request: the request as parsed: method, target, headers, body.
         client: IP address of the client, as text.
         request_id: also sent as `x-request-id`.
         now_ms: wall clock, Unix milliseconds.
@@ -85,8 +85,9 @@ class StreamReply(Struct, kw_only=True):
     """An answer whose body is sent in pieces; the driver requests a piece once the previous one was sent.
 
     Attributes:
-        pieces: pieces of the body; closed after the stream ends in any way, if they have `aclose`.
-        endless: True for a subscription, which a drain cuts off; a finite stream is sent to its end.
+        pieces: iterator over the body's pieces; closed after the stream ends in any way, if it has `aclose`.
+        endless: True for a subscription, which is cut off when the server shuts down; a finite stream is sent
+            to its end.
     """
 
     status: int = 200
@@ -207,7 +208,9 @@ class RouteGroup:
             raise InvalidInput(field="origin", expected="an origin that may call", got=origin)
 
     def _preflight_headers(self, request: Request, allow: bytes) -> tuple[tuple[bytes, bytes], ...]:
-        """Headers of an OPTIONS answer besides `cors_headers`: Allow, and a preflight's permissions."""
+        """Headers of an OPTIONS answer besides `cors_headers`: Allow, and the permissions that a CORS
+        preflight asks for.
+        """
         if not self.cors or header(request, b"access-control-request-method") is None:
             return ((b"allow", allow),)
         asked = header(request, b"access-control-request-headers")
@@ -221,11 +224,13 @@ class RouteGroup:
         )
 
     def options_route(self, allow: bytes) -> HttpRoute:
-        """Make the route that answers OPTIONS for a path."""
+        """Make the route that answers OPTIONS for a path, with `allow` as the list of its methods."""
         return HttpRoute(self, lambda call: Reply(204, b"", self._preflight_headers(call.request, allow)))
 
     def not_allowed_route(self, allow: bytes) -> HttpRoute:
-        """Make the route that answers 405 for methods that a path does not have."""
+        """Make the route that answers 405 for methods that a path does not have; `allow` lists those that it
+        has.
+        """
 
         def refuse(call: HttpCall) -> Reply:
             error = MethodNotAllowed(expected=allow.decode(), got=call.request.method.decode())
@@ -437,7 +442,7 @@ class Router:
 
 
 def header(request: Request, name: bytes) -> bytes | None:
-    """Return the first header with a lower-case name, or None."""
+    """Return the value of the request's first header with this name, given in lower case, or None."""
     for found, value in request.headers:
         if found == name:
             return value
@@ -445,7 +450,7 @@ def header(request: Request, name: bytes) -> bytes | None:
 
 
 def _host_name(request: Request) -> bytes:
-    """Return the Host header without its port, in lower case."""
+    """Return the request's Host header without its port, in lower case."""
     host = header(request, b"host") or b""
     name, _, port = host.rpartition(b":")
     return (name if name and not port.endswith(b"]") else host).lower()

@@ -38,7 +38,7 @@ class Turns(trio.abc.Instrument):
         self._keeper = trio.lowlevel.ParkingLot()
 
     def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - trio's signature
-        """Reset the time used, as a new scheduler pass begins. Called by trio."""
+        """Reset the time that connections have used, as a new scheduler pass begins. Called by trio."""
         self._spent_before = self._spent
         self._spent = self._began = 0.0
 
@@ -111,7 +111,7 @@ class PacedStream(LeanStream, trio.abc.HalfCloseableStream):
         self._turns = turns
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Wait for bytes and for a turn, then read; always a checkpoint."""
+        """Wait for bytes and for the connection's turn (time slice), then read; always a checkpoint."""
         self._turns.end()
         await trio.lowlevel.checkpoint()  # often enough the next request has come by then
         has_turn = False
@@ -130,7 +130,9 @@ class PacedStream(LeanStream, trio.abc.HalfCloseableStream):
             return data
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Send all bytes; a checkpoint only for many bytes, or if the socket does not take all at once."""
+        """Send all bytes; other tasks run meanwhile only for many bytes, or if the socket does not take all
+        at once.
+        """
         await super().send_all(data)
         if len(data) > _SMALL_BYTES:
             self._turns.end()
