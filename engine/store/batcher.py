@@ -156,7 +156,9 @@ class Batcher:
             ticket.end(None, error)
 
     def lose(self, error: StoreUnavailable) -> None:
-        """Fail all queued units because the store is unavailable, and accept none until `recover`."""
+        """Fail all queued units of changes because the database is unavailable, and accept none until
+        `recover`.
+        """
         self.away = error
         waiting, self._queue = self._queue, deque()
         self._unavailable += len(waiting)
@@ -164,11 +166,11 @@ class Batcher:
             ticket.end(None, error)
 
     def recover(self) -> None:
-        """Accept units again: the store is back."""
+        """Accept units of changes again, because the database is available again."""
         self.away = self._closed
 
     def close(self, error: StoreUnavailable) -> None:
-        """Accept no more units, for good; queued units are still written."""
+        """Accept no more units of changes, as the store closes; queued units are still written."""
         self.away = self._closed = error
 
     def statistics(self) -> BatcherStatistics:

@@ -110,8 +110,8 @@ class EventFollower:
         return self._next()
 
     async def page(self) -> list[tuple[str, OrderEvent]]:
-        """Wait for at least one event, and return all events that are available then. Cancelling the call
-        loses no event.
+        """Wait for at least one event of the log, and return all (token, event) available then. Cancelling
+        the call loses no event.
         """
         while not self._page:
             await self._read()
@@ -129,7 +129,7 @@ class EventFollower:
         return FollowerStatistics(token_of(*self._place), self._events, self._reads, self._away)
 
     async def _read(self) -> None:
-        """Read a page of events; on an empty page wait until there may be new ones."""
+        """Read a page of the event log; on an empty page wait until there may be new events."""
         changed = self._store.changed()
         self._reads += 1
         try:

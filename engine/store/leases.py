@@ -111,7 +111,7 @@ class Leases:
         return self._changed
 
     def statistics(self) -> LeasesStatistics:
-        """Return the counters and the present sizes."""
+        """Return the counters of lease renewals, and the present numbers of held shards and live engines."""
         return LeasesStatistics(
             len(self.held()), self._renewed, self._failed, self._given_up, self._given_back, self._holders
         )
@@ -159,7 +159,8 @@ class Leases:
         return False
 
     async def _lease(self, asked_at: float) -> None:
-        """Renew the held leases, claim free shards up to the fair share, and release shards beyond it.
+        """Renew the leases of held shards, claim free shards up to this engine's fair share, and release
+        shards beyond it.
 
         Raises:
             StoreUnavailable: the database cannot be used now.

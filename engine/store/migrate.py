@@ -31,7 +31,9 @@ class Migration(Struct, frozen=True):
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of the migration's text, in hexadecimal."""
+        """SHA-256 of the migration's SQL text, in hexadecimal; shows whether an applied migration was changed
+        later.
+        """
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 

@@ -111,7 +111,7 @@ def by(table: Table, *values: Any, unique: int = 0) -> Query:
 
 
 def among(table: Table, column: str, values: Sequence[Any]) -> Query:
-    """Select the rows whose column has one of at most IDS_MAX values, in no order."""
+    """Select a table's rows that have one of at most IDS_MAX values in a column, in no order."""
     if column not in table.columns:
         raise ValueError(f"{table.name} has no column {column}")
     if len(values) > IDS_MAX:
@@ -189,8 +189,8 @@ def unfinished_otc(chain_id: int, maker: bytes) -> Query:
 
 
 def open_orders(table: Table, shards: Sequence[int], after_hash: bytes, limit: int) -> Query:
-    """Select the orders of the shards that may still change, in order of arrival; loaded when shards are
-    claimed.
+    """Select the orders of some shards that may still change, in order of arrival; an engine loads them when
+    it claims the shards.
 
     Args:
         after_hash: hash of the last order of the previous page; empty for the first page.
@@ -332,7 +332,7 @@ def as_of_now(table: Table) -> Query:
 
 
 def expired_routes(before_ms: int, limit: int) -> Query:
-    """Select issued routes that expired before a time, oldest first."""
+    """Select Delta routes issued to clients that expired before a time, oldest first."""
     return Query(
         f"{_select(ISSUED_ROUTE)} WHERE expires_ms < ? ORDER BY expires_ms LIMIT ?", (before_ms, limit)
     )
@@ -437,7 +437,9 @@ def _otc_branches(wanted: OtcFilter, *, is_count: bool = False) -> list[tuple[st
 
 
 def _swappable_min(by_token: Sequence[tuple[bytes, bytes]]) -> tuple[str, list[bytes]]:
-    """SQL and values for the least swappable amount of an order: its token's minimum, or else 1."""
+    """Build SQL and values for the least swappable amount that keeps an order in a listing: the minimum of
+    its maker asset, or else 1.
+    """
     if not by_token:
         return "?", [_ONE]
     cases = " ".join(["WHEN ? THEN ?"] * len(by_token))

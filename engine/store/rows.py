@@ -25,17 +25,19 @@ NEVER_S = (1 << 63) - 1
 
 
 def amount32(amount: int) -> bytes:
-    """Encode an amount as its stored 32 bytes. OverflowError outside 0 to 2^256 - 1."""
+    """Encode an amount as the 32 bytes, big-endian, that the store keeps. OverflowError outside 0 to 2^256 -
+    1.
+    """
     return amount.to_bytes(32, "big")
 
 
 def amount_of(kept32: bytes) -> int:
-    """Decode an amount stored by `amount32`."""
+    """Decode an amount from the 32 bytes, big-endian, that the store keeps."""
     return int.from_bytes(kept32, "big")
 
 
 class Row(Struct, frozen=True, array_like=True, gc=False):
-    """Base of all rows; a row is encoded as an array."""
+    """Base class of the structs of all tables' rows; a row is encoded as an array."""
 
 
 class DeltaOrderRow(Row, frozen=True, array_like=True, gc=False):
@@ -104,7 +106,7 @@ class OtcOrderRow(Row, frozen=True, array_like=True, gc=False):
 
 
 class OrderDocument(Row, frozen=True, array_like=True, gc=False):
-    """The signed document of an order, which never changes: the surface's struct as msgpack."""
+    """The signed document of a Delta or OTC order, which never changes: the order's struct as msgpack."""
 
     order_hash: bytes
     body: bytes
@@ -147,7 +149,7 @@ class DeltaRefund(Row, frozen=True, array_like=True, gc=False):
 
 
 class AuctionRound(Row, frozen=True, array_like=True, gc=False):
-    """An order in a closed round of an auction.
+    """Result of one Delta order in a closed round of its auction.
 
     Attributes:
         auction_id: id of the round, which may have several orders.
@@ -342,7 +344,8 @@ class ChainCursor(Row, frozen=True, array_like=True, gc=False):
 
 
 class UsedNonce(Row, frozen=True, array_like=True, gc=False):
-    """A nonce that is used or invalidated on the chain.
+    """A nonce of an owner that is used or invalidated on the chain, so that no new Delta order with it is
+    accepted.
 
     Attributes:
         order_hash: hash of the order whose settlement used the nonce; None if its owner invalidated it.
@@ -395,7 +398,8 @@ class OtcCancel(Row, frozen=True, array_like=True, gc=False):
 
 
 class OtcCancelUntil(Row, frozen=True, array_like=True, gc=False):
-    """A maker's cancellation on chain of its orders that expire at `until_s` or before, or never expire.
+    """A maker's cancellation on chain of all its OTC orders that expire at `until_s` or before, or never
+    expire.
 
     Attributes:
         until_s: Unix seconds, at most NEVER_S: a later time in the contract's log is stored as NEVER_S.

@@ -30,7 +30,7 @@ from .queries import Query
 from .units import Unit, UnitOutcome
 
 COMMIT_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-"""Upper bounds of the histogram of commit times, seconds."""
+"""Upper bounds of the histogram of the database's commit times, seconds."""
 
 _PROBE = Unit(())
 
@@ -41,7 +41,7 @@ class Link(Protocol):
     """
 
     def prepare(self, unit: Unit) -> Any:
-        """Encode a unit for `apply`."""
+        """Encode a unit of changes in the form that `apply` takes."""
         ...
 
     async def apply(self, number: int, units: Sequence[Any]) -> list[UnitOutcome]:
@@ -51,23 +51,23 @@ class Link(Protocol):
         ...
 
     async def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each query. See `Backend.read`."""
+        """Return the rows of each query, all of one committed state. See `Backend.read`."""
         ...
 
     async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """Register a holder as alive. See `Backend.attend`."""
+        """Register an engine (a holder of shards) as alive. See `Backend.attend`."""
         ...
 
     async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """Renew and claim shards. See `Backend.lease`."""
+        """Renew an engine's shard leases and claim free shards. See `Backend.lease`."""
         ...
 
     async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """Release shards. See `Backend.release`."""
+        """Release an engine's shards, for others to claim. See `Backend.release`."""
         ...
 
     async def prune(self, before_ms: int, count_max: int) -> int:
-        """Delete old rows. See `Backend.prune`."""
+        """Delete old rows of ended orders, events and routes. See `Backend.prune`."""
         ...
 
 
@@ -92,8 +92,8 @@ class Store:
 
     Args:
         link: access to the database.
-        queue_max: most writes that wait.
-        batch_max: most writes of one transaction.
+        queue_max: most units that wait to be written.
+        batch_max: most units written in one transaction.
     """
 
     def __init__(self, link: Link, *, queue_max: int, batch_max: int) -> None:
@@ -147,19 +147,19 @@ class Store:
         return await self._link.read(queries)
 
     async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """Register a holder as alive. See `Backend.attend`."""
+        """Register an engine (a holder of shards) as alive. See `Backend.attend`."""
         return await self._link.attend(holder, now_ms, life_ms)
 
     async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """Renew and claim shards. See `Backend.lease`."""
+        """Renew an engine's shard leases and claim free shards. See `Backend.lease`."""
         return await self._link.lease(holder, count, now_ms, life_ms)
 
     async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """Release shards. See `Backend.release`."""
+        """Release an engine's shards, for others to claim. See `Backend.release`."""
         await self._link.release(holder, shards)
 
     async def prune(self, before_ms: int, count_max: int) -> int:
-        """Delete old rows. See `Backend.prune`."""
+        """Delete old rows of ended orders, events and routes. See `Backend.prune`."""
         return await self._link.prune(before_ms, count_max)
 
     def changed(self) -> trio.Event:
@@ -174,13 +174,13 @@ class Store:
             await self._idle.park()
 
     def lose(self, error: StoreUnavailable) -> None:
-        """Fail all queued writes and refuse new ones until `recover`; called by the link when it has lost the
-        store.
+        """Fail all queued writes and refuse new ones until `recover`; called by the link (`Link`) when it has
+        lost the database.
         """
         self._batcher.lose(error)
 
     def recover(self) -> None:
-        """Accept writes again; called by the link when the store is back."""
+        """Accept writes again; called by the link (`Link`) when the database is available again."""
         self._refusal = ""
         self._batcher.recover()
 
@@ -198,7 +198,9 @@ class Store:
         return StoreStatistics(self._batcher.statistics(), tuple(self._commits), self._commit_s, self.away)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Write batch after batch until cancelled; tasks that still wait then receive StoreUnavailable."""
+        """Write queued units batch after batch until cancelled; tasks that still wait then receive
+        StoreUnavailable.
+        """
         batcher = self._batcher
         task_status.started()
         try:
@@ -252,35 +254,35 @@ class InlineLink:
         self._writer = writer
 
     def prepare(self, unit: Unit) -> Unit:
-        """Return the unit unchanged."""
+        """Return the unit unchanged, since no encoding is needed within one process."""
         return unit
 
     async def apply(self, number: int, units: Sequence[Unit]) -> list[UnitOutcome]:
-        """Write a batch. See `Backend.apply`."""
+        """Write a batch of units in one transaction. See `Backend.apply`."""
         await trio.lowlevel.checkpoint()
         return self._backend.apply(self._writer, number, units)
 
     async def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each query. See `Backend.read`."""
+        """Return the rows of each query, all of one committed state. See `Backend.read`."""
         await trio.lowlevel.checkpoint()
         return self._backend.read(queries)
 
     async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """Register a holder as alive. See `Backend.attend`."""
+        """Register an engine (a holder of shards) as alive. See `Backend.attend`."""
         await trio.lowlevel.checkpoint()
         return self._backend.attend(holder, now_ms, life_ms)
 
     async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """Renew and claim shards. See `Backend.lease`."""
+        """Renew an engine's shard leases and claim free shards. See `Backend.lease`."""
         await trio.lowlevel.checkpoint()
         return self._backend.lease(holder, count, now_ms, life_ms)
 
     async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """Release shards. See `Backend.release`."""
+        """Release an engine's shards, for others to claim. See `Backend.release`."""
         await trio.lowlevel.checkpoint()
         self._backend.release(holder, shards)
 
     async def prune(self, before_ms: int, count_max: int) -> int:
-        """Delete old rows. See `Backend.prune`."""
+        """Delete old rows of ended orders, events and routes. See `Backend.prune`."""
         await trio.lowlevel.checkpoint()
         return self._backend.prune(before_ms, count_max)

@@ -108,7 +108,9 @@ OTC_DOCUMENT = Table("otc_document", OrderDocument, (_HASH,))
 ORDER_EVENT = Table("order_event", OrderEvent)
 EFFECT = Table("effect", Effect, (Unique(("key",)),), ("state", "attempts", "due_ms", "updated_ms"))
 FIRST_OF_NONCE = "replaces IS NULL AND status <> 'REPLACED'"
-"""SQL condition: at most one such transaction per relayer account and nonce; the others replace it."""
+"""SQL condition for a nonce's first transaction that is not replaced: at most one row per relayer account and
+nonce meets it.
+"""
 
 CHAIN_TX = Table(
     "chain_tx",

@@ -125,7 +125,7 @@ DONE = Done()
 
 
 def new(table: Table, row: Row) -> New:
-    """Build the change that inserts `row` unless it exists."""
+    """Build the change that inserts `row` unless a row with the same unique values exists."""
     return New(table.name, row)
 
 
@@ -147,7 +147,7 @@ def cas(table: Table, row: Any) -> Cas:
 
 
 def drop(table: Table, row: Row) -> Drop:
-    """Build the change that deletes `row`."""
+    """Build the change that deletes `row` from its table, by key."""
     return Drop(table.name, tuple(getattr(row, name) for name in table.key))
 
 

@@ -94,7 +94,7 @@ def _selections(event_order: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
 
 
 def _text_of(name: str, column: str) -> Callable[[Any], Any]:
-    """Return the function that converts a column's values to their exported form."""
+    """Return the function that converts a column's values to their JSON form in the export."""
     kind = get_type_hints(TABLES[name].row)[column] if name in TABLES else None
     if column in AMOUNTS:
         return lambda value: str(amount_of(bytes(value)))

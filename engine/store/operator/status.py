@@ -129,7 +129,9 @@ def contents_of(snapshot: Snapshot) -> Contents:
 
 
 def fdatasync_p50_ms(folder: Path) -> float | None:
-    """Measure the median time, in ms, of an fdatasync in a folder; None if the folder is not writable."""
+    """Measure the median time, in ms, of an fdatasync (flush to disk) in a folder; None if the folder is not
+    writable.
+    """
     took_ns = []
     try:
         with TemporaryFile(dir=folder, buffering=0) as file:

@@ -15,7 +15,7 @@ def whole_file(path: Path, *, force: bool) -> Iterator[Path]:
     succeeds.
 
     Args:
-        force: replace an existing file.
+        force: whether an existing file is replaced.
 
     Raises:
         ConfigError: the file exists and `force` is False, or the folder cannot be written to.

@@ -126,7 +126,8 @@ T = TypeVar("T")
 class PostgresBackend:
     """Implementation of `Backend` for a PostgreSQL database, which several engines may share.
 
-    `apply`, `lease`, `release` and `prune` belong to one thread, `read` and `wait_for_events` to one each.
+    One thread may call `apply`, `attend`, `lease`, `release` and `prune`, another one `read`, and a third one
+    `wait_for_events`.
 
     Args:
         url: `postgresql://...`, as libpq takes it.
@@ -147,7 +148,7 @@ class PostgresBackend:
         self._listener = Reconnecting(url, _listening)
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
-        """Write a batch in one transaction. See `Backend.apply`."""
+        """Write a batch of units in one transaction. See `Backend.apply`."""
         try:
             return self._tried(lambda: self._batch(writer, batch, units, one_by_one=False))
         except (self._driver.Error, OutOfOrder, Vanished, *_POISON) as error:
@@ -156,8 +157,8 @@ class PostgresBackend:
         return self._written(lambda: self._batch(writer, batch, units, one_by_one=True))
 
     def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each query. See `Backend.read`. ValueError: a query's `as_of` is no text that
-        `as_of_now` returned.
+        """Return the rows of each query, all of one committed state. See `Backend.read`. ValueError: a
+        query's `as_of` is no text that `as_of_now` returned.
         """
 
         def once() -> list[list[tuple[Any, ...]]]:
@@ -235,7 +236,7 @@ class PostgresBackend:
         return self._written(once)
 
     def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """Release shards. See `Backend.release`."""
+        """Release an engine's shards, for others to claim. See `Backend.release`."""
         free = b"UPDATE shard SET holder = '', until_ms = 0 WHERE holder = $1"
 
         def once() -> None:
@@ -249,7 +250,7 @@ class PostgresBackend:
         self._written(once)
 
     def prune(self, before_ms: int, count_max: int) -> int:
-        """Delete old rows. See `Backend.prune`."""
+        """Delete old rows of ended orders, events and routes. See `Backend.prune`."""
 
         def once() -> int:
             # A single snapshot: every statement sees the same orders.
@@ -287,8 +288,8 @@ class PostgresBackend:
         return outcomes
 
     def _epochs(self, pipe: Pipe, units: Sequence[Unit]) -> dict[int, int]:
-        """Read and lock the epochs of the units' shards: shard -> epoch, unchanged until the transaction
-        ends.
+        """Read and lock the epochs (numbers of claims) of the units' shards: shard -> epoch, unchanged until
+        the transaction ends.
         """
         shards = sorted({unit.fence.shard for unit in units if unit.fence is not None})
         if not shards:

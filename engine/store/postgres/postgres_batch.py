@@ -27,32 +27,32 @@ Values = tuple[Any, ...]
 
 
 class Array(bytes):
-    """A column of values in the server's binary array format; each element type has a subclass."""
+    """A column of values in PostgreSQL's binary array format; each element type has a subclass."""
 
     oid = 0
     element_oid = 0
 
 
 class BoolArray(Array):
-    """Array of the server's type `boolean[]`."""
+    """A column of values encoded as PostgreSQL's `boolean[]`."""
 
     oid, element_oid = 1000, 16
 
 
 class BytesArray(Array):
-    """Array of the server's type `bytea[]`."""
+    """A column of values encoded as PostgreSQL's `bytea[]`."""
 
     oid, element_oid = 1001, 17
 
 
 class IntArray(Array):
-    """Array of the server's type `bigint[]`."""
+    """A column of values encoded as PostgreSQL's `bigint[]`."""
 
     oid, element_oid = 1016, 20
 
 
 class TextArray(Array):
-    """Array of the server's type `text[]`."""
+    """A column of values encoded as PostgreSQL's `text[]`."""
 
     oid, element_oid = 1009, 25
 
@@ -63,7 +63,7 @@ _BOOLS = (b"\0", b"\1")
 
 
 def array(kind: type[Array], values: Sequence[Any]) -> Array:
-    """Encode a column of values as a binary array.
+    """Encode a column of values as an array in the PostgreSQL server's binary format.
 
     Raises:
         TypeError, ValueError, AttributeError, OverflowError: a value is not of that kind.
@@ -212,7 +212,8 @@ class Wave(Struct):
 
 
 class Waves(Struct):
-    """The waves of a batch, in the order in which they are written.
+    """The waves of a batch (groups of units that touch no row in common), in the order in which they are
+    written.
 
     Attributes:
         changed: row (by its key) -> number of the first unit that rewrites or deletes it.
@@ -223,7 +224,9 @@ class Waves(Struct):
 
 
 def waves_of(units: Sequence[Unit], numbers: Iterable[int]) -> Waves:
-    """Divide units into waves: a unit that touches a row of an earlier unit comes in a later wave."""
+    """Divide units into waves, each written at once: a unit that touches a row of an earlier unit comes in a
+    later wave.
+    """
     waves: list[Wave] = []
     changed: dict[RowPlace, int] = {}
     next_wave: dict[RowPlace, int] = {}

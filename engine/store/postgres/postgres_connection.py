@@ -77,7 +77,7 @@ C = TypeVar("C", bound=Closable)
 
 
 class Reconnecting(Generic[C]):
-    """A connection that opens at first use, and reopens after it was lost.
+    """A database connection that opens at first use, and reopens after it was lost.
 
     Args:
         opened: opens a connection to a URL.
@@ -89,7 +89,9 @@ class Reconnecting(Generic[C]):
         self._connection: C | None = None
 
     def open(self) -> C:
-        """Return the connection, opened if needed. StoreUnavailable: the server cannot be reached."""
+        """Return the database connection, opened if needed. StoreUnavailable: the server cannot be
+        reached.
+        """
         driver = load_driver()
         if self._connection is None or self._connection.closed:
             self.close()
@@ -195,7 +197,8 @@ def migrate(connection: Connection, now_ms: Callable[[], int]) -> list[str]:
 
 
 def _take_over(connection: Connection) -> None:
-    """Lower the transaction numbers of rows restored from another server, which may be ahead of this one's.
+    """Lower the transaction numbers stored in rows that were restored from another server, if they are ahead
+    of this server's.
 
     Followers of events would otherwise wait until this server reaches these numbers. The cursors of webhooks
     (`webhook.token`) are lowered too.
@@ -221,7 +224,9 @@ def applied(connection: Connection) -> list[AppliedMigration]:
 
 
 def meaning(error: Exception) -> Meaning:
-    """Classify a psycopg error by its consequence for the batch."""
+    """Classify a psycopg error by the action that must follow: reconnect, retry, refuse one unit, or
+    report.
+    """
     driver = load_driver()
     state: str | None = getattr(error, "sqlstate", None)
     if state is not None:

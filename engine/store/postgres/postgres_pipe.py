@@ -53,7 +53,8 @@ class Pipe:
         self._pipeline = self._in_pipeline.__enter__()
 
     def send(self, sql: bytes, *arguments: Argument) -> Sent:
-        """Queue a statement with its arguments `$1`, `$2` and so on; its rows are there after `sync`.
+        """Queue an SQL statement with its arguments `$1`, `$2` and so on; the returned cursor has the rows
+        after `sync`.
 
         Raises:
             psycopg.Error: an earlier statement failed, or the connection is lost.
@@ -62,7 +63,7 @@ class Pipe:
         return self._execute(sql, arguments)
 
     def ask(self, sql: bytes, *arguments: Argument) -> list[tuple[Any, ...]]:
-        """Send a statement, wait for it, and return its rows."""
+        """Send an SQL statement, wait for its execution, and return its rows."""
         sent = self.send(sql, *arguments)
         self.sync()
         return sent.fetchall() if sent.description else []

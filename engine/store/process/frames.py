@@ -29,7 +29,7 @@ _LENGTH_BYTES = 4
 
 
 class Open(Struct, frozen=True, array_like=True, tag=0):
-    """First request on a socket: open this database.
+    """First request of the engine on a socket to the store process: open this database.
 
     Attributes:
         where: path of a SQLite file, or a PostgreSQL URL, which may hold the password.
@@ -47,7 +47,7 @@ class Open(Struct, frozen=True, array_like=True, tag=0):
 
 
 def opening(place: StorePlace, password: str = "") -> Open:
-    """Build the `Open` request for a database."""
+    """Build the request that has a store process open a database."""
     if isinstance(place, PostgresPlace):
         return Open("postgres", place.url, password)
     return Open("sqlite", str(place.path.absolute()), "")
@@ -109,7 +109,7 @@ class Attend(Struct, frozen=True, array_like=True, tag=7):
 
 
 class Opened(Struct, frozen=True, array_like=True, tag=0):
-    """Answer to Open: the database is open and migrated."""
+    """Answer to Open: the database is open, with all migrations applied."""
 
 
 class Applied(Struct, frozen=True, array_like=True, tag=1):
@@ -141,8 +141,8 @@ class Rows(Struct, frozen=True, array_like=True, tag=5):
 
 
 class Failed(Struct, frozen=True, array_like=True, tag=6):
-    """An error as the answer; `kind` names its class: `config`, a ConfigError about the setting `key`;
-    `unavailable`, a StoreUnavailable; `error`, a StoreError; `value`, a ValueError.
+    """Answer to any request that failed; `kind` names the class of the error: `config`, a ConfigError about
+    the setting `key`; `unavailable`, a StoreUnavailable; `error`, a StoreError; `value`, a ValueError.
     """
 
     kind: Literal["config", "unavailable", "error", "value"]
@@ -195,7 +195,9 @@ def prepared(unit: Unit) -> Raw:
 def batch_frames(
     writer: bytes, batch: int, units: Sequence[Raw], part_bytes: int = STORE_PART_BYTES_MAX
 ) -> list[bytes]:
-    """Encode a batch as frames: a More for every full `part_bytes`, then the Apply."""
+    """Encode a batch of units as frames for the store process: a More for every full `part_bytes`, then the
+    Apply.
+    """
     parts: list[list[Raw]] = [[]]
     size = 0
     for unit in units:
@@ -223,7 +225,7 @@ def answer(body: bytes) -> StoreAnswer:
 
 
 def failed(error: StoreError | ConfigError | ValueError) -> Failed:
-    """Convert an error to a Failed answer."""
+    """Convert an error of the store process to the `Failed` answer that carries it to the engine."""
     if isinstance(error, ValueError):
         return Failed("value", str(error))
     if isinstance(error, ConfigError):
@@ -234,7 +236,7 @@ def failed(error: StoreError | ConfigError | ValueError) -> Failed:
 
 
 def raised(said: Failed) -> StoreError | ConfigError | ValueError:
-    """Convert a Failed answer back to its error, for the caller to raise."""
+    """Convert a `Failed` answer of the store process back to the error, for the caller to raise."""
     match said.kind:
         case "value":
             return ValueError(said.detail)

@@ -90,7 +90,9 @@ async def _run(
 
 @contextmanager
 def _one_error() -> Iterator[None]:
-    """Context manager: re-raise a single error of the block itself instead of a nursery's exception group."""
+    """Context manager: if the block raises an exception group with a single error, as a nursery does, raise
+    that error itself.
+    """
     try:
         yield
     except BaseExceptionGroup as group:

@@ -196,7 +196,7 @@ def _done(backend: Backend, asked: StoreQuestion, held: list[Unit]) -> StoreAnsw
 
 
 def _questions(source: socket.socket) -> Iterator[StoreQuestion]:
-    """Yield the requests of a socket until the engine closes it."""
+    """Yield the requests that arrive on a socket until the engine closes the socket."""
     frames = FrameReader()
     while True:
         try:

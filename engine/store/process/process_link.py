@@ -118,7 +118,7 @@ class ProcessLink:
     # --- The link -------------------------------------------------------------------------------------
 
     def prepare(self, unit: Unit) -> Raw:
-        """Encode a unit as msgpack. StoreError if it is too large."""
+        """Encode a unit of changes as msgpack. StoreError if it is too large."""
         return prepared(unit)
 
     async def apply(self, number: int, units: Sequence[Raw]) -> list[UnitOutcome]:
@@ -143,7 +143,7 @@ class ProcessLink:
         raise StoreUnavailable(f"{_UNKNOWN}: {_TIMED_OUT}")
 
     async def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each query. See `Backend.read`."""
+        """Return the rows of each query, all of one committed state. See `Backend.read`."""
         if self._file is not None:
             await trio.lowlevel.checkpoint()
             return read(self._file, queries)
@@ -155,19 +155,19 @@ class ProcessLink:
         raise StoreUnavailable(f"the store did not answer a read within {STORE_READ_S:g} s")
 
     async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """Register a holder as alive. See `Backend.attend`."""
+        """Register an engine (a holder of shards) as alive. See `Backend.attend`."""
         return (await self._ask(Attended, Attend(holder, now_ms, life_ms))).holders
 
     async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """Renew and claim shards. See `Backend.lease`."""
+        """Renew an engine's shard leases and claim free shards. See `Backend.lease`."""
         return (await self._ask(LeasesClaimed, Claim(holder, count, now_ms, life_ms))).leases
 
     async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """Release shards. See `Backend.release`."""
+        """Release an engine's shards, for others to claim. See `Backend.release`."""
         await self._ask(Released, Release(holder, None if shards is None else list(shards)))
 
     async def prune(self, before_ms: int, count_max: int) -> int:
-        """Delete old rows. See `Backend.prune`."""
+        """Delete old rows of ended orders, events and routes. See `Backend.prune`."""
         return (await self._ask(Pruned, Prune(before_ms, count_max))).count
 
     async def _ask(self, kind: type[A], asked: Attend | Claim | Release | Prune) -> A:
@@ -237,7 +237,9 @@ class ProcessLink:
                 await trio.sleep(pause_s(failures, self._jitter()))
 
     def _check_file(self) -> None:
-        """Refuse a replaced or new file, which lacks writes that were reported to this engine as durable."""
+        """Refuse a SQLite file that was replaced or made anew since this engine first opened it: such a file
+        lacks writes that were reported as durable.
+        """
         if isinstance(self._place, SqlitePlace) and self._inode not in (0, inode_of(self._place.path)):
             raise StoreUnavailable(f"{self._place.path.name} was removed or replaced while it was in use")
 
@@ -270,8 +272,8 @@ class _Process:
     """A store process, from its start to its end.
 
     Attributes:
-        work: line for requests that write.
-        reads: line for reads; None for SQLite.
+        work: socket line for requests that write.
+        reads: socket line for reads; None for SQLite, which the engine reads itself.
         scope: cancel scope; cancelling it kills the process.
     """
 

@@ -103,7 +103,9 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 
 
 def read(connection: sqlite3.Connection, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-    """Return the rows of each query; all queries see the same committed state. Raises as `Backend.read`."""
+    """Return the rows of each query; all queries see the same committed state. Raises StoreUnavailable as
+    `Backend.read` does.
+    """
     with translated():
         if len(queries) == 1:
             return [_rows(connection, queries[0])]
@@ -198,7 +200,7 @@ class SqliteBackend:
         self._has_others_leases = True  # of engines that had the file before
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
-        """Write a batch in one transaction. See `Backend.apply`."""
+        """Write a batch of units in one transaction. See `Backend.apply`."""
         with translated():
             before = self._execute("SELECT batch, outcomes FROM writer WHERE id = ?", (writer,)).fetchone()
             if before is not None and before[0] >= batch:
@@ -217,11 +219,11 @@ class SqliteBackend:
         return outcomes
 
     def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each query. See `Backend.read`."""
+        """Return the rows of each query, all of one committed state. See `Backend.read`."""
         return read(self._connection, queries)
 
     def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """Register a holder as alive. See `Backend.attend`."""
+        """Register an engine (a holder of shards) as alive. See `Backend.attend`."""
         with translated():
             with self._transaction():
                 if self._has_others_leases:
@@ -234,7 +236,7 @@ class SqliteBackend:
         return living
 
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """Renew and claim shards. See `Backend.lease`."""
+        """Renew an engine's shard leases and claim free shards. See `Backend.lease`."""
         with translated(), self._transaction():
             self._execute("UPDATE shard SET until_ms = ? WHERE holder = ?", (now_ms + life_ms, holder))
             (held,) = self._execute("SELECT count(*) FROM shard WHERE holder = ?", (holder,)).fetchone()
@@ -249,7 +251,7 @@ class SqliteBackend:
             return [Lease(number, epoch) for number, epoch in mine]
 
     def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        """Release shards. See `Backend.release`."""
+        """Release an engine's shards, for others to claim. See `Backend.release`."""
         free = "UPDATE shard SET holder = '', until_ms = 0 WHERE holder = ?"
         with translated(), self._transaction():
             if shards is None:
@@ -260,7 +262,7 @@ class SqliteBackend:
                 self._execute(f"{free} AND number = ?", (holder, shard))
 
     def prune(self, before_ms: int, count_max: int) -> int:
-        """Delete old rows. See `Backend.prune`."""
+        """Delete old rows of ended orders, events and routes. See `Backend.prune`."""
         with translated(), self._transaction():
             values = {"before_ms": before_ms, "rows_max": count_max}
             return sum(self._execute(sql, values).rowcount for sql in PRUNES)
@@ -456,7 +458,9 @@ _POISON = (
     KeyError,
     ValueError,
 )
-"""Errors that a single faulty unit causes; the other units of its batch are not affected."""
+"""Errors of a statement that a single faulty unit of changes causes; the batch's other units are not
+affected.
+"""
 
 
 @contextmanager
