@@ -4,7 +4,7 @@ A path is two to four different tokens. The search follows each token's most liq
 the paths whose thinnest pair is most liquid; the direct path is always kept.
 
 Source: choices.md#quotes-and-routes; spec 1.13.17: at most four tokens.
-Choice: `liquidityUSD` of a pair is the sum over the makers that may take part. It orders and prunes the
+Choice: `liquidityUSD` of a pair is the sum over the makers that may take part. The sum orders and prunes the
     candidates of route search, and never changes a route's worth.
 """
 

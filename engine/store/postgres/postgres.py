@@ -126,8 +126,8 @@ T = TypeVar("T")
 class PostgresBackend:
     """Implementation of `Backend` for a PostgreSQL database, which several engines may share.
 
-    One thread may call `apply`, `attend`, `lease`, `release` and `prune`, another one `read`, and a third one
-    `wait_for_events`.
+    `apply`, `attend`, `lease`, `release` and `prune` belong to one thread, `read` to another,
+    `wait_for_events` to a third.
 
     Args:
         url: `postgresql://...`, as libpq takes it.
