@@ -188,10 +188,11 @@ class MakerApp:
         *,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Serve until `drain` is called or the task is cancelled.
+        """Serve the maker's endpoints until `drain` is called and requests in flight are answered, or the
+        task is cancelled.
 
         Args:
-            listener: socket of the makers' endpoints; closed at the end.
+            listener: listening socket of the maker's endpoints; closed at the end.
             admin_listener: socket of the admin listener, if one is configured.
         """
         transport = DialTransport(tls=client_tls(), connections_max=_CONNECTIONS_MAX, limits=_ANSWER_LIMITS)

@@ -160,7 +160,9 @@ class MarketDesk:
 
 
 def _check_version(version: str, field: str) -> None:
-    """Refuse a `version` other than the deployed Router's (choices.md#quotes-and-routes)."""
+    """Refuse a request whose `version` is not that of the deployed Router contract
+    (choices.md#quotes-and-routes).
+    """
     if version != MarketVersion.V6_2:
         raise InvalidInput(
             field=field, expected=f"{MarketVersion.V6_2}: no older router is deployed", got=str(version)

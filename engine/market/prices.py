@@ -144,7 +144,7 @@ def ask_of_prices(
     *,
     tx_origin: str | None = None,
 ) -> MarketAsk:
-    """Parse a GET /prices or GET /swap query.
+    """Parse a GET /prices or GET /swap query into a request for a Market quote.
 
     Args:
         tx_origin: `txOrigin`, which only GET /swap takes.
@@ -187,7 +187,8 @@ def ask_of_prices(
 
 
 def ask_of_quote(place: "ServedChain", query: QuoteParameters, fees: FeeRules, now_ms: int) -> MarketAsk:
-    """Parse a GET /v2/quote query for its Market route, version 6.2 (choices.md#quotes-and-routes).
+    """Parse a GET /v2/quote query into a request for its Market route, version 6.2
+    (choices.md#quotes-and-routes).
 
     Raises:
         InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: the query is refused, as

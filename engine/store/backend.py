@@ -41,7 +41,7 @@ class Backend(Protocol):
         ...
 
     def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each query; all queries see the same committed state."""
+        """Return the rows of each query, in the queries' order; all queries see the same committed state."""
         ...
 
     def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:

@@ -432,7 +432,7 @@ class PreSignature(Row, frozen=True, array_like=True, gc=False):
 
 
 class IssuedRoute(Row, frozen=True, array_like=True, gc=False):
-    """A Delta route that the venue issued to a client (choices.md#delta-orders)."""
+    """Hash and expiry of a Delta route that the venue issued to a client (choices.md#delta-orders)."""
 
     digest: bytes
     chain_id: int
@@ -476,7 +476,9 @@ class Delivery(Row, frozen=True, array_like=True, gc=False):
 
 
 class PartnerRow(Row, frozen=True, array_like=True, gc=False):
-    """A partner registered in the store rather than in the settings."""
+    """A partner, an integrator who earns a fee on users' swaps, registered in the store rather than in the
+    settings.
+    """
 
     name: str
     created_ms: int

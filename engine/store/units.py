@@ -135,8 +135,8 @@ def put(table: Table, row: Row) -> Put:
 
 
 def cas(table: Table, row: Any) -> Cas:
-    """Build the change that rewrites a row's mutable columns with those of `row`; `row.version` is the
-    expected version.
+    """Build the change that rewrites a stored row's mutable columns with those of `row`, if its version is
+    still `row.version`.
     """
     return Cas(
         table.name,

@@ -85,7 +85,7 @@ class Ask(Struct, eq=False):
         return Fraction(self.order.maker_amount, self.order.taker_amount)
 
     def loss(self) -> Fraction:
-        """Fraction by which the quote is worse than the plan; negative if it is better."""
+        """Fraction by which the quote's rate is worse than the plan's for this maker; negative if better."""
         return 1 - self.rate() * Fraction(self.share.src_amount, self.share.dest_amount)
 
 

@@ -187,7 +187,8 @@ class Pathfinder:
         return self._paths_of(SwapRequest(src_token, dest_token, 0, Side.SELL), ANYBODY)
 
     def best_rate(self, src_token: bytes, dest_token: bytes) -> LadderRate | None:
-        """Upper bound on the rate of a swap of any size before gas, or None if no path has liquidity.
+        """Upper bound on the rate of a swap between two tokens, of any size and before gas; None if no path
+        has liquidity.
 
         The rate is destination per source, in raw units.
         """
@@ -451,7 +452,9 @@ class Search:
     def _fill_two(
         self, one: Lane, other: Lane, part: int, amount: int, than: int | None
     ) -> FilledAmount | None:
-        """Fill both paths with their parts of the amount; None if no score is above `than`."""
+        """Fill both paths, `one` with `part` of the amount and `other` with the rest; None if no score
+        (outcome less gas) above `than` is possible.
+        """
         there = through(other.ladders, amount - part)
         if there is None:
             return None
