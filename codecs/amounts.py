@@ -71,7 +71,8 @@ def parse_decimal(text: object, field: str = "decimal") -> tuple[int, int]:
     """Parse a decimal string exactly to (mantissa, scale); the scale is its number of fraction digits.
 
     Raises:
-        InvalidInput: the text does not have the form of a decimal (see the module).
+        InvalidInput: the text is not digits with at most one point between digits, or has over 36 digits
+            before or after the point.
     """
     if type(text) is str and len(text) <= _DECIMAL_CHARS_MAX:
         whole, point, fraction = text.partition(".")
@@ -90,11 +91,11 @@ def parse_decimal(text: object, field: str = "decimal") -> tuple[int, int]:
 def parse_decimals(
     texts: Sequence[str], field: Callable[[int], str], scale_min: int = 0
 ) -> tuple[list[int], int]:
-    """Parse a column of decimals, as `parse_decimal` does, to (mantissas, scale) at their finest scale.
+    """Parse decimals, as `parse_decimal` does, to (mantissas, common scale): value = mantissa / 10^scale.
 
     Args:
         texts: decimal strings, at least one.
-        field: index -> name of that text in errors.
+        field: index of a text -> the text's name in errors.
         scale_min: the least scale of the result.
 
     Raises:
@@ -117,7 +118,7 @@ def parse_decimals(
 
 
 def _parse_column(texts: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Parse a column of decimals to (mantissas, scales) with C functions over all texts at once.
+    """Parse decimals to (mantissas, scales), one of each per text, with C functions over all texts at once.
 
     Raises:
         LookupError, TypeError, ValueError: a text is no decimal.

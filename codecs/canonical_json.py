@@ -18,7 +18,7 @@ from ..config.limits import ROUTE_BYTES_MAX
 
 
 def canonical(raw: bytes) -> bytes:
-    """Bring a JSON document into canonical form.
+    """Bring a JSON document into its canonical form, over which route seals and digests are computed.
 
     Args:
         raw: UTF-8 JSON of at most ROUTE_BYTES_MAX bytes.

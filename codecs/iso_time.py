@@ -26,7 +26,7 @@ def iso_ms(time_ms: int) -> str:
 
 
 def check_unix_seconds(field: str, value: int, instead: str = "") -> None:
-    """Refuse a time after the year 9999; the error guesses the mistaken unit, such as milliseconds.
+    """Refuse a time in Unix seconds after the year 9999; the error guesses the unit sent by mistake.
 
     Args:
         instead: another valid value of the field, for the error: "0 for never, or ".

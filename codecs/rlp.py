@@ -23,7 +23,7 @@ _SHORT_MAX = 55  # longest payload whose length stands in the first byte
 
 
 def encode(item: Encodable) -> bytes:
-    """Encode an item. OverflowError for a number below zero: a programmer's error."""
+    """Encode bytes, a number or a list. OverflowError for a number below zero: a programmer's error."""
     if isinstance(item, int):
         if 0 < item < _STRING:
             return item.to_bytes(1, "big")
@@ -48,7 +48,7 @@ def decode(raw: bytes) -> Item:
         raw: at most RLP_BYTES_MAX bytes, lists inside one another at most RLP_DEPTH_MAX deep.
 
     Raises:
-        InvalidInput: `raw` is no item, is not in the only form, is too long or too deep, or has further
+        InvalidInput: `raw` is no RLP item, not the shortest form of one, too long or too deep, or has further
             bytes.
 
     Guarantees: `encode` of the result is `raw`.
@@ -64,7 +64,7 @@ def decode(raw: bytes) -> Item:
 
 
 def as_uint(item: Item, field: str, bits: int = 256) -> int:
-    """Convert a decoded item to the number that its bytes encode.
+    """Convert a decoded RLP item to the number that its bytes encode.
 
     Raises:
         InvalidInput: a list, a leading zero, or more than `bits` bits.

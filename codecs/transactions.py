@@ -73,7 +73,7 @@ class ReceivedTransaction(msgspec.Struct, frozen=True):
     Attributes:
         sender: 20 bytes, the address of the signing key.
         kind: LEGACY, ACCESS_LIST or DYNAMIC_FEE.
-        rs64, y_parity: the signature; kind 0 writes the parity as `v`.
+        rs64, y_parity: r and s of the signature, and its parity, which kind 0 encodes in `v`.
     """
 
     transaction: Transaction
@@ -85,7 +85,7 @@ class ReceivedTransaction(msgspec.Struct, frozen=True):
 
     @property
     def v(self) -> int:
-        """`v` of the signature, as the JSON-RPC interface shows it."""
+        """`v` of the signature as in JSON-RPC: for kind 0 chain id and parity (EIP-155), else the parity."""
         if self.kind == LEGACY:
             return _EIP155_V + 2 * self.transaction.chain_id + self.y_parity
         return self.y_parity

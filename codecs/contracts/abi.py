@@ -20,7 +20,7 @@ WORD_BYTES, SELECTOR_BYTES = 32, 4
 class Dynamic(msgspec.Struct, frozen=True):
     """Marks an argument of `encode` as dynamic.
 
-    `tail` is its encoding, with the length word if its type has one.
+    `tail` is the argument's encoding, with the length word if its type has one.
     """
 
     tail: bytes
@@ -32,7 +32,7 @@ def selector(signature: str) -> bytes:
 
 
 def uint_word(number: int) -> bytes:
-    """Encode a uint256 as one word. OverflowError outside 0 to 2^256 - 1: callers have checked the range."""
+    """Encode a uint256 as one 32-byte word. OverflowError outside 0 to 2^256 - 1: callers check before."""
     return number.to_bytes(WORD_BYTES, "big")
 
 

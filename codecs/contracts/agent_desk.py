@@ -43,7 +43,7 @@ DESK_TERMS = TypedStruct("Terms", _MEMBERS, DeskTerms)
 
 
 def terms_digest(terms: DeskTerms, chain_id: int, desk: bytes) -> bytes:
-    """Compute the 32-byte digest of the terms for a desk; the desk's signer signs the digest."""
+    """Compute the 32-byte digest of trade terms, which the signer of an agent's desk contract signs."""
     domain = {
         "name": "Agent desk",
         "version": "1",
@@ -55,7 +55,7 @@ def terms_digest(terms: DeskTerms, chain_id: int, desk: bytes) -> bytes:
 
 
 def trade(terms: DeskTerms, signature: bytes) -> bytes:
-    """Encode a call of a desk's `trade`; the caller contract must have approved `taken` to the desk."""
+    """Encode a call of a desk's `trade` by the agent's caller contract, which must have approved `taken`."""
     words = (
         terms.order_hash,
         address_word(terms.takes),

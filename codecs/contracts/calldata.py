@@ -55,7 +55,7 @@ class OrderInfo(msgspec.Struct, frozen=True):
 
 
 def rfq_order_words(order: RfqOrder) -> bytes:
-    """Encode the order as a static tuple of eight words."""
+    """Encode an RFQ order as a static tuple of eight 32-byte words."""
     return b"".join(
         (
             uint_word(order.nonce_and_meta),
@@ -83,7 +83,7 @@ def fill_order_with_target(order: RfqOrder, signature: bytes, target: bytes) -> 
 
 
 def partial_fill_order(order: RfqOrder, signature: bytes, taker_fill_amount: int) -> bytes:
-    """Encode a fill of `taker_fill_amount` of an order; the calling account receives the maker's tokens."""
+    """Encode a fill that pays `taker_fill_amount` (raw units); the caller receives the maker's tokens."""
     return PARTIAL_FILL_ORDER + encode(
         rfq_order_words(order), bytes_tail(signature), uint_word(taker_fill_amount)
     )
@@ -92,14 +92,14 @@ def partial_fill_order(order: RfqOrder, signature: bytes, taker_fill_amount: int
 def partial_fill_order_with_target(
     order: RfqOrder, signature: bytes, taker_fill_amount: int, target: bytes
 ) -> bytes:
-    """Encode a fill of `taker_fill_amount` of an order; `target` receives the maker's tokens."""
+    """Encode a fill that pays `taker_fill_amount` (raw units); `target` receives the maker's tokens."""
     return PARTIAL_FILL_ORDER_WITH_TARGET + encode(
         rfq_order_words(order), bytes_tail(signature), uint_word(taker_fill_amount), address_word(target)
     )
 
 
 def partial_fill_order_with_target_permit(info: OrderInfo, target: bytes) -> bytes:
-    """Encode a fill of a part with a permit for each token; `target` receives the maker's tokens."""
+    """Encode a fill of a part of an order with token permits; `target` receives the maker's tokens."""
     return PARTIAL_FILL_ORDER_WITH_TARGET_PERMIT + encode(
         rfq_order_words(info.order),
         bytes_tail(info.signature),
@@ -111,26 +111,26 @@ def partial_fill_order_with_target_permit(info: OrderInfo, target: bytes) -> byt
 
 
 def batch_fill_order_with_target(infos: Sequence[OrderInfo], target: bytes) -> bytes:
-    """Encode a fill of every listed order; the call reverts if a fill fails."""
+    """Encode a fill of every listed RFQ order to receiver `target`; the call reverts if one fill fails."""
     return BATCH_FILL_ORDER_WITH_TARGET + encode(order_infos_tail(infos), address_word(target))
 
 
 def try_batch_fill_taker_amount(infos: Sequence[OrderInfo], taker_amount: int, target: bytes) -> bytes:
-    """Encode fills of the listed orders in turn until `taker_amount` is spent."""
+    """Encode fills of RFQ orders in turn until `taker_amount` raw units are paid; `target` receives."""
     return TRY_BATCH_FILL_TAKER_AMOUNT + encode(
         order_infos_tail(infos), uint_word(taker_amount), address_word(target)
     )
 
 
 def try_batch_fill_maker_amount(infos: Sequence[OrderInfo], maker_amount: int, target: bytes) -> bytes:
-    """Encode fills of the listed orders in turn until `maker_amount` is received."""
+    """Encode fills of RFQ orders in turn until `target` has received `maker_amount` raw units."""
     return TRY_BATCH_FILL_MAKER_AMOUNT + encode(
         order_infos_tail(infos), uint_word(maker_amount), address_word(target)
     )
 
 
 def order_infos_tail(infos: Sequence[OrderInfo]) -> Dynamic:
-    """Encode a dynamic array of orders, each with the arguments of its fill."""
+    """Encode an ABI array of RFQ orders, each with its signature, fill amount and permits."""
     return tuples_tail(
         [
             encode(
@@ -175,7 +175,7 @@ def remaining(maker: bytes, order_hash: bytes) -> bytes:
 
 
 def remaining_balances(maker: bytes, order_hashes: Sequence[bytes]) -> bytes:
-    """Encode a read of the states of many orders, each as `remaining` gives it."""
+    """Encode a read of orders' states: 0 never seen, 1 filled or cancelled, else open makerAmount + 1."""
     return REMAINING_BALANCES + encode(address_word(maker), words_tail(order_hashes))
 
 

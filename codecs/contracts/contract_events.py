@@ -51,7 +51,7 @@ class OrderSettled(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         spent: raw units of `src_token` that this settlement spent.
         received: raw units of `dest_token` that the receiver got by this settlement.
-        filled: settled so far: raw units of the side that the order fixes; for a TWAP, number of slices.
+        filled: settled so far, in raw units of the amount that the order fixes; for a TWAP, number of slices.
         is_closed: no further part of the order can be settled.
     """
 
@@ -77,7 +77,7 @@ class FeeAccrued(msgspec.Struct, frozen=True, gc=False):
 
 
 class NonceInvalidated(msgspec.Struct, frozen=True, gc=False):
-    """Event of Delta: an owner invalidated a nonce."""
+    """Event of Delta: an owner invalidated a nonce, so that no order with the nonce can be settled."""
 
     owner: bytes
     nonce: int
@@ -206,7 +206,7 @@ def decode_event(topics: Sequence[bytes], data: bytes) -> ContractEvent | None:
         data: the words of the members that are not indexed.
 
     Returns:
-        The event; None for an event that is not in `DECODERS`.
+        The event; None for an event that this module does not know.
 
     Raises:
         InvalidInput: the log of a known event is malformed: a wrong number of topics, a wrong size, or an

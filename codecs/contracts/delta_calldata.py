@@ -55,11 +55,11 @@ CREATE_AGENT_CALLER = selector("createAgentCaller(bytes32)")
 AGENT_CALLER = selector("agentCaller(bytes32)")
 
 EXECUTOR = bytes(20)
-"""Zero address as the receiver of source tokens: the executor, which fills firm quotes with them."""
+"""Zero address as the receiver of source tokens: the executor contract, which fills firm quotes."""
 DELTA = bytes(20)
 """Zero address as the receiver of a fill's proceeds: Delta itself."""
 NO_AGENT = bytes(32)
-"""Agent id of a settlement without agents' calls."""
+"""Agent id in a settlement to which no agent contributes a call: 32 zero bytes."""
 
 CROSSINGS_MIN, CROSSINGS_MAX = 2, 8
 """Least and greatest number of orders that one crossing settles; the contract's own bounds."""
@@ -80,7 +80,7 @@ class SettlementStep(msgspec.Struct, frozen=True):
 
 
 class Execution(msgspec.Struct, frozen=True):
-    """Instructions for trading a part of an order: the promise, the steps, and the token movements.
+    """Instructions for settling a part of an order: promised amount, steps, and token movements.
 
     Attributes:
         promised: least proceeds of a sale, or greatest cost of a purchase, in raw units after fees.
@@ -105,7 +105,7 @@ class CrossedOrder(msgspec.Struct, frozen=True):
     """An order of a crossing; a crossing settles several orders against each other.
 
     Attributes:
-        amount: settled amount, as `settle` takes it.
+        amount: settled raw units of the source token (sale) or the destination token (purchase).
         execution: steps of this order, with its owner as their user. The orders' source tokens are pooled per
             token, and the steps spend from the pools. A purchase adds `src_given` to its pool, and costs that
             amount plus fees. The executor's balance of each of the `leftovers` goes to the token's pool if an
@@ -150,7 +150,7 @@ def rfq_step(
 
 
 def settle(order: DeltaOrder, signature: bytes, amount: int, execution: Execution) -> bytes:
-    """Encode a settlement of `amount` raw units: source token of a sale, destination token of a purchase."""
+    """Encode a settlement of `amount` raw units (of the source token for a sale, else the destination)."""
     return SETTLE + encode(_order(order), bytes_tail(signature), uint_word(amount), _execution(execution))
 
 
@@ -199,7 +199,7 @@ def invalidate_nonces(nonces: Sequence[int]) -> bytes:
 
 
 def order_state(owner: bytes, nonce: int, order_hash: bytes) -> bytes:
-    """Encode a read of an order's state; `delta_results.decode_order_state` decodes the return data."""
+    """Encode a read of an order's state on Delta; `delta_results.decode_order_state` decodes the answer."""
     return ORDER_STATE + address_word(owner) + uint_word(nonce) + order_hash
 
 
@@ -224,7 +224,7 @@ def show_cancellation(
 
 
 def cancel_and_withdraw(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
-    """Encode: cancel an order of the caller, and withdraw the native tokens deposited for its open part."""
+    """Encode a cancellation of the caller's order and a withdrawal of the native tokens deposited for it."""
     if isinstance(order, DeltaOrder):
         return CANCEL_AND_WITHDRAW + encode(_order(order), uint_word(0))
     is_sale = isinstance(order, TwapOrder)
@@ -258,7 +258,7 @@ def withdraw_to(amount: int, receiver: bytes) -> bytes:
 
 
 def deposits(owner: bytes) -> bytes:
-    """Encode a read of the native tokens, in wei, that an owner has deposited."""
+    """Encode a read of the native tokens, in wei, that an owner has deposited on Delta for orders."""
     return DEPOSITS + address_word(owner)
 
 

@@ -22,9 +22,9 @@ class OrderState(msgspec.Struct, frozen=True):
     """State of an order and its nonce on the Delta contract.
 
     Attributes:
-        is_others: another order, settled in part or whole, uses this nonce.
+        is_others: whether the nonce already belongs to another order, settled in part or whole.
         is_used: the nonce is used up or invalidated: no further part of the order can be settled.
-        is_closed: all of this order is settled.
+        is_closed: whether all of this order is settled.
         done: settled so far of an order that is not closed: raw units of the side that the order fixes; for
             a TWAP, number of slices.
     """
@@ -49,7 +49,7 @@ class Settled(msgspec.Struct, frozen=True):
 
 
 class Crossed(msgspec.Struct, frozen=True):
-    """Amounts of a crossing's orders, in the sequence of the orders, and the gas of the whole settlement."""
+    """Settled amounts of orders settled against each other, in their sequence, and the gas of them all."""
 
     spent: tuple[int, ...]
     received: tuple[int, ...]
@@ -84,7 +84,7 @@ def decode_settled(returned: bytes) -> Settled:
 
 
 def decode_crossed(returned: bytes) -> Crossed:
-    """Decode the return data of `settle_crossed`.
+    """Decode the return data of `settle_crossed`, which settles orders against each other.
 
     Raises:
         InvalidInput: the data is not two lists of equal length, of as many orders as one crossing settles, in

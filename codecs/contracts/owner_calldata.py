@@ -48,17 +48,17 @@ def set_cap(token: bytes, cap: int) -> bytes:
 
 
 def set_relayer(relayer: bytes, *, allowed: bool) -> bytes:
-    """Encode: allow or forbid an account to settle orders on Delta."""
+    """Encode the permission, or its withdrawal, for an account (relayer) to settle orders on Delta."""
     return SET_RELAYER + address_word(relayer) + uint_word(allowed)
 
 
 def set_caller(caller: bytes, *, allowed: bool) -> bytes:
-    """Encode: allow or forbid a contract to have the executor fill firm quotes."""
+    """Encode the permission, or its withdrawal, for a contract to have the executor fill firm quotes."""
     return SET_CALLER + address_word(caller) + uint_word(allowed)
 
 
 def set_collector(collector: bytes, *, allowed: bool) -> bytes:
-    """Encode: allow or forbid a contract to credit fees to the vault."""
+    """Encode the permission, or its withdrawal, for a contract to credit fees to the fee vault."""
     return SET_COLLECTOR + address_word(collector) + uint_word(allowed)
 
 
@@ -86,7 +86,7 @@ def given_of(token: bytes) -> bytes:
 
 
 def cap_of(token: bytes) -> bytes:
-    """Encode a read of a token's cap, in raw units."""
+    """Encode a read of a token's cap: most raw units for one Router call, or for an hour of Delta calls."""
     return CAP_OF + address_word(token)
 
 

@@ -17,7 +17,7 @@ _SWAP = f"(address,address,uint256,uint256,uint256,address,uint256,uint256,bytes
 SWAP_EXACT_IN = selector(f"swapExactIn({_SWAP})")
 SWAP_EXACT_OUT = selector(f"swapExactOut({_SWAP})")
 PAYS_DIRECTLY = 1 << 10
-"""Flag of a swap's `partnerAndFee`: the fee is sent at once, not kept in the vault."""
+"""Flag of a swap's `partnerAndFee`: the fee is sent to the partner at once, not kept in the vault."""
 
 CLAIM = selector("claim(address[],address)")
 OWED = selector("owed(address,address)")
@@ -47,8 +47,9 @@ class RouterSwap(msgspec.Struct, frozen=True):
         expected_amount: quoted amount of the side that is not fixed, after fees; 0 for none.
         receiver: 20 bytes; zero is the caller.
         deadline: Unix seconds.
-        partner_and_fee: packed as in a Delta order; see codecs/eip712_orders/partner_and_fee.py.
-        permit: of the source token; empty for no permit.
+        partner_and_fee: partner, fee and surplus rules in one uint256, as a Delta order packs them
+            (codecs/eip712_orders/partner_and_fee.py).
+        permit: permit bytes for the source token; empty for no permit.
     """
 
     src_token: bytes

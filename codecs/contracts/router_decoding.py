@@ -49,11 +49,11 @@ def decode_swap(data: bytes, field: str = "data") -> tuple[Side, RouterSwap]:
 
 
 class _OutsideError(Exception):
-    """An offset or length points outside the calldata, or the reads exceed its size."""
+    """Calldata is malformed: an offset or length points outside, or more bytes are read than it has."""
 
 
 class _Reader:
-    """Reads calldata and refuses encodings that reuse bytes: the reads together may not exceed its size."""
+    """Reader of calldata that refuses encodings that use a byte twice, by counting the bytes read."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -67,7 +67,7 @@ class _Reader:
 
 
 class _Tuple:
-    """Reads the members of an encoded tuple, whose offsets count from its start."""
+    """Reader of an ABI-encoded tuple's members; offsets count from the tuple's start."""
 
     def __init__(self, reader: _Reader, start: int) -> None:
         self._reader = reader
@@ -90,7 +90,7 @@ class _Tuple:
         return self._reader.read(tail._start + WORD_BYTES, tail.uint(0))
 
     def tuples(self, word: int) -> Iterator["_Tuple"]:
-        """Iterate over the elements of an array of dynamic tuples."""
+        """Iterate over the dynamic tuples of the array whose offset is in member number `word`."""
         tail = self.inner(word)
         elements = _Tuple(self._reader, tail._start + WORD_BYTES)
         return (elements.inner(at) for at in range(tail.uint(0)))

@@ -100,7 +100,7 @@ class ProductiveOrder(msgspec.Struct, frozen=True):
 
 
 class TwapOrder(msgspec.Struct, frozen=True):
-    """A scheduled sell: `num_slices` slices, at least `interval` seconds apart."""
+    """A scheduled sale (TWAP): `num_slices` slices, settled at least `interval` seconds apart."""
 
     owner: bytes
     beneficiary: bytes
@@ -119,7 +119,7 @@ class TwapOrder(msgspec.Struct, frozen=True):
 
 
 class TwapBuyOrder(msgspec.Struct, frozen=True):
-    """A scheduled buy, spending at most `max_src_amount` in all."""
+    """A scheduled purchase (TWAP) in slices, which spends at most `max_src_amount` raw units in all."""
 
     owner: bytes
     beneficiary: bytes
@@ -234,5 +234,5 @@ def delta_domain(name: str, version: str, chain_id: int, contract: bytes) -> dic
 
 
 def delta_domain_separator(name: str, version: str, chain_id: int, contract: bytes) -> bytes:
-    """Compute the 32-byte separator of `delta_domain`."""
+    """Compute the EIP-712 domain separator (32 bytes) of a chain's Delta contract."""
     return domain_separator(delta_domain(name, version, chain_id, contract))

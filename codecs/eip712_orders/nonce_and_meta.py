@@ -29,7 +29,7 @@ def pack_firm(user: bytes, random96: int) -> int:
 
 
 def firm_word(user: bytes, random12: bytes) -> bytes:
-    """Pack nonceAndMeta of a firm quote as the 32 signed bytes; `pack_firm` gives the same number.
+    """Pack nonceAndMeta of a firm quote as its 32 signed bytes: 12 random bytes, then the user.
 
     Args:
         user: 20 bytes.
@@ -51,12 +51,12 @@ def pack_otc(maker: bytes, nonce96: int) -> int:
 
 
 def firm_user(nonce_and_meta: int) -> bytes:
-    """Unpack the user of a firm quote: the lower 160 bits."""
+    """Unpack the end user's address of a firm quote: the lower 160 bits of nonceAndMeta."""
     return (nonce_and_meta & _ADDRESS_MASK).to_bytes(20, "big")
 
 
 def taker_from_meta(nonce_and_meta: int, maker: bytes, taker: bytes) -> bytes:
-    """Unpack the intended receiver of a stored order: `taker` in the OTC layout, else the lower 160 bits."""
+    """Unpack an order's intended taker: `taker` if the upper 160 bits are the maker, else the lower 160."""
     if nonce_and_meta >> limits.OTC_NONCE_BITS == int.from_bytes(maker, "big"):
         return taker
     return firm_user(nonce_and_meta)

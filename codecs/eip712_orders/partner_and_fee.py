@@ -18,7 +18,7 @@ _UNUSED = ((1 << _PARTNER_SHIFT) - 1) & ~(_CAP_SURPLUS | _TAKES_SURPLUS | _FEE_M
 
 
 class PartnerAndFee(msgspec.Struct, frozen=True):
-    """Partner, fee and surplus rules, unpacked.
+    """Partner, fee and surplus rules of a Delta order, unpacked from `partnerAndFee`.
 
     Attributes:
         partner: 20 bytes; zero for none.
@@ -35,7 +35,7 @@ class PartnerAndFee(msgspec.Struct, frozen=True):
 
 
 def pack_partner_and_fee(parts: PartnerAndFee) -> int:
-    """Pack into a uint256. ValueError for fee_bps above 200: callers have refused such a fee before."""
+    """Pack `partnerAndFee` into a uint256. ValueError for fee_bps above 200: callers refuse that before."""
     if not limits.PARTNER_FEE_BPS_MIN <= parts.fee_bps <= limits.PARTNER_FEE_BPS_MAX:
         raise ValueError("fee_bps is not 0 to 200")
     return (
@@ -47,7 +47,7 @@ def pack_partner_and_fee(parts: PartnerAndFee) -> int:
 
 
 def unpack_partner_and_fee(packed: int, field: str = "partnerAndFee") -> PartnerAndFee:
-    """Unpack a uint256 that came from outside.
+    """Unpack `partnerAndFee` of an order that came from outside.
 
     Raises:
         InvalidInput: a bit without a meaning is set, or the fee is above 200 basis points.

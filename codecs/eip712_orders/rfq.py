@@ -18,7 +18,7 @@ class RfqOrder(msgspec.Struct, frozen=True, gc=False):
     """Values of a signed RFQ order.
 
     Attributes:
-        nonce_and_meta: uint256; see nonce_and_meta.py.
+        nonce_and_meta: uint256 of a nonce and the user (firm quote) or the maker (OTC order).
         expiry: Unix seconds; 0 means no expiry, on chain and for OTC orders.
         maker_asset, taker_asset, maker, taker: 20 bytes each; taker zero lets anyone fill.
         maker_amount, taker_amount: raw units.
@@ -53,17 +53,17 @@ def rfq_domain(name: str, chain_id: int, contract: bytes) -> dict[str, object]:
 
 
 def rfq_domain_separator(name: str, chain_id: int, contract: bytes) -> bytes:
-    """Compute the 32-byte separator of `rfq_domain`."""
+    """Compute the EIP-712 domain separator (32 bytes) of a chain's RFQ contract."""
     return domain_separator(rfq_domain(name, chain_id, contract))
 
 
 def address_words(maker_asset: bytes, taker_asset: bytes, maker: bytes, taker: bytes) -> bytes:
-    """Encode the four addresses of an order as its signed words, 128 bytes."""
+    """Encode the four addresses of an RFQ order as the four words that are signed: 128 bytes."""
     return b"".join([address.rjust(32, b"\0") for address in (maker_asset, taker_asset, maker, taker)])
 
 
 def digest_of_words_for(domain_separator32: bytes) -> Callable[[bytes, bytes, bytes, int, int], bytes]:
-    """Make a digest function for signers of many similar orders, most of whose members are encoded already.
+    """Make a fast digest function for makers, who sign many RFQ orders with the same encoded addresses.
 
     Returns:
         (nonce_and_meta32, expiry32, addresses128, maker_amount, taker_amount) -> digest32: as

@@ -25,7 +25,7 @@ DELTA_NAMES = ((limits.DELTA_DOMAIN_NAME, limits.DELTA_DOMAIN_VERSION), ("Cambis
 
 
 class NamedDomain(Struct, frozen=True):
-    """Values of an EIP-712 signing domain, to try and to name in an error.
+    """An EIP-712 signing domain that a wrong signature may be for, with the name to show in the error.
 
     Attributes:
         contract: address of the verifying contract, 20 bytes.
@@ -38,7 +38,7 @@ class NamedDomain(Struct, frozen=True):
 
     @property
     def separator(self) -> bytes:
-        """Domain separator of 32 bytes, hashed at each access."""
+        """EIP-712 domain separator of this domain, 32 bytes; hashed anew at each access."""
         domain = delta_domain(self.name, self.version, self.chain_id, self.contract)
         return domain_separator(domain)
 
@@ -52,7 +52,7 @@ class OrderDigests(Struct, frozen=True):
 
     Attributes:
         struct_hash32: EIP-712 struct hash of the order; the same in all domains.
-        here: the correct domain: the venue's for this order.
+        here: the correct signing domain of this order.
         others: domains that clients sign for by mistake.
     """
 
@@ -87,7 +87,7 @@ def rfq_others(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> tuple[N
 
 
 def delta_others(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> tuple[NamedDomain, ...]:
-    """List the domains that clients mistake for the domain of a Delta contract; see `rfq_others`."""
+    """List the domains that clients mistake for a Delta contract's; `served`: domains of other chains."""
     return _others(here, DELTA_NAMES, served)
 
 

@@ -42,9 +42,9 @@ class TypedStruct(Generic[S]):
 
     Args:
         name: the EIP-712 struct name.
-        members: its members.
+        members: the struct's members as Solidity text, e.g. "address owner,uint256 nonce".
         cls: the Python struct; its fields are the members in snake_case, in order.
-        inner: the struct types that members refer to.
+        inner: the other struct types that `members` refer to.
 
     Attributes:
         compiled: hashes instances of `cls`.
@@ -97,7 +97,7 @@ class TypedStruct(Generic[S]):
 
         Args:
             wire: decoded JSON.
-            field: its path, for errors.
+            field: path of `wire` in its document, for errors.
 
         Raises:
             InvalidInput: names the member at fault.

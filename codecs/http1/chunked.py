@@ -40,7 +40,7 @@ class ChunkedBody:
     Attributes:
         data: the body decoded so far.
         complete: whether the last chunk and the trailers have been read.
-        is_due: whether `read` stopped to yield the processor: call it again with the same bytes.
+        is_due: whether `read` stopped early to let other tasks run; call it again with the same bytes.
 
     Args:
         body_bytes_max: largest size of the data in bytes; None means `limits.body_bytes_max`.

@@ -130,8 +130,8 @@ class ClientConnection:
     def receive_data(self, data: bytes) -> Response | None:
         """Parse received bytes; returns the answer once it is complete, else None.
 
-        Bytes after the answer do not invalidate it, but `keep_alive` is then False and every later call
-        raises. Bytes that come later have the same effect.
+        Bytes after a complete answer leave the answer valid, but set its `keep_alive` to False, and every
+        later call raises; so do bytes that arrive between two requests.
 
         Raises:
             MakerError: the bytes are no acceptable answer.
@@ -215,7 +215,7 @@ class ClientConnection:
         return self._read_body(response)
 
     def _skip_interim(self, status: int, end: int) -> None:
-        """Drop an interim (1xx) response; raise HttpFault for 101 or too many."""
+        """Drop an interim (1xx) response; raise HttpFault for status 101 or too many of them."""
         self._interim += 1
         if status == 101 or self._interim > _INTERIM_MAX:
             raise HttpFault("an upgrade or too many interim answers")
@@ -267,6 +267,6 @@ class ClientConnection:
 
 
 def _reason(fault: HttpFault) -> str:
-    """Format the error text of a faulty answer, without the catalogue's message, which is about requests."""
+    """Format the error text of a faulty HTTP answer; the error's own message, about requests, is left out."""
     row = "malformed" if type(fault) is HttpFault else fault.error_type
     return f"answer refused, {row}{fault.detail.removeprefix(fault.message)}"

@@ -64,7 +64,7 @@ class RequestFault(Struct, frozen=True):
     """The bytes form no acceptable request: answer with `error` and `connection: close`, then close.
 
     Attributes:
-        request: the request at fault, if its header section could be read; without a body.
+        request: the request at fault, without its body; None if its header section could not be read.
     """
 
     error: HttpFault | ServiceUnavailable
@@ -75,7 +75,7 @@ class Closed(Struct, frozen=True):
     """The client sends no more bytes.
 
     Attributes:
-        clean: False if the input ended in the middle of a request.
+        clean: whether the input ended between requests, not in the middle of one.
     """
 
     clean: bool

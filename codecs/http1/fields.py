@@ -40,7 +40,7 @@ class FieldSink:
         self.fields.append((name.lower(), value.rstrip()))
 
     def on_message_complete(self) -> None:
-        """Count a message that llhttp considers complete; our own count must agree."""
+        """Count a message that llhttp considers complete; the caller compares this with its own count."""
         self.messages += 1
 
 
@@ -67,7 +67,7 @@ def section_end(buffer: bytes, start: int, scanned: int, bytes_max: int) -> int:
 
 
 def check_unfinished(buffer: bytes, start: int, scanned: int, bytes_max: int) -> None:
-    """Refuse an incomplete section that can no longer become valid; arguments as `section_end`.
+    """Refuse an incomplete header section that can no longer become valid; arguments as `section_end`.
 
     Raises:
         HttpFault: a line ends in LF alone; such a sender would wait for ever for our answer.
@@ -81,7 +81,7 @@ def check_unfinished(buffer: bytes, start: int, scanned: int, bytes_max: int) ->
 
 
 def check_count(count: int, count_max: int) -> None:
-    """Raise HeadersTooLarge for more than `count_max` fields."""
+    """Raise HeadersTooLarge for more than `count_max` header or trailer fields."""
     if count > count_max:
         raise HeadersTooLarge(expected=f"at most {count_max} fields", got=count)
 
@@ -96,7 +96,7 @@ def _line_start(name: bytes) -> bytes:
 
 
 def check_value(value: bytes) -> bytes:
-    """Return `value`; ValueError if it holds a control character such as CR, LF or NUL."""
+    """Return a header value unchanged; ValueError for a control character in it such as CR, LF or NUL."""
     if not _is_value(value):
         raise ValueError("a header value holds a control character")
     return value

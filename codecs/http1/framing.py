@@ -65,7 +65,7 @@ def has_option(connection: bytes, option: bytes) -> bool:
 
 
 def persists(connection: bytes, http_minor: int) -> bool:
-    """Whether the connection persists after the message. `connection`: its joined values, in lower case.
+    """Whether the connection persists after a message, by its Connection header (joined, lower case).
 
     Source: RFC 9112 9.3.
     """

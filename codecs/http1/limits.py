@@ -22,7 +22,7 @@ class Http1Limits(Struct, frozen=True, kw_only=True):
         body_bytes_max: the body, decoded.
         chunk_count_max: chunks in one body, as tiny chunks cost much time for few bytes.
         empty_lines_max: empty lines tolerated ahead of one request line.
-        requests_per_connection_max: most requests of one connection; the last is answered with
+        requests_per_connection_max: most requests of one connection; the answer to the last announces
             `connection: close`.
     """
 
@@ -58,7 +58,7 @@ class Bodies:
         self.one_bytes_min = one_bytes_min
 
     def take(self, size: int) -> None:
-        """Add `size` bytes to the count; ServiceUnavailable if the sum would exceed the bound."""
+        """Count `size` more bytes of request bodies; ServiceUnavailable if the sum exceeds `bytes_max`."""
         if self.bytes + size > self.bytes_max:
             raise ServiceUnavailable("too many request bodies under way")
         self.bytes += size

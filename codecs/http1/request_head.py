@@ -45,7 +45,7 @@ _is_version = re.compile(rb"HTTP/[0-9]\.[0-9]").fullmatch
 
 
 def request_line_bytes_max(target_bytes_max: int) -> int:
-    """Number of bytes within which a request line must end."""
+    """Most bytes of a request line: method, target of `target_bytes_max` and version."""
     return target_bytes_max + _AROUND_TARGET_BYTES_MAX
 
 
@@ -75,7 +75,7 @@ def request_line_fault(buffer: bytes, start: int, stop: int) -> HttpFault | None
 
 
 def _line_fault(line: bytes) -> HttpFault:
-    """Fault of a complete request line that begins with a token and a space and is not acceptable."""
+    """Name the fault of a complete but unacceptable request line that begins with a token and a space."""
     method, *parts = line.split(b" ")
     if len(parts) == 1 and parts[0].startswith(b"/"):
         return HttpVersionNotSupported(got="HTTP/0.9")

@@ -93,10 +93,10 @@ def encode_stream_head(
         chunked: the client spoke HTTP/1.1: the pieces go through `encode_chunk` and end in `LAST_CHUNK`.
             False for HTTP/1.0: the pieces are written as they are and the end is the connection's close,
             so `keep_alive` is ignored. After HEAD no piece is written.
-        lines: as `encode_response`.
+        lines: headers that the caller has rendered, each with its CRLF; not checked.
 
     Raises:
-        ValueError: as `encode_response`.
+        ValueError: an argument that would break the framing: our bug.
     """
     if status in _WITHOUT_CONTENT:
         raise ValueError(f"a {status} has no body")

@@ -42,8 +42,8 @@ class ServerConnection:
 
     Attributes:
         phase: the input that the connection waits for, valid once `next_event` has returned None.
-        requests: number of complete heads.
-        is_due: whether `next_event` returned None only to yield the processor; then call it again later.
+        requests: number of requests whose header section was received completely.
+        is_due: whether `next_event` returned None only to let other tasks run; then call it again later.
 
     Args:
         limits: bounds on the input of this connection.
@@ -132,7 +132,7 @@ class ServerConnection:
         self._eof = True
 
     def next_event(self) -> Event | None:
-        """Next event, or None if more bytes are needed; always None after a last event.
+        """Next event: a request, upgrade, fault or the end. None if it needs more bytes, or after the last.
 
         A request with `keep_alive` False is a last event: not even `Closed` follows. Call this only once the
         last request is answered: its body leaves the count of bodies.
@@ -159,7 +159,7 @@ class ServerConnection:
         return event
 
     def take_continue(self) -> bytes:
-        """`CONTINUE`, at most once, if the client waits for it before it sends the body; else empty bytes.
+        """The response `100 Continue`, once, if the client waits for it to send its body; else empty bytes.
 
         Call this, and send the bytes, once `next_event` returned None and every earlier request is answered.
         `CONTINUE` is no event: it is needed only if no byte of the body has been received by then.

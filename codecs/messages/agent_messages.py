@@ -35,9 +35,9 @@ from .wire import decoder
 
 
 class WholeOrder(Struct, frozen=True, rename="camel"):
-    """Signed amounts of the whole order.
+    """Signed amounts of a whole order, of which agents may settle a part.
 
-    The unfixed amount of a part is pro rata: rounded up for a sale, down for a purchase.
+    The limit of a part is pro rata: least proceeds of a sale rounded up, most cost of a purchase down.
     """
 
     src_amount: str
@@ -49,7 +49,7 @@ class AuctionOrder(Struct, frozen=True, rename="camel", omit_defaults=True):
     """The part of one order that agents bid to settle: its whole open amount, or the next slice of a TWAP.
 
     Attributes:
-        order_type: kind of settlement that the contract applies.
+        order_type: kind of order, by which the Delta contract settles.
         owner: account on whose behalf firm quotes are requested.
         src_token, dest_token: as signed; the native placeholder stands for native tokens, which are traded in
             their wrapped form.
@@ -86,8 +86,8 @@ class SolveRequest(Struct, frozen=True, rename="camel", omit_defaults=True):
         closes_at_ms: close of the round, Unix milliseconds by the venue's clock: a bid after it is late.
         delta, executor, rfq, wrapped_native: the chain's contracts.
         gas_price_wei: expected price in wei of a unit of gas; bids are ranked net of gas.
-        sent_at_ms: sending time of the request by the same clock: closes_at_ms - sent_at_ms is the remaining
-            time, whatever the agent's own clock shows.
+        sent_at_ms: sending time of the request by the venue's clock: closes_at_ms - sent_at_ms is the time
+            left, whatever the agent's own clock shows.
         caller: the contract that makes this agent's calls, and no other agent's.
     """
 
@@ -105,7 +105,7 @@ class SolveRequest(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class BidStep(Struct, frozen=True):
-    """A step of a settlement, as JSON; see codecs.contracts.delta_calldata.SettlementStep."""
+    """A step of a settlement, as JSON: fills of firm quotes, or a call by the agent's caller contract."""
 
     target: str
     data: str
@@ -147,8 +147,8 @@ class SolveResponse(Struct, frozen=True, rename="camel", omit_defaults=True):
     """Answer to POST {agent}/solve; of several bids on an order the best counts.
 
     Attributes:
-        not_reached: hashes of orders for which the agent had no time: the venue asks for them again soon,
-            fewer at a time.
+        not_reached: hashes of orders for which the agent had no time: the venue offers them again soon, with
+            fewer orders per request.
     """
 
     bids: Annotated[tuple[SolverBid, ...], Meta(max_length=AGENT_BIDS_MAX)]

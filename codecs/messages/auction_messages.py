@@ -19,7 +19,7 @@ class AuctionBid(Struct, frozen=True, rename="camel", kw_only=True):
     Attributes:
         notice: outcome of the bid in the round.
         promised_amount: raw units that the user gets at least (SELL) or spends at most (BUY).
-        simulated_amount: the same amount in the venue's simulation.
+        simulated_amount: raw units got or spent in the venue's simulation.
         net_amount: the promised amount less gas (SELL) or plus gas (BUY); below zero if gas costs more.
         surplus_amount: improvement of net_amount over the order's limit, pro rata for a part; ranks the bids.
         part_amount: raw units of the fixed side that a bid for a part settles.
@@ -47,8 +47,8 @@ class AuctionSettlement(Struct, frozen=True, rename="camel", kw_only=True):
     Attributes:
         state: settling, settled, reverted, or notSent.
         promised_amount: raw units that the user gets at least (SELL) or spends at most (BUY).
-        simulated_amount: the same amount in the venue's simulation.
-        settled_amount: the same amount in the mined settlement.
+        simulated_amount: raw units got or spent in the venue's simulation.
+        settled_amount: raw units got or spent in the mined settlement.
         detail: reason for a revert or for giving up.
     """
 
@@ -109,7 +109,7 @@ class AgentScore(Struct, frozen=True, rename="camel"):
         answers: number of timely and well-formed answers.
         delivered: number of settlements that delivered their simulated amounts.
         faults: kind of fault -> number of faults.
-        strikes: count that sets the length of the agent's next cool-down.
+        strikes: faults that still count; their number sets the length of the agent's next cool-down.
         rests_until: end of the agent's cool-down, Unix milliseconds; None without a cool-down.
         orders_max: most orders of one request to the agent.
     """
@@ -125,7 +125,7 @@ class AgentScore(Struct, frozen=True, rename="camel"):
 
 
 AgentScores = tuple[AgentScore, ...]
-"""Answer of GET /v2/delta/agents/scores/{chainId}."""
+"""Answer of GET /v2/delta/agents/scores/{chainId}: the performance record of each agent."""
 
 
 class OrderRound(Struct, frozen=True, rename="camel"):

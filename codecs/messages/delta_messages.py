@@ -113,9 +113,9 @@ class Partner(Struct, frozen=True, rename="camel"):
 
 
 class DeltaBlock(Struct, frozen=True, rename="camel"):
-    """Delta price without hmac (spec 1.6): `delta` of a quote, and the answer of GET /v2/delta/prices.
+    """Delta price without `hmac` (spec 1.6): `delta` of a quote, and the answer of GET /v2/delta/prices.
 
-    `alternatives` holds complete routes.
+    `alternatives` holds complete routes for the same trade.
     """
 
     id: str
@@ -131,7 +131,7 @@ class DeltaBlock(Struct, frozen=True, rename="camel"):
 class QuoteParameters(Struct, frozen=True, rename="camel", kw_only=True):
     """Query parameters that GET /v2/quote and GET /v2/delta/prices share.
 
-    Tokens stay unparsed text (choices.md#chains-and-tokens).
+    Tokens are kept as sent: the native placeholder's spelling matters (choices.md#chains-and-tokens).
     """
 
     chain_id: ChainId
@@ -207,7 +207,7 @@ class TypedDomain(Struct, frozen=True, rename="camel"):
 
 
 class TypedMember(Struct, frozen=True):
-    """A member of an EIP-712 struct type."""
+    """Name and type of a member of an EIP-712 struct type, in `toSign.types`."""
 
     name: str
     type: str
@@ -231,8 +231,8 @@ class BuildResponse(Struct, frozen=True, rename="camel"):
 class SubmitBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
     """Body of POST /v2/delta/orders: a signed order (spec 1.17).
 
-    `order` is kept as re-encoded JSON. choices.md#fees-and-partners explains `partner`,
-    choices.md#delta-orders explains `onChainOrderType`.
+    `order` is kept as re-encoded JSON. `partner` names the partner to store (choices.md#fees-and-partners),
+    `onChainOrderType` the signed struct (choices.md#delta-orders).
     """
 
     chain_id: ChainId

@@ -73,10 +73,11 @@ class OrderEventMessage(
         owner: the order's owner or maker.
         partner: name of the order's partner; empty for none, as for every OTC order.
         version: version of the order after the change.
-        at: time of the change, ISO 8601.
+        at: time of the order's change, ISO 8601.
         type: OrderType of a Delta order, OtcType of an OTC order.
-        on_chain_order_type, side, spent_amount, received_amount: see EventBody.
-        taker, taker_from_meta, fillable_balance, swappable_balance, transaction_hash: see OtcEventBody.
+        on_chain_order_type, side, spent_amount, received_amount: of a Delta order (EventBody).
+        taker, taker_from_meta, fillable_balance, swappable_balance, transaction_hash: of an OTC order
+            (OtcEventBody).
     """
 
     token: str
@@ -117,7 +118,7 @@ class OrderEventsQuery(Struct, frozen=True, rename="camel", kw_only=True):
     """Query of GET /v2/delta/orders/events: filters of the stream, and its start.
 
     Attributes:
-        order_id, order_hash: ids and hashes of orders; an order that either names is included.
+        order_id, order_hash: ids and hashes of orders; an order is included if either list names it.
         partner: partner name, spelled exactly as in the orders.
         after: token of the event after which the stream starts; absent: the newest event.
     """

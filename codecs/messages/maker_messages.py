@@ -67,7 +67,7 @@ class Pair(Struct, frozen=True):
 class PriceGrid(Struct, frozen=True):
     """Price levels of a pair (spec 3.4).
 
-    An absent side is cleared, `{}` disables the pair, `[]` is a side without levels.
+    An absent side has no levels, nor has `[]`; `{}` disables the pair.
     """
 
     bids: Levels | UnsetType = UNSET
@@ -251,7 +251,7 @@ class BodyDecoder(Generic[B]):
 
 
 def _loose(kind: Any) -> type[Struct]:
-    """Make the struct type of the same body with undecoded entries."""
+    """Make a variant of a body's struct type whose entries stay undecoded, to decode each on its own."""
     fields: list[Any] = []
     for member in msgspec.structs.fields(kind):
         loose_type = _LOOSE_TYPES[member.name]

@@ -59,7 +59,7 @@ class QuoteQuery(QuoteParameters, frozen=True, rename="camel", kw_only=True):
 class SwapExchange(Struct, frozen=True, rename="camel"):
     """A fill within one hop, `bestRoute[].swaps[].swapExchanges[]` (interop.md 3).
 
-    The exchange alone defines the form of `data`.
+    The value of `exchange` alone determines the form of `data`.
     """
 
     exchange: str
@@ -93,7 +93,7 @@ class RoutePart(Struct, frozen=True):
 
 
 class OtherRoute(Struct, frozen=True, rename="camel"):
-    """Best route that uses a single maker, value of `others` (see the module)."""
+    """Best route that uses one maker alone, a value of the object `others`, which is keyed by maker."""
 
     src_amount: str
     dest_amount: str
@@ -107,7 +107,7 @@ class RouteTerms(Struct, frozen=True, rename="camel", kw_only=True, omit_default
         src_amount, dest_amount: raw units that the user gives and gets, before the partner's fee.
         gas_price_wei: price of a unit of gas, in wei.
         include, exclude: names of the makers that the route may use, and may not use.
-        route: tokens of the only allowed path.
+        route: tokens of the only path that the caller allows.
         taxes: transfer taxes src, dest, src_dex and dest_dex, in basis points.
         others: SHA-256 of the canonical `others`, hex; empty for a route without `others`.
     """
@@ -173,7 +173,7 @@ class QuoteResponse(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class PricesQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """Query of GET /prices (spec 1.13). Read the property `chain`, not `network`.
+    """Query of GET /prices (spec 1.13). The property `chain` gives the chain id.
 
     If `srcToken` or `destToken` is absent, the first and the last token of `route` take their place.
     """
@@ -308,7 +308,7 @@ class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_de
 class TransactionEnvelope(Struct, frozen=True, rename="camel", kw_only=True):
     """Unsigned transaction for the caller to sign and send (spec 1.9).
 
-    Present are `gasPrice` or the two EIP-1559 fields, and `gas` unless the checks were skipped.
+    The envelope has either `gasPrice` or the two EIP-1559 fields, and `gas` unless checks were skipped.
     """
 
     from_address: str = field(name="from")

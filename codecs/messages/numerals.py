@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Raw, inspect
 
 Mender = Callable[[bytes], bytes]
-"""JSON of one value -> the same value in its type's form. A value that is no numeral stays unchanged."""
+"""Function from a value's JSON to the form that its type demands: number or digit string."""
 
 _QUOTED = re.compile(rb'"([0-9]{1,19})"')
 _PLAIN = re.compile(rb"[0-9]{1,19}")
@@ -29,7 +29,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def numeral_mender(kind: Any) -> Mender:
-    """Make the function that turns numeral strings into numbers in documents of one type.
+    """Make the function that rewrites whole numbers in JSON (`5` or `"5"`) as one message type demands.
 
     Args:
         kind: a msgspec Struct.

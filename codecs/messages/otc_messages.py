@@ -63,7 +63,7 @@ class PostedOrder(StoredOrder, frozen=True, rename="camel", kw_only=True):
 class OtcListing(Struct, frozen=True, rename="camel"):
     """Answer of the maker's and the taker's listing of orders (spec 2.8.6 and 2.9.2).
 
-    docs/otc.md explains `asOf`.
+    `asOf` is explained in docs/otc.md.
     """
 
     orders: tuple[StoredOrder, ...]
@@ -95,7 +95,7 @@ OtcFillableBalance = dict[str, str]  # spec 2.10.3 and 2.10.4: lowercase token a
 
 
 def posted(stored: StoredOrder) -> PostedOrder:
-    """Make the answer to a post; one client family reads its top level, another its member `order`."""
+    """Make the answer to a posted order; clients read its top level or its member `order`."""
     return PostedOrder(order=stored, **msgspec.structs.asdict(stored))
 
 

@@ -105,7 +105,7 @@ def _unquoted(name: str, part: bytes) -> str:
 
 
 def _parser(node: inspect.Type) -> Parser:
-    """Make the parser of one field from its type, as msgspec describes it."""
+    """Make the parser of one query parameter from its field's type, as msgspec describes the type."""
     if isinstance(node, inspect.UnionType):
         named = [option for option in node.types if not isinstance(option, inspect.NoneType)]
         if len(named) == 1:

@@ -130,7 +130,7 @@ ContractTakers = tuple[str, ...]  # GET /adapters/contract-takers
 
 
 class PairScore(Struct, frozen=True, rename="camel"):
-    """Record of the last quotes of a pair with a fault or a cool-down; members as in MakerScore."""
+    """Score of a maker's last firm quotes of one pair that has a fault or a cool-down (see MakerScore)."""
 
     tokens: tuple[str, str]
     score: int
@@ -187,7 +187,7 @@ class MakerScore(Struct, frozen=True, rename="camel", kw_only=True):
         reasons: kind of fault, or `refused` -> number of quotes.
         block_until: end of the maker's cool-down, Unix milliseconds; null without a cool-down.
         block_reason: reason for the cool-down; empty without a cool-down.
-        bounds: largest amounts for which the maker is asked, by direction.
+        bounds: largest amounts for which the maker is asked, per direction of a pair.
         last_faults: latest faults first; only the maker itself and callers on the venue's machine see them,
             others get null.
     """
@@ -215,7 +215,7 @@ class DocumentMeta(Struct, frozen=True):
 
 
 class ServedRoles(Struct, frozen=True):
-    """The surfaces served on a chain, as in GET /chains (choices.md#requests-and-errors)."""
+    """Whether a chain serves delta, market and rfq, as in GET /chains (choices.md#requests-and-errors)."""
 
     delta: bool
     market: bool
@@ -223,7 +223,7 @@ class ServedRoles(Struct, frozen=True):
 
 
 class ChainContracts(Struct, frozen=True):
-    """Deployed contracts and served surfaces of one chain, value of `chains` in contracts.json.
+    """Deployed contracts and served order kinds of one chain, value of `chains` in contracts.json.
 
     See choices.md#requests-and-errors.
     """

@@ -20,10 +20,10 @@ class WebhookEntry(Struct, frozen=True, rename="camel"):
         url: receiver of the posts, without its query.
         partner: partner whose orders' events are posted; empty for all orders.
         chains, statuses: chain ids and order statuses whose events are posted; empty for all.
-        place: token of the event up to which deliveries were made; empty before the first.
+        place: token of the last event for which a delivery was made; empty before the first.
         waiting, dead: number of deliveries still to be tried; number of deliveries given up.
         failures: failed tries in a row; reason: cause of the last failure, empty while deliveries succeed.
-            With several engines, only the engine that delivers knows both.
+            With several engines, only the delivering engine knows `failures` and `reason`.
         surfaces: kinds of orders whose events are posted, `delta` and `otc`.
     """
 
@@ -94,7 +94,7 @@ class ReplayBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReplayResponse(Struct, frozen=True):
-    """Answer of a replay: the deliveries to be made again. Repeat the request if `more` are dead."""
+    """Answer of a replay: the deliveries to be made again. Repeat the request while `more` is set."""
 
     replayed: tuple[str, ...]
     more: bool

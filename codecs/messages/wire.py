@@ -116,7 +116,7 @@ def _strict_decoder(kind: type[T]) -> Callable[[bytes], T]:
 
 
 def _numerals_decoder(kind: type[T]) -> Callable[[bytes], T]:
-    """Make a decoder that rewrites numeral strings in documents that the strict decoder refuses."""
+    """Make a decoder that also takes whole numbers as digit strings, by rewriting refused documents."""
     decode_strict, mend = _strict_decoder(kind), numeral_mender(kind)
 
     def decode(raw: bytes) -> T:
@@ -181,7 +181,7 @@ def _malformed(raw: bytes, said: str) -> InvalidInput:
 def _refusal(text: str, kind: Any) -> InvalidInput:
     """Translate msgspec's error text into an InvalidInput.
 
-    The text may end with several paths, the innermost first.
+    msgspec's text may end with several paths of members, the innermost first.
     """
     path = ""
     while text.endswith("`") and " - at `$" in text:
