@@ -24,7 +24,7 @@ _ERRORS_PAGE = "docs/errors.md"
 
 
 def errors_document() -> dict[str, Any]:
-    """Make errors.json: one row per message; `match` is the fixed beginning of the error text."""
+    """Make errors.json, the error catalogue: a row per error message; `match` is its fixed beginning."""
     return {
         "_meta": {"name": "cambist errors", "version": __version__},
         "errors": [
@@ -48,7 +48,8 @@ def contracts_document(
     """Make contracts.json: the contract addresses of each chain, under the keys that clients know.
 
     Args:
-        served: chain id -> surface -> whether it is served; None if no surface is served anywhere.
+        served: chain id -> group of endpoints (delta, market, rfq) -> whether it is served; None: no group is
+            served on any chain.
     """
     unserved = dict.fromkeys(("delta", "market", "rfq"), False)
     return {
@@ -89,7 +90,7 @@ def errors_page() -> str:
 
 
 def files() -> dict[str, str]:
-    """Map the path of each generated document, from the repository's top, to its text."""
+    """Make errors.json, contracts.json and docs/errors.md: path from the repository's top -> text."""
     return {
         "config/errors.json": json.dumps(errors_document(), indent=2) + "\n",
         "config/contracts.json": json.dumps(contracts_document(SHIPPED_CHAINS), indent=2) + "\n",

@@ -54,7 +54,7 @@ DEVNET_CHAINS = (31_337, 31_338)
 
 CONTRACT_SETTINGS = ("router", "delta_contract", "rfq_contract", "executor", "fee_vault")
 ADDRESS_SETTINGS = ("wrapped_native", *CONTRACT_SETTINGS)
-"""The settings of a chain that are addresses."""
+"""Names of the settings of a chain whose values are addresses."""
 
 
 def _chain(chain_id: int, name: str, symbol: str, wrapped_native: str, confirmations: int) -> ChainSettings:

@@ -9,7 +9,8 @@ class CambistError(Exception):
     """Base class of every error of cambist.
 
     Attributes:
-        detail: the whole error text, one line. The other side may see it; names that it sent may be repeated.
+        detail: the whole error text, one line. The caller or peer may see this
+            text, which may repeat names that the other side sent.
         headers: HTTP headers that the error adds to the response.
     """
 
@@ -27,8 +28,8 @@ class RequestError(CambistError):
         status: HTTP status.
         error_type: tag in the body; the class name unless set.
         messages: fixed beginnings of the error text, word for word; the first is the default.
-        endpoint, cause, fix: the row's other columns.
-        retry_after_s: seconds to wait before a retry; an instance may override the row's value.
+        endpoint, cause, fix: catalogue columns: where the error occurs, why, and what the caller can do.
+        retry_after_s: seconds to wait before a retry; an instance may override the class's value.
 
     Args:
         detail: text after the message; may be empty.

@@ -10,7 +10,7 @@ _DETAIL_CHARS_MAX = 1_000
 
 
 class _Nothing:
-    """Default of `got`: no value was received, or the value must not be repeated."""
+    """Default of an error's `got`: no value was received, or the value must not be repeated in the text."""
 
     def __repr__(self) -> str:
         return "NOTHING"
@@ -62,7 +62,7 @@ def one_line(text: str) -> str:
 
 
 def sentence(message: str, field: str | None, expected: str | None, got: object, detail: str) -> str:
-    """Join an error text, `message: field: expected this, got that: detail`, without its empty parts."""
+    """Join the parts of an error text, `message: field: expected X, got Y: detail`, without empty ones."""
     parts = [f"expected {expected}"] if expected else []
     if got is not NOTHING:
         parts.append(f"got {shown(got)}")

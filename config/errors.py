@@ -46,7 +46,7 @@ from .request_errors import *  # noqa: F403 - one tree, one name space
 class AuthError(CambistError):
     """A request is not authenticated.
 
-    The class is a row of the catalogue too; its text starts with a header's name.
+    The class is a row of the error catalogue too; the error text starts with a header's name.
 
     Attributes:
         header: the header at fault, e.g. `X-AUTH-TIMESTAMP`.
@@ -97,7 +97,7 @@ class VenueError(CambistError):
 
 
 class UnsafeTransaction(VenueError):
-    """A venue's transaction or order to sign differs from the request. No signature is made.
+    """A transaction or order that a venue returned for signing differs from the request; nothing is signed.
 
     Attributes:
         member: name of the member at fault, in the answer or the calldata.
@@ -158,7 +158,7 @@ class TransactionRefused(ChainError):
     """A node refused to take a transaction.
 
     Attributes:
-        kind: the kind of reason.
+        kind: kind of reason, e.g. a fee that is too low.
         said: text of the reason; may be empty.
     """
 
@@ -190,7 +190,7 @@ class BlockGone(ChainError):
 
 
 class LogsRefused(ChainError):
-    """A node refuses so wide a range of logs: ask for a narrower range."""
+    """A node refuses a query of logs over so many blocks: ask for a narrower range of blocks."""
 
 
 class NodeFault(Enum):
@@ -235,15 +235,15 @@ class StoreUnavailable(StoreError):
 
 
 class StoreFull(StoreUnavailable):
-    """The queue of writes is full. The write is not queued."""
+    """The store's queue of writes is full. The refused write has no effect; retry later."""
 
 
 class PolicyError(CambistError):
-    """A key was asked to sign a payload that its policy forbids. No signature is made."""
+    """A signing key was asked to sign a payload that the key's policy forbids. No signature is made."""
 
 
 class TransitionError(CambistError):
-    """A state machine was asked for a transition that its table does not have: our bug."""
+    """A state machine was asked for a transition that its table of transitions lacks: our bug."""
 
 
 class ConfigError(CambistError):
@@ -259,7 +259,7 @@ class ConfigError(CambistError):
 
 
 def catalogue_rows() -> list[type[RequestError] | type[AuthError]]:
-    """List every row class of the error catalogue, in the order of this file."""
+    """List every error class that is a row of the error catalogue (errors.json), in the order of the code."""
     rows: list[type[RequestError | AuthError]] = []
     todo: list[type[RequestError]] = RequestError.__subclasses__()
     while todo:

@@ -33,7 +33,7 @@ class NoRoute(RequestError):
 
 
 class PricingError(RequestError):
-    """Gas costs cannot be valued in a token of the trade; also a quote's fallback reason (interop.md 3)."""
+    """Gas has no price in a token of the trade; also a reason to fall back to Market (interop.md 3)."""
 
     messages = ("Price not available",)
     endpoint = "GET /v2/quote, GET /v2/delta/prices"
@@ -42,7 +42,7 @@ class PricingError(RequestError):
 
 
 class GasCostExceedsTradeAmount(RequestError):
-    """Gas and fee consume the whole trade amount; also a quote's fallback reason (interop.md 3)."""
+    """Gas and fee consume the whole trade; also a reason to fall back to Market (interop.md 3)."""
 
     messages = ("Gas cost exceeds trade amount",)
     endpoint = "GET /v2/quote, GET /v2/delta/prices"
@@ -78,7 +78,10 @@ class UnsupportedChain(RequestError):
 
 
 class RouteValidationFailed(RequestError):
-    """The route of a build was changed, or has expired (spec 1.25.13, 1.25.14, choices.md#delta-orders)."""
+    """The route sent to build a Delta order was changed, or has expired.
+
+    Source: spec 1.25.13 and 1.25.14, choices.md#delta-orders.
+    """
 
     messages = ("route validation failed",)
     endpoint = "POST /v2/delta/orders/build"
@@ -138,7 +141,7 @@ class InvalidTWAPBuyDestAmount(RequestError):
 
 
 class InvalidExternalOrderParams(RequestError):
-    """An ExternalOrder lacks `handler` or `data` (spec 1.25.24 and 1.25.25)."""
+    """An order settled by a handler contract lacks `handler` or `data` (spec 1.25.24 and 1.25.25)."""
 
     messages = ("InvalidExternalOrderParams",)
     endpoint = "POST /v2/delta/orders/build"
@@ -147,7 +150,7 @@ class InvalidExternalOrderParams(RequestError):
 
 
 class InvalidProductiveOrderParams(RequestError):
-    """A ProductiveOrder lacks `strategy` (spec 1.25.26 and 1.25.27)."""
+    """An order whose tokens come from a yield strategy lacks `strategy` (spec 1.25.26 and 1.25.27)."""
 
     messages = ("InvalidProductiveOrderParams",)
     endpoint = "POST /v2/delta/orders/build"
@@ -156,7 +159,10 @@ class InvalidProductiveOrderParams(RequestError):
 
 
 class PermitRequired(RequestError):
-    """The token needs a permit (spec 1.25.28 and 1.25.29, choices.md#signatures-and-permits)."""
+    """The order lacks a permit, which its token requires.
+
+    Source: spec 1.25.28 and 1.25.29, choices.md#signatures-and-permits.
+    """
 
     messages = ("Permit / Permit2 required",)
     endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
@@ -195,7 +201,7 @@ class OrderExpired(RequestError):
 
 
 class InsufficientAllowance(RequestError):
-    """The owner has not approved enough to the right contract (spec 1.25.34 and 1.25.35)."""
+    """The owner has not approved enough of the token to the settling contract (spec 1.25.34 and 1.25.35)."""
 
     messages = ("InsufficientAllowance",)
     endpoint = "POST /v2/delta/orders, POST /transactions/{chainId}, GET /swap"
@@ -235,7 +241,10 @@ class TwapTotalTooSmall(RequestError):
 
 
 class OrderAlreadySettled(RequestError):
-    """An order to cancel has ended or is BRIDGING, or a submitted order has fills (spec 1.25.46, 1.25.47)."""
+    """An order to cancel has ended or is BRIDGING, or a newly submitted order already has fills.
+
+    Source: spec 1.25.46 and 1.25.47.
+    """
 
     messages = ("Order already settled",)
     endpoint = "POST /v2/delta/orders/cancel, POST /v2/delta/orders/build/cancellation, POST /v2/delta/orders"
@@ -271,7 +280,7 @@ class StalePriceRoute(RequestError):
 
 
 class SimulationFailed(RequestError):
-    """The transaction would revert (the check: spec 1.14.5; the revert reasons: spec 1.26.1 and 1.26.2)."""
+    """The requested transaction would revert, by simulation (spec 1.14.5, reasons: 1.26.1 and 1.26.2)."""
 
     messages = ("Simulation failed",)
     endpoint = "POST /transactions/{chainId}"
@@ -370,7 +379,7 @@ class AuctionNotFound(RequestError):
 
 
 class WebhookNotFound(RequestError):
-    """No webhook of this name exists for the key (ARCHITECTURE.md, "Push")."""
+    """The caller's API key has no webhook of the requested name (ARCHITECTURE.md, "Push")."""
 
     status = 404
     messages = ("Webhook not found",)
@@ -380,7 +389,7 @@ class WebhookNotFound(RequestError):
 
 
 class FirmRefused(RequestError):
-    """The maker refuses a firm quote (spec 3.9.14). Each reason is a row of the catalogue."""
+    """The maker refuses a firm quote (spec 3.9.14). Each reason is a row of the error catalogue."""
 
     messages = (
         "Amount out of range",
@@ -429,7 +438,7 @@ class InternalError(RequestError):
 
 
 class HttpFault(RequestError):
-    """The request reaches no route, being malformed, too large or misdirected. Subclasses give the reason."""
+    """The HTTP request reaches no endpoint: subclasses say whether malformed, too large or misdirected."""
 
     messages = ("Malformed HTTP request",)
     error_type = "MalformedRequest"
@@ -438,7 +447,7 @@ class HttpFault(RequestError):
 
 
 class PathNotFound(HttpFault):
-    """No route has this path."""
+    """No endpoint has the path of the request."""
 
     status = 404
     error_type = "NotFound"
@@ -448,7 +457,7 @@ class PathNotFound(HttpFault):
 
 
 class MethodNotAllowed(HttpFault):
-    """The path exists, the method does not."""
+    """The requested path exists, but does not allow the HTTP method."""
 
     status = 405
     error_type = "MethodNotAllowed"
@@ -458,7 +467,7 @@ class MethodNotAllowed(HttpFault):
 
 
 class RequestTimeout(HttpFault):
-    """The request did not arrive in time."""
+    """The HTTP request did not arrive completely in time."""
 
     status = 408
     error_type = "RequestTimeout"
@@ -468,7 +477,7 @@ class RequestTimeout(HttpFault):
 
 
 class BodyTooLarge(HttpFault):
-    """The body exceeds the limit of the listener."""
+    """The request body is larger than the server allows."""
 
     status = 413
     error_type = "BodyTooLarge"
@@ -478,7 +487,7 @@ class BodyTooLarge(HttpFault):
 
 
 class TargetTooLong(HttpFault):
-    """The request target exceeds the limit of the listener."""
+    """The request target (path and query) is longer than the server allows."""
 
     status = 414
     error_type = "TargetTooLong"
@@ -499,7 +508,7 @@ class UnsupportedCoding(HttpFault):
 
 
 class ExpectationFailed(HttpFault):
-    """The request has an Expect other than 100-continue."""
+    """The request has an Expect header other than `100-continue`."""
 
     status = 417
     error_type = "ExpectationFailed"
@@ -509,7 +518,7 @@ class ExpectationFailed(HttpFault):
 
 
 class HeadersTooLarge(HttpFault):
-    """Header bytes or count exceed the limit of the listener."""
+    """The request has more headers, or more bytes of headers, than the server allows."""
 
     status = 431
     error_type = "HeadersTooLarge"
@@ -519,7 +528,7 @@ class HeadersTooLarge(HttpFault):
 
 
 class UnknownMethodOrCoding(HttpFault):
-    """The server does not support the method or transfer coding."""
+    """The server does not support the HTTP method or the transfer coding of the request."""
 
     status = 501
     error_type = "NotImplemented"

@@ -75,7 +75,7 @@ def read_secret(reference: object, environ: Mapping[str, str], field: str, folde
 
 
 def is_unicode(text: str) -> bool:
-    """Whether UTF-8 can encode the text. The encoding error contains the text and is dropped."""
+    """Whether UTF-8 can encode a secret text; Python's own error, which repeats the text, is dropped."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -55,7 +55,7 @@ class PolicySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         contracts: `chainId:address` of each contract that may verify its signatures.
         amounts_max: `chainId:token address` -> most raw units of one signature; other tokens are
             refused. None sets no bound.
-        expiry_min_s, expiry_max_s: least and greatest time from the signature to the expiry.
+        expiry_min_s, expiry_max_s: least and greatest seconds from the signature to an order's expiry.
     """
 
     contracts: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class PolicySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
 
 class KeySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A signing key: its source, the password of a keystore, and its policy."""
+    """Settings of a signing key: its source, its keystore's password, and the limits on its signatures."""
 
     source: Secret
     password: Secret | None = None
@@ -73,14 +73,14 @@ class KeySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class AccessKeySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An access key and its secret, one live credential of a domain."""
+    """One credential of a caller that signs its requests: access key and shared secret."""
 
     access_key: str
     secret: Secret
 
 
 class DomainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A domain whose requests are signed, with one or two live credentials."""
+    """A caller (domain) that signs its requests, with one valid credential, or two during a rotation."""
 
     keys: tuple[AccessKeySettings, ...]
     secret_encoding: SecretEncoding = "utf8"  # noqa: S105
@@ -90,9 +90,9 @@ class AuthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """Settings of request signatures (spec 3.10).
 
     Attributes:
-        domains: the traffic sources whose requests are accepted.
+        domains: callers whose signed requests are accepted, with their credentials.
         strip_prefix: prefix removed from the path before verification (choices.md#makers-at-the-venue).
-        replay_window: refuse a repeated signature on POST (choices.md#makers-at-the-venue).
+        replay_window: whether a repeated signature on POST is refused (choices.md#makers-at-the-venue).
     """
 
     domains: dict[str, DomainSettings] = {}
@@ -105,13 +105,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     Attributes:
         state_dir: folder of run-time files (database, devnet's contracts.json).
-        chains: chain id -> chain, the shipped ones included.
+        chains: chain id -> settings of the chain, the shipped chains included.
         tokens: listed tokens.
-        partners, tiers: fee rules by name.
-        strict_partner: refuse an order without `partner` (choices.md#fees-and-partners).
+        partners: registered partners by name; tiers: limits on partners' fees, by name.
+        strict_partner: whether an order without `partner` is refused (choices.md#fees-and-partners).
         keys: signing keys by name.
         auth: credentials of callers that sign their requests.
-        route_seal_keys: secrets of route seals; the first seals routes, every key is tried in a check.
+        route_seal_keys: secrets that seal Market routes; the first key seals, every key is tried in a check.
         server: a role's listening socket.
         store: database of orders and events.
         relayers: chain id -> sender of the chain's transactions.
@@ -166,7 +166,7 @@ def read_settings(path: Path | None, environ: Mapping[str, str], *, reveal: bool
 def parse_settings(text: str, environ: Mapping[str, str], folder: Path, *, reveal: bool = True) -> Settings:
     """Read the settings as `read_settings` does, from TOML text.
 
-    `folder` is the start of relative secret files.
+    `folder` is the start of relative paths of secret files.
     """
     try:
         tree = tomllib.loads(text)
@@ -199,7 +199,7 @@ def parse_settings(text: str, environ: Mapping[str, str], folder: Path, *, revea
 
 
 def _override(tree: dict[str, Any], name: str, text: str) -> None:
-    """Set one environment variable's value at its place in the tree."""
+    """Set the setting that an environment variable such as `CAMBIST__CHAINS__1__NAME` overrides."""
     if not is_unicode(name + text):
         raise ConfigError(ascii(name), "name and value must be UTF-8 text")
     keys = name.removeprefix(ENVIRONMENT_PREFIX).split("__")
@@ -222,7 +222,7 @@ def _override(tree: dict[str, Any], name: str, text: str) -> None:
 
 
 def _key_of(table: dict[str, Any], key: str, name: str) -> str:
-    """Find the key of `table` that a part of a variable's name denotes, or name a new entry."""
+    """Find the key of `table`, in any case, that a part of a variable's name denotes, or name a new one."""
     made = key.lower() if key.isupper() else key
     alike = [known for known in table if known.lower() == key.lower()]
     exact = next((known for known in (key, made) if known in alike), None)
@@ -232,7 +232,7 @@ def _key_of(table: dict[str, Any], key: str, name: str) -> str:
 
 
 def _with_shipped_chains(chains: object) -> object:
-    """Merge the shipped chains with the members that the file sets; a devnet has OTC by default."""
+    """Merge the shipped chains with the settings of the operator's file; a devnet serves OTC by default."""
     if not isinstance(chains, dict):
         return chains
     said = chains.copy()
@@ -245,7 +245,7 @@ def _with_shipped_chains(chains: object) -> object:
 
 
 def _with_shipped(entries: object, shipped: Mapping[Any, msgspec.Struct]) -> object:
-    """Merge the shipped entries of a table with the file's own entries."""
+    """Merge the shipped entries of a settings table with the entries of the operator's file."""
     if not isinstance(entries, dict):
         return entries
     merged: dict[str, Any] = {str(key): msgspec.structs.asdict(entry) for key, entry in shipped.items()}
@@ -255,7 +255,7 @@ def _with_shipped(entries: object, shipped: Mapping[Any, msgspec.Struct]) -> obj
 
 
 def _refusal(tree: dict[str, Any], convert: Any, error: msgspec.ValidationError) -> ConfigError:
-    """Make the error for msgspec's refusal, with table keys in its path where msgspec writes `[...]`."""
+    """Make the ConfigError for refused settings; its path has the keys that msgspec writes as `[...]`."""
     text, _, where = str(error).partition(" - at `")
     path: list[str] = []
     trial = tree
@@ -276,7 +276,7 @@ def _dotted(path: list[str]) -> str:
 
 
 def _culprit(tree: dict[str, Any], path: list[str], convert: Any, refused: str) -> str:
-    """Find the key of the table at `path` that gives the same error text when the table has no other key."""
+    """Find the key at fault in the table at `path`: alone in the table, it gives the error text `refused`."""
     table: Any = tree
     for key in path:
         table = table[key] if isinstance(table, dict) else {}
@@ -290,14 +290,14 @@ def _culprit(tree: dict[str, Any], path: list[str], convert: Any, refused: str) 
 
 
 def _only(tree: dict[str, Any], path: list[str], key: str) -> dict[str, Any]:
-    """Copy the tree with a single key left in the table at `path`."""
+    """Copy the settings tree, with no key but `key` left in the table at `path`."""
     if not path:
         return {key: tree[key]} if key in tree else tree
     return {**tree, path[0]: _only(tree[path[0]], path[1:], key)}
 
 
 def _check(settings: Settings) -> None:
-    """Check the rules that types cannot express."""
+    """Check the rules between settings that their types cannot express; raises ConfigError."""
     try:
         Path(settings.state_dir).expanduser()
     except RuntimeError as error:
@@ -350,7 +350,7 @@ def _check_webhooks(settings: Settings) -> None:
 
 
 def _check_address(field: str, text: str) -> None:
-    """Refuse a text that is no address, and the addresses without an account: zero and native placeholder."""
+    """Refuse a setting that is no address, or is an address without a key: zero or native placeholder."""
     if not _ADDRESS.match(text) or int(text, 16) == 0 or text.lower() == limits.NATIVE_PLACEHOLDER.lower():
         raise ConfigError(
             field, f"expected an address, neither zero nor the native placeholder, got {shown(text)}"

@@ -33,9 +33,9 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         makers: settings of each maker by name.
         firm: bounds of firm quote requests.
         blacklist_s: seconds for which an address that a maker blacklisted is not sent to that maker.
-        margin_bps: basis points deducted from the makers' quotes before a bid promises an amount.
+        margin_bps: basis points by which a promised amount is worse than the makers' quotes behind the bid.
         orders_at_once: orders whose makers are asked at the same time, in all rounds of a chain together.
-        reserve_s: seconds before a round's close at which the answer is sent.
+        reserve_s: seconds before an auction round's close at which the agent sends its bids.
     """
 
     name: str = "agent"

@@ -48,7 +48,7 @@ class MakerPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     Attributes:
         base, quote: token ids.
         liquidity_usd: the estimate that route search uses.
-        retired: still listed, with an empty object as its price; the step before removal.
+        retired: whether the pair is listed but disabled (empty object as price), the step before removal.
         notional_max: largest notional of one firm quote, in quote tokens; empty sets no bound.
         open_notional_max: largest notional of all live firm quotes together, in quote tokens; empty sets no
             bound.
@@ -67,15 +67,15 @@ class MakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     Attributes:
         prefix: path in front of the five endpoints; `/<chain id>` if absent.
-        host: only requests for this Host are served here; empty takes any Host.
-        auth: see AuthMode; the domains are those of `[auth.domains]`.
+        host: only requests with this Host header are served; empty takes any Host.
+        auth: whether requests must be signed: required, optional or off; `[auth.domains]` has the signers.
         key: name of the signing key in `[keys]`.
         maker: the address that holds the funds, if it is a contract (EIP-1271) and not the key's own.
-        price_source: `static`, `random_walk`, `replay`, or `module:Class`.
-        price_options: the source's own settings.
+        price_source: source of prices: `static`, `random_walk`, `replay`, or `module:Class`.
+        price_options: own settings of the price source.
         price_life_ms: a price older than this is neither shown nor signed.
         refresh_ms: milliseconds after which an unchanged price is sent again over the socket.
-        expiry_s: seconds from the signature to the expiry of a firm quote.
+        expiry_s: seconds from the signature of a firm quote to its expiry.
         takers: addresses that may be the taker of a firm quote.
         takers_url: the service's /adapters/contract-takers, which lists more such addresses; read every
             `takers_every_s`.
@@ -140,7 +140,7 @@ class AdminSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """Settings of the listener for the operator alone: kill switches, health, counters.
 
     Attributes:
-        host, port: keep it on loopback or a private network.
+        host, port: address of the listener, on loopback or a private network only.
         domains: names in `[auth.domains]` that may halt and resume; their requests are signed.
     """
 
@@ -154,7 +154,7 @@ class MakerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     Attributes:
         chains: chain id -> the maker's settings on that chain.
-        halt_file: the kill switch; `<state_dir>/halt` if empty.
+        halt_file: file in which the kill switch notes the halted trading; `<state_dir>/halt` if empty.
         admin: None serves no admin listener.
     """
 

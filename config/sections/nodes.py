@@ -18,7 +18,7 @@ class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     Attributes:
         urls: JSON-RPC over http or https; requests go to the first healthy node. Each may be `env:NAME` or
             `file:PATH` that holds the URL, as a URL with a key in it should be.
-        ws_urls: WebSockets (ws or wss) that announce new heads; references are allowed too. New heads are
+        ws_urls: WebSockets (ws or wss) that announce new blocks (heads); also `env:` or `file:`. Heads are
             also polled every `poll_s`, with or without WebSockets.
         call_s: time-out of one request, in seconds.
         poll_s: seconds between two polls for a new head.

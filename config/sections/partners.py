@@ -23,7 +23,7 @@ ANON = "anon"
 
 
 class Tier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Limits on the requests of the partners in one tier.
+    """Limits on the fees and surplus shares that the partners of one tier may request.
 
     Attributes:
         fee_bps_max: most basis points of registered and requested fee together, 0 to 200.
@@ -46,7 +46,7 @@ class RegisteredPartner(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     Attributes:
         address: account that receives the fee.
         fee_bps: registered fee, basis points.
-        tier: name of its tier.
+        tier: name of the tier that limits the partner's requests.
     """
 
     address: str
@@ -142,7 +142,7 @@ def resolve_fee(
 
 
 def registered_partner(name: str, partners: Mapping[str, RegisteredPartner]) -> RegisteredPartner | None:
-    """Partner whose fee is charged for a name, or None where the venue charges its own fee."""
+    """Registered partner that sets a name's fee: the named one, else `anon`; None if neither exists."""
     return partners.get(name) or partners.get(ANON)
 
 
@@ -188,7 +188,7 @@ def partner_of_order(
 
 
 def _shown_name(partner: str | None) -> str:
-    """Partner name that a request sends, or `anon` if it sends none."""
+    """Partner name as orders and answers show it: the name in the request, or `anon` without one."""
     if not partner:
         return ANON
     if not partner.isprintable():

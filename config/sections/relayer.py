@@ -6,15 +6,15 @@ from .. import limits, timeouts
 
 
 class RelayerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A chain's relayer; the chain's `confirmations` set the required depth of a transaction.
+    """Settings of the account that sends a chain's transactions, final after its `confirmations` blocks.
 
     Attributes:
         key: name of the key; nothing but the relayer may send transactions with it.
         fee_cap_wei: most wei for a unit of gas; above it a transaction waits.
         tip_min_wei, tip_max_wei: bounds of a transaction's first tip, in wei per unit of gas.
         bump_bps: raise of both fees in a replacement, in basis points; nodes ask for 1000.
-        stuck_s: seconds that the next transaction may wait before it is replaced.
-        in_flight_max: transactions that may wait to be mined.
+        stuck_s: seconds after which the oldest unmined transaction is replaced at higher fees.
+        in_flight_max: most sent transactions that are not mined yet.
         gas_floor_wei: least balance of the account, in wei, for a new transaction to be sent.
         gas_max: most units of gas of one transaction.
     """

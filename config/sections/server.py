@@ -34,7 +34,7 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     Attributes:
         host, port: port 0 lets the system choose.
-        processes: number of processes that serve the one socket.
+        processes: number of processes that share the listening socket.
         tls: None serves plain HTTP.
         health: a second listener with connection bounds of its own; None for no second listener.
         cors_origins: origins that browsers may call from; `*` for any, `localhost` for this machine's at any
@@ -48,7 +48,8 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         body_bytes_max: largest body of one request; a set of routes may have a smaller bound of its own.
         bodies_bytes_max: most bytes of all bodies under way; further requests are answered 503 and closed.
         socket_bytes_max: unsent bytes for the slow reader of one WebSocket before the socket is closed.
-        header_s, body_s, idle_s, write_s, route_s, drain_s: time-outs in seconds; see config/timeouts.py.
+        header_s, body_s, idle_s, write_s, route_s, drain_s: time-outs in seconds: of a request's header, its
+            body, an idle connection, a write, a route's answer, and the shutdown.
         access_log: file to append to, `-` for standard output; empty keeps none.
     """
 
@@ -93,7 +94,7 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
                 raise ValueError(f"{name} is above 0, at most 3600, got {getattr(self, name)}")
 
     def of_health(self) -> "ServerSettings":
-        """Derive the settings of the health listener: few connections, all of which one address may hold."""
+        """Derive the settings of the health listener: plain HTTP, few connections, no bound per address."""
         return msgspec.structs.replace(
             self,
             tls=None,

@@ -18,8 +18,8 @@ class StoreSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             a password has to be a reference. Empty keeps `cambist.sqlite3` in the state directory.
         queue_max: most writes that may wait; requests for more are answered 503.
         batch_max: most writes in one transaction.
-        retention_days: days for which ended rows are kept; 0 keeps them for ever.
-        lease_s: seconds for which an engine owns a shard without renewing its lease.
+        retention_days: days for which ended orders and their events are kept; 0 keeps them for ever.
+        lease_s: seconds for which an engine process owns its part (shard) of the orders without renewal.
     """
 
     url: str = ""

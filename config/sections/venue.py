@@ -88,16 +88,17 @@ class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """Limits of firm quote requests (ARCHITECTURE.md, "Firm quotes").
 
     Attributes:
-        soft_s: seconds after which no further maker is asked; hard_s: after which no answer is awaited.
+        soft_s: seconds after which no further maker is asked; hard_s: seconds after which no answer is
+            awaited.
         connections_max: most open connections to one maker.
-        over_ask_bps: basis points that a hop after the first requests above its expected need (SELL).
-        over_ask_buy_bps: the same for a hop before the last (BUY).
+        over_ask_bps: basis points that a route's hop after the first requests above its expected need (SELL).
+        over_ask_buy_bps: basis points that a route's hop before the last requests above its need (BUY).
         drift_bps: a firm quote that is worse than its maker's own book by more counts as the maker's fault.
         rest_s: cool-down in seconds of a pair or a maker after the first fault beyond the tolerated ones;
             doubles with each further fault, up to rest_s_max (`feeds.firm.maker_health`). A refusal bounds
             the size of requests for the same time.
         unfilled_max: most signed and unfilled swaps at a time on one chain for an address without an API key.
-        unfilled_user_max: the same limit for one user; unfilled_keyed_max: for one API key.
+        unfilled_user_max: most such swaps for one user; unfilled_keyed_max: for one API key.
     """
 
     soft_s: Seconds = timeouts.FIRM_SOFT_S
@@ -152,10 +153,11 @@ class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     Attributes:
         round_s: seconds of one round, in which agents may bid.
         gather_s: seconds that a new order waits for other orders to share its first round.
-        again_s: seconds before an order without a valid bid is auctioned again; doubles up to again_s_max.
+        again_s: seconds before an order without a valid bid is auctioned again; doubles with each try, up to
+            again_s_max.
         settlement_s: seconds in which a settlement must be mined before it is given up.
         failures_max: failed settlements after which an order fails (choices.md#delta-orders).
-        rest_s: cool-down in seconds of an agent after a first strike; doubles with each further strike, up to
+        rest_s: cool-down in seconds of an agent after a first counted fault; doubles with each further, up to
             rest_s_max (`engine.delta.bids.agent_rest`).
     """
 
@@ -222,7 +224,7 @@ class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     Attributes:
         tier: name of its rate tier.
-        partner: its default partner; empty for none. The key receives events of this partner's orders.
+        partner: the caller's default partner; empty for none. The key gets events of this partner's orders.
         operator: the key lists every order and receives every event.
     """
 
@@ -250,8 +252,8 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         trusted_proxies: addresses whose X-Forwarded-For is believed.
         metrics_open: /metrics is served to every address, not to loopback alone.
         quote_streams_max, event_streams_max: most quote streams, and most streams of order events, at a time.
-        delta_gas: expected units of gas of a Delta settlement, without those of its fills.
-        route_life_s: least time for which an order may be built from a Delta route (choices.md#delta-orders).
+        delta_gas: expected units of gas of a Delta settlement, the gas of its fills not included.
+        route_life_s: least seconds for which a Delta route may be built from (choices.md#delta-orders).
         otc_small_usd: fillable value, in US dollars, below which an OTC order is a small balance
             (choices.md#otc-orders).
     """

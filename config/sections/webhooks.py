@@ -28,7 +28,7 @@ class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     Attributes:
         url: receiver of the posts, http or https.
         secret: `whsec_` and the base64 of 24 to 64 bytes, known to the receiver.
-        surfaces: kinds of orders whose events are posted.
+        surfaces: kinds of orders (`delta`, `otc`) whose events are posted.
         partner: partner whose orders' events are posted; empty for all orders.
         chains: chain ids whose events are posted; empty names every chain.
         statuses: order statuses whose events are posted; empty names every status.
@@ -36,7 +36,7 @@ class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
             no key.
         posts_max: most posts under way at a time.
         post_s: time-out of one post, in seconds.
-        give_up_s: seconds of retries after the event before a delivery is dead.
+        give_up_s: seconds after the event for which a delivery is retried before it is given up as dead.
         private_addresses: whether the host may resolve to this machine or into a private network.
     """
 
