@@ -25,7 +25,7 @@ def is_valid_signature_calldata(digest32: bytes, signature: bytes) -> bytes:
 
 
 def is_magic_answer(returned: bytes) -> bool:
-    """Whether return data accepts the signature: its first word is the magic value, then zeros.
+    """Whether the return data of `isValidSignature` accepts: its first word is the magic value, then zeros.
 
     An address without code returns no data, which counts as a refusal. A revert counts as one too, and never
     reaches this function.

@@ -91,7 +91,7 @@ def is_atomic(type_name: str) -> bool:
 
 
 def element_type(type_name: str) -> str:
-    """Strip all array brackets from a type."""
+    """Strip all array brackets from an EIP-712 type: `uint256[2][]` gives `uint256`."""
     for _ in range(limits.TYPED_DATA_DEPTH_MAX):
         array = split_array(type_name)
         if array is None:
@@ -139,7 +139,7 @@ class Types:
         return tuple(inner)
 
     def members(self, name: str) -> Members:
-        """Members of a struct type.
+        """(name, type) pairs of the members of a struct type.
 
         Raises:
             InvalidInput: the set has no such type.
@@ -168,7 +168,7 @@ class Types:
         return free[0]
 
     def encode_type(self, name: str) -> str:
-        """Make the type string: the struct itself, then all types that it refers to, sorted by name."""
+        """Make the EIP-712 type string: the struct, then the types that it refers to, sorted by name."""
         self.members(name)
         found, todo = {name}, [name]
         while todo:
@@ -183,7 +183,7 @@ class Types:
         )
 
     def type_hash(self, name: str) -> bytes:
-        """Keccak-256 of the type string, cached."""
+        """Keccak-256 of a struct type's type string (`encode_type`), cached."""
         known = self._type_hashes.get(name)
         if known is None:
             known = self._type_hashes[name] = keccak256(self.encode_type(name).encode())
@@ -204,7 +204,7 @@ class Types:
 
 
 class _Walk:
-    """Traversal of a value that counts its parts, so that a hostile document cannot run on for ever."""
+    """Hashing of one value that counts the visited parts, so that a hostile document is refused in time."""
 
     def __init__(self, types: Types) -> None:
         self._types = types
@@ -300,7 +300,7 @@ def _utf8(value: object, path: str) -> bytes:
 
 
 def domain_members(domain: Mapping[str, object]) -> Members:
-    """Members of the domain type for the keys that `domain` has, in the EIP's order.
+    """Members of the type EIP712Domain for the keys that `domain` has, in the order of EIP-712.
 
     Raises:
         InvalidInput: a key is no domain member of the EIP.

@@ -37,7 +37,7 @@ class CompiledStruct:
     Attributes:
         name: the primary type.
         structs: name -> members, the primary type first, then the types that it refers to.
-        type_string, type_hash: as the EIP names them; type_hash is 32 bytes.
+        type_string: type string of EIP-712 (`encodeType`); type_hash: its 32-byte hash.
         hash_struct: object -> 32 bytes.
     """
 
@@ -62,7 +62,7 @@ class CompiledStruct:
         self.hash_struct: Callable[[Any], bytes] = scope[f"hash_{name}"]
 
     def digest_for(self, domain_separator32: bytes) -> Callable[[Any], bytes]:
-        """Make the function object -> digest32 for one domain; the domain's prefix is computed once."""
+        """Make the function struct object -> EIP-712 digest32 for one domain, hashed only once."""
         source = (
             f"def digest(value):\n"
             f"{_encoding_source(self.structs[self.name], self.type_hash, self.name)}"
@@ -94,13 +94,13 @@ def _refused(struct: str, value: Any, error: Exception) -> InvalidInput:
 
 
 def _function_source(struct: str, members: Members, type_hash: bytes) -> str:
-    """Write the source of the function `hash_<struct>(value)`."""
+    """Write the Python source of the function `hash_<struct>(value)`, which hashes a struct of one type."""
     encoding = _encoding_source(members, type_hash, struct)
     return f"def hash_{struct}(value):\n{encoding}    return keccak256(encoded)\n"
 
 
 def _encoding_source(members: Members, type_hash: bytes, struct: str) -> str:
-    """Write the source lines that set `encoded` to the type hash and the words of the members of `value`."""
+    """Write Python source lines that set `encoded` to the type hash and one word per member of `value`."""
     pieces: list[str | bytes] = [type_hash]
     for member, type_name in members:
         for piece in _pieces(type_name, f"value.{attribute_name(member)}"):
@@ -119,7 +119,7 @@ def _encoding_source(members: Members, type_hash: bytes, struct: str) -> str:
 
 
 def _pieces(type_name: str, value: str) -> list[str | bytes]:
-    """List the constants and source expressions that, joined, make the word of one member."""
+    """List byte constants and Python expressions whose join is the 32-byte word of one struct member."""
     integer, width = integer_bits(type_name), fixed_bytes(type_name)
     if integer is not None and not integer[0]:
         octets = integer[1] // 8

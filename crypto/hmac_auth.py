@@ -41,7 +41,7 @@ _OUTER_PAD = bytes(byte ^ 0x5C for byte in range(256))
 _TIMESTAMP_DIGITS_MAX = 16
 _TOLERANCE_MS = limits.AUTH_TOLERANCE_MS
 _OTHER_UNITS = {"seconds": Fraction(1_000), "microseconds": Fraction(1, 1_000)}
-"""Unit in which a client may send the timestamp by mistake -> milliseconds per unit."""
+"""Unit in which a client may send the signed timestamp by mistake -> milliseconds per unit."""
 _UNIT_GUESS_MS = 86_400_000  # a timestamp of another unit is recognised within a day of the clock
 _HEADER_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?\Z")
 
@@ -61,7 +61,7 @@ def decode_secret(secret: str, encoding: SecretEncoding = "utf8") -> bytes:
 
 
 def _decoded(secret: str, encoding: SecretEncoding) -> bytes | None:
-    """Key bytes, or None for undecodable text; the decoder's error is dropped, as it may hold the secret."""
+    """Decode a secret to key bytes; None for another encoding, without an error that may hold the secret."""
     try:
         if encoding == "base64":
             return base64.b64decode(secret, validate=True)
@@ -291,7 +291,7 @@ def _stale(timestamp: int, now_ms: int) -> AuthError:
 
 
 def _mismatch(signature: bytes, method: bytes, target: bytes, body: bytes) -> AuthError:
-    """Make the error for a wrong signature: it names the malformed part, or the payload to be signed."""
+    """Make the error for a wrong signature: names the malformed part, or describes the payload to sign."""
     if len(signature) != 64:
         return AuthError(SIGNATURE_HEADER, f"expected 64 hexadecimal digits, got {len(signature)} characters")
     if not all(digit in b"0123456789abcdef" for digit in signature):

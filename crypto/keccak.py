@@ -39,7 +39,7 @@ def keccak256_public(data: bytes) -> bytes:
 
 
 class _PerThread(threading.local):
-    """Output buffers and sponge state of one thread for the C calls."""
+    """Buffers of one thread for the C calls of Keccak: no thread may overwrite the digest of another."""
 
     def __init__(self) -> None:
         self.digest32 = _raw_api.ffi.new("uint8_t[32]")
@@ -115,9 +115,9 @@ def reused_state() -> Callable[[bytes], bytes] | None:
 
 
 def proven(*forms: Callable[[bytes], bytes] | None) -> Callable[[bytes], bytes]:
-    """Select the first function that gives the known answers and agrees with the public function.
+    """Select the first Keccak-256 function that gives known digests and agrees with `keccak256_public`.
 
-    The public function is the fallback.
+    The public function is returned if no other function passes.
     """
     return next((form for form in forms if form is not None and _agrees(form)), keccak256_public)
 

@@ -43,7 +43,7 @@ class RouteSeal:
         """Make the `hmac` of a route.
 
         Args:
-            carried: bytes that the seal holds and covers; anyone can read them.
+            carried: bytes that the seal holds and protects; anyone can read them.
         """
         time, tail = f"{now_ms:016x}", carried.hex()
         return time + self._keys[0].hex_digest(time.encode() + canonical + tail.encode()) + tail

@@ -142,7 +142,7 @@ def recover_address(digest32: bytes, rs64: bytes, recovery_id: int) -> bytes:
 
 
 def _prove() -> None:
-    """Compare the C calls with coincurve's public interface; raise if they disagree."""
+    """Compare our direct calls of libsecp256k1 with coincurve's public interface; raise if they disagree."""
     for number in (1, 2, CURVE_ORDER - 1):
         secret32 = number.to_bytes(32, "big")
         key, reference = SigningKey(secret32), PrivateKey(secret32)

@@ -21,7 +21,8 @@ def parse_signature(raw: bytes) -> tuple[bytes, int]:
         (rs64, recovery_id): r and s with s in the lower half, and 0 or 1.
 
     Raises:
-        InvalidSignature: see the module's list.
+        InvalidSignature: another length, r or s out of range, s in the upper half, or a v other than 27, 28,
+            0 or 1.
     """
     if len(raw) == 65:
         recovery_id = _RECOVERY_IDS.get(raw[64], -1)

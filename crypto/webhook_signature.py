@@ -52,7 +52,7 @@ class WebhookSigner:
         self._key = webhook_key(secret)
 
     def __call__(self, webhook_id: str, timestamp_s: int, body: bytes) -> str:
-        """Sign a delivery; see `webhook_signature`."""
+        """Compute the header `webhook-signature` of a delivery from id, time of the try and body."""
         return webhook_signature(self._key, webhook_id, timestamp_s, body)
 
     def __repr__(self) -> str:

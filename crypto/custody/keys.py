@@ -17,7 +17,7 @@ def signing_key(secret: Secret, password: Secret | None = None) -> SigningKey:
 
     Args:
         secret: hexadecimal key or keystore text.
-        password: of the keystore; must be absent for a plain key.
+        password: password of the keystore; None for a plain hexadecimal key.
 
     Raises:
         ConfigError: the secret has neither form, or the password is missing, superfluous or wrong. The error

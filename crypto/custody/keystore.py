@@ -66,7 +66,7 @@ def encrypt_key(
         password: password of the keystore, not empty.
         salt32, iv16: new random bytes for each file; never use a pair twice.
         file_id: a new UUID.
-        scrypt_n: cost; a power of two.
+        scrypt_n: cost parameter N of scrypt (time and memory), a power of two.
 
     Raises:
         ConfigError: the password is empty or has no UTF-8 form.
@@ -96,7 +96,7 @@ def decrypt_key(text: bytes, password: str) -> SigningKey:
     """Decrypt the key of a keystore file.
 
     Raises:
-        ConfigError: not a version 3 keystore, beyond our bounds, or a wrong password.
+        ConfigError: not a version 3 keystore, more key-derivation work than we allow, or a wrong password.
     """
     crypto, address = _parse(text)
     iv, ciphertext, mac = (
@@ -176,7 +176,7 @@ def _derive(kdf: str, params: dict[str, Any], password: str) -> bytes:
 
 
 def _aes_ctr(derived: bytes, iv16: bytes, data: bytes) -> bytes:
-    """Encrypt or decrypt with AES in counter mode, its own inverse; the iv is the counter's first value."""
+    """Encrypt or decrypt (the same operation) with AES-128 in counter mode; the counter starts at `iv16`."""
     from Crypto.Cipher import AES
 
     return AES.new(derived[:16], AES.MODE_CTR, nonce=b"", initial_value=iv16).encrypt(data)

@@ -46,7 +46,7 @@ def account_keys(mnemonic: str, count: int, field: str = "mnemonic") -> list[Sig
 
 
 def derive(seed: bytes, path: Sequence[int]) -> tuple[bytes, bytes]:
-    """Derive (private key, chain code), 32 bytes each, from a seed along a path; indexes from 2^31 harden."""
+    """Derive (private key, chain code), 32 bytes each, from a seed along a path; hardened from 2^31."""
     node = _master(seed)
     for number in path:
         node = _child(*node, number)
@@ -59,7 +59,7 @@ def _master(seed: bytes) -> tuple[bytes, bytes]:
 
 
 def _child(secret32: bytes, chain_code32: bytes, number: int) -> tuple[bytes, bytes]:
-    """Derive a child key; ValueError for an index without a key, which has a chance of 2^-127."""
+    """Derive child `number` of a BIP-32 key: (private key, chain code); ValueError if it has no valid key."""
     if number >= _HARDENED:
         parent = b"\0" + secret32
     else:

@@ -91,10 +91,10 @@ class PolicedKey:
     ) -> tuple[bytes, int]:
         """Check the order's values against the policy, then sign its digest.
 
-        Arguments as `SigningPolicy.check`.
+        The values to check are the arguments of `SigningPolicy.check`.
 
         Returns:
-            (rs64, recovery_id).
+            (rs64, recovery_id): r and s of the signature, and 0 or 1.
 
         Raises:
             PolicyError: the policy forbids the order; no signature is made.
@@ -107,7 +107,7 @@ class PolicedKey:
     def signer_for(
         self, chain_id: int, contract: bytes
     ) -> Callable[[bytes, bytes, int, int, int], tuple[bytes, int]]:
-        """Make a faster `sign` for one chain and contract, which are checked once.
+        """Make a faster `sign` for the orders of one chain and contract, which are checked once, here.
 
         Returns:
             (digest32, token, amount, expiry_s, now_s) -> (rs64, recovery_id).

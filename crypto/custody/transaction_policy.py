@@ -21,7 +21,7 @@ class TransactionPolicy(msgspec.Struct, frozen=True):
         fee_max_wei: most wei per unit of gas.
         gas_max: most units of gas.
         value_max_wei: most wei that a transaction may carry.
-        creates_on: chain ids where it may create contracts.
+        creates_on: ids of the chains where a transaction may create contracts.
     """
 
     contracts: frozenset[tuple[int, bytes]]
@@ -72,10 +72,10 @@ class PolicedRelayKey:
     ) -> tuple[bytes, int]:
         """Check the transaction's values against the policy, then sign its digest.
 
-        Arguments as `TransactionPolicy.check`.
+        The values to check are the arguments of `TransactionPolicy.check`.
 
         Returns:
-            (rs64, recovery_id).
+            (rs64, recovery_id): r and s of the signature, and 0 or 1.
 
         Raises:
             PolicyError: the policy forbids the transaction; no signature is made.
