@@ -35,7 +35,7 @@ class MakerBlacklist:
         self._added: OrderedDict[bytes, int] = OrderedDict()  # -> until; the first to expire comes first
 
     def __len__(self) -> int:
-        """Number of kept addresses; an address that is both polled and added counts twice."""
+        """Number of blacklisted addresses; an address both polled and added singly counts twice."""
         return len(self._polled) + len(self._added)
 
     def holds(self, address: bytes, now_ms: int) -> bool:
@@ -45,7 +45,7 @@ class MakerBlacklist:
         return now_ms < self._added.get(address, 0)
 
     def replace(self, addresses: AbstractSet[bytes], now_ms: int) -> None:
-        """Replace the polled addresses by a complete new list; added addresses stay.
+        """Replace the last complete list of addresses by a new one; addresses added singly (`add`) stay.
 
         Args:
             addresses: 20 bytes each, at most MAKER_BLACKLIST_MAX of them. The set is kept, not copied: the
@@ -55,7 +55,7 @@ class MakerBlacklist:
         self._polled_until_ms = now_ms + self._life_ms
 
     def add(self, addresses: Iterable[bytes], now_ms: int) -> None:
-        """Add addresses of 20 bytes each; an address that is already listed expires later."""
+        """Blacklist single addresses, 20 bytes each; a repeated address expires later."""
         added, until_ms = self._added, now_ms + self._life_ms
         for address in addresses:
             added[address] = until_ms
@@ -64,7 +64,7 @@ class MakerBlacklist:
                 added.popitem(last=False)
 
     def expire(self, now_ms: int) -> None:
-        """Remove expired addresses: all polled ones, and at most a thousand added ones per call."""
+        """Remove expired addresses: all of the polled list, and at most a thousand of those added singly."""
         if now_ms >= self._polled_until_ms:
             self._polled = frozenset()
         for _ in range(min(len(self._added), _EXPIRED_AT_ONCE)):

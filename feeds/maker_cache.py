@@ -55,13 +55,13 @@ from .standing import CacheStatistics, PairStanding
 E = TypeVar("E")
 
 EXCLUDED = "excluded"
-"""Reason for withholding a maker: the operator excludes it."""
+"""Reason for keeping all books of a maker out of routing: the operator excludes the maker."""
 _REST = "rest"
 _NO_TOKENS = (b"", b"")
 
 
 class _KnownToken(Struct, frozen=True):
-    """A maker's token.
+    """Entry of a maker's token in the cache: address, decimals, and whether the token is usable.
 
     Attributes:
         heard_ms: time of the WebSocket message that reported the token, Unix milliseconds; 0 after a poll.
@@ -76,7 +76,7 @@ class _KnownToken(Struct, frozen=True):
 
 
 class _BuiltBook(Struct, frozen=True):
-    """A book, with the grid and the token decimals that it was built from."""
+    """A built book, with the price grid and the decimals of the two tokens that were its input."""
 
     grid: PriceGrid
     decimals: tuple[int, int]
@@ -89,7 +89,7 @@ class _PairEntry:
     Attributes:
         pair_fault, grid_fault: reason why the pair or grid is refused; the pair or grid is then None.
         heard_ms, priced_ms: time of the socket's last report of the pair, and of its grid; 0 after a poll.
-        ends: addresses of its two tokens, the lower first; two empty ones while they are not known.
+        ends: addresses of the pair's two tokens, the lower first; two empty ones while unknown.
         usable_at: token addresses under which the entry is listed as usable; two empty ones if it is not.
         standing: LIVE if the book is usable apart from its age.
     """
@@ -187,7 +187,7 @@ class MakerCache:
             yield from self._take_pairs(pairs, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_prices(self, told: Decoded[PricesBody], asked_ms: int, now_ms: int) -> Iterator[None]:
-        """Apply an answer of /prices; a pair that it lacks is disabled."""
+        """Apply an answer of /prices, requested at `asked_ms`; a pair absent from the answer is disabled."""
         self._updated_ms = now_ms
         prices = _with_faults("prices", told.body.prices, told.refused)
         if asked_ms >= self._first_ms:
@@ -202,7 +202,7 @@ class MakerCache:
     def apply_message(
         self, told: Decoded[StreamMessage], now_ms: int, *, is_first: bool = False
     ) -> Iterator[None]:
-        """Apply a WebSocket message; each of the four contents of a first message is a complete set."""
+        """Apply a WebSocket message; a first one holds the complete tokens, pairs, prices and blacklist."""
         self._updated_ms = now_ms
         if is_first:
             self._first_ms = now_ms
@@ -224,13 +224,13 @@ class MakerCache:
     # --- Withholding, rests and bounds ----------------------------------------------------------------
 
     def withhold(self, reason: str) -> None:
-        """Take all books out of the index for `reason`, until every such reason is released."""
+        """Keep all of the maker's books out of routing for `reason`, until `release` ends the last reason."""
         self._withheld.add(reason)
         for ends in tuple(self._shown):
             self._show(ends)
 
     def release(self, reason: str) -> None:
-        """Remove a reason for withholding; the books return to the index if it was the last."""
+        """Remove a reason of `withhold`; after the last reason, the maker's books may be routed again."""
         if reason not in self._withheld:
             return
         self._withheld.discard(reason)
@@ -239,27 +239,27 @@ class MakerCache:
                 self._show(ends)
 
     def is_withheld(self, reason: str) -> bool:
-        """Whether the books are withheld for this reason."""
+        """Whether `withhold` keeps the maker's books out of routing for this reason."""
         return reason in self._withheld
 
     def rest_pair(self, base: bytes, quote: bytes, until_ms: int) -> None:
-        """Start the cool-down of the book of two tokens, in either order, or change its end to `until_ms`."""
+        """Keep the book of two tokens, in either order, out of routing until `until_ms`: its cool-down."""
         ends = _ends(base, quote)
         self._rests[ends] = until_ms
         self._show(ends)
 
     def rest_maker(self, until_ms: int) -> None:
-        """Start the cool-down of all books, or change its end to `until_ms`."""
+        """Keep all books of the maker out of routing until `until_ms`: the maker's cool-down."""
         self._rests_until_ms = until_ms
         self.withhold(_REST)
 
     def bound(self, src: bytes, dest: bytes, amount: int, until_ms: int) -> None:
-        """Show at most `amount` raw base units of the side that takes `src`, until `until_ms`."""
+        """Limit the book side that takes `src` for `dest` to `amount` raw base units, until `until_ms`."""
         self._bounds[src, dest] = amount, until_ms
         self._show(_ends(src, dest))
 
     def free(self, now_ms: int) -> None:
-        """End all cool-downs and size bounds."""
+        """End all cool-downs and size bounds of the maker's books."""
         self._rests_until_ms = now_ms
         self._rests = dict.fromkeys(self._rests, now_ms)
         self._bounds = {sides: (amount, now_ms) for sides, (amount, _) in self._bounds.items()}
@@ -291,14 +291,14 @@ class MakerCache:
     # --- Reading ------------------------------------------------------------------------------------
 
     def live(self, pair_id: str) -> tuple[bytes, bytes, PriceGrid] | None:
-        """(base, quote, grid) of a live pair, or None for any other pair."""
+        """(base address, quote address, price grid) of a pair that is routed now; None for any other pair."""
         entry = self._entries.get(pair_id)
         if entry is None or entry.built is None or self.standing(pair_id)[0] is not PairStanding.LIVE:
             return None
         return entry.base, entry.quote, entry.built.grid
 
     def standing(self, pair_id: str) -> tuple[PairStanding, str]:
-        """Standing of a pair, and text of the reason if it is not live. KeyError for an unknown pair."""
+        """Whether a pair is routed, or the reason why not, with its text. KeyError for an unknown pair id."""
         entry = self._entries[pair_id]
         if entry.standing is not PairStanding.LIVE:
             return entry.standing, entry.reason
@@ -326,7 +326,7 @@ class MakerCache:
         return frozenset(found)
 
     def statistics(self) -> CacheStatistics:
-        """Count live pairs and list the reasons for the others."""
+        """Count pairs by standing, and list the reasons why pairs are not routed."""
         standings = {pair_id: self.standing(pair_id) for pair_id in self._entries}
         return CacheStatistics(
             pairs=Counter(standing for standing, _ in standings.values()),
@@ -472,7 +472,7 @@ class MakerCache:
     # --- Consequences -------------------------------------------------------------------------------
 
     def _entry(self, body: str, pair_id: str) -> _PairEntry | None:
-        """Entry of a pair id, created if it is new, or None if the cache is full."""
+        """Entry of a pair id, created for a new id; None if the cache has no room for another pair."""
         entry = self._entries.get(pair_id)
         if entry is None and self._has_room(body, pair_id, len(self._entries)):
             entry = self._entries[pair_id] = _PairEntry()
@@ -484,7 +484,7 @@ class MakerCache:
         return has_room
 
     def _rejudge(self, pair_id: str, entry: _PairEntry) -> None:
-        """Recompute a pair's standing after a change of its reports or of its tokens."""
+        """Recompute whether a pair is usable, after the maker's pair, prices or tokens have changed."""
         entry.base = entry.quote = b""
         entry.standing, entry.reason = self._judge(pair_id, entry)
         entry.ends = _ends(entry.base, entry.quote)
@@ -496,7 +496,7 @@ class MakerCache:
             del self._entries[pair_id]
 
     def _rank(self, pair_id: str, entry: _PairEntry) -> None:
-        """Update the list of usable pairs between the pair's tokens, and show the first of the list."""
+        """Update the list of usable pair ids between two tokens; the first one's book goes into the index."""
         before, ends = entry.usable_at, entry.ends if entry.is_usable else _NO_TOKENS
         entry.usable_at = ends
         if before != ends:
@@ -553,7 +553,7 @@ class MakerCache:
         return PairStanding.LIVE, ""
 
     def _winner(self, ends: tuple[bytes, bytes]) -> _PairEntry | None:
-        """First usable pair between two tokens, whose book is shown, or None."""
+        """Pair whose book the index may hold: the first usable pair id between two tokens, or None."""
         usable = self._usable.get(ends)
         return self._entries[usable[0]] if usable else None
 
@@ -575,7 +575,7 @@ class MakerCache:
         self._index.put(live)
 
     def _bounded(self, entry: _PairEntry, book: Book) -> Book:
-        """Cut the sides of a book to their size bounds."""
+        """Cut the sides of a book to the largest amounts for which the maker may be asked."""
         if not self._bounds:
             return book
         bids = self._bounds.get((entry.base, entry.quote))
@@ -588,7 +588,7 @@ class MakerCache:
 
 
 def _with_faults(key: str, entries: Mapping[str, E], refused: Mapping[str, str]) -> Mapping[str, E | str]:
-    """Join valid entries with the refused ones, which map to the reason for the refusal."""
+    """Join valid entries of an answer with its refused entries, each mapped to the reason for refusal."""
     if not refused:
         return entries
     prefix = f"{key}."

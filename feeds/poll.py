@@ -90,11 +90,11 @@ class Poll:
         self._said = ""
 
     def statistics(self) -> PollStatistics:
-        """Counters since the start."""
+        """Counters of answers and failures of this poll since the start, and the last failure."""
         return PollStatistics(self._answers, self._failures, self._in_a_row, self._said, self._answered_ms)
 
     async def follow(self) -> None:
-        """Poll for ever."""
+        """Poll the maker's resource and apply its answers, for ever."""
         while True:
             try:
                 await self._poll()

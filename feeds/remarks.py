@@ -31,7 +31,7 @@ class Remarks:
         self.dropped = 0
 
     def take(self, text: str | None) -> None:
-        """Log a message, unless it repeats the last one or comes within FEED_REMARK_EVERY_S of it."""
+        """Log a maker's message, unless it repeats the last one or follows within FEED_REMARK_EVERY_S."""
         if not text or text == self._last:
             return
         now_ms = self._now_ms()

@@ -25,7 +25,7 @@ class Slices:
     async def work(self, steps: Generator[None, None, Result]) -> Result:
         """Run a generator to its end, with a checkpoint after each millisecond.
 
-        Consecutive short generators share a slice, so one of them may run without a checkpoint.
+        Consecutive short generators share a millisecond, so a short one may end without a checkpoint.
 
         Returns:
             The return value of the generator.

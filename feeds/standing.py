@@ -7,7 +7,7 @@ from msgspec import Struct
 
 
 class PairStanding(StrEnum):
-    """Whether a pair is routed (LIVE), or the reason why not."""
+    """Whether a maker's pair is used for routes (LIVE), or the reason why not."""
 
     LIVE = "live"
     WITHHELD = "withheld"  # together with the whole maker
@@ -29,9 +29,9 @@ class CacheStatistics(Struct, frozen=True):
     """State of a maker's cache at one moment.
 
     Attributes:
-        pairs: standing -> number of pairs.
+        pairs: live, or reason for not being routed -> number of pairs.
         reasons: pair id -> text of the reason why the pair is not live.
-        withheld: reasons that withhold the whole maker; empty for none.
+        withheld: reasons that keep all of the maker's books out of routing; empty for none.
         refused: `tokens`, `pairs`, `prices`, `blacklist` -> number of entries refused since the start.
         blacklisted: number of blacklisted addresses.
         updated_ms: Unix milliseconds of the last applied answer or message; 0 before the first.

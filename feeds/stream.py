@@ -47,8 +47,8 @@ class StreamStatistics(Struct, frozen=True):
         is_up: whether the complete first message is applied and the connection is open.
         connections: number of connections whose first message was applied.
         messages: number of applied messages.
-        failures: number of refused or ended connections; in_a_row: the same, since the last connection that
-            lasted for FEED_PAUSE_S_MAX.
+        failures: number of refused or ended connections; in_a_row: number of these since the last connection
+            that lasted for FEED_PAUSE_S_MAX.
         said: text of the last failure; empty before the first.
     """
 
@@ -110,7 +110,7 @@ class Stream:
         return self._down_since == math.inf
 
     def statistics(self) -> StreamStatistics:
-        """Counters since the start."""
+        """Counters of the maker's WebSocket since the start, and whether it is up."""
         return StreamStatistics(
             self.is_up, self._connections, self._messages, self._failures, self._in_a_row, self._said
         )
@@ -121,7 +121,7 @@ class Stream:
             self._cache.withhold(_WITHHOLDS)
 
     async def follow(self) -> None:
-        """Connect and apply the messages, for ever."""
+        """Connect to the maker's WebSocket and apply its messages; reconnect for ever."""
         while True:
             began, connections = trio.current_time(), self._connections
             try:
@@ -140,7 +140,7 @@ class Stream:
         self._in_a_row = 0 if lasted else self._in_a_row + 1
 
     async def _listen(self) -> None:
-        """Connect and apply messages until the connection fails."""
+        """Connect to the maker's WebSocket once and apply its messages until the connection fails."""
         headers = {}
         if self._signer is not None:
             headers = self._signer.headers(self._wall_ms(), "GET", self._path)
@@ -170,7 +170,7 @@ class Stream:
             self._down_since = trio.current_time()
 
     async def _take_first(self, socket: WebSocket) -> None:
-        """Apply the first message, then allow the use of the maker's books."""
+        """Apply the complete first message of a connection, then let the maker's books be routed again."""
         try:
             with trio.fail_after(FIRST_MESSAGE_S):
                 first = await socket.receive()

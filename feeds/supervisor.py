@@ -69,7 +69,7 @@ class FeedStatistics(Struct, frozen=True):
 
 
 class MakerFeed:
-    """The tasks that keep one maker's books on one chain current.
+    """The polls, WebSocket and watchdog that keep one maker's books on one chain current.
 
     Args:
         maker: name of the maker.
@@ -157,7 +157,7 @@ class MakerFeed:
         self._restarts: dict[str, int] = {}
 
     def statistics(self) -> FeedStatistics:
-        """Live pairs, reasons for the others, and counters of the tasks."""
+        """Counters of the feed's polls, WebSocket and restarts, and the state of the maker's pairs."""
         return FeedStatistics(
             cache=self.cache.statistics(),
             polls={resource: poll.statistics() for resource, poll in self._polls.items()},
@@ -182,7 +182,7 @@ class MakerFeed:
             self.cache.withhold("ended")
 
     async def _keep(self, name: str, follow: Callable[[], Awaitable[None]]) -> None:
-        """Run a task, and restart it after a pause whenever it fails."""
+        """Run one task of the feed, and restart it after a pause whenever it fails unexpectedly."""
         in_a_row = 0
         while True:
             began = trio.current_time()
@@ -197,7 +197,7 @@ class MakerFeed:
             await trio.sleep(pause_s(in_a_row, self._random))
 
     async def _watch(self) -> None:
-        """Run the watchdog: check the age of the books regularly, for ever."""
+        """Run the watchdog: for ever, take books that are too old out of routing."""
         while True:
             self.cache.expire(self._wall_ms())
             if self._stream is not None:

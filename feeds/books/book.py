@@ -68,7 +68,7 @@ def build_book(
     field: str = "prices",
     previous: tuple[PriceGrid, Book] | None = None,
 ) -> Book:
-    """Build the book of a pair from its price grid. An UNSET side becomes a ladder without levels.
+    """Build the book of a pair from its price grid. A side absent from the grid (UNSET) gets no levels.
 
     Args:
         base_decimals, quote_decimals: of the two tokens, 0 to 36.
@@ -144,7 +144,7 @@ def build_ladder(
 
 
 def cut_ladder(ladder: Ladder, base_most: int) -> Ladder:
-    """Cut a side to at most `base_most` raw base units; the level that exceeds the limit is shortened."""
+    """Cut a book side to `base_most` raw base units in total: worse levels go, the last one is shortened."""
     sums, quotes = ladder.base_before, ladder.quote_before
     if base_most >= sums[-1]:
         return ladder
@@ -165,9 +165,10 @@ def _present(levels: Sequence[Level] | UnsetType) -> Sequence[Level]:
 
 
 def _read_prices(texts: tuple[str, ...], scale_min: int, *, rising: bool) -> tuple[tuple[int, ...], int]:
-    """Parse the prices of a side to (prices, scale), in order and above zero.
+    """Parse a side's prices to (integers in units of 10^-scale, scale), with a scale of at least `scale_min`.
 
-    An InvalidInput names `[level][0]`.
+    InvalidInput names the level, `[level][0]`, whose price is no decimal, is zero, or is better than the
+    price of the level before.
     """
     read, scale = parse_decimals(texts, "[{}][0]".format, scale_min)
     if not all(read):
@@ -181,7 +182,7 @@ def _read_prices(texts: tuple[str, ...], scale_min: int, *, rising: bool) -> tup
 
 
 def _read_amounts(texts: tuple[str, ...], decimals: int) -> list[int]:
-    """Parse the amounts of a side to raw base units per level. An InvalidInput names `[level][1]`."""
+    """Parse a side's amounts to raw base units per level; InvalidInput names the bad level, `[level][1]`."""
     read, scale = parse_decimals(texts, "[{}][1]".format, decimals)
     if scale == decimals:
         return read
@@ -190,7 +191,7 @@ def _read_amounts(texts: tuple[str, ...], decimals: int) -> list[int]:
 
 
 def _refuse_crossed(grid: PriceGrid, bids: Ladder, asks: Ladder, field: str) -> None:
-    """Refuse a book whose best ask is not above its best bid, comparing prices of different scales."""
+    """Refuse a book whose best ask is not above its best bid; the sides may differ in price scale."""
     if not grid.bids or not grid.asks:
         return
     finer = asks.quote_scale - bids.quote_scale

@@ -45,7 +45,7 @@ class _Remembered(Struct, frozen=True):
 
 
 class _PairPrices(Struct, frozen=True):
-    """Cached mid prices of one token by the books of a pair, valid for one version of the pair.
+    """Cached mid prices of one token, from all books of a pair, valid until one of these books changes.
 
     Attributes:
         rows: book key -> the book and its price, or None for a book without a mid price.
@@ -58,10 +58,10 @@ class _PairPrices(Struct, frozen=True):
 
 
 class MidPrices:
-    """Prices of one chain's tokens in units of an anchor, or of several anchors of equal worth.
+    """Prices of one chain's tokens, from live books, in one unit such as the US dollar.
 
     Args:
-        anchors: token -> worth of one raw unit of it.
+        anchors: token of known worth, e.g. a stable coin -> worth of one raw unit of it.
     """
 
     def __init__(self, index: PairIndex, anchors: Mapping[bytes, Fraction]) -> None:
@@ -74,7 +74,7 @@ class MidPrices:
         self._current_version = -1
 
     def worth(self, token: bytes) -> Fraction | None:
-        """Worth of one raw unit of a token in the anchor's units, or None if no live books price it."""
+        """Worth of one raw unit of a token, in the anchors' unit of worth; None if no live books price it."""
         if self._current_version != self._index.version or len(self._current) >= PRICES_MAX:
             self._current.clear()
             self._current_near.clear()
@@ -116,7 +116,7 @@ class MidPrices:
         return None
 
     def _near(self, token: bytes, seen: list[SeenPair]) -> Fraction | None:
-        """Worth of an anchor, or of a token that has books against anchors, or None."""
+        """Worth of a raw unit of a token, as an anchor or by its books against anchors; None without both."""
         if token in self._anchors:
             return self._anchors[token]
         for anchor in self._anchors:
@@ -128,7 +128,10 @@ class MidPrices:
         return near[token]
 
     def _by_maker(self, token: bytes, other: bytes) -> list[tuple[str, Ranked]]:
-        """List (maker, price) of each two-sided book; priced in anchor units if `other` is an anchor."""
+        """List (maker, mid price of `token`) of the books between two tokens.
+
+        A price is in raw units of `other`, or in the anchors' unit of worth if `other` is an anchor.
+        """
         version = self._index.pair_version(token, other)
         pair = self._pairs.get((token, other))
         if pair is None or pair.version != version:
@@ -175,13 +178,13 @@ def _best_price(side: Ladder) -> int:
 
 
 def ranked(value: Fraction) -> Ranked:
-    """Make a value comparable by integers: (floor of value x 2^_FLOOR_BITS, numerator, denominator)."""
+    """Make a fraction cheap to sort: (floor of value x 2^_FLOOR_BITS as sort key, numerator, denominator)."""
     numerator, denominator = value.as_integer_ratio()
     return (numerator << _FLOOR_BITS) // denominator, numerator, denominator
 
 
 def median(values: Iterable[Ranked]) -> Fraction | None:
-    """Middle value, or the mean of the middle two, or None for no values."""
+    """Median: the middle value, the mean of the middle two, or None without values."""
     ordered = sorted(values)
     if not ordered:
         return None
@@ -193,7 +196,7 @@ def median(values: Iterable[Ranked]) -> Fraction | None:
 
 
 def _median_of_makers(prices: Sequence[tuple[str, Ranked]]) -> Fraction | None:
-    """Median of the makers' own medians, or None, so that a maker with many books counts as one."""
+    """Median over makers of each maker's median price: many books count as one. None without prices."""
     of_maker: dict[str, list[Ranked]] = {}
     for maker, price in prices:
         of_maker.setdefault(maker, []).append(price)

@@ -16,7 +16,7 @@ from .book import Book
 
 
 class LiveBook(Struct, frozen=True, gc=False):
-    """A maker's usable book of one pair.
+    """A maker's book of one pair, which routes may use now.
 
     Attributes:
         maker: name of the maker.
@@ -35,10 +35,10 @@ BookKey = tuple[str, bytes]  # maker, base
 
 
 class PairIndex:
-    """Usable books of one chain, found by their two tokens in either order.
+    """Index of the books of one chain that may be routed now, found by their two tokens in either order.
 
     Attributes:
-        version: rises with every change.
+        version: rises with every change of any book.
         topology: rises when a book comes or goes, or its liquidity changes, but not with prices.
     """
 
@@ -88,7 +88,7 @@ class PairIndex:
             yield from books.values()
 
     def watch(self, changed: Callable[[bytes, bytes], None]) -> Callable[[], None]:
-        """Call `changed(base, quote)` at each change, until the returned function is called.
+        """Call `changed(base, quote)` whenever a book changes, until the returned function is called.
 
         `changed` must return quickly.
         """

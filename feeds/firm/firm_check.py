@@ -60,8 +60,8 @@ AGAINST_MAKER = frozenset(
         FirmFault.DRIFTED,
     )
 )
-"""Faults that count in a maker's score. A refusal bounds the requested size; other outcomes are not its
-fault.
+"""Faults that lower a maker's score. A refusal only bounds the size of later requests to the maker; other
+outcomes are caused by the user or the venue.
 """
 
 
@@ -97,7 +97,7 @@ class FirmAsked(Struct, frozen=True):
 
 
 class CheckedQuote(Struct, frozen=True):
-    """A firm quote that matches the request.
+    """A maker's firm quote that was checked and matches the request.
 
     Attributes:
         digest32: the EIP-712 digest that the maker signed.
@@ -123,7 +123,8 @@ def check_firm(
         The quote; its signature is proven, or left for the chain to verify.
 
     Raises:
-        FirmFailure: INVALID, with the field, the expected and the received value; or SELF_DEALT.
+        FirmFailure: INVALID, with the field, the expected and the received value; or SELF_DEALT: the
+            user is the maker's own account.
 
     Not guaranteed: that the maker has the tokens, nor that the order is unfilled.
     """
@@ -144,7 +145,7 @@ def check_firm(
 
 
 def book_amount(live: LiveBook, asked: FirmAsked) -> int | None:
-    """Raw units that the maker's book gives (SELL) or takes (BUY) for the request; None beyond its depth."""
+    """Raw units that the user gets (SELL) or pays (BUY) by the maker's book; None beyond the book's depth."""
     book, amount = live.book, asked.amount
     if asked.side is Side.SELL:
         if asked.src_token == live.base:
@@ -156,10 +157,11 @@ def book_amount(live: LiveBook, asked: FirmAsked) -> int | None:
 
 
 def is_drifted(order: RfqOrder, side: Side, shown: int | None, drift_bps: int) -> bool:
-    """Whether a quote is worse than the maker's book was, by more than `drift_bps` and a raw unit.
+    """Whether a firm quote is worse for the user than the maker's book by over `drift_bps` and a raw unit.
 
     Args:
-        shown: result of `book_amount` at the time of the request; None counts as no drift.
+        shown: unfixed amount in raw units by the maker's book at the time of the request (`book_amount`);
+            None if the book was too shallow: no drift.
     """
     if shown is None:
         return False

@@ -83,7 +83,8 @@ class FirmClient(SignedClient):
             The maker's answer as sent; `firm_check` checks it against the request.
 
         Raises:
-            FirmFailure: see the module. Its text names no host, key or header.
+            FirmFailure: the maker refuses, does not serve the user, is late or unreachable, or gives no valid
+                answer (`fault` gives the kind). The text names no host, key or header.
         """
         try:
             answer = await self.post("/firm", encode(_request(asked)), deadline_s)

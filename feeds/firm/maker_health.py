@@ -47,7 +47,7 @@ TokenPair = tuple[bytes, bytes]
 
 
 class Tolerance(Struct, frozen=True):
-    """Tolerated faults among the last quotes: `least` or `percent` of the quotes, whichever is more."""
+    """Number of faulty firm quotes that start no cool-down: `least`, or `percent` of the quotes if more."""
 
     least: int
     percent: int
@@ -77,7 +77,7 @@ class QuoteHealth(Struct, frozen=True):
 
 
 class PairHealth(Struct, frozen=True):
-    """`QuoteHealth` of a pair; `one` has the lower address of the two tokens."""
+    """Quality of a maker's last firm quotes of one pair; `one` is the token with the lower address."""
 
     one: bytes
     other: bytes
@@ -85,7 +85,7 @@ class PairHealth(Struct, frozen=True):
 
 
 class FaultTold(Struct, frozen=True):
-    """A fault or refusal, as the report lists it.
+    """A faulty or refused firm quote, as the report to its maker lists it.
 
     Attributes:
         src, dest: tokens that the user gives and gets; 20 bytes.
@@ -105,7 +105,7 @@ class HealthReport(Struct, frozen=True):
     Attributes:
         pairs: pairs with a fault, a refusal or a cool-down, the lowest score first.
         last_faults: last faults and refusals, the latest first.
-        bounds: largest amounts for which the maker is asked, by direction.
+        bounds: largest amounts for which the maker is asked, by (token given, token got).
     """
 
     maker: QuoteHealth
@@ -143,10 +143,10 @@ class _Record:
         self.reason = ""
 
     def add(self, quote: _Quote, counted: int, rest_ms: int, rest_ms_max: int) -> int:
-        """Add a quote; returns the end of the cool-down that it starts, in Unix ms, or 0.
+        """Add a firm quote; returns the end (Unix ms) of the cool-down that the quote starts, or 0 for none.
 
         Args:
-            counted: most faults of one pair that count against this record.
+            counted: most faults of one pair that count towards the cool-down; further ones are ignored.
             rest_ms, rest_ms_max: milliseconds of the first and of the longest cool-down.
         """
         now_ms = quote.at_ms
@@ -164,14 +164,14 @@ class _Record:
         return self.until_ms
 
     def forget(self, now_ms: int) -> None:
-        """Drop quotes and refusals older than MAKER_HEALTH_MEMORY_S."""
+        """Drop recorded quotes and refusals that are older than MAKER_HEALTH_MEMORY_S."""
         while self.quotes and self.quotes[0].at_ms <= now_ms - _MEMORY_MS:
             self.quotes.popleft()
         while self.refusals and self.refusals[0] <= now_ms - _MEMORY_MS:
             self.refusals.popleft()
 
     def told(self, now_ms: int) -> QuoteHealth:
-        """Summarize the record at `now_ms`."""
+        """Summarize the last quotes and the cool-down, as of `now_ms`."""
         self.forget(now_ms)
         reasons = Counter(quote.fault.value for quote in self.quotes if quote.fault is not None)
         quotes = len(self.quotes)
@@ -197,7 +197,7 @@ class MakerHealth:
 
     Attributes:
         outcomes: `clean` or the kind of fault -> number of quotes since the start.
-        bounds: bounds on the requested size.
+        bounds: largest amounts to request, after the maker's refusals.
     """
 
     def __init__(self, rest_ms: int, rest_ms_max: int) -> None:
@@ -214,7 +214,8 @@ class MakerHealth:
         """Record the outcome of a quote of two tokens, in either order.
 
         Args:
-            fault: None for a clean quote; a fault outside AGAINST_MAKER starts no cool-down.
+            fault: None for a clean quote; a fault that is not the maker's (outside AGAINST_MAKER) starts no
+                cool-down.
 
         Returns:
             The ends of the cool-downs that this quote starts.
@@ -233,7 +234,7 @@ class MakerHealth:
         )
 
     def served(self, user: bytes, now_ms: int, *, is_served: bool) -> int:
-        """Record whether the maker served a user or has blacklisted it.
+        """Record whether the maker served a user's request or has blacklisted the user.
 
         Returns:
             End of the maker's cool-down, in Unix ms, if it blacklists most users that ask; else 0.
@@ -250,7 +251,7 @@ class MakerHealth:
         return self._maker.until_ms
 
     def remember(self, told: FaultTold) -> None:
-        """Add a fault to the report; a full report drops its oldest fault."""
+        """Add a fault to the list in the maker's report; a full list drops its oldest entry."""
         self._last.appendleft(told)
 
     def end_rest(self, one: bytes, other: bytes, now_ms: int) -> None:
@@ -267,7 +268,7 @@ class MakerHealth:
         self.bounds.release()
 
     def report(self, now_ms: int) -> HealthReport:
-        """Make the report to the maker about its firm quotes."""
+        """Make the report to a maker: scores, cool-downs, faults and size bounds of its firm quotes."""
         pairs = [PairHealth(*pair, record.told(now_ms)) for pair, record in self._pairs.items()]
         shown = [pair for pair in pairs if pair.health.reasons or pair.health.block_until_ms]
         shown.sort(key=lambda pair: (pair.health.score, pair.one, pair.other))
@@ -276,7 +277,7 @@ class MakerHealth:
         )
 
     def _record(self, one: bytes, other: bytes) -> _Record:
-        """Get or create the record of a pair; beyond the most entries, the least recently used is dropped."""
+        """Get or create the record of a pair; too many records drop the least recently used one."""
         pair = _pair(one, other)
         record = self._pairs.get(pair)
         if record is None:

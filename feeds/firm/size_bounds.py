@@ -28,7 +28,7 @@ class SizeBound(Struct, frozen=True):
     Attributes:
         amount: most raw units of the pair's base token in one quote.
         until_ms: Unix milliseconds at which the bound ends.
-        refusals: count of refusals, which sets the length of the next bound.
+        refusals: number of refusals, less later signed quotes; sets the duration of the next bound.
     """
 
     amount: int
@@ -49,7 +49,7 @@ class SizeBounds:
         self._bounds: OrderedDict[Direction, SizeBound] = OrderedDict()
 
     def refused(self, src: bytes, dest: bytes, amount: int, now_ms: int) -> SizeBound:
-        """Record that the maker refused `amount` raw units of the base token; returns the new bound."""
+        """Record a refusal of `amount` raw base units; returns the direction's new bound, half of it."""
         before = self._bounds.pop((src, dest), None)
         refusals = 0
         if before is not None and now_ms < before.until_ms + self._rest_ms_max:
@@ -64,10 +64,10 @@ class SizeBounds:
         return bound
 
     def signed(self, src: bytes, dest: bytes, amount: int, now_ms: int) -> SizeBound | None:
-        """Record that the maker signed `amount` raw units of the base token; returns the new bound.
+        """Record a signed quote of `amount` raw base units; near the direction's bound, it doubles the bound.
 
         Returns:
-            None if the bound is unchanged, or if no bound is in force.
+            The new bound; None if the bound is unchanged, or if no bound is in force.
         """
         before = self._bounds.get((src, dest))
         if before is None or now_ms >= before.until_ms or 2 * amount < before.amount:
@@ -77,9 +77,9 @@ class SizeBounds:
         return bound
 
     def release(self) -> None:
-        """Forget all bounds."""
+        """Forget all size bounds, so that the maker is asked for any amount again."""
         self._bounds.clear()
 
     def told(self, now_ms: int) -> dict[Direction, SizeBound]:
-        """List the bounds in force at `now_ms`."""
+        """Size bounds in force at `now_ms`, by (token given, token got)."""
         return {direction: bound for direction, bound in self._bounds.items() if now_ms < bound.until_ms}

@@ -1,4 +1,4 @@
-"""Describe why a connection failed."""
+"""Describe why a connection could not be opened, as a short text without the address."""
 
 import os
 

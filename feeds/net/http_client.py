@@ -42,7 +42,7 @@ _IDEMPOTENT = frozenset((b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"))
 
 
 class RequestStage(Enum):
-    """Stage that a request has reached."""
+    """Stage of a request at which the request failed; the value is the text for errors."""
 
     TURN = "no connection was free"
     CONNECT = "not connected"
@@ -93,7 +93,7 @@ class HttpClientStatistics(Struct, frozen=True):
 
 
 class _Connection:
-    """A stream with the HTTP framing of its connection."""
+    """A pooled connection: its stream, its HTTP parser, its deadline and the start of its idle time."""
 
     __slots__ = ("deadline", "framing", "idle_since", "is_overdue", "stream")
 
@@ -105,7 +105,7 @@ class _Connection:
         self.is_overdue = False
 
     def has_input(self) -> bool:
-        """Whether the other side closed the connection, or sent unsolicited bytes."""
+        """Whether an idle connection is unusable: the other side closed it, or sent unsolicited bytes."""
         return has_input(self.stream)
 
 
@@ -236,7 +236,8 @@ class HttpClient:
             headers: without the framing headers: Host, Content-Length, Connection and similar.
             body: sent with its length.
             deadline_s: seconds from now for the wait, the connection and the answer together.
-            may_repeat: whether a POST or PATCH does no harm when it is received twice; see the module.
+            may_repeat: whether a POST or PATCH may be sent again if a reused connection closes before a byte
+                of the answer; the server may then receive it twice.
 
         Raises:
             HttpFailure: a MakerError: no connection, no answer in time, or no acceptable answer.
@@ -288,7 +289,7 @@ class HttpClient:
         return await self._exchange(await self._connect(call), call)
 
     async def _reusable(self) -> _Connection | None:
-        """Most recently used idle connection that is still good, or None; closes bad ones on the way."""
+        """Take the most recently used idle connection that is still open, or None; close the dead ones."""
         oldest = trio.current_time() - HTTP_POOL_IDLE_S
         while self._idle and self._idle[0].idle_since < oldest:
             await trio.aclose_forcefully(self._idle.pop(0).stream)
@@ -339,7 +340,7 @@ class HttpClient:
         return answer
 
     def _head(self, connection: _Connection) -> Response | None:
-        """Head of an answer whose body did not come, or None if the missing body is a failure."""
+        """Status and headers of an answer whose body failed; None if bodies are needed (`needs_body`)."""
         head = None if self._needs_body else connection.framing.head
         return head and Response(head.status, head.headers, keep_alive=False)
 
@@ -395,7 +396,7 @@ class HttpClient:
         raise self._late(call)
 
     async def _watch(self) -> None:
-        """Close connections past their deadline, which wakes the tasks that use them, and idle ones."""
+        """Run the task that closes connections idle too long or past their request's deadline."""
         while True:
             with trio.CancelScope(deadline=self._wake_at) as self._nap:
                 await trio.sleep_forever()

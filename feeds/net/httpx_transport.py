@@ -57,7 +57,8 @@ class DialTransport(httpx.AsyncBaseTransport):
         connections_max: most connections to each host; further requests wait.
         limits: bounds of the answers.
         dial: function that opens a connection.
-        needs_body: see `HttpClient`; if False, answers have no headers either.
+        needs_body: whether an answer without a whole body is a failure; if False, only the status of an
+            answer is returned, without headers and body.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class DialTransport(httpx.AsyncBaseTransport):
 
     @asynccontextmanager
     async def _living(self) -> AsyncGenerator[trio.Nursery]:
-        """Context manager: a nursery for the clients' tasks that raises the body's own error, not a group."""
+        """Context manager: run the HTTP clients' tasks; raises the body's own error, not a group."""
         failure: Exception | None = None
         async with trio.open_nursery() as nursery:
             try:

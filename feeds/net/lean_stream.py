@@ -24,7 +24,7 @@ def has_input(stream: trio.abc.Stream) -> bool:
 
 
 class LeanStream(trio.abc.Stream):
-    """Stream over a connected socket, or over a trio.SocketStream's socket, which that stream then loses."""
+    """Stream over a connected socket; takes the socket out of a trio.SocketStream, unusable afterwards."""
 
     def __init__(self, connected: socket.socket | trio.SocketStream) -> None:
         if isinstance(connected, trio.SocketStream):

@@ -79,7 +79,7 @@ class SignedClient:
             deadline_s: seconds from now, for the whole request.
 
         Raises:
-            HttpFailure: no whole answer.
+            HttpFailure: no complete HTTP answer arrived in time.
         """
         target = f"{self._path}{endpoint}" or "/"
         headers = [_JSON]

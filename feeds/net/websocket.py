@@ -148,7 +148,7 @@ class WebSocket:
         return None if self._is_open() else self._closure().reason
 
     def statistics(self) -> WebSocketStatistics:
-        """Counters since the opening, and the sizes of the queues."""
+        """Counters of messages and bytes since the opening, and the current sizes of inbox and send queue."""
         return WebSocketStatistics(
             self._reader.received,
             self._messages_sent,
@@ -300,7 +300,7 @@ class WebSocket:
             self._queue_frames()
 
     def _parse(self) -> int:
-        """Parse a batch of frames from the read bytes; returns their number."""
+        """Parse a batch of frames from the bytes received so far; returns the number of frames."""
         core, reader = self._protocol, self._reader
         frames = reader.parse()
         if reader.pong is not None:
@@ -345,7 +345,7 @@ class WebSocket:
         self._queue_frames()
 
     def _queue_frames(self) -> None:
-        """Queue the core's output for the writer, and begin to close if the core is not open any more."""
+        """Queue frames of the `websockets` core (pongs, close) for sending; close if the core has closed."""
         core = self._protocol
         for data in core.data_to_send():
             if data:
@@ -402,7 +402,7 @@ class WebSocket:
 
     @asynccontextmanager
     async def _running(self) -> AsyncGenerator[Self]:
-        """Context manager: run writer and keeper during the body, then close the connection."""
+        """Context manager: run the tasks that write, read and ping during the body, then close."""
         failure: Exception | None = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._keep)
@@ -419,7 +419,7 @@ class WebSocket:
             raise failure
 
     async def _keep(self) -> None:
-        """Run the keeper: read while the application does not, send pings, end the connection."""
+        """Run the keeper task: read while the application does not, send pings, end the connection."""
         relieved = False
         try:
             while not self._is_over():
@@ -453,7 +453,7 @@ class WebSocket:
         return not self._is_unsent() and (core.state is CLOSED or (core.side is SERVER and agreed))
 
     async def _stand_in(self) -> None:
-        """Read in the application's place until it receives, the inbox is full, or no more input can come."""
+        """Read until the application calls `receive`, the inbox is full, or no more input can come."""
         while not (self._reading or self._protocol.state is CLOSED or self._is_full()):
             if self._reader.is_due:
                 self._parse()

@@ -117,7 +117,7 @@ async def shake_hands(
 
 
 async def _read_answer(stream: trio.abc.Stream, core: ClientProtocol, answer: bytearray) -> bytes:
-    """Read the answer into `answer` and feed it to the core; returns the bytes after an acceptable 101."""
+    """Read and check the server's answer to the handshake; returns the bytes after an acceptable 101."""
     fed = 0
     while core.handshake_exc is None and len(answer) <= _ANSWER_BYTES_MAX:
         data = await stream.receive_some(_READ_BYTES)
@@ -143,7 +143,7 @@ async def _read_answer(stream: trio.abc.Stream, core: ClientProtocol, answer: by
 
 
 def _begun(answer: bytearray) -> str:
-    """Describe the received part of an answer, for an error text."""
+    """Describe the part of a handshake answer that was received, for an error text."""
     if not answer:
         return "no answer to the handshake"
     first_line = bytes(answer.partition(b"\r")[0])

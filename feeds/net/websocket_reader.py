@@ -20,7 +20,7 @@ _TEXT, _BINARY, _CONTINUATION, _PONG = Opcode.TEXT, Opcode.BINARY, Opcode.CONT, 
 
 
 class MessageReader:
-    """Assembles the messages of one connection.
+    """Assembles whole messages from the frames of one WebSocket connection.
 
     Args:
         core: checks the frames, answers pings and close frames; a protocol violation closes it.
@@ -29,8 +29,8 @@ class MessageReader:
     Attributes:
         messages: queue of whole messages; the driver takes them from the left.
         received: number of messages so far.
-        pong: data of the last pong; the driver resets it.
-        is_dropping: whether further messages are dropped.
+        pong: data of the last pong frame; the driver resets it once handled.
+        is_dropping: whether further messages are dropped, as after invalid UTF-8.
     """
 
     __slots__ = (
@@ -64,11 +64,11 @@ class MessageReader:
 
     @property
     def is_due(self) -> bool:
-        """Whether bytes remain that `parse` can handle before more are read."""
+        """Whether received bytes remain unparsed: call `parse` again before reading more."""
         return self._at < len(self._data)
 
     def feed(self, data: bytes) -> None:
-        """Accept the bytes of a read; call it only while `is_due` is False."""
+        """Accept newly received bytes; call this only after `parse` has used all earlier bytes."""
         self._data = self._head + data if self._head else data
         self._head = b""
         self._at = 0
@@ -79,7 +79,7 @@ class MessageReader:
         self._at = 0
 
     def parse(self) -> int:
-        """Parse at most 64 frames and return their number. The core then holds its answers, such as pongs."""
+        """Parse at most 64 frames; returns their number. The core then holds replies to send, e.g. pongs."""
         core, data, size = self._core, self._data, len(self._data)
         frames = 0
         if self._missing and core.state is not CLOSED:
@@ -112,12 +112,12 @@ class MessageReader:
         return frames
 
     def _takes_text(self) -> int:
-        """Size of the largest plain text frame that may bypass the core now, or -1 for none."""
+        """Most bytes of a text frame that may be read without the `websockets` core now; -1 if none may."""
         core = self._core
         return self._text_bytes_max if core.current_size is None and core.state is OPEN else -1
 
     def _show(self, stop: int) -> None:
-        """Feed the core the available part of a frame that ends at `stop`, and handle its parsed frames."""
+        """Pass the received part of a frame that ends at `stop` to the core; handle the frames it parsed."""
         core, data = self._core, self._data
         piece = data[self._at : stop]
         self._at += len(piece)
