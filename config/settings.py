@@ -73,7 +73,7 @@ class KeySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class AccessKeySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One credential of a caller that signs its requests: access key and shared secret."""
+    """A credential of a caller that signs its requests: access key and shared secret."""
 
     access_key: str
     secret: Secret
