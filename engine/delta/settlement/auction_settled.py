@@ -1,8 +1,9 @@
-"""Outcomes of the settlements of closed rounds, from the store.
+"""Outcomes of the settlements that closed auction rounds led to, as read from the store.
 
     an order of a round --> its effects `settle` of that round --> the relayer's intents --> the logs
 
-The outcomes are not stored a second time: a settlement's promise is in its effect, its result in its log.
+No table stores these outcomes: a settlement's promise is in its stored effect, and its result in its log on
+chain.
 
 Source: ARCHITECTURE.md, "Auction".
 """
@@ -28,10 +29,11 @@ _UNDER_WAY, _NOT_SENT = "settling", "notSent"
 async def with_settlements(
     store: Store, asked: Sequence[tuple[int, AuctionedOrder]]
 ) -> tuple[AuctionedOrder, ...]:
-    """Return orders of closed rounds with the outcomes of the settlements that these rounds found.
+    """Return orders of closed auction rounds, each with the outcomes of the settlements that resulted from
+    its round.
 
     Args:
-        asked: (auction id, order as recorded) pairs, at most IDS_MAX.
+        asked: pairs of (auction id, order as the round's record names it), at most IDS_MAX.
 
     Raises:
         StoreUnavailable: the outcomes cannot be read now.

@@ -19,14 +19,15 @@ from ..orders.life import ENDED
 from ..orders.live_orders import LiveOrder
 
 _TokenOwner = tuple[bytes, bytes]
-"""(token, owner); for the native token, the owner's deposit."""
+"""Account of an order's owner as (token, owner); with the native token, it means the owner's deposit at the
+Delta contract."""
 
 
 class _Claim(Struct):
     """Raw units of an account's funds that are reserved for the settlement of one order.
 
     Attributes:
-        allowed: part of the allowance that is reserved; 0 if the order needs no allowance.
+        allowed: raw units of the allowance that are reserved; 0 if the order needs no allowance.
         is_under_way: whether the settlement's effect is stored; False while it is about to be stored.
     """
 
@@ -37,7 +38,7 @@ class _Claim(Struct):
 
 
 class Claims:
-    """Funds of accounts that the settlements of one chain reserve, by order.
+    """Reservations of order owners' funds for the settlements of one chain, one reservation per order.
 
     Args:
         found: returns the funds of (token, owner) as read last; None if unknown.
@@ -49,7 +50,8 @@ class Claims:
         self._of_account: dict[_TokenOwner, set[bytes]] = {}
 
     def tend(self, live: LiveOrder) -> None:
-        """Reserve the funds of an order's open settlement, or free those of an ended one."""
+        """Reserve the funds for a settlement of the order that is under way; free the reservation if the
+        settlement has ended."""
         known = self._of_order.get(live.order_hash)
         if live.settling is not None and live.row.status not in ENDED:
             self._add(live)
@@ -58,7 +60,8 @@ class Claims:
             self._drop(live.order_hash)
 
     def claim(self, orders: Sequence[LiveOrder]) -> bool:
-        """Reserve funds for the next parts of orders that are about to be settled, all or none.
+        """Reserve the owners' funds for the next parts of orders about to be settled: for all of these orders
+        or for none.
 
         Returns:
             Whether the accounts' funds, as read last, suffice for all reservations.
@@ -77,12 +80,17 @@ class Claims:
                 self._drop(key)
 
     def leave(self, held: Container[int]) -> None:
-        """Forget the orders of shards that this engine no longer holds."""
+        """Free the reservations for orders of shards that another engine runs now.
+
+        Args:
+            held: shards that this engine still runs.
+        """
         for key in [key for key in self._of_order if key[0] not in held]:
             self._drop(key)
 
     def _add(self, live: LiveOrder) -> bool:
-        """Reserve funds for the next part of an order; False if already reserved."""
+        """Reserve funds for the next part of an order; return False if the order already has a
+        reservation."""
         account = live.terms.src_token, live.terms.owner
         if live.order_hash in self._of_order:
             return False
@@ -98,8 +106,8 @@ class Claims:
             known.is_under_way = True
 
     def _is_borne(self, order_hash: bytes) -> bool:
-        """Whether the last read funds of an order's account cover all claims on the account; True for the
-        only claim."""
+        """Whether the account that pays an order covers all reservations on it, by the funds as read last;
+        True if the order's reservation is the only one."""
         account = self._of_order[order_hash].account
         claims = [self._of_order[key] for key in self._of_account[account]]
         if len(claims) == 1:

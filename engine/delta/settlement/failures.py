@@ -23,7 +23,8 @@ from ..bids.agent_rest import AgentFault
 
 
 class SettlementFailure(StrEnum):
-    """Kind of a failed settlement; see the module. The kind that excuses the agent most is the first."""
+    """Kind of a failed settlement, by its cause. Members are sorted: the first kind excuses the bidding agent
+    most."""
 
     ORDER_DONE = "orderDone"
     TOO_EARLY = "tooEarly"
@@ -48,11 +49,12 @@ BY_ERROR: Mapping[bytes, SettlementFailure] = {
     selector("CapExceeded(address,uint256,uint256)"): _F.NOT_THE_AGENTS,
     selector("NativeTransferFailed(address)"): _F.DOUBTFUL,
 }
-"""Kinds by the selector of the Delta contract's error. The contract wraps the errors of an agent's calls, so
-that these have another selector."""
+"""Kinds of failed settlements by the selector of the Delta contract's error. Errors of an agent's calls are
+not among them: the contract wraps them in another error."""
 
 OF_TIME = frozenset({selector("TooEarly(uint256)"), selector("CapExceeded(address,uint256,uint256)")})
-"""Selectors of errors that depend on a block's time: such an error at the block before proves nothing."""
+"""Selectors of errors that depend on the block's time: if a settlement repeated at the block before gives
+such an error, this does not explain why the settlement failed in its own block."""
 
 BY_CAUSE: Mapping[IntentCause, SettlementFailure] = {
     _C.DEADLINE: _F.NOT_THE_AGENTS,
@@ -64,23 +66,25 @@ BY_CAUSE: Mapping[IntentCause, SettlementFailure] = {
     _C.REVERTED: _F.AGENTS,
     _C.UNKNOWN: _F.DOUBTFUL,
 }
-"""Kinds by the relayer's cause, if the contract's error is unknown."""
+"""Kinds of failed settlements by the cause that the relayer reports, for failures without a known contract
+error."""
 
 UNEXPLAINED = frozenset({_C.UNEXPLAINED, _C.UNKNOWN})
-"""Causes of a revert whose error is unknown."""
+"""Causes that the relayer reports for a reverted transaction whose error is not known."""
 
 
 def failure_of(
     cause: IntentCause | None, error4: bytes | None, owners: Collection[bytes] | None = None
 ) -> SettlementFailure:
-    """Classify a failed settlement.
+    """Classify a failed settlement by its cause.
+
 
     Args:
         error4: selector of the contract's error; None without one.
         owners: selectors of the errors of the same settlement without the agent's calls; None if unknown. An
             error that occurs only with the agent's calls does not excuse the agent. The errors in `owners`
-            also explain a settlement that another transaction of its block made fail, such as the owner's
-            cancellation or a settlement that took the rest of a token's cap.
+            also explain a failure that another transaction of the block caused, such as the owner's
+            cancellation or a settlement that used up a token's hourly cap.
     """
     by_error = BY_ERROR.get(error4 or b"")
     if by_error is not None and (owners is None or error4 in owners):
@@ -92,7 +96,8 @@ def failure_of(
 
 
 def is_owners_act(log: Log, delta: bytes) -> bool:
-    """Whether a log shows that Delta's access to an owner's tokens changed: a transfer, an approval of Delta.
+    """Whether a log shows that the tokens of an owner which Delta may take changed: a transfer, or an
+    approval of Delta.
 
     An agent cannot cause either log for another account. A transfer of zero, which any account can make, and
     an approval of another spender do not count.
@@ -107,10 +112,11 @@ def is_owners_act(log: Log, delta: bytes) -> bool:
 
 
 def fault_in(failure: SettlementFailure, *, may_be_owners: bool) -> AgentFault | None:
-    """Return the bidding agent's fault in a failed settlement, or None.
+    """Return the fault with which a failed settlement is charged to the agent that bid, or None.
 
     Args:
-        may_be_owners: the settlement calls a contract of an owner, or an owner acted in its block.
+        may_be_owners: whether the settlement calls a contract of an owner, or an owner sent a transaction in
+            its block: the failure is then not surely the agent's.
     """
     if failure is _F.AGENTS or (failure is _F.DOUBTFUL and not may_be_owners):
         return AgentFault.REVERTED

@@ -57,21 +57,24 @@ _MUTE = "the Delta contract does not answer"
 _log = structlog.get_logger("cambist.venue")
 
 DeltaAccount = tuple[bytes, bytes]
-"""(token, owner); for the native token, the owner's deposit."""
+"""Account of an order's owner as (token, owner); with the native token, it means the owner's deposit at the
+Delta contract."""
 
 AreLacking = Callable[[LiveOrder, int], Awaitable[bool]]
-"""Function of (order, height): whether the owner's funds for the order are missing, at that height or
-later."""
+"""Function of (order, height) that returns whether the owner's funds for the order are missing, read at the
+block of that height or at a later one."""
 
 
 class _FollowedDelta(Followed[DeltaAccount]):
-    """A followed order with the funds that it needs.
+    """An order whose owner's funds are followed, and the funds that the order needs.
 
     Attributes:
-        filled: settled amount for which `needs` was computed.
+        filled: amount of the order that was settled when `needs` was computed; a later fill changes the
+            needs.
         may_change: whether funds may change the order's status now: the order is signed, and no settlement of
             it is under way.
-        lacks: funds that were missing at the last read.
+        lacks: funds that the owner lacked when they were last read.
+
     """
 
     filled: int
@@ -81,7 +84,7 @@ class _FollowedDelta(Followed[DeltaAccount]):
 
 
 class _FundsAtBlock(Struct, frozen=True):
-    """Funds of accounts at one block."""
+    """Funds of order owners' accounts as read at one block."""
 
     block_hash: bytes
     found: dict[DeltaAccount, Holding | None]
@@ -93,11 +96,11 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
     Args:
         watch: set of accounts whose logs the chain's indexer reports.
         delta: the Delta contract, 20 bytes.
-        read_to: returns the last indexed block; None while that is not the chain's head.
+        read_to: returns the last indexed block; None while the indexer is behind the chain's head.
         wall_ms: returns the time, Unix milliseconds.
 
     Attributes:
-        claims: funds of the accounts that are reserved for settlements.
+        claims: reservations of the owners' funds for settlements under way.
     """
 
     def __init__(
@@ -120,8 +123,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
     # --- Followed accounts ------------------------------------------------------------------------------
 
     def tend(self, live: LiveOrder) -> None:
-        """Follow an order's funds while they can change its status. Call this after every change of the
-        order."""
+        """Follow the funds of an order's owner as long as missing funds can suspend the order. Call this
+        after every change of the order."""
         self.claims.tend(live)
         row = live.row
         if row.is_final or row.status not in CANCELLABLE:
@@ -171,7 +174,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
     # --- Reading ----------------------------------------------------------------------------------------
 
     async def _look(self, accounts: Sequence[DeltaAccount], top: Mark) -> None:
-        """Read accounts, and write the steps of orders that their funds suspend or restore."""
+        """Read the funds of accounts, then suspend orders whose funds are missing and restore those whose
+        funds are back."""
         read = await self._read(accounts, top.number)
         self._reads += len(accounts)
         doubtful: list[LiveOrder] = []
@@ -191,8 +195,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             await self._settle_doubts(doubtful[at : at + VENUE_FUNDS_ORDERS_MAX], read)
 
     def _should_change(self, order_hash: bytes, read: _FundsAtBlock) -> bool:
-        """Record the missing funds of an order, by its fills in memory; return whether its status should
-        change."""
+        """Record which funds an order's owner lacks, by the order's fills in memory; return whether the order
+        should be suspended or restored."""
         live, known = self._orders.get(order_hash), self._followed.get(order_hash)
         if live is None:  # another engine runs the order now
             self._forget(order_hash)
@@ -202,8 +206,9 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         return _is_due(live, is_lacking=bool(known.lacks))
 
     async def _settle_doubts(self, doubtful: Sequence[LiveOrder], read: _FundsAtBlock) -> None:
-        """Suspend or restore orders whose funds are missing or back, judged by the orders' fills at the block
-        of the funds."""
+        """Suspend orders whose funds are missing and restore those whose funds are back. The needs are
+        computed from the orders' fills at the block at which the funds were read, as the fills in memory may
+        be older."""
         fills = await self._fills(doubtful, read.block_hash)
         problems: list[StoreUnavailable] = []
         async with trio.open_nursery() as nursery:
@@ -238,12 +243,12 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
                 self._restored += not is_lacking
 
     async def are_lacking(self, live: LiveOrder, height: int) -> bool:
-        """Whether the owner's funds for an order are missing; see AreLacking. False if only this account
-        cannot be read, so that no settlement waits without end. A token's unreadable answer counts as a
-        balance of 0.
+        """Whether the owner's funds for an order are missing at the latest block, which must be `height` or
+        later. False if only this account cannot be read, so that no settlement waits without end. A token's
+        unreadable answer counts as a balance of 0.
 
         Raises:
-            ChainError: the chain cannot be read for any account.
+            ChainError: no account of the chain can be read.
         """
         account = _account_of(live)
         try:
@@ -258,10 +263,10 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         return bool(lacks)
 
     async def _read(self, accounts: Sequence[DeltaAccount], height: int) -> _FundsAtBlock:
-        """Read the funds of accounts, all at the latest block.
+        """Read the balances and allowances of accounts, all at the latest block.
 
         Raises:
-            NodeContradiction: the latest block is below `height`.
+            NodeContradiction: the node's latest block is below `height`.
         """
         tokens = [account for account in accounts if account[0] != NATIVE_TOKEN]
         natives = [account for account in accounts if account[0] == NATIVE_TOKEN]
@@ -281,15 +286,19 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         return _FundsAtBlock(told.block_hash, found)
 
     async def _fills(self, orders: Sequence[LiveOrder], block_hash: bytes) -> list[int]:
-        """Read the settled amounts of orders from the contract: raw units of the fixed side, or slices; the
-        whole size for an order of which no more can be settled.
+        """Read how much of each order is settled from the Delta contract: raw units of the fixed side, or for
+        a TWAP the number of slices; the order's whole size if no more of it can be settled.
         """
         questions = [order_state(live.terms.owner, live.terms.nonce, live.order_hash) for live in orders]
         answers = await self._answers(questions, block_hash)
         return [_filled(live, answer) for live, answer in zip(orders, answers, strict=True)]
 
     async def _answers(self, questions: Sequence[bytes], block_hash: bytes) -> list[bytes]:
-        """Call the Delta contract; return answers that are each at least a word long."""
+        """Call the Delta contract with each calldata at one block; return the answers.
+
+        Raises:
+            ChainError: an answer is an error, or shorter than a word of 32 bytes.
+        """
         calls = [EthCall(self._delta, question) for question in questions]
         answers = await self._chain.call_many(calls, block_hash) if calls else []
         told = [answer for answer in answers if isinstance(answer, bytes) and len(answer) >= WORD_BYTES]

@@ -33,14 +33,15 @@ from ..orders.life import DeltaFacts, told_by_chain
 from ..orders.live_orders import LiveOrders
 
 _SLICE = 64
-"""Number of orders per read of the store, between which other tasks run."""
+"""Number of orders per read of the store; other tasks run between two reads, however many orders a step
+concerns."""
 
 
 class DeltaProjection:
     """Derives changes of Delta orders from one chain's logs; an `engine.chain.indexer.Projection`.
 
     Args:
-        orders: orders that may still change.
+        orders: the live orders in memory, by which orders are found by nonce and by finality.
         confirmations: number of blocks, the log's own included, after which a log is final.
         failures_max: failed settlements that make an order FAILED.
     """
@@ -61,7 +62,7 @@ class DeltaProjection:
         self._now_ms = now_ms
 
     async def changes(self, advance: Advance) -> Sequence[Change]:
-        """Compute the changes of orders that an indexer step implies; see `Projection.changes`."""
+        """Compute the store's changes to orders that an indexer step (blocks added or undone) implies."""
         settled_below = advance.top.number - self._confirmations + 1
         hashes = self._about(advance, settled_below)
         if not hashes:
@@ -89,7 +90,11 @@ class DeltaProjection:
         return changes
 
     def _about(self, advance: Advance, settled_below: int) -> set[bytes]:
-        """Collect the hashes of the orders that may change."""
+        """Collect the hashes of the orders that an indexer step may change.
+
+        Args:
+            settled_below: the step makes logs final up to this height.
+        """
         hashes: set[bytes] = set()
         for _, row in (*advance.rows, *advance.undone):
             if isinstance(row, DeltaFill | PreSignature):
@@ -99,8 +104,8 @@ class DeltaProjection:
         return hashes.union(self._orders.settled(advance.chain_id, advance.top.number, settled_below))
 
     async def _read(self, hashes: Sequence[bytes], advance: Advance) -> list["_Found"]:
-        """Read the state of orders as of the step: stored rows, with the step's rows and without the undone
-        ones."""
+        """Read the state of orders after an indexer step: the stored rows, plus the rows that the step adds,
+        minus those it undoes."""
         (rows,) = await self._store.read(among(DELTA_ORDER, "order_hash", hashes))
         orders = [order for values in rows if (order := DELTA.found(values)).chain_id == advance.chain_id]
         fills, signed, effects, *used = await self._store.read(
@@ -133,7 +138,7 @@ class DeltaProjection:
 
 
 class _Found(Struct, frozen=True):
-    """State of one order as of an indexer step."""
+    """State of one order after an indexer step: its row, fills, used nonce, pre-signature and effects."""
 
     row: DeltaOrderRow
     fills: tuple[DeltaFill, ...]
@@ -143,7 +148,8 @@ class _Found(Struct, frozen=True):
 
 
 def _about(row: Any) -> object:
-    """Return the subject of an indexed row: an order's hash, or the key of an owner's nonce."""
+    """Return the subject of an indexed row, by which rows are grouped: an order's hash, or (chain id, owner,
+    nonce) for a used nonce."""
     return _nonce(row) if isinstance(row, UsedNonce) else getattr(row, "order_hash", None)
 
 
@@ -152,7 +158,7 @@ def _nonce(row: UsedNonce | DeltaOrderRow) -> tuple[int, bytes, bytes]:
 
 
 def _found(order: DeltaOrderRow, kept: Sequence[Any], effects: Sequence[Effect]) -> _Found:
-    """Make the state of an order from the indexed rows about the order and its nonce."""
+    """Assemble the state of an order from the indexed rows about the order and about its owner's nonce."""
     fills: dict[tuple[bytes, bytes, int], DeltaFill] = {}
     nonce_used: UsedNonce | None = None
     signed: PreSignature | None = None

@@ -65,7 +65,7 @@ _MINED = (IntentState.MINED, IntentState.FINAL)
 FUNDS_GONE = "the owner's funds are not there"
 """Beginning of the reason that agents receive for a settlement that failed for lack of the owner's funds."""
 OTHERS_FUNDS_GONE = "the funds of an order that is crossed with it are not there"
-"""Reason that agents receive if not this order's funds but those of a crossed order were missing."""
+"""Reason that agents receive if the funds of another order, settled in the same transaction, were missing."""
 OWNERS_CODE = "code of an owner's ran in it"
 """Beginning of the reason that agents receive for a settlement that an owner's contract may have made
 fail."""
@@ -73,17 +73,19 @@ OWNER_ACTED = "an owner acted in its block"
 """Beginning of the reason that agents receive for a settlement that an owner's transaction in its block may
 have made fail."""
 _NO_RUNNER_UP = frozenset({SettlementFailure.ORDER_DONE, SettlementFailure.TOO_EARLY})
-"""Failures that no other bid on the order can avoid; they do not count against the orders of a crossing."""
+"""Failures that a runner-up, the next best bid on the order, cannot avoid; they do not count among the
+order's failed settlements."""
 _SEEN = (None, OrderStatus.COMPLETED)
-"""Statuses of an order whose mined settlement is known to be indexed; None for an order that is not in memory
-any more."""
+"""Statuses that show an order's mined settlement to be indexed already; None means that the order is no
+longer in memory."""
 
 
 class Settlement(Struct, frozen=True):
-    """A settlement as its effect's payload stores it.
+    """A settlement of an order, as the payload of the order's `settle` effect stores it.
 
     Attributes:
-        key: key of the relayer's intent; empty for the key of the effect that stores the settlement.
+        key: key under which the relayer sends the transaction; if empty, the key of the effect that stores
+            the settlement is used.
         data: calldata for the Delta contract.
         gas: gas limit of the transaction, units.
         deadline_s: Unix seconds; the settlement is given up unless mined by then.
@@ -117,15 +119,16 @@ class Settlement(Struct, frozen=True):
         return amount_of(fill.spent if self.is_purchase else fill.received)
 
     def is_kept(self, amount: int) -> bool:
-        """Whether a mined amount is as good for the user as the simulated one, or worse by at most
-        AGENT_DRIFT_BPS."""
+        """Whether a settled amount is as good for the user as the simulated one, or worse by at most
+        AGENT_DRIFT_BPS basis points."""
         simulated = int(self.amount)
         drift = mul_div_down(simulated, limits.AGENT_DRIFT_BPS, limits.BPS_ONE)
         return amount <= simulated + drift if self.is_purchase else amount >= simulated - drift
 
     @property
     def gas_kept(self) -> int:
-        """Most units of gas that the mined settlement may use: the bid was ranked by its simulated gas."""
+        """Most units of gas that the mined settlement may use without a fault of its agent: the bid was
+        ranked by its simulated gas."""
         drift = mul_div_down(self.simulated_gas, limits.AGENT_GAS_DRIFT_BPS, limits.BPS_ONE)
         return self.simulated_gas + drift + limits.AGENT_GAS_DRIFT
 
@@ -140,12 +143,12 @@ TellAgent = Callable[[str, int, NoticeEntry, AgentFault | None], None]
 def settlement_of(
     bid: Proven, at: int, key: str, auction_id: int, deadline_s: int, gas_max: int
 ) -> Settlement:
-    """Make the settlement for one part of a bid.
+    """Make the settlement of one order from a bid that passed the simulation.
 
     Args:
-        at: index of the part in the bid.
-        deadline_s: latest time of the settlement, Unix seconds; if an order of the bid has an earlier
-            deadline, that one counts.
+        at: index of the order's part among the parts of the bid.
+        deadline_s: latest time of the settlement, Unix seconds; an earlier deadline of an order of the bid
+            takes precedence.
         gas_max: most units of gas of a settlement.
     """
     gas = sum(outcome.gas for outcome in bid.outcomes)
@@ -173,13 +176,14 @@ def settlement_in(effect: Effect) -> Settlement:
 
 
 def settlement_payload(settlement: Settlement, row: DeltaOrderRow) -> bytes:
-    """Encode a settlement for the effect of the next step of `row`."""
+    """Encode a settlement as the payload of the `settle` effect that the order's next version will store."""
     key = settlement.key or effect_key(row.order_hash, row.version + 1, SETTLE)
     return _encode(msgspec.structs.replace(settlement, key=key))
 
 
 class SettlingStatistics(Struct, frozen=True):
-    """Numbers of settlements of one chain: under way now; settled and failed since the start."""
+    """Numbers of settlements on one chain: those under way now, and those settled and failed since the
+    process started."""
 
     under_way: int
     settled: int
@@ -187,16 +191,16 @@ class SettlingStatistics(Struct, frozen=True):
 
 
 class Settling:
-    """The settlements of one chain. `start` sets the nursery of its tasks.
+    """Runs the settlements of one chain, each in a task of the nursery that `start` sets.
 
     Args:
         delta: the Delta contract, 20 bytes.
         gas_max: gas limit of a simulation, units.
         failures_max: number of failed settlements that makes an order FAILED.
         tell: notifies an agent of the outcome of its bid's settlement.
-        are_lacking: tells whether the owner's funds for an order are missing.
-        runs_code: tells whether a settlement of an order calls a contract of its owner or receiver.
-        read_to: returns the height of the last indexed block; NOTHING_READ before the first block.
+        are_lacking: returns whether the owner's funds for an order are missing.
+        runs_code: returns whether a settlement of an order calls a contract of its owner or receiver.
+        read_to: returns the height of the last indexed block; NOTHING_READ (-1) before the first one.
     """
 
     def __init__(
@@ -233,7 +237,7 @@ class Settling:
         self._settled = self._failed = 0
 
     def statistics(self) -> SettlingStatistics:
-        """Counters since the start, and settlements under way."""
+        """Number of settlements under way, and counters since the process started."""
         return SettlingStatistics(len(self._under_way), self._settled, self._failed)
 
     def start(self, nursery: trio.Nursery) -> None:
@@ -241,16 +245,19 @@ class Settling:
         self._nursery = nursery
 
     def line_up(self, order_hash: bytes, runners_up: Sequence[Settlement]) -> None:
-        """Set the next best bids to settle in turn if the settlement of an order fails."""
+        """Keep the next best bids on an order, which are settled one after the other if its settlement
+        fails."""
         self._runners_up[order_hash] = list(runners_up)
 
     def leave(self, held: Container[int]) -> None:
-        """Forget the orders of shards that this engine no longer holds."""
+        """Forget the runners-up of orders whose shards are not in `held`: another engine runs these orders
+        now."""
         for order_hash in [key for key in self._runners_up if key[0] not in held]:
             del self._runners_up[order_hash]
 
     def tend(self, live: LiveOrder) -> None:
-        """Start a task for an order's settlement if the order has a settlement that no task runs yet."""
+        """Start a task for the order's settlement, unless the order has none under way or a task runs it
+        already."""
         if live.row.status in ENDED:
             self._runners_up.pop(live.order_hash, None)
         if live.row.status is OrderStatus.COMPLETED or live.row.is_final:
@@ -262,8 +269,8 @@ class Settling:
         self._nursery.start_soon(self._run, live.order_hash, key)
 
     async def _run(self, order_hash: bytes, key: str) -> None:
-        """Run an order's settlement to its outcome, retrying while the chain or the store is away; only the
-        first of these failures is logged."""
+        """Run an order's settlement to its outcome, with retries while the chain or the store is unavailable;
+        only the first such failure is logged."""
         pause_s, is_told = SETTLING_PAUSE_S, False
         try:
             while self._orders.get(order_hash) is not None:
@@ -327,9 +334,9 @@ class Settling:
         await self._failed_for(order_hash, effect, outcome, failure, is_starved=is_starved)
 
     async def _owners_errors(self, settlement: Settlement, outcome: IntentOutcome) -> frozenset[bytes] | None:
-        """Execute a reverted settlement again without the agent's calls, at the block before its own and at
-        its own; return the selectors of the errors. None without anything to compare with, or if no node
-        answers.
+        """Call a reverted settlement again without the agent's calls, at the settlement's block and at the
+        block before; return the selectors of the errors. None if the settlement cannot be repeated that way
+        or no node answers.
 
         The relayer learns the contract's error by a call, which an agent's contract can distinguish from a
         transaction: the agent could make the call fail as if the owner's tokens were missing. A settlement
@@ -350,7 +357,8 @@ class Settling:
             return None
 
     async def _error_of(self, call: EthCall, block_hash: bytes) -> frozenset[bytes]:
-        """Selector of the error of a call at a block, b"" without one; empty for a call that succeeds."""
+        """Set with the selector of the error that a call at a block gives, b"" for an error without selector;
+        an empty set for a call that succeeds."""
         try:
             await self._chain.call(call, block_hash)
         except Reverted as error:
@@ -378,7 +386,8 @@ class Settling:
         *,
         is_starved: bool,
     ) -> None:
-        """Handle a failed settlement: the order's next step, and the notice to the agent."""
+        """Write the order's next status after a failed settlement, or settle a runner-up, and notify the
+        agent."""
         settlement = _decode(effect.payload)
         is_others = bool(settlement.others) and failure is SettlementFailure.FUNDS
         is_counted = not (is_others or failure in _NO_RUNNER_UP)
@@ -396,8 +405,8 @@ class Settling:
         self._told(settlement, order_hash, Notice.REVERTED, outcome, fault=fault)
 
     async def _until_read(self, order_hash: bytes, height: int) -> None:
-        """Wait until the chain is indexed up to a height or the order is no longer open, at most
-        SETTLEMENT_S."""
+        """Wait until the chain is indexed up to a height or the order is no longer open, at most SETTLEMENT_S
+        seconds."""
         with trio.move_on_after(SETTLEMENT_S):
             while (  # noqa: ASYNC110  the indexer sets no event for a height
                 self._read_to() < height and self._status(order_hash) in OPEN
@@ -405,10 +414,11 @@ class Settling:
                 await trio.sleep(SETTLING_LOOK_S)
 
     async def _lacked_gas(self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome) -> bool:
-        """Whether a reverted settlement that calls an owner's contract succeeds with a simulation's gas.
+        """Whether a reverted settlement that calls an owner's contract succeeds with the gas limit of a
+        simulation.
 
-        The contract can tell a settlement from its simulation by the gas, and waste the gas of the agent's
-        calls.
+        If so, the owner may be to blame: the contract can tell by the gas that it is not simulated, and use
+        up the gas of the agent's calls.
         """
         if outcome.receipt is None or not await self._run_code(self._orders_of(order_hash, settlement)):
             return False
@@ -427,12 +437,13 @@ class Settling:
         return any([await self._runs_code(live) for live in orders])
 
     def _orders_of(self, order_hash: bytes, settlement: Settlement) -> list[LiveOrder]:
-        """Live orders of a settlement, the order of this hash first."""
+        """Live orders that a settlement settles: the order of this hash, then the orders crossed with it."""
         found = [self._orders.get(key) for key in (order_hash, *settlement.others)]
         return [live for live in found if live is not None]
 
     async def _doubt(self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome) -> str:
-        """Reason why an owner may have made a settlement fail, unlike its simulation; empty without one."""
+        """Reason why an owner may have made a settlement fail that succeeded in its simulation; empty if
+        there is none."""
         orders = self._orders_of(order_hash, settlement)
         if await self._run_code(orders):
             return OWNERS_CODE
@@ -440,7 +451,8 @@ class Settling:
 
     async def _have_acted(self, orders: Sequence[LiveOrder], outcome: IntentOutcome) -> bool:
         """Whether an owner sent a transaction in the block of a failed settlement, or the owner's tokens or
-        allowance changed in it. A later transaction of the block can undo a change that made it fail.
+        allowance changed in that block. Balances after the block prove nothing: a later transaction can undo
+        the change that made the settlement fail.
         """
         if outcome.receipt is None:
             return False
@@ -465,8 +477,8 @@ class Settling:
         """Await the outcome of a settlement on the chain.
 
         A mined settlement counts once its log is indexed: until then its block may be undone, and the open
-        amount of the order is unknown. The failed settlement of a CANCELLING order counts once the failure is
-        final.
+            amount of the order is unknown. For a CANCELLING order a failed settlement counts once its block
+            is final.
         """
         version = None
         while True:
@@ -485,7 +497,8 @@ class Settling:
             await trio.sleep(SETTLING_LOOK_S)
 
     async def _fill(self, order_hash: bytes, outcome: IntentOutcome) -> DeltaFill | None:
-        """Read the fill of a settlement; None while it is not in the store."""
+        """Read from the store what a mined settlement filled of an order; None while the fill is not
+        indexed."""
         (rows,) = await self._store.read(among(DELTA_FILL, "order_hash", [order_hash]))
         fills: list[DeltaFill] = [row_of(DELTA_FILL, values) for values in rows]
         return next((fill for fill in fills if fill.tx_hash == outcome.tx_hash), None)
@@ -497,14 +510,15 @@ class Settling:
             self._orders.begin_anew(live)
 
     def _more_to_come(self, row: DeltaOrderRow, effect: Effect) -> DeltaStep | None:
-        """Make the step after a mined settlement that has not closed its order; None if the order is
+        """Make the change of an order that a mined settlement filled only in part; None if the order is
         completed."""
         is_closed = row.status is OrderStatus.COMPLETED
         return None if is_closed else part_settled(row, effect, self._wall_ms())
 
     async def _next(self, order_hash: bytes, effect: Effect, *, is_starved: bool, is_counted: bool) -> None:
-        """Write an order's step after a failed settlement: to its runner-up, if any. A runner-up past its
-        deadline or larger than the open amount is skipped; without the owner's funds no runner-up is settled.
+        """Write an order's next status after a failed settlement, and start the settlement of its next best
+        bid, if any. A bid past its deadline or larger than the open amount is skipped; if the owner's funds
+        are missing (`is_starved`), no bid is settled.
         """
         live = self._orders.get(order_hash)
         now_s = self._wall_ms() // 1_000
@@ -531,7 +545,7 @@ class Settling:
             self._runners_up[order_hash] = [] if is_starved else waiting[1:]
 
     def _status(self, order_hash: bytes) -> OrderStatus | None:
-        """Status of an order; None if the order is no longer live."""
+        """Status of an order; None if the order is no longer in memory."""
         live = self._orders.get(order_hash)
         return None if live is None else live.row.status
 
@@ -540,8 +554,8 @@ class Settling:
         return row_of(EFFECT, rows[0]) if rows else None
 
     async def _tell_settled(self, settlement: Settlement, order_hash: bytes, outcome: IntentOutcome) -> None:
-        """Notify the agent of a mined settlement, with a fault if it brought less or used more gas than
-        simulated.
+        """Notify the agent of a mined settlement, with a fault if the user got less (or spent more), or the
+        gas was more, than the simulation showed and the tolerance allows.
         """
         fill = await self._fill(order_hash, outcome)
         if fill is None:  # its block was undone, or is long final
