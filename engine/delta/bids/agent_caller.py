@@ -25,7 +25,7 @@ def caller_of(delta: bytes, name: str) -> bytes:
 
 
 def with_caller(body: bytes, caller: bytes) -> bytes:
-    """Add the address of the agent's caller contract to an encoded SolveRequest, as its first member.
+    """Return an encoded SolveRequest with the address of the agent's caller contract as its first member.
 
     The orders of a round are encoded once for all agents; only this member differs.
     """

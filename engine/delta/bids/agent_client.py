@@ -51,10 +51,10 @@ _OK, _NO_BIDS = 200, 204
 
 
 class AgentFailure(MakerError):
-    """An agent gave no readable answer. The text names no host, key or header.
+    """Error: an agent gave no readable answer to a request for bids. The text names no host, key or header.
 
     Attributes:
-        fault: the agent's fault; None if the agent was not asked because no connection was free.
+        fault: kind of the agent's fault; None if the agent was not asked because no connection was free.
     """
 
     def __init__(self, fault: AgentFault | None, detail: str = "") -> None:
@@ -64,12 +64,12 @@ class AgentFailure(MakerError):
 
 
 class AgentClientStatistics(Struct, frozen=True):
-    """Counters and queue size of a client at one moment.
+    """Counters of an agent's client since its start, and the size of its queue of notices now.
 
     Attributes:
         asked: rounds for which the agent was to be asked.
-        failed: rounds in which the agent gave no readable answer.
-        unasked: rounds among `failed` in which it was not asked, as no connection was free.
+        failed: rounds for which no readable answer came in time, whether the agent was asked or not.
+        unasked: rounds among `failed` for which the agent was not asked, as no connection was free.
         waiting: notices not yet sent.
         notified: notices that the agent accepted; lost: notices sent without success; dropped: notices that a
             full queue dropped.
@@ -85,16 +85,17 @@ class AgentClientStatistics(Struct, frozen=True):
 
 
 class AgentClient:
-    """Client of one agent. Use it as an async context manager, and `run` as a task within.
+    """HTTP client that asks one agent for bids and notifies it. An async context manager; `run` must run as a
+    task within it.
 
     Args:
         agent: name of the agent.
         url: base URL of the agent's two endpoints, http or https.
         signer: signer of requests; None leaves requests unsigned.
         wall_ms: returns the time for the signature, Unix milliseconds.
-        solves_max: most questions to the agent at a time, one for each open round.
+        solves_max: most requests for bids that may be open at a time, one for each open round.
         tls: TLS context for https; by default one with the system's certificate authorities.
-        dial: opens connections.
+        dial: opens a connection to the agent's host.
     """
 
     def __init__(
@@ -137,7 +138,7 @@ class AgentClient:
         return await self._open.__aexit__(kind, error, trace)
 
     def statistics(self) -> AgentClientStatistics:
-        """Counters since the start, and the present size of the queue."""
+        """Counters of requests and notices since the start, and the number of notices in the queue now."""
         return AgentClientStatistics(
             self._asked,
             self._failed,
@@ -177,13 +178,13 @@ class AgentClient:
         return answer.body
 
     def notify(self, request: NotifyRequest) -> None:
-        """Queue a notice to the agent."""
+        """Queue a notice to the agent; if the queue is full, drop its oldest notice."""
         self._dropped += len(self._waiting) == AGENT_NOTICES_WAITING_MAX
         self._waiting.append(request)
         self._is_wanted.set()
 
     async def run(self) -> None:
-        """Send queued notices, until cancelled."""
+        """Send the queued notices to the agent one after the other, until cancelled."""
         while True:
             await self._is_wanted.wait()
             self._is_wanted = trio.Event()
@@ -199,7 +200,8 @@ class AgentClient:
                     self._lost += count * (not is_taken)
 
     def _next(self) -> tuple[NotifyRequest, int]:
-        """Take the next request to send, with the number of successive queued requests that it merges."""
+        """Take the next notice from the queue, merged with those that follow it about the same round; return
+        it with the number of notices that it merges."""
         first = self._waiting.popleft()
         notices, count = [*first.notices], 1
         while (

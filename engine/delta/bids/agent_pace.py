@@ -28,12 +28,13 @@ _DOUBLINGS_MAX = 16
 
 
 class AgentQuestion(Struct, frozen=True):
-    """A request for bids that is reserved for or sent to an agent.
+    """A request for bids that was sent to an agent, or is about to be.
 
     Attributes:
         orders: number of orders in the request.
         asked_at: time of the request, seconds on the clock of `AgentPace`.
-        is_full: with this request the orders in the agent's open requests reached its limit.
+        is_full: whether this request brought the number of orders in the agent's open requests up to the
+            limit.
     """
 
     orders: int
@@ -49,8 +50,8 @@ class AgentPace:
         round_s: length of a round, seconds.
 
     Attributes:
-        orders_max: the limit as long as the agent answers; after a failure the agent is asked about one
-            order.
+        orders_max: limit of the orders in open requests while the agent answers; after a failure the agent is
+            asked about one order at a time.
         asks_again_at: earliest time of the next question after a failure.
     """
 
@@ -64,7 +65,7 @@ class AgentPace:
 
     @property
     def is_failing(self) -> bool:
-        """Whether the agent's last question ended without an answer."""
+        """Whether the agent gave no readable answer in time to the request that ended last."""
         return self._failures > 0
 
     def room(self, now: float) -> int:
@@ -74,15 +75,15 @@ class AgentPace:
         return 1 if not self._open and now >= self.asks_again_at else 0
 
     def asked(self, orders: int, now: float) -> AgentQuestion:
-        """Record a question about a number of orders."""
+        """Record a request for bids on a number of orders as open."""
         self._open += orders
         return AgentQuestion(orders, now, self._open >= self.orders_max)
 
     def answered(self, question: AgentQuestion, now: float, not_reached: int = 0) -> None:
-        """Record an answer in time, and raise or lower the limit.
+        """Record an answer that came in time, and raise or lower the limit of orders by it.
 
         Args:
-            not_reached: orders of the question for which the agent reports that it had no time.
+            not_reached: number of the request's orders for which the agent reports that it had no time.
         """
         self._open -= question.orders
         self._failures = 0
@@ -93,7 +94,8 @@ class AgentPace:
             self.orders_max = min(self.orders_max + max(1, more), AGENT_ORDERS_MAX)
 
     def failed(self, question: AgentQuestion, now: float, *, is_late: bool) -> None:
-        """Record a question without a readable answer in time: pause, and lower the limit if it was late."""
+        """Record that a request got no readable answer in time: pause the requests, and lower the limit of
+        orders if the answer was late."""
         self._open -= question.orders
         if is_late and not self._failures:
             self._cut(question, now, question.orders // 2)
@@ -102,11 +104,12 @@ class AgentPace:
         self.asks_again_at = max(now, question.asked_at + min(pause_s, AGENT_PROBE_S))
 
     def dropped(self, question: AgentQuestion) -> None:
-        """Cancel a recorded question that was not sent."""
+        """Take back the record of a request that was not sent after all."""
         self._open -= question.orders
 
     def _cut(self, question: AgentQuestion, now: float, managed: int) -> None:
-        """Reduce the limit in the proportion of a question's orders that the agent managed."""
+        """Reduce the limit in proportion: by the share of a request's orders for which the agent had no time.
+        A request sent before the last reduction changes nothing."""
         if question.asked_at >= self._cut_at:
             self.orders_max = max(1, self.orders_max * managed // question.orders)
             self._cut_at = now

@@ -34,7 +34,7 @@ from ....config import limits, timeouts
 
 
 class AgentFault(StrEnum):
-    """Kinds of faults of an agent."""
+    """Kinds of faults for which an agent may get a strike or a cool-down."""
 
     REVERTED = "reverted"
     IN_DOUBT = "inDoubt"
@@ -50,25 +50,27 @@ class AgentFault(StrEnum):
 STRIKES = frozenset(
     {AgentFault.REVERTED, AgentFault.SETTLED_BELOW, AgentFault.SIMULATION_MISMATCH, AgentFault.WASTE}
 )
-"""Faults that are a strike at their first occurrence."""
+"""Faults that count as a strike, which starts a cool-down, at the first occurrence."""
 
 SLOW = frozenset({AgentFault.LATE, AgentFault.UNAVAILABLE})
-"""Faults that are never a strike, in any number."""
+"""Faults of lateness: however many occur, they cause a cool-down but never a strike, which lengthens later
+cool-downs."""
 
 _DOUBLINGS_MAX = 16
 
 
 class AgentReport(Struct, frozen=True):
-    """Conduct of an agent on one chain.
+    """Report of an agent's conduct on one chain: its answers, settlements, faults and cool-down.
 
     Attributes:
-        answers: good answers.
+        answers: readable answers in time, with or without bids.
         delivered: settlements of its bids that succeeded.
         faults: number of faults by kind, since the start of the process.
-        strikes: present strikes, which determine the length of the next cool-down.
+        strikes: strikes that count now; each doubles the length of the next cool-down.
         rests_until_ms: end of the cool-down, Unix milliseconds; 0 outside a cool-down.
         orders_max: most orders that the agent is asked about at a time.
-        is_slow: the cool-down is for lateness: the agent is asked only if no other agent can be.
+        is_slow: whether the cool-down is for lateness: the agent is asked only about orders for which no
+            other agent can be asked.
     """
 
     answers: int
@@ -112,7 +114,7 @@ class AgentRest:
         self._is_slow = False
 
     def answered(self) -> None:
-        """Record a good answer in time, with or without bids."""
+        """Record a readable answer in time, with or without bids; it ends a cool-down for lateness."""
         self._answers += 1
         self._soft_in_row = self._slow_rests = 0
         if self._is_slow:
@@ -120,7 +122,7 @@ class AgentRest:
             self._until_ms = 0
 
     def delivered(self, now_ms: int) -> None:
-        """Record that a settlement of the agent's bid succeeded."""
+        """Record that a settlement of the agent's bid succeeded, which takes one strike back."""
         self._decay(now_ms)
         self._delivered += 1
         self._doubted.clear()
@@ -128,15 +130,16 @@ class AgentRest:
         self._strikes = max(0, self._strikes - 1)
 
     def simulated(self, owner: bytes, *, is_good: bool) -> bool:
-        """Record the result of the agent's bid on an order in the simulation, which another agent's bid
-        passed.
+        """Record whether the agent's bid on an order passed the simulation; called only if some agent's bid
+        on the order passed, so that the order is not to blame.
 
         Args:
             owner: owner of the order, 20 bytes.
-            is_good: whether this agent's bid passed too.
+            is_good: whether this agent's bid passed.
 
         Returns:
-            Whether the failures, of several owners' orders, now exceed the limit, which is the fault WASTE.
+            Whether the agent's failures among its last bids, on orders of several owners, now exceed the
+            limit: the caller then records the fault WASTE.
         """
         self._judged.append((owner, is_good))
         bad = [of for of, was_good in self._judged if not was_good]
@@ -182,7 +185,7 @@ class AgentRest:
         return self._until_ms
 
     def is_resting(self, now_ms: int) -> bool:
-        """Whether a time is in the agent's cool-down."""
+        """Whether the agent is in a cool-down at `now_ms`, Unix milliseconds."""
         return now_ms < self._until_ms
 
     def rests_until_ms(self, now_ms: int) -> int:
@@ -190,7 +193,7 @@ class AgentRest:
         return self._until_ms if self.is_resting(now_ms) else 0
 
     def is_slow(self, now_ms: int) -> bool:
-        """Whether the agent is in a cool-down for lateness alone."""
+        """Whether the agent is in a cool-down for lateness, and not for a strike."""
         return self._is_slow and self.is_resting(now_ms)
 
     def report(self, now_ms: int) -> AgentReport:
@@ -206,7 +209,8 @@ class AgentRest:
         )
 
     def _decay(self, now_ms: int) -> None:
-        """Remove strikes that have expired."""
+        """Remove the strikes that have expired: one for each `rest_ms_max` without a strike since the last
+        cool-down."""
         while self._strikes and now_ms >= self._decays_at_ms:
             self._strikes -= 1
             self._decays_at_ms += self._rest_ms_max

@@ -25,8 +25,8 @@ _SHARE_ONE = 10**18
 
 
 def best_of(bids: Iterable[Candidate]) -> Iterator[Candidate | Rejection]:
-    """Yield the bids of an agent to simulate, in the sequence of simulation, and a rejection of each other
-    bid."""
+    """Yield the bids of an agent that are simulated, in the order of simulation: the best bid on each order,
+    then the second best on each. Yield a rejection of each bid beyond the limit per order."""
     counts: Counter[tuple[bytes, bool]] = Counter()
     ranked: list[tuple[int, Candidate]] = []
     for bid in sorted(bids, key=_merit, reverse=True):
@@ -42,8 +42,9 @@ def best_of(bids: Iterable[Candidate]) -> Iterator[Candidate | Rejection]:
 
 
 def judged(found: Simulated) -> Iterator[tuple[str, bytes, bool]]:
-    """Yield (agent, order's owner, whether a bid of the agent passed the simulation) for each agent and
-    order. A failure is yielded only if another agent's bid passed: if all fail, the order may be the cause.
+    """Yield (agent, order's owner, whether a bid of the agent passed the simulation) for each agent and order
+    of a round. A failure is yielded only if another agent's bid passed: if all bids on an order fail, the
+    order may be the cause.
     """
     stood: defaultdict[bytes, set[str]] = defaultdict(set)
     failed: defaultdict[bytes, set[str]] = defaultdict(set)
@@ -67,7 +68,8 @@ def _merit(bid: Candidate) -> int:
 
 
 def _advantage(part: CandidatePart) -> int:
-    """Return the raw units by which a bid's promise for an order is better than the limit."""
+    """Return the raw units by which a bid's promise for an order is better, for the user, than the order's
+    limit."""
     return abs(part.promised - part.limit)
 
 

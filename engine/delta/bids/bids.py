@@ -63,7 +63,7 @@ _Found = TypeVar("_Found")
 
 
 class RoundOrder(Struct, frozen=True):
-    """An order as auctioned in a round: its state when the round opened.
+    """An order as auctioned in a round: its signed terms, and the part that was open when the round opened.
 
     Attributes:
         part: largest part of the order that the round may settle.
@@ -95,11 +95,13 @@ class RoundOrder(Struct, frozen=True):
 
     @property
     def limit(self) -> int:
-        """Limit of the round's whole part; see `limit_of`."""
+        """Least raw units that the user must receive (SELL), or most to spend (BUY), if the round settles its
+        whole part."""
         return self.limit_of(self.part)
 
     def limit_of(self, part: DeltaPart) -> int:
-        """Return the least that the user must receive for a part (SELL), or the most to spend (BUY)."""
+        """Return the least raw units that the user must receive for a part (SELL), or the most to spend
+        (BUY)."""
         return part.dest_amount if self.terms.side is Side.SELL else part.src_amount
 
     def is_worse(self, amount: int, than: int) -> bool:
@@ -108,7 +110,7 @@ class RoundOrder(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """Answer of an agent to a round's question.
+    """Answer of an agent to a round's request for bids, with its bids still encoded.
 
     Attributes:
         arrival: number of the answer by arrival in the round, from 0.
@@ -128,8 +130,8 @@ class CandidatePart(Struct, frozen=True):
     """A bid's terms for settling one order.
 
     Attributes:
-        asked: the order in the round.
-        part: settled part: all that the round asks for, or less.
+        asked: the order, as auctioned in the round.
+        part: part of the order that the bid settles: all that the round asks for, or less.
         promised: raw units: least that the user receives (SELL) or most that the user spends (BUY); otherwise
             the settlement reverts.
         given: raw units of a purchase's source token that go to `receiver`.
@@ -155,7 +157,8 @@ class CandidatePart(Struct, frozen=True):
 
     @property
     def part_amount(self) -> int | None:
-        """Settled amount of the fixed side; None if that is all that the round asks for."""
+        """Settled raw units of the fixed side, for a bid on less than the round asks for; None for a bid on
+        all of it."""
         return None if self.part.amount == self.asked.part.amount else self.part.amount
 
 
@@ -177,7 +180,7 @@ class Candidate(Struct, frozen=True):
 
     @property
     def owners_calldata(self) -> bytes:
-        """Calldata of the same settlement without the agent's part in it: no steps, no leftovers, no
+        """Calldata of the bid's settlement without the agent's part in it: no steps, no leftovers, no
         receiver.
 
         An error of this call is caused by an owner, an order or the contract, and not by the agent.
@@ -225,7 +228,8 @@ class _BidRefused(Exception):
 
 
 def asked_of(live: "LiveOrder") -> RoundOrder | None:
-    """Make the RoundOrder of a live order; None if nothing is left to settle."""
+    """Make the order as a new round auctions it, with its next part; None if nothing of the order is left to
+    settle."""
     part = next_part(live.order, live.filled)
     if part is None:
         return None
@@ -233,7 +237,7 @@ def asked_of(live: "LiveOrder") -> RoundOrder | None:
 
 
 def shown(asked: RoundOrder) -> AuctionOrder:
-    """Make the AuctionOrder of a round's order, which agents receive."""
+    """Make the message that describes a round's order to agents."""
     terms, part = asked.terms, asked.part
     return AuctionOrder(
         order_hash=to_hex(asked.order_hash),
@@ -301,7 +305,8 @@ def _read(
 def sorted_out(
     found: Iterable[_Found | Rejection],
 ) -> Generator[None, None, tuple[list[_Found], list[Rejection]]]:
-    """Split candidates from rejections, as a generator that yields after each."""
+    """Split bids into candidates and rejections, which the generator returns at its end; it yields after each
+    bid, so that other tasks can run."""
     good: list[_Found] = []
     refused: list[Rejection] = []
     for one in found:
@@ -342,7 +347,14 @@ def _candidate(answer: Answer, place: int, bid: SolverBid, orders: Mapping[bytes
 
 
 def _asked(agent: str, at: int, part: BidPart, orders: Mapping[bytes, RoundOrder]) -> RoundOrder:
-    """Look up the round's order that a part of a bid names."""
+    """Look up the round's order that a part of a bid names.
+
+    Args:
+        at: index of the part in the bid, for errors.
+
+    Raises:
+        InvalidInput: the hash is malformed, or the round has no such order that the agent may bid for.
+    """
     field = f"parts[{at}].orderHash"
     found = orders.get(_hash(part.order_hash, field))
     if found is None or not found.document.admits(agent):
@@ -393,7 +405,8 @@ def _part(at: int, part: BidPart, asked: RoundOrder, *, is_crossing: bool) -> Ca
 
 
 def _amount(part: BidPart, field: str, asked: RoundOrder, *, is_crossing: bool) -> int:
-    """Parse the fixed-side amount of an order that a bid settles; by default the whole part in the round."""
+    """Parse how much of an order a bid settles, in raw units of the fixed side; a bid without an amount
+    settles the whole part that the round asks for."""
     left = asked.part.amount
     if not part.amount:
         return left
@@ -421,7 +434,7 @@ def _step(field: str, step: BidStep) -> SettlementStep:
 
 
 def _calldata(parts: Sequence[CandidatePart], agent: bytes) -> bytes:
-    """Encode the call that settles all parts or none.
+    """Encode the call of the Delta contract that settles all parts of a bid or none.
 
     Args:
         agent: id of the agent on chain, which selects the caller contract for the agent's calls.
@@ -455,7 +468,8 @@ def _execution(part: CandidatePart, agent: bytes) -> Execution:
 def _named(
     bid: SolverBid, orders: Mapping[bytes, RoundOrder], agent: str
 ) -> tuple[dict[bytes, int | None], dict[bytes, int]]:
-    """Read from a refused bid, as far as possible, (promised amounts, part amounts) by order hash."""
+    """Read (promised amounts, part amounts), both by order hash, from a refused bid, as far as it is
+    readable."""
     named: dict[bytes, int | None] = {}
     parts: dict[bytes, int] = {}
     for part in bid.parts:

@@ -1,4 +1,4 @@
-"""Builds the call that simulates a bid's settlement, and judges its result. Pure.
+"""Builds the call that simulates the settlement of a bid, and judges the bid by the call's result. Pure.
 
     Candidate -> call from the relayer's account -> words that the contract returned -> Proven
                                                  -> Reverted, a broken promise too -> Rejection
@@ -45,13 +45,14 @@ class SettlementOutcome(Struct, frozen=True):
 
 
 class Proven(Struct, frozen=True):
-    """A bid that kept its promise in the simulation, with the outcomes of its parts in the same sequence."""
+    """A bid that kept its promise in the simulation, with the simulated outcome of each of its parts."""
 
     candidate: Candidate
     outcomes: tuple[SettlementOutcome, ...]
 
     def amount(self, at: int) -> int:
-        """Return the raw units that the user of a part receives (SELL) or spends (BUY)."""
+        """Return the raw units that the user receives (SELL) or spends (BUY) in the simulation, for the bid's
+        part at index `at`."""
         sells = self.candidate.parts[at].asked.terms.side is Side.SELL
         return self.outcomes[at].received if sells else self.outcomes[at].spent
 
@@ -109,7 +110,8 @@ def proven(candidate: Candidate, answer: bytes | Exception) -> Proven | Rejectio
 
 
 def broken_promise(error: Reverted) -> tuple[bytes, int, int] | None:
-    """Decode (order hash, amount, promised amount) from a revert for a broken promise; else None."""
+    """Decode (order hash, simulated amount, promised amount) from the revert of a settlement that breaks the
+    bid's promise; None for any other revert."""
     if error.data[:SELECTOR_BYTES] != _PROMISE_BROKEN:
         return None
     words = error.data[SELECTOR_BYTES:]
@@ -117,12 +119,13 @@ def broken_promise(error: Reverted) -> tuple[bytes, int, int] | None:
 
 
 def not_proven(candidate: Candidate, why: str) -> Rejection:
-    """Make the rejection of a bid that could not be simulated."""
+    """Make the rejection of a bid that could not be simulated, for the reason `why`."""
     return _rejection(candidate, Notice.REVERTED, f"not simulated: {why}")
 
 
 def transaction_gas(calldata: bytes) -> int:
-    """Compute the units of gas that a transaction with this calldata costs besides its execution."""
+    """Compute the units of gas that a transaction costs besides its execution: 21,000 and a charge per byte
+    of its calldata."""
     zeros = calldata.count(0)
     return _GAS_TRANSACTION + _GAS_ZERO_BYTE * zeros + _GAS_BYTE * (len(calldata) - zeros)
 
