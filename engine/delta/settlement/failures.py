@@ -78,7 +78,6 @@ def failure_of(
 ) -> SettlementFailure:
     """Classify a failed settlement by its cause.
 
-
     Args:
         error4: selector of the contract's error; None without one.
         owners: selectors of the errors of the same settlement without the agent's calls; None if unknown. An

@@ -74,7 +74,6 @@ class _FollowedDelta(Followed[DeltaAccount]):
         may_change: whether funds may change the order's status now: the order is signed, and no settlement of
             it is under way.
         lacks: funds that the owner lacked when they were last read.
-
     """
 
     filled: int
