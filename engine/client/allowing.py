@@ -1,4 +1,5 @@
-"""Allowances for the contract that takes the source: an approval on chain, or a permit within the trade.
+"""Allowances for the contract that takes a trade's source token: an approval on chain, or a permit within the
+trade.
 
 An insufficient allowance is set to zero first if the token requires that.
 """
@@ -24,14 +25,15 @@ _FALSE = bytes(32)
 
 
 class Allowing(Enum):
-    """The way in which the spender is allowed to take the source."""
+    """The way in which a trader allows the spender, the contract of the trade, to take the source token."""
 
     EXACT = "approve the exact amount"
     MOST = "approve any amount"
     PERMIT = "sign a permit"
 
     def approves(self, missing: "MissingAllowance | None") -> bool:
-        """Whether an approval is sent: an allowance is missing and no permit replaces it."""
+        """Whether an approval transaction must be sent: an allowance is missing, and no permit is signed in
+        its place."""
         return missing is not None and self is not Allowing.PERMIT
 
 
@@ -56,7 +58,8 @@ def missing_allowance(token: bytes, spender: bytes, amount: int, allowed: int) -
 
 
 async def held(chain: Chain, token: TradedToken, owner: bytes, spender: bytes) -> tuple[int, int]:
-    """The owner's balance and its allowance for the spender, raw units; 0 as the native token's allowance.
+    """(the owner's balance of a token, the owner's allowance for the spender), raw units; the native token's
+    allowance is 0.
 
     Raises:
         ChainError: `token` is no token contract.
@@ -70,7 +73,7 @@ async def held(chain: Chain, token: TradedToken, owner: bytes, spender: bytes) -
 
 
 def check_balance(owner: bytes, token: TradedToken, balance: int, needed: int) -> None:
-    """Pass if the owner's balance covers the needed raw units.
+    """Check that the owner's balance of a token covers the raw units that a trade needs.
 
     Raises:
         ChainError: the balance is too low.
@@ -89,7 +92,8 @@ async def approve_spender(
     any_amount: bool,
     tell: Callable[[str], None],
 ) -> None:
-    """Let the spender take the missing amount of the key's tokens, or any amount.
+    """Send an approval with which the spender may take the amount of a trade from the key's account, or with
+    `any_amount` any amount.
 
     Raises:
         StepFailedError: the approval failed on chain, or its end is not known.

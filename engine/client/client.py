@@ -80,25 +80,26 @@ _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 class _Priced(Struct, frozen=True, rename="camel"):
-    """Answer of GET /prices, its route undecoded: the venue must get its sealed route back byte for byte."""
+    """Answer of GET /prices with the route undecoded, since the venue must later get its sealed route back
+    byte for byte."""
 
     price_route: Raw
 
 
 class _Quoted(Struct, frozen=True):
-    """Answer of GET /v2/quote: the undecoded Delta block; empty if absent."""
+    """Answer of GET /v2/quote: the undecoded `delta` member, the price of an order; empty if absent."""
 
     delta: Raw = Raw()
 
 
 class _RouteOf(Struct, frozen=True):
-    """Route of a Delta block, undecoded: the build request returns it to the venue byte for byte."""
+    """Undecoded route of a Delta price, which the build request returns to the venue byte for byte."""
 
     route: Raw
 
 
 class _ErrorBody(Struct, frozen=True, rename="camel"):
-    """Members of an error answer that the client reads; see choices.md#requests-and-errors."""
+    """Members of a venue's error answer that the client reads; see choices.md#requests-and-errors."""
 
     error_type: str = ""
     details: str = ""
@@ -107,7 +108,8 @@ class _ErrorBody(Struct, frozen=True, rename="camel"):
 
 
 class OtcPage(Struct, frozen=True, rename="camel"):
-    """A page of OTC orders; `as_of` (the listing's snapshot) is empty if the venue sends none."""
+    """A page of a listing of OTC orders. `as_of` names the listing's snapshot, for the next page; empty if
+    the venue sends none."""
 
     orders: tuple[StoredOrder, ...]
     has_more: bool
@@ -115,7 +117,8 @@ class OtcPage(Struct, frozen=True, rename="camel"):
 
 
 class ReceivedRoute(Struct, frozen=True):
-    """A Market route, decoded and undecoded."""
+    """A Market route of GET /prices: decoded, for the client's checks, and undecoded, to return it to the
+    venue."""
 
     route: PriceRoute
     raw: Raw
@@ -142,12 +145,12 @@ _decode_error = decoder(_ErrorBody, bytes_max=limits.JSON_BYTES_MAX)
 
 
 class VenueClient:
-    """A client of one venue, created by `open`.
+    """A client of one venue's HTTP interface for traders, created by `open`.
 
     Args:
         http: the HTTP client that sends the requests.
-        url: of the venue, with any prefix.
-        api_key: sent as X-API-KEY.
+        url: base URL of the venue, with a path prefix if the venue has one.
+        api_key: key that each request carries as X-API-KEY; None sends none.
     """
 
     def __init__(self, http: httpx.AsyncClient, url: str, api_key: Secret | None = None) -> None:
@@ -171,15 +174,15 @@ class VenueClient:
             yield cls(http, url, api_key)
 
     async def tokens(self, chain_id: int) -> TokenList:
-        """GET /tokens/{chainId}."""
+        """GET /tokens/{chainId}: the tokens that the venue lists for a chain."""
         return await self._get(f"/tokens/{chain_id}", {}, _decode_tokens)
 
     async def contracts(self) -> ContractsDocument:
-        """GET /resources/contracts.json."""
+        """GET /resources/contracts.json: the addresses of the venue's contracts by chain."""
         return await self._get("/resources/contracts.json", {}, _decode_contracts)
 
     async def prices(self, wish: Wish) -> ReceivedRoute:
-        """GET /prices: the best Market route, version 6.2.
+        """GET /prices: the best Market route for a wished swap, in format version 6.2.
 
         Raises:
             VenueError: `error_type` is NoRoute if no route exists.
@@ -194,7 +197,7 @@ class VenueClient:
         return await self._get("/prices", _price_query(wish, wish.amount, wish.user, more), _priced)
 
     async def transaction(self, chain_id: int, body: TransactionBody) -> TransactionEnvelope:
-        """POST /transactions/{chainId}: the makers sign, the venue builds calldata.
+        """POST /transactions/{chainId}: the transaction of a swap, for which makers sign firm quotes.
 
         The venue estimates no gas: the trader checks balances and simulates the transaction.
         """
@@ -202,10 +205,10 @@ class VenueClient:
         return await self._ask("POST", path, encode(body), _decode_envelope)
 
     async def delta_quote(self, wish: OrderWish) -> QuotedDelta:
-        """GET /v2/quote, mode DELTA: the price of the wished order, or of its first slice.
+        """GET /v2/quote, mode DELTA: the price of the wished order, or of a TWAP's first slice.
 
         Raises:
-            VenueError: no price, or no Delta price.
+            VenueError: the venue has no price, or no price for a Delta order.
         """
         more = {
             "chainId": wish.chain_id,
@@ -221,11 +224,11 @@ class VenueClient:
         return quoted
 
     async def build_order(self, body: BuildBody) -> BuildResponse:
-        """POST /v2/delta/orders/build: the typed data to sign."""
+        """POST /v2/delta/orders/build: the EIP-712 typed data of an order, to sign."""
         return await self._ask("POST", f"{_ORDERS}/build", encode(body), _decode_build)
 
     async def submit_order(self, body: SubmitBody) -> OrderRecord:
-        """POST /v2/delta/orders."""
+        """POST /v2/delta/orders: submit a signed order; returns the venue's record of the order."""
         return await self._ask("POST", _ORDERS, encode(body), _record)
 
     async def order(self, name: str) -> OrderRecord:
@@ -238,24 +241,26 @@ class VenueClient:
         return await self._get(f"{_ORDERS}/{path}", {}, _record)
 
     async def orders(self, query: Mapping[str, str], page: int) -> OrderPage:
-        """GET /v2/delta/orders: one page, the newest orders first.
+        """GET /v2/delta/orders: one page of the venue's Delta orders, the newest first.
 
         Args:
-            query: the filters, and `limit`.
-            page: from 1.
+            query: parameters that select orders, and `limit`, the page's size.
+            page: number of the page, from 1.
         """
         return await self._get(_ORDERS, {**query, "page": page}, _page)
 
     @asynccontextmanager
     async def events(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[WebSocket]:
-        """Open a WebSocket of order events; each message is one of `codecs.messages.event_messages`.
+        """Open a WebSocket on which the venue pushes changes of orders as messages of
+        `codecs.messages.event_messages`.
 
         Args:
-            path: of the Delta or the OTC event stream.
-            query: the filters, and `after`.
+            path: path of the event stream, of Delta or of OTC orders.
+            query: parameters that select orders, and `after`, the token of the last event already received.
 
         Raises:
-            VenueError: a refusal or no answer, until the WebSocket is open.
+            VenueError: the venue refuses the WebSocket or does not answer. Raised only until the WebSocket is
+                open.
         """
         parts = urlsplit(f"{self._url}{path}?{urlencode(query)}")
         is_secure = parts.scheme == "https"
@@ -278,15 +283,15 @@ class VenueClient:
             yield socket
 
     async def explanation(self, order_id: str) -> Explanation:
-        """GET /v2/delta/orders/{id}/explain: why an order is not filled."""
+        """GET /v2/delta/orders/{id}/explain: the venue's reasons why an order is not filled."""
         return await self._get(f"{_ORDERS}/{quote(order_id, safe='')}/explain", {}, _decode_explanation)
 
     async def auction(self, auction_id: int) -> Auction:
-        """GET /v2/delta/auctions/{id}: a closed round."""
+        """GET /v2/delta/auctions/{id}: the record of a closed auction round."""
         return await self._get(f"/v2/delta/auctions/{auction_id}", {}, _decode_auction)
 
     async def build_cancellation(self, ids: Sequence[str]) -> CancellationBuildResponse:
-        """POST /v2/delta/orders/build/cancellation: the typed data to sign."""
+        """POST /v2/delta/orders/build/cancellation: the EIP-712 typed data that cancels orders, to sign."""
         body = encode(CancellationBuildBody(tuple(ids)))
         return await self._ask("POST", f"{_ORDERS}/build/cancellation", body, _decode_cancellation)
 
@@ -296,26 +301,28 @@ class VenueClient:
         return await self._ask("POST", f"{_ORDERS}/cancel", body, _decode_cancelled)
 
     async def post_otc(self, chain_id: int, body: OtcOrderBody) -> StoredOrder:
-        """POST /ft/p2p/{chainId}."""
+        """POST /ft/p2p/{chainId}: post a signed OTC order; returns the venue's record of the order."""
         return await self._ask("POST", f"/ft/p2p/{chain_id}", encode(body), _stored)
 
     async def otc_order(self, order_hash: str) -> StoredOrder:
-        """GET /ft/order/{orderHash}."""
+        """GET /ft/order/{orderHash}: the venue's record of an OTC order."""
         return await self._get(f"/ft/order/{order_hash}", {}, _stored)
 
     async def otc_orders(
         self, chain_id: int, role: str, account: str, query: Mapping[str, str | int]
     ) -> OtcPage:
-        """GET /ft/p2p/{chainId}/maker/{account}, or .../taker/{account}.
+        """GET /ft/p2p/{chainId}/maker/{account}, or .../taker/{account}: a page of an account's OTC orders.
 
         Args:
-            role: `maker` or `taker`.
-            query: the filters, `limit` and `offset`.
+            role: `maker` or `taker`: the account's role in the orders.
+            query: parameters that select orders; `limit`, the page's size; `offset`, the number of orders
+                that are skipped.
         """
         return await self._get(f"/ft/p2p/{chain_id}/{role}/{account}", dict(query), _listing)
 
     async def otc_fillable(self, chain_id: int, account: str, token: str) -> OtcFillableBalance:
-        """GET /ft/fillablebalance/{chainId}/{account}/{token}: raw units by lower-case address."""
+        """GET /ft/fillablebalance/{chainId}/{account}/{token}: raw units of a token that the account's open
+        OTC orders leave for another order, by lower-case token address."""
         return await self._get(f"/ft/fillablebalance/{chain_id}/{account}/{token}", {}, _decode_fillable)
 
     async def webhooks(self) -> WebhookList:
@@ -323,7 +330,8 @@ class VenueClient:
         return await self._get(_WEBHOOKS, {}, decode_webhook_list)
 
     async def deliveries(self, name: str, status: DeliveryState, after: str = "") -> DeliveryPage:
-        """GET /v2/webhooks/{name}/deliveries: one page, by place.
+        """GET /v2/webhooks/{name}/deliveries: one page of a webhook's deliveries in the given state, the
+        oldest event first.
 
         Args:
             after: token of the last delivery already read.
@@ -332,7 +340,8 @@ class VenueClient:
         return await self._get(f"{_WEBHOOKS}/{quote(name, safe='')}/deliveries", query, decode_delivery_page)
 
     async def replay_deliveries(self, name: str, tokens: Sequence[str]) -> ReplayResponse:
-        """POST /v2/webhooks/{name}/replay: the tokens' dead deliveries; without tokens, the oldest."""
+        """POST /v2/webhooks/{name}/replay: deliver anew the dead deliveries that the tokens name; without
+        tokens, the oldest dead deliveries."""
         body = encode(ReplayBody(tuple(tokens)))
         path = f"{_WEBHOOKS}/{quote(name, safe='')}/replay"
         return await self._ask("POST", path, body, decode_replay_response)
@@ -341,10 +350,11 @@ class VenueClient:
         return await self._ask("GET", f"{path}?{urlencode(query)}" if query else path, b"", read)
 
     async def _ask(self, method: str, path: str, body: bytes, read: Callable[[bytes], T]) -> T:
-        """Send a request, repeated as the module describes, and decode its answer.
+        """Send a request and decode its answer. A GET is repeated after a transport error, 429, 502, 503 and
+        504; a POST only if the venue cannot have received it, or refused it with 429 or 503.
 
         Raises:
-            VenueError: a refusal, no answer, or an answer that cannot be decoded.
+            VenueError: the venue refuses or does not answer, or its answer cannot be decoded.
         """
         headers = self._headers | ({"content-type": "application/json"} if body else {})
         pause_s = TRADER_PAUSE_S
@@ -369,10 +379,13 @@ class VenueClient:
 
 
 def check_url(url: str, field: str = "--venue") -> None:
-    """Refuse a text that is no base URL of http or https.
+    """Check that a text is a base URL of http or https.
+
+    Args:
+        field: option that holds the text, for errors.
 
     Raises:
-        ConfigError: another scheme, no host, a user, a query or a fragment.
+        ConfigError: the text has another scheme, no host, a user, a query or a fragment.
     """
     expected = "expected http://host[:port][/path] or https://..."
     try:
@@ -387,12 +400,12 @@ def check_url(url: str, field: str = "--venue") -> None:
 
 
 def _price_query(wish: TradeWish, amount: int, user: bytes, more: Mapping[str, object]) -> dict[str, object]:
-    """The parameters of a price request, without empty ones.
+    """The query parameters of a request for a price, without empty ones.
 
     Args:
         amount: raw units of the side that is fixed.
         user: 20 bytes.
-        more: the parameters that only this endpoint has.
+        more: further parameters, which only the requested endpoint has.
     """
     query: dict[str, object] = {
         "srcToken": wish.src.text,
@@ -409,7 +422,8 @@ def _price_query(wish: TradeWish, amount: int, user: bytes, more: Mapping[str, o
 
 
 def _other(account: bytes, user: bytes) -> str:
-    """Address parameter of an account; empty, and so left out, if the account is the user itself."""
+    """Request parameter for an account that may differ from the user: its address, or empty if it is the
+    user, so that the request omits it."""
     return "" if account == user else to_checksum(account)
 
 
@@ -445,10 +459,13 @@ def _listing(raw: bytes) -> OtcPage:
 
 
 def _check_hashes(stored: StoredOrder, where: str) -> None:
-    """Pass if the order's hashes have 32 bytes.
+    """Check that an OTC order's hashes, of the order and of its transaction, have 32 bytes.
+
+    Args:
+        where: path to the order in the answer, for errors.
 
     Raises:
-        InvalidInput: names the member.
+        InvalidInput: a hash is malformed; the error names its member.
     """
     for field, text in (("orderHash", stored.order_hash), ("transactionHash", stored.transaction_hash)):
         if text is not None and len(parse_hex(text, f"{where}{field}")) != _HASH_BYTES:
@@ -456,10 +473,14 @@ def _check_hashes(stored: StoredOrder, where: str) -> None:
 
 
 def _check_shown(record: OrderRecord, where: str) -> None:
-    """Pass if the order's names are printable: control characters could overwrite the terminal.
+    """Check that an order's id and its transactions' hashes are printable text, since control characters
+    could overwrite the terminal.
+
+    Args:
+        where: path to the order in the answer, for errors.
 
     Raises:
-        InvalidInput: names the member.
+        InvalidInput: a name is not printable; the error names its member.
     """
     names = [("id", record.id)]
     names += [(f"transactions[{at}].originTx", each.origin_tx) for at, each in enumerate(record.transactions)]
@@ -504,7 +525,8 @@ def _refusal(method: str, path: str, status: int, content: bytes) -> VenueError:
 
 
 def _wait_s(answer: httpx.Response, pause_s: float) -> float | None:
-    """Seconds until the next try; None if the venue asks for more than TRADER_RETRY_AFTER_S_MAX."""
+    """Seconds to wait before a refused request is repeated: the larger of `Retry-After` and `pause_s`; None
+    if the venue asks for more than TRADER_RETRY_AFTER_S_MAX."""
     asked = answer.headers.get("retry-after", "")
     if not (asked.isascii() and asked.isdigit()):
         return pause_s

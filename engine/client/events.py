@@ -1,4 +1,4 @@
-"""A client of a venue's order events, which reconnects after the last token.
+"""A client of a venue's order events; after a lost connection it continues after the last event's token.
 
     connecting --open--> live --a change or a beat: the token moves on--> live
         \\--no answer----------\\--ended--> a pause with jitter, doubling --> connecting, after the token
@@ -35,7 +35,7 @@ _LATER = frozenset((408, 429))
 
 
 class EventSelection(Struct, frozen=True, kw_only=True):
-    """Filters of the events of one kind of order; an empty member matches any order.
+    """Filters that select events of Delta or of OTC orders; an empty member matches any order.
 
     Attributes:
         order: a hash, or an id of a Delta order.
@@ -47,11 +47,12 @@ class EventSelection(Struct, frozen=True, kw_only=True):
     chain_ids: tuple[int, ...] = ()
 
     def filters(self) -> dict[str, str]:
-        """Query parameters that only the events of this kind of order have; empty for any order."""
+        """Query parameters of the filters, in the names that events of this kind of order (Delta or OTC)
+        use."""
         raise NotImplementedError
 
     def query(self, after: str) -> dict[str, str]:
-        """The query parameters of GET `path`.
+        """All query parameters of the request that opens the event stream.
 
         Args:
             after: token of the last event already received; empty to begin with new events.
@@ -64,7 +65,7 @@ class EventsWanted(EventSelection, frozen=True, kw_only=True):
     """Filters for events of Delta orders.
 
     Attributes:
-        owner: an address.
+        owner: address of the orders' owner; empty for any.
     """
 
     path: ClassVar[str] = "/v2/delta/orders/events"
@@ -73,7 +74,7 @@ class EventsWanted(EventSelection, frozen=True, kw_only=True):
     partner: str = ""
 
     def filters(self) -> dict[str, str]:
-        """Query parameters of Delta orders; see `EventSelection.filters`."""
+        """Query parameters of the filters for events of Delta orders."""
         name = "orderHash" if self.order.startswith("0x") else "orderId"
         return {name: self.order, "userAddress": self.owner, "partner": self.partner}
 
@@ -82,7 +83,8 @@ class OtcEventsWanted(EventSelection, frozen=True, kw_only=True):
     """Filters for events of OTC orders.
 
     Attributes:
-        maker, taker: addresses; the taker is the order's or the address in its nonceAndMeta.
+        maker, taker: addresses; an order's taker is its `taker` member or the address within its
+            `nonceAndMeta`.
     """
 
     path: ClassVar[str] = "/ft/events"
@@ -91,7 +93,7 @@ class OtcEventsWanted(EventSelection, frozen=True, kw_only=True):
     taker: str = ""
 
     def filters(self) -> dict[str, str]:
-        """Query parameters of OTC orders; see `EventSelection.filters`."""
+        """Query parameters of the filters for events of OTC orders."""
         return {"orderHash": self.order, "maker": self.maker, "taker": self.taker}
 
 
@@ -99,13 +101,14 @@ class OrderEvents:
     """A listener to one venue's order events; `run` is its task.
 
     Args:
-        hear: receives each message, beats included.
+        hear: receives each message of the venue, also the beats, which only show that the connection is
+            alive.
         tell: receives one line when the connection is lost.
-        random: for the jitter of pauses.
+        random: source of the jitter in the pauses before a new connection.
 
     Attributes:
-        token: of the last message; a listener that starts after it misses no event.
-        is_live: connected, and the first message has arrived.
+        token: token of the last message; a listener that starts with it misses no event.
+        is_live: whether the listener is connected and has received a message since.
     """
 
     def __init__(
@@ -128,10 +131,11 @@ class OrderEvents:
         self.is_live = False
 
     async def run(self, timeout_s: float = math.inf) -> None:
-        """Receive events until the timeout.
+        """Receive events until the timeout, and connect again after a lost connection.
 
         Raises:
-            VenueError: the venue's refusal is final.
+            VenueError: the venue refuses the event stream for good: by a status 400 to 499 except 408 and
+                429, or as the token is of another database.
         """
         with trio.move_on_after(timeout_s):
             await self._run()
@@ -152,7 +156,7 @@ class OrderEvents:
             await trio.sleep(pause_s(self._failures, self._random))
 
     async def _listen(self, socket: WebSocket) -> None:
-        """Pass on messages until the connection ends.
+        """Pass on the messages of one connection to `hear` until the connection ends.
 
         Raises:
             WebSocketClosed: the connection has ended.
@@ -174,10 +178,10 @@ class OrderEvents:
 
 
 class OrderPush:
-    """Wakes the task that waits for an order; created by `pushed`.
+    """Wakes the task that waits for a change of an order when the venue pushes one; created by `pushed`.
 
     Attributes:
-        is_live: the venue pushes events now; if False, the order must be polled.
+        is_live: whether the venue pushes events now; if False, the order must be polled.
     """
 
     def __init__(self, venue: VenueClient, wanted: EventSelection, tell: Callable[[str], None]) -> None:
@@ -188,11 +192,12 @@ class OrderPush:
 
     @property
     def is_live(self) -> bool:
-        """See the class."""
+        """Whether the venue pushes events now; if False, the order must be polled."""
         return self._events.is_live and not self._is_over
 
     async def run(self) -> None:
-        """Receive events until cancelled or finally refused: a venue may have no events."""
+        """Receive events until cancelled, or until the venue refuses for good, as a venue without events
+        does."""
         try:
             await self._events.run()
         except VenueError:
@@ -209,7 +214,8 @@ class OrderPush:
         self._heard = trio.Event()
 
     def _hear(self, message: OrderStreamMessage) -> None:
-        """Wake the waiting task at a change, or at the first message, before which a change may have come."""
+        """Wake the waiting task at a change, and at a connection's first message: the order may have changed
+        before it."""
         if not isinstance(message, BeatMessage):
             self._heard.set()
 
@@ -222,7 +228,7 @@ class OrderPush:
 async def pushed(
     venue: VenueClient, wanted: EventSelection, tell: Callable[[str], None]
 ) -> AsyncGenerator[OrderPush]:
-    """Receive one order's events until the context is left."""
+    """Context manager that receives an order's events in a task, and yields the OrderPush to wait with."""
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
         push = OrderPush(venue, wanted, tell)

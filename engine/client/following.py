@@ -42,11 +42,12 @@ async def submitted(
     find: Callable[[], Awaitable[Record]],
     tell: Callable[[str], None],
 ) -> Record | None:
-    """Submit an order and return the venue's record; None if its acceptance is not known.
+    """Submit an order and return the venue's record of it. After no answer, the order is looked up for
+    TRADER_FOUND_S seconds; None if that finds nothing, so that the order may be accepted or not.
 
     Args:
-        submit: submits the order.
-        find: asks for the order by its hash.
+        submit: sends the order to the venue, once.
+        find: asks the venue for the order by its hash.
 
     Raises:
         VenueError: the venue refuses the order.
@@ -70,16 +71,18 @@ async def submitted(
 
 
 def was_refused(fault: VenueError) -> bool:
-    """Whether the venue refused a POST without effect; if False, the POST may have taken effect."""
+    """Whether the venue refused a POST, which then had no effect; if False, the POST may have taken
+    effect."""
     return _REFUSAL <= fault.status < _SERVER_FAULT or fault.status == _BUSY
 
 
 class Placed(Struct, Generic[Record], frozen=True):
-    """An order that was submitted.
+    """An order that was submitted to a venue.
 
     Attributes:
         order_hash: 32 bytes.
-        record: the venue's; None if its acceptance is not known, for the reason in `fault`.
+        record: the venue's record of the order; None if the order may be accepted or not.
+        fault: the reason of a missing record; empty with a record.
     """
 
     order_hash: bytes
@@ -94,11 +97,11 @@ async def placed(
     check: Callable[[Record], None],
     tell: Callable[[str], None],
 ) -> Placed[Record]:
-    """Submit an order and check the venue's record.
+    """Submit an order, and check that the venue's record is of this order.
 
     Args:
         order_hash: 32 bytes.
-        submit, find: as for `submitted`; `find` receives the hash.
+        submit, find: functions that send the order to the venue, and that ask the venue for it by its hash.
         check: raises VenueError for a record of another order.
 
     Raises:
@@ -115,14 +118,15 @@ async def placed(
 
 
 class Follower(Generic[Record]):
-    """A follower of one order at its venue; a subclass knows the kind of order.
+    """Follows one order at a venue until its end; a subclass for each kind of order (Delta, OTC) reads its
+    records.
 
     Args:
         name: the order's id or hash.
         tell: receives a line for each change.
 
     Attributes:
-        record: the venue's latest record; None before the first.
+        record: the venue's latest record of the order; None before the first answer.
     """
 
     def __init__(self, venue: VenueClient, name: str, tell: Callable[[str], None]) -> None:
@@ -133,14 +137,15 @@ class Follower(Generic[Record]):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the order's state is final."""
+        """Whether the order has ended by the venue's latest record."""
         return self.record is not None and self._is_final(self.record)
 
     async def follow(self, timeout_s: float) -> None:
-        """Follow the order until it has ended or time is up.
+        """Ask for the order after each change that the venue pushes, or by polling, until it has ended or
+        time is up.
 
         Raises:
-            VenueError: a final refusal, or a record of another order.
+            VenueError: a refusal that a repeated request would not change, or a record of another order.
         """
         with trio.move_on_after(timeout_s):
             async with pushed(self._venue, self._wanted(), self._tell) as push:
@@ -154,15 +159,15 @@ class Follower(Generic[Record]):
                     await push.wait(pause_s)
 
     async def look(self) -> bool:
-        """Ask the venue once; return whether the order has changed.
+        """Ask the venue for the order once; return whether the order has changed since the previous record.
 
         Raises:
-            VenueError: any refusal, no answer, or a record of another order.
+            VenueError: the venue refuses or does not answer, or its record is of another order.
         """
         return self.see(await self._ask())
 
     def see(self, record: Record) -> bool:
-        """Keep the venue's record; return whether the order has changed.
+        """Check and keep a record of the order, and print its changes; return whether they are progress.
 
         Raises:
             VenueError: the record is of another order, or invalid.
@@ -186,18 +191,18 @@ class Follower(Generic[Record]):
     # --- The kind of order ------------------------------------------------------------------------
 
     def _wanted(self) -> EventSelection:
-        """Filters that select this order's events."""
+        """Filters that select the events of the followed order; implemented by each kind of order."""
         raise NotImplementedError
 
     async def _ask(self) -> Record:
-        """The venue's record of the order."""
+        """Ask the venue for its record of the followed order; implemented by each kind of order."""
         raise NotImplementedError
 
     def _is_final(self, record: Record) -> bool:
         raise NotImplementedError
 
     def _check(self, record: Record) -> None:
-        """Pass for a record of the followed order.
+        """Check that a record is of the followed order; implemented by each kind of order.
 
         Raises:
             VenueError: the record is of another order, or invalid.
@@ -205,7 +210,8 @@ class Follower(Generic[Record]):
         raise NotImplementedError
 
     def _changes(self, before: Record | None, record: Record) -> Iterator[str]:
-        """Lines for the trader: a line for each difference between the previous record and this record."""
+        """Lines of text for the trader: one for each difference between the previous record and the new
+        one."""
         raise NotImplementedError
 
     def _seen(self, record: Record) -> tuple[object, ...]:
@@ -214,14 +220,14 @@ class Follower(Generic[Record]):
 
 
 def may_pass(fault: VenueError) -> bool:
-    """Whether a repeated request may succeed: after no answer, 429, or a server error."""
+    """Whether a request that failed may succeed if repeated: it got no answer, 429, or a server error."""
     return fault.status in (0, 429) or fault.status >= _SERVER_FAULT
 
 
 async def receipt_of(chain: Chain, tx_hash: bytes) -> Receipt | None:
     """The receipt of a transaction that a venue names; None if unknown to the chain for TRADER_RECEIPT_S.
 
-    The trader's node may see a block later than the venue's.
+    The wait is needed as the trader's node may see a block later than the venue's node.
     """
     with trio.move_on_after(TRADER_RECEIPT_S):
         while True:
@@ -237,7 +243,8 @@ async def receipt_of(chain: Chain, tx_hash: bytes) -> Receipt | None:
 async def balance_remarks(
     chain: Chain, token: bytes, who: bytes, received: Mapping[int, int]
 ) -> AsyncIterator[str]:
-    """A line for each block in which a balance grew by less than the settled amount.
+    """Yield a line of text for each block in which the receiver's balance grew by less than was settled for
+    it, or cannot be read.
 
     Args:
         who: 20 bytes, the receiver.

@@ -30,7 +30,10 @@ class LimitPrice(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str, field: str) -> "LimitPrice":
-        """Parse a decimal string above zero.
+        """Parse a price, a decimal string above zero.
+
+        Args:
+            field: option that holds the text, for errors.
 
         Raises:
             InvalidInput: `text` is no decimal.
@@ -42,11 +45,11 @@ class LimitPrice(Struct, frozen=True):
         return cls(mantissa, scale)
 
     def limit_amount(self, side: Side, amount: int, src: TradedToken, dest: TradedToken, field: str) -> int:
-        """The bound of the side that is not fixed, raw units.
+        """The amount at this price, raw units: the minimum received for SELL, the maximum spent for BUY.
 
         Args:
             amount: raw units of `src` for SELL, of `dest` for BUY.
-            field: the option, for errors.
+            field: option that holds the price, for errors.
 
         Raises:
             ConfigError: the bound is zero, or above UINT256_MAX.
@@ -65,11 +68,12 @@ class LimitPrice(Struct, frozen=True):
 
 
 def percent_away(src_quoted: int, dest_quoted: int, src_limit: int, dest_limit: int) -> Decimal:
-    """Distance of the limit price from the quoted price, in percent of the latter; negative if lower.
+    """Distance of the limit price from the quoted price, in percent of the quoted price; negative if the
+    limit price is lower.
 
     Args:
-        src_quoted, dest_quoted: the quoted amounts; src_limit, dest_limit: the amounts at the limit. All are
-            above zero except `dest_limit`, which may be zero.
+        src_quoted, dest_quoted: amounts of the quote, raw units; src_limit, dest_limit: amounts at the limit
+            price. All are above zero except `dest_limit`, which may be zero.
     """
     now = dest_quoted * src_limit
     return (Decimal(100 * (dest_limit * src_quoted - now)) / Decimal(now)).quantize(_PERCENT_PLACES)

@@ -9,7 +9,8 @@ from ...config.limits import UINT256_MAX
 Listed = TypeVar("Listed")
 
 TokenOf = Callable[[int, str], TokenEntry | None]
-"""The venue's token entry for a chain id and an address; None if not listed."""
+"""Function of (chain id, token address) that returns the venue's entry of the token; None if the venue does
+not list it."""
 
 
 async def pages_once(
@@ -17,12 +18,12 @@ async def pages_once(
     name_of: Callable[[Listed], str],
     count_max: int = UINT256_MAX,
 ) -> AsyncIterator[list[Listed]]:
-    """All listed orders, page by page, each once.
+    """Yield the orders of a venue's listing, page by page, each order once.
 
     Args:
         ask: asks for the next page, given the number of orders that are still wanted; returns its orders, and
             whether the venue has more.
-        name_of: an order's id or hash.
+        name_of: returns an order's id or hash, by which a repeated order is noticed.
         count_max: maximum number of orders.
     """
     seen: set[str] = set()
@@ -42,11 +43,11 @@ def tokens_by_place(entries: Iterable[TokenEntry]) -> Mapping[tuple[int, str], T
 
 
 def aligned(rows: Sequence[tuple[str, ...]], widths: Sequence[int]) -> Iterator[str]:
-    """Rows as lines, in columns."""
+    """Lines of text for the rows of a table, with the cells aligned in columns of the given widths."""
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def widths_of(rows: Sequence[tuple[str, ...]], before: Sequence[int]) -> list[int]:
-    """Column widths that fit the rows, at least the widths before."""
+    """Widths of a table's columns that fit the rows, and are at least those of the rows before."""
     return [max(width, *(len(row[at]) for row in rows)) for at, width in enumerate(before)]

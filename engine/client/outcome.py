@@ -61,7 +61,7 @@ class OrderOutcome(Struct, frozen=True, kw_only=True):
     Attributes:
         order_hash: 32 bytes; empty if no order was built or signed.
         step: `order`, or the preceding transaction that failed: `approval`, `deposit`.
-        tx_hash: of the failed transaction.
+        tx_hash: hash of the failed transaction; empty if none failed.
     """
 
     verdict: TradeVerdict
@@ -72,7 +72,8 @@ class OrderOutcome(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def failed(cls, failed: StepFailedError, order_hash: bytes = b"") -> Self:
-        """The outcome of an order before which a transaction reverted, or was not mined in time."""
+        """The outcome of an order that was not placed, as the approval or deposit before it reverted or was
+        not mined in time."""
         return cls(
             verdict=failed_verdict(failed),
             order_hash=order_hash,
@@ -92,7 +93,7 @@ def mined_outcome(
     reason: str = "",
     remarks: tuple[str, ...] = (),
 ) -> SentOutcome:
-    """The outcome of a mined transaction."""
+    """The outcome of a trade whose transaction was mined, with block and gas from the receipt."""
     return SentOutcome(
         verdict=verdict,
         step=step,
@@ -108,7 +109,7 @@ def mined_outcome(
 
 
 def failed_verdict(failed: StepFailedError) -> TradeVerdict:
-    """REVERTED for a transaction that was mined, UNKNOWN for a transaction that may still be."""
+    """Verdict on a failed transaction: REVERTED if it was mined, UNKNOWN if it may still be mined."""
     return TradeVerdict.REVERTED if failed.receipt is not None else TradeVerdict.UNKNOWN
 
 
@@ -116,7 +117,7 @@ def failed_outcome(failed: StepFailedError, unmined: str = "") -> SentOutcome:
     """The outcome of a transaction that reverted, or was not mined in time.
 
     Args:
-        unmined: the reason of an outcome without a receipt.
+        unmined: text that begins the reason if the transaction was not mined.
     """
     verdict = failed_verdict(failed)
     if failed.receipt is not None:
@@ -126,7 +127,7 @@ def failed_outcome(failed: StepFailedError, unmined: str = "") -> SentOutcome:
 
 
 def new_table() -> "Table":
-    """An empty table of an offer: a column of names, a column of terms."""
+    """An empty table for the terms that a trader agrees to: a column of names, a column of terms."""
     from rich.table import Table
 
     table = Table(show_header=False, box=None, pad_edge=False)
@@ -136,7 +137,7 @@ def new_table() -> "Table":
 
 
 def order_lines_of(outcome: OrderOutcome, known: str) -> Iterator[str]:
-    """The first lines of an order's outcome, for people.
+    """The first lines of text about an order's outcome: verdict, hash and reason.
 
     Args:
         known: text of the order's verdict and its status at the venue; empty without a venue's record.
@@ -162,7 +163,7 @@ def sent_line(outcome: SentOutcome) -> str:
 
 
 def gas_lines(outcome: SentOutcome) -> Iterator[str]:
-    """The gas of a mined transaction, for people."""
+    """Line of text with the gas units and the fee of a mined transaction; none without a gas price."""
     if outcome.gas_price_wei:
         fee = format_units(outcome.gas * outcome.gas_price_wei, 18)
         yield f"gas          {outcome.gas} units, {fee} of the native token"

@@ -38,7 +38,7 @@ _TYPES = Types(
 
 
 class PermitBasis(Struct, frozen=True):
-    """The token's domain and the owner's nonce for a permit.
+    """The token's data that a permit's signature needs: the signing domain and the owner's nonce.
 
     Attributes:
         separator: 32 bytes, of the token's signing domain.
@@ -50,7 +50,8 @@ class PermitBasis(Struct, frozen=True):
 
 
 def permit_questions(token: bytes, owner: bytes) -> list[EthCall]:
-    """The calls to the token whose answers `permit_basis` reads."""
+    """The calls to a token that ask for its signing domain and the owner's nonce; `permit_basis` reads the
+    answers."""
     return [
         EthCall(token, _NONCES + address_word(owner)),
         EthCall(token, _DOMAIN_SEPARATOR),
@@ -60,7 +61,7 @@ def permit_questions(token: bytes, owner: bytes) -> list[EthCall]:
 
 
 def permit_basis(answers: Sequence[bytes | Exception], chain_id: int, token: bytes) -> PermitBasis:
-    """The basis of a permit, from the answers to `permit_questions`.
+    """The token's data that a permit needs, from its answers to the calls of `permit_questions`.
 
     Raises:
         ChainError: the token has no EIP-2612 permits, or its signing domain is not recognised.
@@ -105,7 +106,7 @@ def sign_permit(basis: PermitBasis, key: SigningKey, spender: bytes, value: int,
 
 
 def _text(returned: bytes) -> str | None:
-    """A string that a token returned; None for an invalid or too long string."""
+    """The string in a token's answer; None if it is invalid or too long."""
     try:
         raw = decode_bytes(returned)
         return raw.decode() if len(raw) <= _TEXT_BYTES_MAX else None

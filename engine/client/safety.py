@@ -39,10 +39,13 @@ ComparedMember = tuple[str, object, object]  # member, expected, got
 
 
 def check_route(route: PriceRoute, wish: Wish, router: bytes) -> None:
-    """Check that a route is the requested one.
+    """Check that a venue's Market route is for the requested swap.
+
+    Args:
+        router: the Router contract, 20 bytes.
 
     Raises:
-        UnsafeTransaction: names the member.
+        UnsafeTransaction: a member differs from the request; the error names it.
     """
     fixed = route.src_amount if wish.side is Side.SELL else route.dest_amount
     hold(
@@ -78,7 +81,14 @@ def fee_bps_of(route: PriceRoute) -> int:
 
 
 def bps_of_percent(percent: Decimal, member: str) -> int:
-    """A fee in percent, as basis points; raises as `fee_bps_of`."""
+    """A fee in percent, converted to basis points.
+
+    Args:
+        member: member that holds the fee, for errors.
+
+    Raises:
+        UnsafeTransaction: the fee is no whole number of basis points, or above PARTNER_FEE_BPS_MAX.
+    """
     bps = percent * 100
     if bps != bps.to_integral_value() or not 0 <= bps <= limits.PARTNER_FEE_BPS_MAX:
         most = Decimal(limits.PARTNER_FEE_BPS_MAX) / 100
@@ -93,7 +103,7 @@ def check_envelope(envelope: TransactionEnvelope, terms: Terms) -> tuple[bytes, 
         (calldata, native tokens of the call in wei).
 
     Raises:
-        UnsafeTransaction: names the member.
+        UnsafeTransaction: a member differs from the agreed terms; the error names it.
 
     Guarantees: with this release's Router at `terms.router`, the user gives at most `src_amount_max`, and the
         receiver gets at least `dest_amount_min`, or the transaction reverts.
@@ -142,10 +152,13 @@ _FUNCTIONS = {Side.SELL: "swapExactIn", Side.BUY: "swapExactOut"}
 
 
 def hold(checks: Iterable[ComparedMember]) -> None:
-    """Pass if all members are as expected.
+    """Check that the members of a venue's answer are as expected.
+
+    Args:
+        checks: (member's name, expected value, received value) of each.
 
     Raises:
-        UnsafeTransaction: names the first member that differs.
+        UnsafeTransaction: a member differs; the error names the first.
     """
     for member, expected, got in checks:
         if expected != got:
@@ -153,7 +166,8 @@ def hold(checks: Iterable[ComparedMember]) -> None:
 
 
 def contract_events(receipt: Receipt, contract: bytes) -> Iterator[ContractEvent]:
-    """The known events of a contract, 20 bytes, in a transaction; none in a transaction that reverted."""
+    """Yield the events that a contract, 20 bytes, emitted in a transaction, as far as they can be decoded;
+    none if the transaction reverted."""
     for log in receipt.logs if receipt.succeeded else ():
         if log.address == contract:
             with suppress(InvalidInput):
@@ -163,7 +177,10 @@ def contract_events(receipt: Receipt, contract: bytes) -> Iterator[ContractEvent
 
 
 def told_address(text: str, member: str) -> bytes:
-    """Parse an address from the venue's answer: 20 bytes.
+    """Parse an address of a venue's answer to 20 bytes.
+
+    Args:
+        member: member that holds the address, for errors.
 
     Raises:
         UnsafeTransaction: `text` is no address.
@@ -183,7 +200,8 @@ def one_spelling(address: str) -> str:
 
 
 def token_spelling(text: str, field: str) -> str:
-    """A trading endpoint's token in one spelling, for comparison; a text that is no token stays unchanged."""
+    """The token parameter of a trading request in one spelling, for comparison; a text that is no token stays
+    unchanged."""
     try:
         address = parse_trading_token(text, "srcToken" if field == "srcToken" else "destToken")
     except RequestError:

@@ -20,7 +20,7 @@ class Schedule(Struct, frozen=True):
     """The division of a TWAP into slices.
 
     Attributes:
-        slices: at least 2.
+        slices: number of slices, at least 2.
         interval_s: minimum seconds between the settlements of two slices.
     """
 
@@ -29,41 +29,45 @@ class Schedule(Struct, frozen=True):
 
     @property
     def room_s(self) -> int:
-        """Minimum seconds from now to the order's deadline."""
+        """Minimum seconds from now to the order's deadline in which all slices can be settled."""
         return self.slices * self.interval_s
 
     @property
     def span_s(self) -> int:
-        """Minimum seconds from the first slice to the last."""
+        """Minimum seconds from the settlement of the first slice to that of the last slice."""
         return (self.slices - 1) * self.interval_s
 
     def slice_of(self, total: int) -> int:
-        """Fixed-side amount of every slice but the last, in raw units."""
+        """Amount of every slice but the last on the fixed side (sold, or for a purchase bought), in raw
+        units."""
         return total // self.slices
 
     def last_of(self, total: int) -> int:
-        """Fixed-side amount of the last slice, in raw units."""
+        """Amount of the last slice on the fixed side (sold, or for a purchase bought), in raw units: the
+        remainder included."""
         return total - self.slice_of(total) * (self.slices - 1)
 
     def least_per_slice(self, total: int, least: int) -> int:
-        """Minimum that each slice of a sale must give, so that all slices together give `least`."""
+        """Minimum raw units that each slice of a sale must give, so that all slices together give `least`."""
         return mul_div_up(least, self.slice_of(total), total)
 
     def least_of(self, total: int, per_slice: int) -> int:
-        """Minimum that all slices of a sale give together.
+        """Minimum raw units that all slices of a sale give together.
 
         Args:
-            per_slice: the signed minimum per slice.
+            per_slice: the signed minimum per slice, raw units.
         """
         last = mul_div_up(per_slice, self.last_of(total), self.slice_of(total))
         return per_slice * (self.slices - 1) + last
 
     def most_of(self, total: int, per_slice: int) -> int:
-        """Maximum that a purchase may spend in all, if each slice but the last spends at most `per_slice`."""
+        """Maximum raw units that a purchase may spend in all, if each slice but the last spends at most
+        `per_slice`."""
         return mul_div_down(per_slice, total, self.slice_of(total))
 
     def most_per_slice(self, total: int, most: int) -> int:
-        """Maximum that each slice of a purchase but the last may spend."""
+        """Maximum raw units that each slice of a purchase but the last may spend, if all slices together may
+        spend `most`."""
         return mul_div_down(most, self.slice_of(total), total)
 
 

@@ -24,7 +24,7 @@ _PRICE_DIGITS_MAX = 90  # decimal places of a shown price, at most
 
 
 class TradedToken(Struct, frozen=True):
-    """A token of a trade.
+    """A token that a trade sells or buys, with its symbol and decimals.
 
     Attributes:
         address: 20 bytes; NATIVE_TOKEN for the native token.
@@ -41,7 +41,7 @@ class TradedToken(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The address as written in requests."""
+        """The token's address as requests to a venue write it."""
         return limits.NATIVE_PLACEHOLDER if self.is_native else to_checksum(self.address)
 
 
@@ -63,12 +63,12 @@ def price_text(src: TradedToken, dest: TradedToken, src_amount: int, dest_amount
 
 
 class TradeWish(Struct, frozen=True, kw_only=True):
-    """The wish for a swap or an order: what is traded, for how much, at which tolerance.
+    """A trader's wish for a swap or an order: the tokens, the amount and the tolerated slippage.
 
     Attributes:
         amount: raw units of `src` for SELL, of `dest` for BUY.
         slippage_bps: tolerated loss against the quote on the other side, basis points.
-        partner: the partner's key; empty for none.
+        partner: name by which the venue knows the partner who takes a fee; empty for none.
     """
 
     chain_id: int
@@ -95,11 +95,11 @@ class Wish(TradeWish, frozen=True, kw_only=True):
 
 
 class BoundedTrade(Struct, frozen=True, kw_only=True):
-    """A wish with the bound that is signed.
+    """A wished trade with the bound that the trader signs: the minimum received or the maximum spent.
 
     Attributes:
-        limit: raw units of the side that is not fixed: minimum received, or maximum spent; of all slices of a
-            TWAP.
+        limit: the bound in raw units: minimum received for SELL, maximum spent for BUY; for a TWAP, of all
+            slices together.
     """
 
     wish: TradeWish
@@ -107,12 +107,13 @@ class BoundedTrade(Struct, frozen=True, kw_only=True):
 
     @property
     def src_amount_max(self) -> int:
-        """Maximum spent, raw units: the amount to have, and to allow or to deposit."""
+        """Maximum spent, raw units of the source token: the owner needs this balance, and has to allow or
+        deposit as much."""
         return self.wish.amount if self.wish.side is Side.SELL else self.limit
 
     @property
     def dest_amount_min(self) -> int:
-        """Minimum received, raw units."""
+        """Minimum received, raw units of the destination token."""
         return self.limit if self.wish.side is Side.SELL else self.wish.amount
 
 
@@ -120,8 +121,8 @@ class Terms(BoundedTrade, frozen=True, kw_only=True):
     """Terms within which a swap may be signed.
 
     Attributes:
-        fee_bps: the partner's quoted fee.
-        router: 20 bytes; the called contract.
+        fee_bps: the partner's quoted fee, basis points.
+        router: the Router contract that the swap calls, 20 bytes.
         deadline: Unix seconds.
         permit: the permit for the Router; empty for none.
     """
@@ -134,7 +135,8 @@ class Terms(BoundedTrade, frozen=True, kw_only=True):
 
 
 def slipped(side: Side, src_amount: int, dest_amount: int, slippage_bps: int) -> int:
-    """The quote after slippage: minimum received for SELL, maximum spent for BUY; both rounded down.
+    """The bound that a quote and a slippage tolerance give, raw units: minimum received for SELL, maximum
+    spent for BUY; both rounded down.
 
     Args:
         src_amount, dest_amount: quoted raw units.
@@ -145,17 +147,18 @@ def slipped(side: Side, src_amount: int, dest_amount: int, slippage_bps: int) ->
 
 
 def limit_of(route: PriceRoute, side: Side, slippage_bps: int) -> int:
-    """The bound of a Market route; see `slipped`."""
+    """The bound of a swap over a Market route, raw units: minimum received for SELL, maximum spent for
+    BUY."""
     return slipped(side, int(route.src_amount), int(route.dest_amount), slippage_bps)
 
 
 def quoted_of(route: PriceRoute, side: Side) -> int:
-    """Quoted raw units of the side that is not fixed."""
+    """Quoted raw units of the side that is not fixed: received for SELL, spent for BUY."""
     return int(route.dest_amount if side is Side.SELL else route.src_amount)
 
 
 def transaction_body(terms: Terms, route: Raw) -> TransactionBody:
-    """The body of POST /transactions for a route of these terms."""
+    """The body of POST /transactions/{chainId} that asks for the swap of these terms over a route."""
     wish = terms.wish
     return TransactionBody(
         price_route=route,
@@ -175,10 +178,12 @@ def transaction_body(terms: Terms, route: Raw) -> TransactionBody:
 
 
 def impact_percent(src_text: str, dest_text: str) -> Decimal | None:
-    """Lost share of the value, in percent; negative for a gain; None if a price is not known.
+    """Share of the value in US dollars that a trade loses, in percent; negative for a gain; None if a token's
+    price is not known.
 
     Args:
-        src_text, dest_text: the venue's values of either side in US dollars; "0" without a price.
+        src_text, dest_text: values of the source and the destination amount in US dollars, by the venue; "0"
+            without a price.
     """
     src_usd, dest_usd = _usd(src_text), _usd(dest_text)
     if not src_usd or not dest_usd:

@@ -20,12 +20,12 @@ _SYMBOL_CHARS_MAX = 32
 
 
 async def find_token(chain: Chain, listed: TokenList, text: str, field: str) -> TradedToken:
-    """The token that a text names.
+    """Find the token that a trader's text names; decimals come from the token's contract.
 
     Args:
         listed: the venue's token list.
         text: a symbol in any case, or an address.
-        field: the argument, for errors.
+        field: argument that holds the text, for errors.
 
     Raises:
         ConfigError: the symbol is unknown or ambiguous, the address is malformed or has no token, or the
@@ -45,7 +45,8 @@ async def find_token(chain: Chain, listed: TokenList, text: str, field: str) -> 
 
 
 def _named(listed: TokenList, text: str, field: str) -> tuple[str, bytes]:
-    """Symbol and 20-byte address of the named token; the symbol is empty if the text is an address."""
+    """(symbol, 20-byte address) of the token that a text names; the symbol is empty if the text is an
+    address."""
     if text.lower() == limits.NATIVE_PLACEHOLDER.lower():
         return "", NATIVE_TOKEN
     if text.startswith(("0x", "0X")):

@@ -23,11 +23,12 @@ _RANDOM_BYTES = 32
 
 
 class Trader(Struct, frozen=True, kw_only=True):
-    """A key's account on a chain, with its clock, progress output and way of allowing spenders.
+    """A key's account on a chain, with the clock, the progress output and the way to allow spenders that its
+    trades use.
 
     Attributes:
         wall_s: the wall clock, Unix seconds.
-        tell: receives lines of progress; a transaction's hash before the wait for its receipt.
+        tell: receives lines of progress, such as a transaction's hash before the wait for its receipt.
         random32: returns 32 new random bytes at each call.
         allowing: the way in which a missing allowance is given to a spender.
     """
@@ -45,7 +46,7 @@ class Trader(Struct, frozen=True, kw_only=True):
         return to_checksum(self.key.address)
 
     def check_chain(self, chain_id: int) -> None:
-        """Pass for a wish of the trader's own chain.
+        """Check that a trade is wished on the trader's own chain.
 
         Raises:
             PolicyError: the wish is of another chain.
@@ -54,7 +55,8 @@ class Trader(Struct, frozen=True, kw_only=True):
             raise PolicyError(f"the wish is of chain {chain_id}, the trader of chain {self.chain.chain_id}")
 
     async def clock_s(self) -> int:
-        """The later of two clocks, the trader's and the chain's, Unix seconds."""
+        """The time from which deadlines count, Unix seconds: the later of the trader's clock and the
+        chain's."""
         header = await self.chain.block()
         return max(self.wall_s(), header.time_s if header else 0)
 
@@ -102,10 +104,10 @@ class Trader(Struct, frozen=True, kw_only=True):
 
 
 class VenueTrader:
-    """Trades of one key on one chain through one venue.
+    """Base class for the trades of one key on one chain through one venue.
 
     Args:
-        trader: the key's account; its `allowing` applies to the contract of the trade.
+        trader: the key's account; its `allowing` says how the contract of the trade gets a missing allowance.
     """
 
     def __init__(self, trader: Trader, venue: VenueClient) -> None:

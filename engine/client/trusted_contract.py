@@ -1,4 +1,5 @@
-"""The contract that a venue names, trusted if its code is this release's and it returns a signing domain.
+"""The contract that a venue names, trusted if its code is that of this cambist release and it returns a
+signing domain.
 
 The code of a pinned address is not checked: the trader vouches for it.
 
@@ -20,14 +21,15 @@ _DOMAIN_SEPARATOR = selector("DOMAIN_SEPARATOR()")
 
 
 class TradingContract(Struct, frozen=True):
-    """A contract of this release that a trade calls or is signed for.
+    """A kind of contract (Router, Delta, RFQ) that a trade calls or is signed for, as this cambist release
+    builds it.
 
     Attributes:
         artifact: the build artifact with the contract's code.
         entry: the Python field for this contract in a chain's entry of contracts.json; member: the field's
             name in the JSON.
         option: the option that pins the contract's address.
-        name: for errors.
+        name: the contract's name in errors.
     """
 
     artifact: str
@@ -43,7 +45,7 @@ RFQ = TradingContract("Rfq", "rfq", "augustusRFQ", "--rfq", "RFQ contract")
 
 
 class SigningContract(Struct, frozen=True):
-    """The contract that orders are signed for.
+    """The deployed contract for which orders are signed, with its signing domain.
 
     Attributes:
         address: 20 bytes.
@@ -55,17 +57,19 @@ class SigningContract(Struct, frozen=True):
     separator: bytes
 
     def digest(self, struct_hash: bytes) -> bytes:
-        """The 32-byte digest that is signed for a struct of this hash."""
+        """The 32-byte EIP-712 digest to sign for a struct, given the struct's hash, in the contract's
+        domain."""
         return signing_digest(self.separator, struct_hash)
 
 
 async def trusted_address(
     chain: Chain, venue: VenueClient | None, contract: TradingContract, pinned: bytes | None
 ) -> bytes:
-    """The contract's address, 20 bytes, after a check that its code is this release's.
+    """The address of the venue's contract, 20 bytes, after a check that the code there is that of this
+    cambist release.
 
     Args:
-        venue: names the contract; without a venue the address must be pinned.
+        venue: the venue whose contracts.json names the contract; without a venue the address must be pinned.
         pinned: the address that the trader insists on; its code is not checked.
 
     Raises:
@@ -90,7 +94,8 @@ async def trusted_address(
 async def signing_contract(
     chain: Chain, venue: VenueClient | None, contract: TradingContract, pinned: bytes | None
 ) -> SigningContract:
-    """The contract found by `trusted_address`, with its signing domain.
+    """The contract that a venue names or a trader pins, with its signing domain; checked as by
+    `trusted_address`.
 
     Raises:
         VenueError, UnsafeTransaction, ConfigError: as `trusted_address`.
