@@ -96,7 +96,7 @@ async def approve_spender(
     `any_amount` any amount.
 
     Raises:
-        StepFailedError: the approval failed on chain, or its end is not known.
+        StepFailedError: the approval failed on chain, or may still be mined.
         ChainError: the token refuses the approval.
     """
 

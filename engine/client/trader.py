@@ -64,7 +64,7 @@ class Trader(Struct, frozen=True, kw_only=True):
         """Approve a missing allowance, unless a permit replaces it.
 
         Raises:
-            StepFailedError: the approval failed on chain, or its end is not known.
+            StepFailedError: the approval failed on chain, or may still be mined.
             ChainError: the token refuses the approval.
         """
         if missing is None or not self.allowing.approves(missing):
@@ -95,7 +95,7 @@ class Trader(Struct, frozen=True, kw_only=True):
             gas: gas limit in units; 0 estimates it.
 
         Raises:
-            StepFailedError: the transaction reverted, or its end is not known.
+            StepFailedError: the transaction reverted, or may still be mined.
             ChainError: the transaction would revert, or the node refused it.
             PolicyError: the call is to another contract, or carries more than `value_max_wei`.
         """

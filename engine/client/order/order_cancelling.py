@@ -1,4 +1,4 @@
-"""Cancellation of orders: read, checked, signed, submitted, and followed until each order has ended.
+"""Cancellation of Delta orders: read, checked, signed, submitted, and followed until each order has ended.
 
 A settlement under way may still win: each order's last record shows whether it did.
 
@@ -28,13 +28,13 @@ from .order_safety import check_cancellation
 async def cancel(
     trader: Trader, venue: VenueClient, contract: SigningContract, names: Sequence[str]
 ) -> list[OrderFollower]:
-    """Request the cancellation of all orders or of none.
+    """Sign and request the cancellation of Delta orders: the venue cancels all of them or none.
 
     Args:
-        names: ids or hashes.
+        names: ids or hashes of the orders.
 
     Returns:
-        A follower of each order.
+        A follower of each order, which reports whether the order ended as cancelled.
 
     Raises:
         VenueError: an order is not the trader's or has ended, the built cancellation is not the requested
@@ -65,10 +65,11 @@ async def cancel(
 
 
 async def follow_all(followers: Sequence[OrderFollower], timeout_s: float) -> None:
-    """Follow orders in turn until all have ended; when time is up, look once at each remaining order.
+    """Follow orders one after the other until all have ended; when time is up, ask once for each remaining
+    order.
 
     Raises:
-        VenueError: as `OrderFollower.follow`.
+        VenueError: the venue refuses for good, or its record is of another order.
     """
     until = trio.current_time() + timeout_s
     for follower in followers:

@@ -41,7 +41,7 @@ TERMINAL = frozenset(
         OrderStatus.REFUNDED,
     }
 )
-"""Final statuses: spec 1.11.2."""
+"""Final statuses of a Delta order, which no event changes any more: spec 1.11.2."""
 
 MEANS: Mapping[OrderStatus, str] = {
     OrderStatus.PENDING: "no agent has bid yet",
@@ -60,13 +60,13 @@ MEANS: Mapping[OrderStatus, str] = {
 
 
 class SettledOnChain(Struct, frozen=True, kw_only=True):
-    """On-chain result of an order.
+    """On-chain result of a Delta order, compared with the venue's record.
 
     Attributes:
-        spent, received: raw units of all its settlements.
-        is_closed: no further part can be settled.
-        fault: the contradiction between the chain and the venue; empty for none.
-        remarks: notes for the trader.
+        spent, received: raw units that all settlements of the order spent and received.
+        is_closed: whether the contract has closed the order: no further part can be settled.
+        fault: text of a contradiction between the chain and the venue's record; empty for none.
+        remarks: notes for the trader, which are no faults.
     """
 
     spent: int = 0
@@ -77,7 +77,7 @@ class SettledOnChain(Struct, frozen=True, kw_only=True):
 
 
 class Subject(Struct, frozen=True):
-    """An order to verify on chain, and its Delta contract."""
+    """An order to verify on chain, and the Delta contract that settles it."""
 
     delta: bytes
     signed: CheckedOrder
@@ -90,14 +90,14 @@ class Subject(Struct, frozen=True):
 
 
 class _Part(Struct, frozen=True):
-    """A settlement: its event, and the height of its block."""
+    """A settlement of an order: its OrderSettled event, and the height of its block."""
 
     block_number: int
     event: OrderSettled
 
 
 class OrderFollower(Follower[OrderRecord]):
-    """A follower of a Delta order, by its id or hash."""
+    """Follows a Delta order at a venue, by the order's id or hash, until it has ended."""
 
     def _wanted(self) -> EventsWanted:
         return EventsWanted(order=self._name)
@@ -134,7 +134,8 @@ class OrderFollower(Follower[OrderRecord]):
 
 
 def executed_of(record: OrderRecord) -> int:
-    """Executed raw units of the side that is not fixed, by the venue's record; 0 if absent.
+    """Raw units that an order received (SELL) or spent (BUY), by the venue's record; 0 if the record has no
+    amount.
 
     Raises:
         VenueError: `executedAmount` is no amount.
@@ -150,7 +151,8 @@ def executed_of(record: OrderRecord) -> int:
 
 
 async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> SettledOnChain:
-    """On-chain result of an order that has ended by the venue's record, settled or not.
+    """Verify on chain an order that has ended by the venue's record, settled or not, and return the on-chain
+    result.
 
     Raises:
         ChainError: the chain does not answer.
@@ -197,7 +199,7 @@ async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> Settled
 
 
 async def _is_more_settled(chain: Chain, subject: Subject, parts: Sequence[_Part]) -> bool:
-    """Whether the contract has settled more of an order than these parts.
+    """Whether the contract has settled more of an order than `parts`, the settlements that the venue names.
 
     For a purchase only the parts' highest `filled` total is compared, since less may arrive than was bought:
     a missing part before the last one stays unnoticed.

@@ -1,4 +1,4 @@
-"""A venue's list of orders, page by page, and its rows. Only `pages` does I/O.
+"""A venue's list of Delta orders, page by page, and the rows of its table. Only `pages` does I/O.
 
 Pages count from the newest order: a listing reports each order once, and may miss orders that arrive while
 it is read.
@@ -31,10 +31,10 @@ HEADERS = ("created", "id", "status", "kind", "sells", "for", "filled", "expires
 
 
 class OrdersWanted(Struct, frozen=True, kw_only=True):
-    """Filters of a listing; an empty member matches any order.
+    """Filters of a venue's listing of Delta orders; an empty member matches any order.
 
     Attributes:
-        owner: an address.
+        owner: address of the orders' owner.
     """
 
     owner: str = ""
@@ -42,7 +42,7 @@ class OrdersWanted(Struct, frozen=True, kw_only=True):
     statuses: tuple[OrderStatus, ...] = ()
 
     def query(self) -> dict[str, str]:
-        """The parameters of GET /v2/delta/orders."""
+        """The filters as query parameters of GET /v2/delta/orders."""
         told = {
             "userAddress": self.owner,
             "chainId": ",".join(map(str, self.chain_ids)),
@@ -52,10 +52,10 @@ class OrdersWanted(Struct, frozen=True, kw_only=True):
 
 
 def pages(venue: VenueClient, wanted: OrdersWanted) -> AsyncIterator[list[OrderRecord]]:
-    """All listed orders, page by page, the newest first, each once.
+    """Yield a venue's Delta orders, page by page, the newest first, each order once.
 
     Raises:
-        VenueError: a refusal, or no answer.
+        VenueError: the venue refuses or does not answer.
     """
     query, numbers = wanted.query(), count(1)
 
@@ -67,7 +67,7 @@ def pages(venue: VenueClient, wanted: OrdersWanted) -> AsyncIterator[list[OrderR
 
 
 def order_row(record: OrderRecord, token_of: TokenOf) -> tuple[str, ...]:
-    """An order's cells, in the order of HEADERS."""
+    """An order's table cells, one for each column of HEADERS."""
     src = token_of(record.input.chain_id, record.input.token)
     dest = token_of(record.output.chain_id, record.output.token)
     sells = record.side is Side.SELL
@@ -87,7 +87,7 @@ def order_row(record: OrderRecord, token_of: TokenOf) -> tuple[str, ...]:
 
 
 def event_line(message: OrderEventMessage) -> str:
-    """An order event as a line of text: its time, the order, its new status."""
+    """An event of a Delta order as a line of text: its time, the order, the new status."""
     name = message.order_hash if message.id is UNSET else message.id
     is_known = message.surface == "delta" and message.status in [status.value for status in MEANS]
     means = f": {MEANS[OrderStatus(message.status)]}" if is_known else ""
@@ -104,7 +104,8 @@ def _kind(record: OrderRecord) -> str:
 
 
 def _amount(text: str | UnsetType, token: TokenEntry | None, address: str) -> str:
-    """An amount in whole tokens, by the venue's decimals; raw units if the venue does not list the token."""
+    """Text of an amount in whole tokens, by the decimals that the venue lists; in raw units if the venue does
+    not list the token."""
     if text is UNSET:
         return one_line(address)
     try:

@@ -35,11 +35,12 @@ from .order_terms import OrderWish, QuotedDelta, SignableTerms, SigningInputs, b
 
 
 class OrderOffer(Struct, frozen=True, kw_only=True):
-    """An order's terms for the trader's agreement.
+    """A Delta order's terms, shown to the trader before anything is signed.
 
     Attributes:
-        balance, allowance: raw units of the source; the native token is deposited. A TWAP needs a balance for
-            its first slice at first, but an allowance for all slices.
+        balance, allowance: the owner's, raw units of the source token. A TWAP needs a balance for its first
+            slice only, but an allowance for all slices; the native token needs a deposit in place of an
+            allowance.
     """
 
     terms: SignableTerms
@@ -50,12 +51,12 @@ class OrderOffer(Struct, frozen=True, kw_only=True):
 
     @property
     def must_deposit(self) -> bool:
-        """Whether native tokens are deposited for the order."""
+        """Whether the order sells native tokens, which must be deposited with the Delta contract first."""
         return self.terms.wish.src.is_native
 
     @property
     def missing(self) -> MissingAllowance | None:
-        """The allowance that the Delta contract lacks."""
+        """The allowance that the Delta contract needs for the order and lacks; None if it lacks none."""
         terms = self.terms
         if self.must_deposit:
             return None
@@ -65,11 +66,11 @@ class OrderOffer(Struct, frozen=True, kw_only=True):
 
 
 class Withdrawal(Struct, frozen=True):
-    """Native tokens to take back from a deposit.
+    """Request to take back native tokens that are deposited with the Delta contract.
 
     Attributes:
-        amount_wei: None for the whole deposit.
-        receiver: 20 bytes.
+        amount_wei: amount to take back; None for the whole deposit.
+        receiver: account that gets the tokens, 20 bytes.
     """
 
     amount_wei: int | None
@@ -77,10 +78,10 @@ class Withdrawal(Struct, frozen=True):
 
 
 class OrderPlacer(VenueTrader):
-    """Places orders of one key on one chain through one venue."""
+    """Places Delta orders of one key on one chain through one venue."""
 
     async def offer(self, wish: OrderWish, pinned: bytes | None = None) -> OrderOffer:
-        """Ask for a price and read the owner's balance and allowance.
+        """Ask the venue for a price of the wished order, and read the owner's balance and allowance on chain.
 
         Args:
             pinned: the Delta contract that the trader insists on; its code is not checked.
@@ -104,10 +105,10 @@ class OrderPlacer(VenueTrader):
         return OrderOffer(terms=terms, quoted=quoted, contract=contract, balance=balance, allowance=allowance)
 
     async def rehearse(self, offer: OrderOffer) -> CheckedOrder:
-        """Build and check the order to sign, without a permit.
+        """Have the venue build the order and check it, without a permit, a signature or a transaction.
 
         Raises:
-            VenueError: as `place`.
+            VenueError: the built order is not the agreed one, or the venue refuses.
         """
         checked, _ = await self._built(offer, await self._signing(offer))
         return checked
@@ -115,13 +116,13 @@ class OrderPlacer(VenueTrader):
     async def place(
         self, offer: OrderOffer, about_to: Callable[[bytes], None] | None = None
     ) -> Placed[OrderRecord]:
-        """Approve or permit, build, deposit if native, sign and submit the order.
+        """Place the order: approve or sign a permit, have it built, deposit native tokens, sign and submit.
 
         Args:
             about_to: receives the order's hash before the deposit or the submission.
 
         Raises:
-            StepFailedError: the approval or the deposit failed, or its end is not known; no order was signed.
+            StepFailedError: the approval or the deposit failed, or may still be mined; no order was signed.
             VenueError: the built order is not the agreed one, or the venue refuses.
             ChainError: a transaction would be refused, or the chain does not answer.
         """
@@ -158,7 +159,8 @@ class OrderPlacer(VenueTrader):
     # --- Parts ------------------------------------------------------------------------------------
 
     async def _signing(self, offer: OrderOffer) -> SigningInputs:
-        """A new nonce, and a deadline counted from the later of the trader's clock and the chain's."""
+        """Choose the order's nonce, at random, and its deadline, counted from the later of the trader's clock
+        and the chain's."""
         deadline = await self._trader.clock_s() + offer.terms.wish.life_s
         return SigningInputs(deadline, int.from_bytes(self._trader.random32(), "big"))
 
@@ -175,14 +177,14 @@ class OrderPlacer(VenueTrader):
 
 
 async def take_back(trader: Trader, contract: SigningContract, withdrawal: Withdrawal) -> tuple[Receipt, int]:
-    """Take back native tokens of the trader's deposit.
+    """Take back native tokens that the trader has deposited with the Delta contract.
 
     Returns:
         (the receipt, the amount in wei).
 
     Raises:
         ChainError: the deposit is empty or too small, or the chain does not answer.
-        StepFailedError: the transaction reverted, or its end is not known.
+        StepFailedError: the transaction reverted, or may still be mined.
     """
     account = trader.key.address
     answer = await trader.chain.call(EthCall(contract.address, deposits(account)))
@@ -195,7 +197,10 @@ async def take_back(trader: Trader, contract: SigningContract, withdrawal: Withd
 
 
 def _check_bounds(terms: SignableTerms) -> None:
-    """Pass for a bound above zero, under which each slice can be settled."""
+    """Check that an order's bound is above zero, and with it the bound of each slice of a TWAP.
+
+    Raises:
+        VenueError: the bound of the order or of a slice is zero."""
     if terms.limit == 0:
         raise VenueError("this slippage allows a receipt of 0: use less slippage")
     if terms.wish.schedule is not None and terms.slice_limit == 0:
@@ -203,7 +208,7 @@ def _check_bounds(terms: SignableTerms) -> None:
 
 
 def _with_deposit(fault: VenueError) -> VenueError:
-    """The refusal, with a hint at the command that takes the deposit back."""
+    """The venue's refusal of an order, with a hint at the command that takes the order's deposit back."""
     return VenueError(
         f"{fault.detail}. The deposit remains; `cambist order withdraw` takes it back",
         status=fault.status,

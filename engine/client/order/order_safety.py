@@ -51,20 +51,23 @@ from .order_terms import OrderWish, SignableOrder, SignableTerms, SigningInputs,
 
 
 class CheckedOrder(Struct, frozen=True):
-    """A checked order that may be signed: `order_hash` is the digest, 32 bytes."""
+    """An order that passed the checks and may be signed; `order_hash` is the digest to sign, 32 bytes."""
 
     order: SignableOrder
     order_hash: bytes
 
 
 def check_price(block: DeltaBlock, wish: OrderWish, delta: bytes) -> int:
-    """Check that a price is the requested one.
+    """Check that the venue's price is for the requested order.
+
+    Args:
+        delta: the Delta contract, 20 bytes.
 
     Returns:
         The quoted fee in basis points.
 
     Raises:
-        UnsafeTransaction: names the member.
+        UnsafeTransaction: a member differs from the request; the error names it.
     """
     hold(_price_checks(block, wish, delta))
     route = block.route
@@ -84,14 +87,14 @@ def check_price(block: DeltaBlock, wish: OrderWish, delta: bytes) -> int:
 def check_build(
     response: BuildResponse, terms: SignableTerms, signing: SigningInputs, contract: SigningContract
 ) -> CheckedOrder:
-    """Check that a built order is the agreed one.
+    """Check that the order that a venue built is the agreed one, member by member.
 
     Raises:
-        UnsafeTransaction: names the member.
+        UnsafeTransaction: a member differs from the agreed order; the error names it.
 
     Guarantees: with this release's Delta contract, the owner gives at most `src_amount_max`, and the
         beneficiary gets at least `dest_amount_min`, or the order is not settled. Each part of a partially
-        settled order and each slice of a TWAP keep the bound pro rata.
+        settled order and each slice of a TWAP keeps its share of the bound.
     """
     to_sign, struct_type = response.to_sign, terms.wish.struct_type
     _check_domain(to_sign.domain, contract)
@@ -116,13 +119,13 @@ def check_build(
 def check_cancellation(
     response: CancellationBuildResponse, ids: Sequence[str], contract: SigningContract
 ) -> bytes:
-    """Check that a built cancellation is of exactly these orders.
+    """Check that the cancellation that a venue built is of exactly the orders with these ids.
 
     Returns:
         The digest that is signed, 32 bytes.
 
     Raises:
-        UnsafeTransaction: names the member.
+        UnsafeTransaction: a member differs from the expected cancellation; the error names it.
     """
     to_sign = response.to_sign
     _check_domain(to_sign.domain, contract)
@@ -135,7 +138,7 @@ def check_cancellation(
 
 
 def signed_order(record: OrderRecord, contract: SigningContract) -> CheckedOrder:
-    """The order of a record, with the record's hash verified.
+    """Return the order in a venue's record, after its hash was computed and compared with the record's.
 
     Raises:
         VenueError: the record's `order` has another hash, or is invalid.
@@ -153,10 +156,10 @@ def signed_order(record: OrderRecord, contract: SigningContract) -> CheckedOrder
 
 
 def check_record(record: OrderRecord, order_hash: bytes, terms: SignableTerms) -> None:
-    """Check that a record is of the submitted order.
+    """Check that a venue's record is of the submitted order.
 
     Raises:
-        VenueError: names the member that differs.
+        VenueError: a member differs from the submitted order; the error names it.
     """
     wish = terms.wish
     checks: tuple[ComparedMember, ...] = (

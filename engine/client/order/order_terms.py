@@ -36,20 +36,22 @@ from ..schedule import Schedule
 from ..terms import BoundedTrade, TradeWish, slipped
 
 SignableOrder = DeltaOrder | TwapOrder | TwapBuyOrder
-"""An order that a trader signs."""
+"""A Delta order in one of the three forms that a trader can sign."""
 
 
 class OrderWish(TradeWish, frozen=True, kw_only=True):
-    """A trader's wished order.
+    """A trader's wish for a Delta order.
 
     Attributes:
-        amount: as for a swap; of a TWAP the total, at least one unit per slice.
+        amount: raw units of `src` for SELL, of `dest` for BUY; for a TWAP the total, at least one unit per
+            slice.
         limit_amount: total raw units of the other side: the limit of a LIMIT order, or the bound of a TWAP;
             None to derive the bound from slippage.
         owner: 20 bytes, the account that signs and gives; beneficiary: 20 bytes, the receiver of `dest`.
         life_s: seconds from the build to the deadline.
-        schedule: of a TWAP; None for an order without slices.
-        is_partial: the order may be settled in parts; unsigned, so that the venue is trusted with it.
+        schedule: division of a TWAP into slices; None for an order without slices.
+        is_partial: whether the order may be settled in parts; the signature does not cover this, so the venue
+            is trusted to respect it.
     """
 
     limit_amount: int | None
@@ -62,42 +64,44 @@ class OrderWish(TradeWish, frozen=True, kw_only=True):
 
     @property
     def priced_amount(self) -> int:
-        """Raw units in the price request: the whole amount, or of a TWAP the amount of one slice."""
+        """Raw units for which a price is requested: the order's whole amount, or for a TWAP the amount of one
+        slice."""
         return self.amount if self.schedule is None else self.schedule.slice_of(self.amount)
 
     @property
     def build_type(self) -> BuildOrderType:
-        """The order type of the build request."""
+        """The order type that the request to build the order names."""
         if self.schedule is None:
             return BuildOrderType.ORDER
         return BuildOrderType.TWAP_ORDER if self.side is Side.SELL else BuildOrderType.TWAP_BUY_ORDER
 
     @property
     def kind(self) -> OnChainOrderType:
-        """The order type that the venue's record must have."""
+        """The on-chain order type that the venue's record of this order must have."""
         return OnChainOrderType.FILLABLE_ORDER if self.is_partial else OnChainOrderType(self.build_type.value)
 
     @property
     def struct_type(self) -> TypedStruct[Any]:
-        """The EIP-712 struct type that is signed."""
+        """The EIP-712 struct type that the trader signs for this order."""
         return _STRUCTS[self.build_type]
 
 
 class QuotedDelta(Struct, frozen=True):
-    """A Delta price: the decoded block, and its undecoded route, which goes back byte for byte."""
+    """A venue's price of a Delta order: the decoded answer, and its undecoded route, which the build request
+    returns byte for byte."""
 
     block: DeltaBlock
     route: Raw
 
 
 class SignableTerms(BoundedTrade, frozen=True, kw_only=True):
-    """Terms within which an order may be signed.
+    """Terms within which a trader agrees to sign a Delta order.
 
     Attributes:
-        delta: 20 bytes: the Delta contract, which takes the source.
-        src_quoted, dest_quoted: raw units; of a TWAP for one slice.
+        delta: the Delta contract, which takes the source token, 20 bytes.
+        src_quoted, dest_quoted: amounts of the venue's price, raw units; for a TWAP those of one slice.
         fee_bps: the partner's quoted fee, basis points; partner: the name of the partner, who receives it.
-        slice_limit: the limit of each slice of a TWAP but the last; 0 for other orders.
+        slice_limit: the bound of each slice of a TWAP but the last, raw units; 0 for other orders.
     """
 
     wish: OrderWish
@@ -110,21 +114,22 @@ class SignableTerms(BoundedTrade, frozen=True, kw_only=True):
 
     @property
     def expected(self) -> int:
-        """Raw units of the side that is not fixed, from which surplus is counted."""
+        """Expected raw units that the order receives (SELL) or spends (BUY); a better result is surplus."""
         if self.wish.limit_amount is not None:
             return self.wish.limit_amount
         return self.dest_quoted if self.wish.side is Side.SELL else self.src_quoted
 
     @property
     def src_amount_first(self) -> int:
-        """Maximum that the first settlement takes of an ERC-20 source, raw units: the balance to start."""
+        """Maximum that the order's first settlement takes of an ERC-20 source token, raw units: the balance
+        that the owner needs at first."""
         if self.wish.schedule is None:
             return self.src_amount_max
         return self.wish.priced_amount if self.wish.side is Side.SELL else self.slice_limit
 
 
 class SigningInputs(Struct, frozen=True):
-    """The members of an order that are chosen when the order is built.
+    """Members of a Delta order that the trader chooses when it is built, after the terms were agreed.
 
     Attributes:
         deadline: Unix seconds.
@@ -138,10 +143,12 @@ class SigningInputs(Struct, frozen=True):
 
 
 def terms_of(wish: OrderWish, quoted: DeltaBlock, delta: bytes, fee_bps: int) -> SignableTerms:
-    """The terms at a price.
+    """The terms of a wished order at a venue's price.
 
     Args:
-        quoted: a price that `check_price` accepted.
+        quoted: the venue's price, which `check_price` accepted.
+        delta: the Delta contract, 20 bytes.
+        fee_bps: the partner's quoted fee, basis points.
     """
     src = int(quoted.route.origin.input.amount)
     dest = int(quoted.route.destination.output.amount)
@@ -190,10 +197,11 @@ def build_body(terms: SignableTerms, signing: SigningInputs, route: Raw) -> Buil
 
 
 def order_of(terms: SignableTerms, signing: SigningInputs, partner_and_fee: int) -> SignableOrder:
-    """The expected order.
+    """The order that the trader expects the venue to build for these terms.
 
     Args:
-        partner_and_fee: the venue's packed member; `check_build` checks it.
+        partner_and_fee: member of the venue's order that packs the partner and the fee; `check_build` checks
+            it.
     """
     wish, schedule = terms.wish, terms.wish.schedule
     sells = wish.side is Side.SELL
@@ -224,10 +232,11 @@ def order_of(terms: SignableTerms, signing: SigningInputs, partner_and_fee: int)
 
 
 def _limits(wish: OrderWish, src: int, dest: int) -> tuple[int, int]:
-    """(total bound, bound per slice), raw units.
+    """Bounds of an order as (bound of the whole order, bound of each slice of a TWAP or 0), raw units: from
+    the wished limit, or from the price and the slippage.
 
     Args:
-        src, dest: quoted raw units.
+        src, dest: amounts of the venue's price, raw units.
     """
     sells = wish.side is Side.SELL
     worst = slipped(wish.side, src, dest, wish.slippage_bps)

@@ -1,4 +1,4 @@
-"""The texts of an order for the trader: the offer and the outcome. Pure."""
+"""Texts about a Delta order for the trader: the offer before it is signed, and the outcome. Pure."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class DeltaOutcome(OrderOutcome, frozen=True, kw_only=True):
-    """The outcome of a placed or followed order.
+    """The outcome of a Delta order that a command placed or followed.
 
     Attributes:
         record: the venue's latest record.
         settled: the on-chain result; None if the chain was not asked.
-        is_alive: the time to follow is up, and the order has not ended by the venue's record.
+        is_alive: whether the order had not ended, by the venue's record, when the time to follow was up.
     """
 
     record: OrderRecord | None = None
@@ -40,14 +40,14 @@ class DeltaOutcome(OrderOutcome, frozen=True, kw_only=True):
 
 
 class OfferTokens(Struct, frozen=True):
-    """Source and destination token; None if not known."""
+    """Source and destination token of an order, for its amounts in texts; None if not known."""
 
     src: TradedToken | None = None
     dest: TradedToken | None = None
 
 
 def outcome_of(record: OrderRecord, order_hash: bytes, settled: SettledOnChain | None) -> DeltaOutcome:
-    """The outcome of a record.
+    """The outcome of an order, by the venue's record and the chain.
 
     Args:
         settled: the on-chain result; None if the chain was not asked.
@@ -72,7 +72,7 @@ def outcome_of(record: OrderRecord, order_hash: bytes, settled: SettledOnChain |
 
 
 def order_table(offer: OrderOffer, allowing: Allowing) -> "Table":
-    """The offer as a table, for the trader's agreement."""
+    """The terms of a Delta order as a table, which the trader agrees to."""
     terms = offer.terms
     wish, src = terms.wish, terms.wish.src
     table = new_table()
@@ -103,7 +103,7 @@ def order_table(offer: OrderOffer, allowing: Allowing) -> "Table":
 
 
 def _price_rows(terms: SignableTerms) -> Iterator[tuple[str, str]]:
-    """Rows of the traded amounts, the schedule and the prices."""
+    """Yield the rows, as (name, text), that show an order's amounts, schedule and prices."""
     wish, src, dest = terms.wish, terms.wish.src, terms.wish.dest
     fixed = src if wish.side is Side.SELL else dest
     schedule = wish.schedule
@@ -132,7 +132,8 @@ def _price_rows(terms: SignableTerms) -> Iterator[tuple[str, str]]:
 
 
 def _bound_row(terms: SignableTerms) -> tuple[str, str]:
-    """The row of the minimum received or the maximum spent, with its basis: slippage or the limit."""
+    """The row, as (name, text), of the minimum received or the maximum spent, and whether it follows from
+    slippage or the limit."""
     wish = terms.wish
     is_sale = wish.side is Side.SELL
     basis = f"{wish.slippage_bps} bps" if wish.limit_amount is None else "the limit"
@@ -142,7 +143,7 @@ def _bound_row(terms: SignableTerms) -> tuple[str, str]:
 
 
 def order_lines(outcome: DeltaOutcome, tokens: OfferTokens) -> Iterator[str]:
-    """The order's outcome, for people."""
+    """Lines of text for people about the outcome of a Delta order."""
     record, settled = outcome.record, outcome.settled
     ending = "not ended" if outcome.is_alive else outcome.verdict.value
     yield from order_lines_of(outcome, f"{ending}: {record.id} {record.status.value}" if record else "")
@@ -160,7 +161,7 @@ def order_lines(outcome: DeltaOutcome, tokens: OfferTokens) -> Iterator[str]:
 
 
 def order_json(outcome: DeltaOutcome, offer: OrderOffer | None = None) -> dict[str, Any]:
-    """The order's outcome, for programs; amounts are raw units."""
+    """The outcome of a Delta order as the JSON object that `--json` prints; amounts are raw units."""
     record, settled = outcome.record, outcome.settled
     executed = None if record is None else _executed(record)
     told: dict[str, Any] = {
@@ -209,7 +210,8 @@ def order_json(outcome: DeltaOutcome, offer: OrderOffer | None = None) -> dict[s
 
 
 def _executed(record: OrderRecord) -> int | None:
-    """The executed raw units by the venue's record; None if invalid, so that the rest is still shown."""
+    """Raw units that an order received (SELL) or spent (BUY), by the venue's record; None if the record's
+    amount is invalid."""
     try:
         return executed_of(record)
     except VenueError:

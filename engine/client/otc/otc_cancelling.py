@@ -28,7 +28,7 @@ from .otc_safety import CLOSED, cancelled_in
 
 
 class Ending(Enum):
-    """An order's end after a cancellation."""
+    """State of an order after a cancellation: cancelled by it, or closed or expired before."""
 
     CANCELLED = "cancelled"
     CLOSED = "closed before"
@@ -36,11 +36,11 @@ class Ending(Enum):
 
 
 class Cancelled(Struct, frozen=True):
-    """The result of a cancellation.
+    """The result of a transaction that cancels OTC orders.
 
     Attributes:
-        endings: order hash -> ending, in the order of the request.
-        receipt: of the transaction; None if no transaction was needed.
+        endings: order hash -> end of the order, in the sequence of the request.
+        receipt: receipt of the transaction; None if no transaction was needed.
     """
 
     endings: dict[bytes, Ending]
@@ -50,7 +50,7 @@ class Cancelled(Struct, frozen=True):
 async def cancel_otc(
     trader: Trader, contract: SigningContract, orders: Mapping[bytes, RfqOrder | None]
 ) -> Cancelled:
-    """Cancel orders in one transaction.
+    """Cancel OTC orders of the trader in one transaction; orders closed or expired already are left out.
 
     Args:
         orders: order hash -> order; None for an order known by its hash alone.
@@ -58,7 +58,7 @@ async def cancel_otc(
     Raises:
         ChainError: an order is another maker's, and no transaction was sent; or the contract refuses, or the
             chain does not answer.
-        StepFailedError: the transaction reverted, or its end is not known.
+        StepFailedError: the transaction reverted, or may still be mined.
     """
     for order_hash, order in orders.items():
         if order is not None and order.maker != trader.key.address:
@@ -79,17 +79,19 @@ async def cancel_otc(
 
 
 async def cancel_until(trader: Trader, contract: SigningContract, life_s: int) -> tuple[int, Receipt]:
-    """Cancel all of the trader's orders with an expiry up to a time, and its orders without an expiry.
+    """Cancel in one transaction all OTC orders of the trader that expire up to a given time, and those
+    without an expiry.
 
     Args:
-        life_s: seconds from the latest block's time to that expiry.
+        life_s: seconds from the latest block's time to the given time.
 
     Returns:
-        (that expiry in Unix seconds, the receipt).
+        (the given time in Unix seconds, the receipt).
 
     Raises:
-        ChainError: an earlier call covers that expiry or a later one already; or the chain does not answer.
-        StepFailedError: the transaction reverted, or its end is not known.
+        ChainError: an earlier call has cancelled up to this time or a later one; or the chain does not
+            answer.
+        StepFailedError: the transaction reverted, or may still be mined.
     """
     expiry = (await latest(trader.chain)).time_s + life_s
     data = calldata.cancel_orders_until(expiry)
@@ -97,7 +99,7 @@ async def cancel_until(trader: Trader, contract: SigningContract, life_s: int) -
 
 
 async def _cancelled(trader: Trader, contract: SigningContract, data: bytes, what: str) -> Receipt:
-    """Simulate and send a cancellation, and return its receipt."""
+    """Simulate and send a transaction that cancels OTC orders, and return its receipt."""
     call = EthCall(contract.address, data, trader.key.address)
     trader.tell(f"simulating the cancellation of {what}")
     await trader.chain.call(call)
@@ -107,7 +109,8 @@ async def _cancelled(trader: Trader, contract: SigningContract, data: bytes, wha
 async def _ended(
     chain: Chain, contract: SigningContract, maker: bytes, orders: Mapping[bytes, RfqOrder | None]
 ) -> dict[bytes, Ending]:
-    """Ending of each order: CLOSED or EXPIRED if it has ended already, CANCELLED if it is to be cancelled."""
+    """End of each order, by hash: CLOSED or EXPIRED if the order has ended already, CANCELLED if the
+    transaction is to cancel it."""
     header = await latest(chain)
     kept = await kept_of(chain, contract, maker, list(orders), header.hash)
     endings: dict[bytes, Ending] = {}

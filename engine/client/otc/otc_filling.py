@@ -49,18 +49,19 @@ _FINAL = frozenset(
         "Permit failed",
     )
 )
-"""Revert reasons that the taker's approval cannot cure (interop.md 1)."""
+"""Revert reasons of a fill that would remain after the taker's approval, so that the fill fails in any case
+(interop.md 1)."""
 
 
 class FillOffer(Struct, frozen=True, kw_only=True):
-    """A fill's terms for the taker's agreement.
+    """The terms of filling an OTC order, shown to the taker before anything is signed.
 
     Attributes:
-        gives, gets: the taker's and the maker's asset.
+        gives, gets: the tokens that the taker gives (the taker's asset) and gets (the maker's asset).
         left: unfilled raw units of the maker's amount, before the fill.
-        is_untouched: the contract has never seen the order.
-        shows_permit: the maker's permit replaces its allowance.
-        balance, allowance: the taker's, raw units.
+        is_untouched: whether nothing of the order was filled or cancelled on chain yet.
+        shows_permit: whether the fill uses the maker's permit, in place of an allowance that the maker lacks.
+        balance, allowance: the taker's, raw units of the token that the taker gives.
     """
 
     signed: SignedOtc
@@ -81,17 +82,18 @@ class FillOffer(Struct, frozen=True, kw_only=True):
 
     @property
     def missing(self) -> MissingAllowance | None:
-        """The allowance that the RFQ contract lacks."""
+        """The allowance of the taker that the RFQ contract needs for the fill and lacks; None if it lacks
+        none."""
         return missing_allowance(
             self.order.taker_asset, self.contract.address, self.part.taker_amount, self.allowance
         )
 
 
 class OtcFiller:
-    """Fills orders for one key on one chain.
+    """Fills OTC orders on chain for one key, the taker.
 
     Args:
-        trader: the key's account; its `allowing` applies to the RFQ contract.
+        trader: the key's account; its `allowing` says how the RFQ contract gets a missing allowance.
     """
 
     def __init__(self, trader: Trader, contract: SigningContract) -> None:
@@ -105,7 +107,7 @@ class OtcFiller:
         """Read an order's on-chain state, and check that this key may fill the order.
 
         Args:
-            closed: the known end of a closed order, for the error.
+            closed: text about how a closed order ended, for the error; empty if not known.
 
         Raises:
             ChainError: the key may not fill the order, or the maker did not sign it.
@@ -120,16 +122,17 @@ class OtcFiller:
     async def offer(
         self, signed: SignedOtc, standing: OtcOnChain, part: OtcPart, gives: TradedToken, gets: TradedToken
     ) -> FillOffer:
-        """Check both sides' funds and simulate the fill.
+        """Check the maker's and the taker's funds for a fill, and simulate the fill.
 
-        A revert that the taker's approval may cure is ignored.
+        A revert that may only be due to the taker's missing approval is ignored.
 
         Args:
             part: the amounts of the fill.
-            gives, gets: the order's taker and maker asset.
+            gives, gets: the tokens that the taker gives and gets.
 
         Raises:
-            ChainError: a side lacks balance or allowance, or the contract would refuse.
+            ChainError: the maker lacks balance or allowance, the taker balance, or the contract would refuse
+                the fill.
         """
         order, contract = signed.order, self._contract
         permitted = rfq_permit_amount(signed.permit, order.maker, contract.address)
@@ -160,10 +163,11 @@ class OtcFiller:
         return offer
 
     async def rehearse(self, offer: FillOffer) -> SentOutcome:
-        """Simulate the fill without approving or sending; gas is 0 if an approval must come first.
+        """Simulate the fill without an approval or a transaction; the outcome's gas is 0 if an approval must
+        come first.
 
         Raises:
-            ChainError: as `fill`.
+            ChainError: the fill would revert, or the chain does not answer.
         """
         gas = 0
         if not self._trader.allowing.approves(offer.missing):
@@ -180,7 +184,7 @@ class OtcFiller:
         )
 
     async def fill(self, offer: FillOffer) -> SentOutcome:
-        """Approve or permit, simulate, sign and send the fill, and read its event.
+        """Fill the order: approve or sign a permit, simulate, sign and send, and read the OrderFilled event.
 
         Raises:
             ChainError: the fill would revert, was refused, or the chain does not answer; no fill was sent.
@@ -198,10 +202,10 @@ class OtcFiller:
     # --- Parts ------------------------------------------------------------------------------------
 
     def _call(self, offer: FillOffer, permit: bytes = b"") -> EthCall:
-        """The call of the fill.
+        """The call of the RFQ contract that fills the order.
 
         Args:
-            permit: the taker's.
+            permit: the taker's permit; empty for none.
         """
         signed, part, taker = offer.signed, offer.part, self._account
         order = signed.order
@@ -225,7 +229,8 @@ class OtcFiller:
         return await self._trader.permit(offer.missing, deadline)
 
     async def _proven(self, offer: FillOffer, receipt: Receipt) -> SentOutcome:
-        """The outcome of a succeeded transaction; UNKNOWN without this fill's event, or at other amounts."""
+        """The outcome of a fill whose transaction succeeded; UNKNOWN if the receipt has no event of this
+        fill, or one with other amounts."""
         event = fill_in(receipt, offer.contract, offer.signed.order_hash, self._account)
         if event is None:
             reason = "it was mined, without the RFQ contract's event of the fill"

@@ -34,7 +34,7 @@ _BY_TRANSACTION = frozenset({OtcState.FULFILLED, OtcState.CANCELLED})
 
 
 class OtcFollower(Follower[StoredOrder]):
-    """A follower of an OTC order, by its hash in lower case."""
+    """Follows an OTC order at a venue, by the order's hash in lower case, until it has ended."""
 
     def _wanted(self) -> OtcEventsWanted:
         return OtcEventsWanted(order=self._name)
@@ -65,14 +65,15 @@ class OtcFollower(Follower[StoredOrder]):
 async def disproof(
     chain: Chain, contract: SigningContract, signed: SignedOtc, stored: StoredOrder, wall_s: int
 ) -> str:
-    """The contradiction between the chain and the venue; empty if none.
+    """Describe how the chain contradicts the venue's record of an OTC order; empty if it does not.
 
     Args:
-        signed: the order, with the hash computed here.
+        signed: the order, with the hash that the client computed.
         wall_s: the wall clock, Unix seconds.
 
     Raises:
-        ChainError: the chain does not answer; the last of several fills needs a node with old states.
+        ChainError: the chain does not answer. After several fills, the last one is verified by a node with
+            old states only.
     """
     named = stored.transaction_hash if stored.state in _BY_TRANSACTION else None
     receipt = None
@@ -103,7 +104,8 @@ async def disproof(
 async def disproofs(
     chain: Chain, contract: SigningContract, told: Sequence[tuple[SignedOtc, StoredOrder]], wall_s: int
 ) -> list[str]:
-    """`disproof` of each order, concurrently; a ChainError's text for an order that cannot be verified."""
+    """Describe for each order how the chain contradicts the venue's record, or why the record cannot be
+    verified; empty for a verified order. The orders are verified concurrently."""
     faults = [""] * len(told)
 
     async def judge(at: int) -> None:
@@ -119,7 +121,11 @@ async def disproofs(
 
 
 def contradiction(stored: StoredOrder, order: RfqOrder, standing: OtcOnChain, wall_s: int) -> str:
-    """The contradiction between the chain's state and the venue's; empty if none."""
+    """Describe how an order's state on chain contradicts the venue's state; empty if it does not.
+
+    Args:
+        wall_s: the wall clock, Unix seconds; the later of it and the block's time decides the expiry.
+    """
     told = f"the venue says that it is {stored.state.value}, and"
     if standing.is_closed != (stored.state in _BY_TRANSACTION):
         return f"{told} on chain it is {'closed' if standing.is_closed else 'open'}"

@@ -41,13 +41,13 @@ _YEAR_9999_S = 253_402_300_799
 
 
 class OtcWanted(Struct, frozen=True, kw_only=True):
-    """Filters and range of a listing.
+    """Filters and range of a venue's listing of OTC orders.
 
     Attributes:
         role: `maker` or `taker`: the account's role in the orders.
         account: 20 bytes.
         count_max: maximum number of orders.
-        offset: number of orders skipped first.
+        offset: number of orders that are skipped at the beginning.
     """
 
     chain_id: int
@@ -60,10 +60,10 @@ class OtcWanted(Struct, frozen=True, kw_only=True):
     offset: int = 0
 
     def query(self, limit: int, offset: int, as_of: str) -> dict[str, str | int]:
-        """The parameters of one page.
+        """The query parameters that request one page of the listing.
 
         Args:
-            as_of: of the previous page; empty for the first.
+            as_of: snapshot of the listing that the previous page named; empty for the first page.
         """
         told: dict[str, str | int] = {"limit": limit, "offset": offset, "orderBy": self.order_by.value}
         if self.type is not None:
@@ -76,10 +76,10 @@ class OtcWanted(Struct, frozen=True, kw_only=True):
 
 
 def otc_pages(venue: VenueClient, wanted: OtcWanted) -> AsyncIterator[list[StoredOrder]]:
-    """All listed orders, page by page, each once.
+    """Yield an account's OTC orders at a venue, page by page, each order once.
 
     Raises:
-        VenueError: a refusal, no answer, or an order outside the filters.
+        VenueError: the venue refuses, does not answer, or lists an order outside the filters.
     """
     offset, as_of, account = wanted.offset, "", to_checksum(wanted.account)
 
@@ -97,7 +97,7 @@ def otc_pages(venue: VenueClient, wanted: OtcWanted) -> AsyncIterator[list[Store
 
 
 def otc_row(stored: StoredOrder, token_of: TokenOf) -> tuple[str, ...]:
-    """An order's cells, in the order of OTC_HEADERS."""
+    """An OTC order's table cells, one for each column of OTC_HEADERS."""
     gives = token_of(stored.chain_id, stored.maker_asset)
     wants = token_of(stored.chain_id, stored.taker_asset)
     return (
@@ -115,7 +115,7 @@ def otc_row(stored: StoredOrder, token_of: TokenOf) -> tuple[str, ...]:
 
 
 def otc_event_line(message: OrderEventMessage) -> str:
-    """A change of an order, for people."""
+    """A pushed change of an OTC order as a line of text for people."""
     is_known = message.status in [state.value for state in OtcState]
     means = f": {OTC_MEANS[OtcState(message.status)]}" if is_known else ""
     left = "" if message.fillable_balance is UNSET else f", {message.fillable_balance} raw units left"
@@ -124,7 +124,7 @@ def otc_event_line(message: OrderEventMessage) -> str:
 
 
 def taker_text(taker: bytes) -> str:
-    """The account that may fill, or "anyone"."""
+    """Text for an order's taker: the address of the account that may fill the order, or "anyone"."""
     return "anyone" if taker == ZERO_ADDRESS else to_checksum(taker)
 
 
@@ -134,7 +134,8 @@ def time_text(time_s: int) -> str:
 
 
 def _amount(text: str, token: TokenEntry | None, address: str = "") -> str:
-    """An amount in whole tokens, by the venue's decimals; raw units if the venue does not list the token."""
+    """Text of an amount in whole tokens, by the decimals that the venue lists; in raw units if the venue does
+    not list the token."""
     try:
         raw = parse_amount(text)
     except InvalidInput:

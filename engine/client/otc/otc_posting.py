@@ -33,11 +33,13 @@ from .otc_terms import OtcWish, SignedOtc, body_of, order_of, otc_order_hash
 
 
 class OtcOffer(Struct, frozen=True, kw_only=True):
-    """An order's terms for the maker's agreement.
+    """An OTC order's terms, shown to the maker before anything is signed.
 
     Attributes:
-        balance, allowance: raw units of the sold token.
-        fillable: raw units that the maker's older orders leave, by the venue's answer.
+        balance, allowance: the maker's, raw units of the sold token.
+
+        fillable: raw units of the sold token that the maker's older orders leave for this one, by the venue's
+            answer.
         allowing: the way in which a missing allowance is given to the RFQ contract.
     """
 
@@ -50,7 +52,8 @@ class OtcOffer(Struct, frozen=True, kw_only=True):
 
     @property
     def missing(self) -> MissingAllowance | None:
-        """The allowance that the RFQ contract lacks; an approval of any amount covers older orders too."""
+        """The maker's allowance that the RFQ contract lacks for the order; None if it lacks none. If any
+        amount is to be approved, an allowance that older orders use up counts as lacking too."""
         wish = self.wish
         is_for_more = self.allowing is Allowing.MOST and self.is_held_back
         if self.allowance >= wish.src_amount and not is_for_more:
@@ -59,7 +62,8 @@ class OtcOffer(Struct, frozen=True, kw_only=True):
 
     @property
     def is_held_back(self) -> bool:
-        """Whether older orders leave less than the sold amount, and the allowance is below the balance."""
+        """Whether the maker's older orders leave too little of the allowance for this order, so that a higher
+        allowance could help."""
         return self.fillable < self.wish.src_amount and self.allowance < self.balance
 
     @property
@@ -69,10 +73,10 @@ class OtcOffer(Struct, frozen=True, kw_only=True):
 
 
 class Posted(Struct, frozen=True):
-    """An order that was submitted.
+    """An OTC order that was submitted to a venue.
 
     Attributes:
-        stored: the venue's record; None if its acceptance is not known, for the reason in `fault`.
+        stored: the venue's record; None if the order may be accepted or not, for the reason in `fault`.
     """
 
     signed: SignedOtc
@@ -81,10 +85,11 @@ class Posted(Struct, frozen=True):
 
 
 class OtcPoster(VenueTrader):
-    """Posts orders of one key on one chain at one venue."""
+    """Posts OTC orders of one key, the maker, on one chain at one venue."""
 
     async def offer(self, wish: OtcWish, pinned: bytes | None = None) -> OtcOffer:
-        """Read the contract, the maker's balance and allowance, and the fillable amount.
+        """Read the facts that the maker needs to agree to an order: the RFQ contract, the balance, the
+        allowance, and the amount that older orders leave.
 
         Args:
             pinned: the RFQ contract that the maker insists on; its code is not checked.
@@ -110,13 +115,13 @@ class OtcPoster(VenueTrader):
         )
 
     async def post(self, offer: OtcOffer, about_to: Callable[[SignedOtc], None] | None = None) -> Posted:
-        """Approve or permit, sign and post the order.
+        """Approve or sign a permit, then sign the order and post it to the venue.
 
         Args:
             about_to: receives the signed order before it is posted.
 
         Raises:
-            StepFailedError: the approval failed, or its end is not known; no order was signed.
+            StepFailedError: the approval failed, or may still be mined; no order was signed.
             VenueError: the venue refuses the order.
             ChainError: the approval would be refused, or the chain does not answer.
         """
@@ -146,7 +151,7 @@ class OtcPoster(VenueTrader):
         return SignedOtc(order, order_hash, to_65(*self._trader.key.sign(order_hash)), permit)
 
     async def _fillable(self, wish: OtcWish) -> int:
-        """Raw units that older orders leave, by the venue's answer.
+        """Raw units of the sold token that the maker's older orders leave, by the venue's answer.
 
         Raises:
             VenueError: the venue does not answer, or not with an amount.

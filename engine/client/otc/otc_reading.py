@@ -19,7 +19,7 @@ from .otc_terms import SignedOtc
 
 
 async def latest(chain: Chain) -> Header:
-    """The latest block, at which the state is read.
+    """The chain's latest block, at which the state of orders is read.
 
     Raises:
         ChainError: the chain has no block.
@@ -31,10 +31,11 @@ async def latest(chain: Chain) -> Header:
 
 
 async def standing_of(chain: Chain, contract: SigningContract, signed: SignedOtc) -> OtcOnChain:
-    """State at the latest block: the order's unfilled rest, the maker's balance and allowance of its asset.
+    """State of an OTC order at the latest block: the unfilled amount, and the maker's balance and allowance
+    of the sold token.
 
     Raises:
-        ChainError: the contract or the token does not return them.
+        ChainError: the contract or the token does not return these numbers.
     """
     header = await latest(chain)
     order = signed.order
@@ -58,10 +59,11 @@ async def standing_of(chain: Chain, contract: SigningContract, signed: SignedOtc
 async def kept_of(
     chain: Chain, contract: SigningContract, maker: bytes, order_hashes: Sequence[bytes], block_hash: bytes
 ) -> list[int]:
-    """The contract's records of a maker's orders: 0 never seen, 1 closed, else the rest in raw units plus 1.
+    """The RFQ contract's record of each of a maker's orders: 0 if never filled or cancelled, 1 if closed,
+    else the unfilled raw units plus 1.
 
     Raises:
-        ChainError: the contract does not return them.
+        ChainError: the contract does not return these records.
     """
     answer = await chain.call(EthCall(contract.address, remaining_balances(maker, order_hashes)), block_hash)
     words = [answer[at : at + WORD_BYTES] for at in range(0, len(answer), WORD_BYTES)]
@@ -73,7 +75,8 @@ async def kept_of(
 
 
 async def check_signed(chain: Chain, contract: SigningContract, signed: SignedOtc) -> None:
-    """Pass if the maker signed: with its key, or as a contract that accepts the signature (EIP-1271).
+    """Check that the maker signed the order: with its key, or as a contract that accepts the signature
+    (EIP-1271).
 
     Raises:
         ChainError: the signature is not the maker's.

@@ -29,16 +29,18 @@ from ..trusted_contract import SigningContract
 from .otc_terms import OtcHandOver, OtcPart, SignedOtc, party, rest_of, signed_of
 
 CLOSED = 1
-"""The contract's record of a filled or cancelled order: contracts/Rfq.sol, `remaining`."""
+"""Number by which the RFQ contract records that an order is completely filled or cancelled:
+contracts/Rfq.sol, `remaining`."""
 
 
 class OtcOnChain(Struct, frozen=True):
-    """On-chain state of an order at one block.
+    """On-chain state of an OTC order at one block.
 
     Attributes:
         time_s: the block's time, Unix seconds.
-        kept: the contract's record: 0 never seen, 1 closed, else the rest in raw units plus 1.
-        balance, allowance: the maker's, of the maker's asset, in raw units.
+        kept: the RFQ contract's record: 0 if never filled or cancelled, 1 if closed, else the unfilled raw
+            units plus 1.
+        balance, allowance: the maker's, raw units of the token that the maker sells.
     """
 
     time_s: int
@@ -56,15 +58,15 @@ class OtcOnChain(Struct, frozen=True):
         return self.kept - 1 if self.kept else order.maker_amount
 
     def is_past(self, order: RfqOrder) -> bool:
-        """Whether the order has expired."""
+        """Whether the order has expired by the block's time."""
         return bool(order.expiry) and self.time_s > order.expiry
 
 
 def check_stored(stored: StoredOrder, signed: SignedOtc, contract: SigningContract) -> None:
-    """Check that the venue's record is the signed order.
+    """Check that the venue's record of a posted OTC order is the signed order.
 
     Raises:
-        VenueError: names the member that differs.
+        VenueError: a member differs from the signed order; the error names it.
     """
     kept = _signed_of_venue(stored, contract)
     for member in RfqOrder.__struct_fields__:
@@ -76,7 +78,7 @@ def check_stored(stored: StoredOrder, signed: SignedOtc, contract: SigningContra
 
 
 def check_asked(stored: StoredOrder, order_hash: bytes, contract: SigningContract) -> SignedOtc:
-    """Check that a venue's answer is the requested order, and return that order.
+    """Check that a venue's answer is the OTC order requested by its hash, and return the order.
 
     Raises:
         VenueError: the answer is invalid, or on another chain.
@@ -95,10 +97,10 @@ def check_asked(stored: StoredOrder, order_hash: bytes, contract: SigningContrac
 
 
 def check_handed_over(body: OtcHandOver, contract: SigningContract, name: str) -> SignedOtc:
-    """Check a file's order, and return it.
+    """Check the signed OTC order in a file that a maker handed over, and return the order.
 
     Args:
-        name: of the file, for errors.
+        name: name of the file, for errors.
 
     Raises:
         ChainError: the order is invalid, on another chain, or has another hash than the file says.
@@ -119,10 +121,10 @@ def check_handed_over(body: OtcHandOver, contract: SigningContract, name: str) -
 
 
 def check_fillable(order: RfqOrder, standing: OtcOnChain, taker: bytes, closed: str = "") -> None:
-    """Pass for an order that this taker may fill by the contract's rules.
+    """Check that a taker may fill an order by the RFQ contract's rules.
 
     Args:
-        closed: the known end of a closed order, for the error.
+        closed: text about how a closed order ended, for the error; empty if not known.
 
     Raises:
         ChainError: the reason why the taker may not fill it.
@@ -145,17 +147,18 @@ def check_fillable(order: RfqOrder, standing: OtcOnChain, taker: bytes, closed: 
 def check_funded(
     order: RfqOrder, standing: OtcOnChain, part: OtcPart, permitted: int, gets: TradedToken
 ) -> bool:
-    """Pass if the maker can give its side of the part.
+    """Check that the maker's balance, and allowance or permit, cover the maker's amount of a fill.
 
     Args:
         permitted: raw units that the order's permit would let the contract take.
-        gets: the maker's asset.
+        gets: the token that the maker gives and the taker gets, for errors.
 
     Returns:
-        Whether the permit is needed.
+        Whether the fill needs the permit.
 
     Raises:
-        ChainError: names the lacking balance or allowance, and the most that can be filled.
+        ChainError: the balance or the allowance is too low; the error names it, and the most that can be
+            filled.
     """
     needed, allows = part.maker_amount, max(standing.allowance, permitted)
     if min(standing.balance, allows) < needed:
@@ -169,7 +172,7 @@ def check_funded(
 
 
 def check_listed(stored: StoredOrder, chain_id: int, role: str, account: bytes) -> None:
-    """Pass for an order that belongs to a listing.
+    """Check that an order of a listing is of the requested account, in the requested role, and chain.
 
     Raises:
         VenueError: the order is of another account or chain.
@@ -185,7 +188,7 @@ def check_listed(stored: StoredOrder, chain_id: int, role: str, account: bytes) 
 def fill_in(
     receipt: Receipt, contract: SigningContract, order_hash: bytes, taker: bytes | None = None
 ) -> OrderFilled | None:
-    """An order's fill in a transaction; None if the transaction has none.
+    """The OrderFilled event of an OTC order in a transaction; None if the transaction did not fill the order.
 
     Args:
         taker: 20 bytes; None for any taker.
@@ -206,7 +209,8 @@ def cancelled_in(receipt: Receipt, contract: SigningContract, maker: bytes) -> f
 
 
 def _most(order: RfqOrder, backed: int) -> int:
-    """Raw units that can be filled if at most `backed` are available; 0 if none."""
+    """Most raw units of the maker's token that a fill can give if the maker can give at most `backed`; 0 if
+    none."""
     try:
         return rest_of(order, backed).maker_amount
     except ChainError:

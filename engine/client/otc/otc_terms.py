@@ -33,7 +33,7 @@ from ..trusted_contract import SigningContract
 _NONCE_BYTES = limits.OTC_NONCE_BITS // 8
 
 OTC_TERMINAL = frozenset({OtcState.FULFILLED, OtcState.CANCELLED, OtcState.EXPIRED})
-"""Final states."""
+"""Final states of an OTC order, which no event changes any more."""
 
 OTC_MEANS: Mapping[OtcState, str] = {
     OtcState.DRAFT: "the maker's contract has yet to accept the signature",
@@ -46,16 +46,17 @@ OTC_MEANS: Mapping[OtcState, str] = {
 
 
 def otc_order_hash(contract: SigningContract, order: RfqOrder) -> bytes:
-    """The 32 bytes that the maker of an order signs for the RFQ contract."""
+    """The hash of an OTC order, 32 bytes: the digest that the maker signs for the RFQ contract."""
     return contract.digest(RFQ_ORDER.compiled.hash_struct(order))
 
 
 class OtcWish(Struct, frozen=True, kw_only=True):
-    """A maker's wished order.
+    """A maker's wish for an OTC order.
 
     Attributes:
         src, dest: the sold and the bought token; src_amount, dest_amount: raw units of each.
-        maker: 20 bytes; taker: 20 bytes, zero lets anyone fill.
+        maker: the account that signs and sells, 20 bytes; taker: the account that may fill, 20 bytes, all
+            zero for anyone.
         life_s: seconds from the signature to the expiry; 0 for no expiry.
     """
 
@@ -70,11 +71,12 @@ class OtcWish(Struct, frozen=True, kw_only=True):
 
 
 class SignedOtc(Struct, frozen=True):
-    """An order with its hash, its signature and the maker's permit: the data of a fill.
+    """An OTC order with its hash, its signature and the maker's permit: the data that a taker needs to fill
+    it.
 
     Attributes:
-        order_hash: 32 bytes, computed here.
-        permit: of the maker's asset; empty for none.
+        order_hash: 32 bytes, computed by the client.
+        permit: the maker's permit for the sold token; empty for none.
     """
 
     order: RfqOrder
@@ -84,14 +86,15 @@ class SignedOtc(Struct, frozen=True):
 
 
 class OtcHandOver(OtcOrderBody, frozen=True, rename="camel", kw_only=True):
-    """A signed order that a maker hands to a taker; a venue's answer decodes as a hand-over too."""
+    """A signed OTC order in the JSON form that a maker hands to a taker; a venue's record of an order can be
+    decoded as one too."""
 
     chain_id: ChainId | UnsetType = UNSET
     order_hash: str | UnsetType = UNSET
 
 
 class OtcPart(Struct, frozen=True):
-    """Amounts of a fill in raw units: the taker's and the maker's side."""
+    """Amounts of a fill of an OTC order in raw units: what the taker gives, and what the maker gives."""
 
     taker_amount: int
     maker_amount: int
@@ -101,7 +104,7 @@ decode_hand_over = decoder(OtcHandOver, bytes_max=limits.JSON_BYTES_MAX)
 
 
 def order_of(wish: OtcWish, now_s: int, random32: bytes) -> RfqOrder:
-    """The order that is signed for a wish.
+    """The OTC order that the maker signs for a wish.
 
     Args:
         now_s: the start of the order's life, Unix seconds.
@@ -123,14 +126,14 @@ def order_of(wish: OtcWish, now_s: int, random32: bytes) -> RfqOrder:
 
 
 def hand_over_of(signed: SignedOtc, chain_id: int) -> OtcHandOver:
-    """The order in the form that a taker receives."""
+    """The signed OTC order in the JSON form that a maker hands to a taker."""
     return OtcHandOver(
         chain_id=chain_id, order_hash=to_hex(signed.order_hash), **msgspec.structs.asdict(body_of(signed))
     )
 
 
 def body_of(signed: SignedOtc) -> OtcOrderBody:
-    """The order in the form that is posted to a venue."""
+    """The signed OTC order in the form in which it is posted to a venue."""
     order = signed.order
     return OtcOrderBody(
         nonce_and_meta=str(order.nonce_and_meta),
@@ -147,10 +150,10 @@ def body_of(signed: SignedOtc) -> OtcOrderBody:
 
 
 def signed_of(body: OtcOrderBody, contract: SigningContract) -> SignedOtc:
-    """The order of a body, with the hash computed here.
+    """The signed order in a request's or file's body, with its hash computed for this contract.
 
     Raises:
-        InvalidInput: names the invalid member.
+        InvalidInput: a member is invalid; the error names it.
     """
     told = msgspec.to_builtins(body)
     order = RFQ_ORDER.from_wire({name: told[name] for name in RFQ_ORDER.member_names})
@@ -174,13 +177,13 @@ def party(text: str) -> bytes:
 
 
 def rest_of(order: RfqOrder, left: int) -> OtcPart:
-    """The largest part that can be filled.
+    """The largest fill that is possible of an OTC order.
 
     Args:
         left: unfilled raw units of the maker's amount; above zero.
 
     Raises:
-        ChainError: the rest is less than one unit of the taker's asset buys.
+        ChainError: the unfilled amount is less than one raw unit of the taker's asset buys.
     """
     most = min(order.taker_amount, ((left + 1) * order.taker_amount - 1) // order.maker_amount)
     maker_amount = mul_div_down(most, order.maker_amount, order.taker_amount)
@@ -190,11 +193,11 @@ def rest_of(order: RfqOrder, left: int) -> OtcPart:
 
 
 def part_given(order: RfqOrder, left: int, given: int, gives: TradedToken, field: str) -> OtcPart:
-    """The part in which the taker gives at most `given` raw units.
+    """The fill in which the taker gives at most `given` raw units: the smallest amount that buys as much.
 
     Args:
         left: unfilled raw units of the maker's amount.
-        gives: the taker's asset; field: the option. Both for errors.
+        gives: the taker's asset; field: the option that holds the amount. Both for errors.
 
     Raises:
         ChainError: `given` buys more than is left, or buys nothing.
@@ -212,14 +215,14 @@ def part_given(order: RfqOrder, left: int, given: int, gives: TradedToken, field
 
 
 def part_received(order: RfqOrder, left: int, wanted: int, gets: TradedToken, field: str) -> OtcPart:
-    """The smallest part in which the taker receives at least `wanted` raw units.
+    """The smallest fill in which the taker receives at least `wanted` raw units.
 
     Args:
         left: unfilled raw units of the maker's amount.
-        gets: the maker's asset; field: the option. Both for errors.
+        gets: the maker's asset; field: the option that holds the amount. Both for errors.
 
     Raises:
-        ChainError: `wanted` is more than the largest part gives.
+        ChainError: `wanted` is more than the largest possible fill gives.
     """
     most = rest_of(order, left)
     if wanted > most.maker_amount:
@@ -232,7 +235,7 @@ def part_received(order: RfqOrder, left: int, wanted: int, gets: TradedToken, fi
 
 
 def _cheapest(order: RfqOrder, maker_amount: int) -> OtcPart:
-    """The part with the smallest taker amount that buys exactly `maker_amount`.
+    """The fill with the smallest amount of the taker that buys exactly `maker_amount`.
 
     Args:
         maker_amount: an amount that some taker amount buys exactly.

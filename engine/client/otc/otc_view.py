@@ -1,4 +1,4 @@
-"""The texts of an OTC order for the trader: the terms and the outcome. Pure."""
+"""Texts about an OTC order for its maker or taker: the terms before the signature, and the outcome. Pure."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 class OtcOutcome(OrderOutcome, frozen=True, kw_only=True):
-    """The outcome of a posted or followed order.
+    """The outcome of an OTC order that a command posted or followed.
 
     Attributes:
         signed: the posted order; None for an order that is only followed.
         stored: the venue's latest record.
-        is_proven: the chain confirms the venue's state.
+        is_proven: whether the chain was asked, and confirms the venue's state.
     """
 
     signed: SignedOtc | None = None
@@ -46,12 +46,12 @@ def followed(
     fault: str = "",
     is_proven: bool = False,
 ) -> OtcOutcome:
-    """The outcome of a followed order.
+    """The outcome of an OTC order that was followed, by the venue's record and the chain.
 
     Args:
         signed: the posted order; None if not known.
-        fault: the contradiction between the chain and the venue; empty for none.
-        is_proven: the chain was asked, and confirms the venue's state.
+        fault: text about how the chain contradicts the venue's record; empty if it does not.
+        is_proven: whether the chain was asked, and confirms the venue's state.
     """
     if fault:
         verdict, reason = TradeVerdict.UNKNOWN, fault
@@ -72,7 +72,7 @@ def followed(
 
 
 def post_table(offer: OtcOffer, allowing: Allowing) -> "Table":
-    """The order's terms as a table, for the maker's agreement."""
+    """The terms of an OTC order as a table, which the maker agrees to before signing."""
     wish, src, dest = offer.wish, offer.wish.src, offer.wish.dest
     table = new_table()
     table.add_row("sell", f"{amount_text(wish.src_amount, src)}  {src.text}")
@@ -102,10 +102,11 @@ def post_table(offer: OtcOffer, allowing: Allowing) -> "Table":
 
 
 def fill_table(offer: FillOffer, allowing: Allowing, listed: TokenList) -> "Table":
-    """The fill's terms as a table, for the taker's agreement.
+    """The terms of filling an OTC order as a table, which the taker agrees to before signing.
 
     Args:
-        listed: the venue's tokens; the table warns of any other token, whose symbol only itself vouches for.
+        listed: the venue's tokens; the table warns of a token that is not listed, as any contract can claim
+            any symbol.
     """
     order, part = offer.order, offer.part
     table = new_table()
@@ -132,7 +133,7 @@ def fill_table(offer: FillOffer, allowing: Allowing, listed: TokenList) -> "Tabl
 
 
 def otc_lines(outcome: OtcOutcome) -> Iterator[str]:
-    """The order's outcome, for people."""
+    """Lines of text for people about the outcome of an OTC order."""
     stored = outcome.stored
     known = ""
     if stored is not None:
@@ -144,7 +145,8 @@ def otc_lines(outcome: OtcOutcome) -> Iterator[str]:
 
 
 def otc_json(outcome: OtcOutcome, chain_id: int | None = None) -> dict[str, Any]:
-    """The order's outcome, for programs; amounts are raw units. `signedOrder` is the taker's hand-over."""
+    """The outcome of an OTC order as the JSON object that `--json` prints; amounts are raw units.
+    `signedOrder` is the order that the maker can hand to a taker."""
     stored, signed = outcome.stored, outcome.signed
     handed = None if signed is None or chain_id is None else hand_over_of(signed, chain_id)
     return {
@@ -161,7 +163,7 @@ def otc_json(outcome: OtcOutcome, chain_id: int | None = None) -> dict[str, Any]
 
 
 def fill_lines(outcome: SentOutcome, offer: FillOffer) -> Iterator[str]:
-    """The fill's outcome, for people."""
+    """Lines of text for people about the outcome of filling an OTC order."""
     yield sent_line(outcome)
     yield f"order        {to_hex(offer.signed.order_hash)}"
     if outcome.reason:
@@ -175,7 +177,7 @@ def fill_lines(outcome: SentOutcome, offer: FillOffer) -> Iterator[str]:
 
 
 def fill_json(outcome: SentOutcome, offer: FillOffer) -> dict[str, Any]:
-    """The fill's outcome, for programs; amounts are raw units."""
+    """The outcome of filling an OTC order as the JSON object that `--json` prints; amounts are raw units."""
     order = offer.order
     return {
         "outcome": outcome.verdict.value,
@@ -199,7 +201,8 @@ def fill_json(outcome: SentOutcome, offer: FillOffer) -> dict[str, Any]:
 
 
 def _price_text(src: TradedToken, dest: TradedToken, src_amount: int, dest_amount: int) -> str:
-    """The price in both directions, so that swapped tokens are noticed."""
+    """Text of an order's price in both directions (tokens of each side for one of the other), by which the
+    reader notices swapped tokens."""
     there = price_text(src, dest, src_amount, dest_amount)
     return f"{there}, {price_text(dest, src, dest_amount, src_amount)}"
 

@@ -1,6 +1,7 @@
-"""The texts of a Market swap for the trader: the offer and the outcome. Pure.
+"""Texts about a Market swap for the trader: the offer before it is signed, and the outcome. Pure.
 
-The venue's texts are shown as one printable line: control characters could draw another offer over this one.
+Texts from the venue are printed as one printable line, since control characters could overwrite the shown
+offer.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) -> "Table":
-    """The offer as a table, for the trader's agreement.
+    """The terms of a Market swap as a table, which the trader agrees to before signing.
 
     Args:
         symbols: lower-case address -> symbol, for the tokens of the route.
@@ -51,7 +52,7 @@ def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) ->
 
 
 def outcome_lines(outcome: SentOutcome, offer: Offer) -> Iterator[str]:
-    """The swap's outcome, for people."""
+    """Lines of text for people about the outcome of a Market swap."""
     wish = offer.wish
     yield sent_line(outcome)
     if outcome.reason:
@@ -64,7 +65,7 @@ def outcome_lines(outcome: SentOutcome, offer: Offer) -> Iterator[str]:
 
 
 def outcome_json(outcome: SentOutcome, offer: Offer) -> dict[str, Any]:
-    """The swap's outcome, for programs; amounts are raw units."""
+    """The outcome of a Market swap as the JSON object that `--json` prints; amounts are raw units."""
     wish = offer.wish
     return {
         "status": outcome.verdict.value,
@@ -88,7 +89,7 @@ def outcome_json(outcome: SentOutcome, offer: Offer) -> dict[str, Any]:
 
 
 def _against(outcome: SentOutcome, offer: Offer) -> str:
-    """The result compared with the quote, in tokens and basis points."""
+    """Text that compares a swap's result with the quote, in tokens and basis points."""
     wish = offer.wish
     quoted = quoted_of(offer.route, wish.side)
     if wish.side is Side.SELL:

@@ -36,11 +36,11 @@ ROUTE_AGED_S = limits.ROUTE_FRESH_MS / 1_000 / 2
 
 
 class Offer(BoundedTrade, frozen=True, kw_only=True):
-    """A swap's terms for the trader's agreement.
+    """A Market swap's terms, shown to the trader before anything is signed.
 
     Attributes:
-        priced_at: trio's clock, seconds.
-        balance, allowance: raw units of the source; the native token needs no allowance.
+        priced_at: time of the price, seconds of trio's clock.
+        balance, allowance: the user's, raw units of the source token; the native token needs no allowance.
     """
 
     wish: Wish
@@ -53,14 +53,15 @@ class Offer(BoundedTrade, frozen=True, kw_only=True):
 
     @property
     def missing(self) -> MissingAllowance | None:
-        """The allowance that the Router lacks."""
+        """The allowance that the Router needs for the swap and lacks; None if it lacks none."""
         if self.wish.src.is_native:
             return None
         return missing_allowance(self.wish.src.address, self.router, self.src_amount_max, self.allowance)
 
 
 class _CheckedSwap(Struct, frozen=True):
-    """A checked and simulated swap. `moved` is the Router's result: received (SELL) or spent (BUY) units."""
+    """A swap's transaction, checked and simulated. `moved` is the simulated result: raw units received (SELL)
+    or spent (BUY)."""
 
     call: EthCall
     gas: int
@@ -68,10 +69,10 @@ class _CheckedSwap(Struct, frozen=True):
 
 
 class Swapper(VenueTrader):
-    """Market swaps of one key on one chain through one venue."""
+    """Makes Market swaps with one key on one chain through one venue."""
 
     async def offer(self, wish: Wish, pinned: bytes | None = None) -> Offer:
-        """Ask for a price and read the user's balance and allowance.
+        """Ask the venue for a price of the wished swap, and read the user's balance and allowance on chain.
 
         Args:
             pinned: the Router that the trader insists on; its code is not checked.
@@ -107,7 +108,8 @@ class Swapper(VenueTrader):
         """Build, check and simulate the swap without sending it; None if an approval must come first.
 
         Raises:
-            VenueError, ChainError: as `perform`.
+            VenueError, ChainError: the venue has no safe transaction within the bound, or the swap would
+                revert.
         """
         if self._trader.allowing.approves(offer.missing):
             return None
@@ -118,10 +120,12 @@ class Swapper(VenueTrader):
         )
 
     async def perform(self, offer: Offer) -> SentOutcome:
-        """Trade at the offer's bound or better.
+        """Make the agreed swap, at the offer's bound or better: approve or sign a permit, have the
+        transaction built, check, simulate, sign and send it.
 
         Raises:
-            VenueError: no route within the bound any more, or an unsafe transaction; no swap was signed.
+            VenueError: the venue has no route within the bound any more, or its transaction is unsafe; no
+                swap was signed.
             ChainError: the swap would revert, was refused, or the chain does not answer; no swap was sent.
         """
         value_max_wei = offer.src_amount_max if offer.wish.src.is_native else 0
@@ -146,7 +150,8 @@ class Swapper(VenueTrader):
         return priced
 
     async def _fresh(self, offer: Offer) -> ReceivedRoute:
-        """The offer's route; if older than ROUTE_AGED_S, a new route within the same bound."""
+        """The route of the offer; if it is older than ROUTE_AGED_S seconds, a new route within the agreed
+        bound."""
         if trio.current_time() - offer.priced_at < ROUTE_AGED_S:
             return offer.priced
         self._tell("asking for the price again")
@@ -160,7 +165,7 @@ class Swapper(VenueTrader):
         return priced
 
     async def _built(self, offer: Offer) -> _CheckedSwap:
-        """Build the swap to sign: checked, then simulated."""
+        """Have the venue build the swap's transaction, then check and simulate it before it is signed."""
         priced = await self._fresh(offer)
         deadline = await self._trader.clock_s() + TRADER_DEADLINE_S
         terms = Terms(
@@ -190,7 +195,8 @@ class Swapper(VenueTrader):
 
 
 def swapped_outcome(receipt: Receipt, router: bytes, user: bytes) -> SentOutcome:
-    """The outcome of a succeeded transaction; UNKNOWN without an event of this user's swap."""
+    """The outcome of a swap whose transaction succeeded; UNKNOWN if the receipt has no event of this user's
+    swap."""
     for event in contract_events(receipt, router):
         if isinstance(event, Swapped) and event.sender == user:
             return mined_outcome(
