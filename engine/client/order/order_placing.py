@@ -200,7 +200,8 @@ def _check_bounds(terms: SignableTerms) -> None:
     """Check that an order's bound is above zero, and with it the bound of each slice of a TWAP.
 
     Raises:
-        VenueError: the bound of the order or of a slice is zero."""
+        VenueError: the bound of the order or of a slice is zero.
+    """
     if terms.limit == 0:
         raise VenueError("this slippage allows a receipt of 0: use less slippage")
     if terms.wish.schedule is not None and terms.slice_limit == 0:

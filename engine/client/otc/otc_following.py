@@ -72,8 +72,8 @@ async def disproof(
         wall_s: the wall clock, Unix seconds.
 
     Raises:
-        ChainError: the chain does not answer. After several fills, the last one is verified by a node with
-            old states only.
+        ChainError: the chain does not answer. After several fills, the proof of the last one needs a node
+            that keeps old states.
     """
     named = stored.transaction_hash if stored.state in _BY_TRANSACTION else None
     receipt = None

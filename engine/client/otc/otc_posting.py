@@ -37,7 +37,6 @@ class OtcOffer(Struct, frozen=True, kw_only=True):
 
     Attributes:
         balance, allowance: the maker's, raw units of the sold token.
-
         fillable: raw units of the sold token that the maker's older orders leave for this one, by the venue's
             answer.
         allowing: the way in which a missing allowance is given to the RFQ contract.
