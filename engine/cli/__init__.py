@@ -35,11 +35,13 @@ _COMMANDS = {
     "keys": "offline.keys",
     "config": "offline.config_check:config",
 }
-"""Command -> its module, and its name there if the two differ; in the order of a first reading."""
+"""Command -> its module, as `module`, or as `module:name` if the command has another name there; in the order
+in which the help lists the commands."""
 
 
 def _leave_rich_out() -> None:
-    """Prevent two slow imports that cambist never uses: rich by structlog, and httpx's own command.
+    """Prevent two slow imports that cambist never uses: of rich by structlog, and of httpx's command-line
+    tool by httpx.
 
     Both imports together take a sixth of a venue's start-up time.
     """

@@ -25,7 +25,7 @@ def _announce(app: AgentApp, url: str) -> None:
 
 @click.group()
 def agent() -> None:
-    """Run an agent: it bids for the orders that a venue auctions."""
+    """Run an agent, which bids for the orders that a venue auctions."""
 
 
 @agent.command("serve")

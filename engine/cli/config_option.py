@@ -1,4 +1,4 @@
-"""The option that names the settings file, the same for every command that reads settings."""
+"""The click option `--config`, which names the settings file of every command that reads settings."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -50,7 +50,7 @@ def db() -> None:
 @_CONFIG
 @click.option("--check", is_flag=True, help="Change nothing; exit status 1 if a migration is pending.")
 def migrate_command(path: Path | None, *, check: bool) -> None:
-    """Bring the tables to this program's schema.
+    """Migrate the store's tables to the schema of this program's version.
 
     The command names the applied migrations. A starting engine migrates by itself. Migrations never go back:
     make a backup first.
@@ -86,7 +86,7 @@ def status_command(path: Path | None, *, as_json: bool) -> None:
 @db.command("vacuum")
 @_CONFIG
 def vacuum_command(path: Path | None) -> None:
-    """Return the space of deleted rows.
+    """Give the disk space of deleted rows back.
 
     A SQLite file must not be in use, and is rewritten: that takes as much free disk as it has bytes.
     """
@@ -142,7 +142,7 @@ def backup_command(path: Path | None, out: Path, *, force: bool) -> None:
 @click.option("--chain", "chain_id", type=int, required=True, help="The chain's id.")
 @click.option("--from", "first_block", type=int, required=True, help="The first block to read again.")
 def rescan_command(path: Path | None, chain_id: int, first_block: int) -> None:
-    """Read a chain again from a block on.
+    """Make the engine index a chain again from a block on.
 
     A halted indexer needs this (docs/indexer.md). The running engine undoes all rows from that block on.
     With SQLite, stop the engine first.
@@ -177,7 +177,8 @@ def _place(path: Path | None) -> StorePlace:
 
 
 def _refuse_the_store_itself(place: StorePlace, out: Path) -> None:
-    """Refuse a file of the database as the output, even with --force: replacing it loses the data."""
+    """Refuse an output file that is a file of the database itself, even with --force: the output would
+    replace the data."""
     if isinstance(place, SqlitePlace) and out.parent.resolve() / out.name in place.files():
         raise ConfigError(str(out), "is a file of the database itself")
 

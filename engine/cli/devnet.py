@@ -25,7 +25,8 @@ from .config_option import config_option
 
 
 class _Account(msgspec.Struct, rename="camel", omit_defaults=True):
-    """An account of the devnet in the output; `key` is shown only if it is public."""
+    """An account with funds on the devnet, as the output shows it; `key`, the private key, is shown only if
+    it is publicly known."""
 
     address: str
     role: str

@@ -58,7 +58,8 @@ def halt_command(path: Path, scope: tuple[str, ...]) -> None:
 @_CONFIG
 @_SCOPE
 def resume_command(path: Path, scope: tuple[str, ...]) -> None:
-    """Resume trading after `halt`; `all` (the default) resumes everything."""
+    """Resume trading after `halt`: `all` (the default) resumes everything; otherwise `chain 137` or `pair 137
+    WETH/USDC`."""
     _change(path, scope, stop=False)
 
 

@@ -167,7 +167,7 @@ def check(
 
 
 def _opened(path: str | None) -> IO[bytes] | None:
-    """The opened file of a report, or None if no path is given.
+    """Open the file for a report of the checks; None if no path is given.
 
     Raises:
         ConfigError: the file cannot be written.
@@ -181,7 +181,7 @@ def _opened(path: str | None) -> IO[bytes] | None:
 
 
 def _write(path: str | None, file: IO[bytes] | None, report: bytes) -> None:
-    """Write a report and close its file.
+    """Write a report of the checks to its opened file, and close the file.
 
     Raises:
         ConfigError: the file cannot be written.
@@ -201,7 +201,7 @@ def _console(file: IO[str]) -> Console:
 
 
 def _options(url: str, settings: dict[str, Any]) -> CheckOptions:
-    """Parse the command line into the options of a run.
+    """Parse the command line of `maker check` into the options of a run.
 
     Raises:
         ConfigError: an option is wrong, or options contradict each other.
@@ -263,7 +263,7 @@ def _now_ms() -> int:
 
 
 def _run(options: CheckOptions) -> RunReport:
-    """Run the checks, with a progress bar if standard error is a terminal."""
+    """Run the checks of a maker, with a progress bar if standard error is a terminal."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),

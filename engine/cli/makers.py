@@ -31,7 +31,7 @@ def makers() -> None:
 @makers.command("list")
 @_CONFIG
 def list_makers(path: Path) -> None:
-    """List the excluded makers."""
+    """List the makers that the venue excludes now."""
     _show(_file(_settings(path), path).state)
 
 
@@ -40,7 +40,7 @@ def list_makers(path: Path) -> None:
 @_CONFIG
 @_CHAIN
 def exclude(name: str, path: Path, chain: int | None) -> None:
-    """Route nothing through the maker NAME, and ask it for nothing, at once."""
+    """Exclude the maker NAME at once: the venue routes nothing through it, and requests nothing of it."""
     _change(path, name, chain, lambda rules: rules.excluding(name, chain))
 
 

@@ -91,10 +91,10 @@ class Expires(Duration):
 
 
 def checked_node(rpc: str, **amounts: str) -> NodeSettings:
-    """Parse the node of `--rpc`, after checking the command line's amounts.
+    """Check the command line's amounts, and parse the value of `--rpc` to the settings of a node.
 
     Args:
-        amounts: texts of the amounts, by their names in errors.
+        amounts: name for errors -> text of an amount.
 
     Raises:
         click.UsageError: an amount or the node is malformed.
@@ -110,7 +110,7 @@ def checked_node(rpc: str, **amounts: str) -> NodeSettings:
 
 
 def check_venue(url: str) -> None:
-    """Refuse a malformed URL of a venue."""
+    """Refuse a value of `--venue` that is no base URL of http or https."""
     try:
         check_url(url)
     except ConfigError as error:
@@ -124,10 +124,10 @@ def check_partner(partner: str) -> None:
 
 
 def check_decimals(amounts: Mapping[str, str | None]) -> None:
-    """Refuse malformed amounts.
+    """Refuse amounts that are no decimal numbers.
 
     Args:
-        amounts: text by the name in errors; None if absent.
+        amounts: name for errors -> text of an amount; None if the option is absent.
     """
     try:
         for name, text in amounts.items():
@@ -138,7 +138,11 @@ def check_decimals(amounts: Mapping[str, str | None]) -> None:
 
 
 def check_price(prices: Mapping[str, str | None], amounts: Mapping[str, str | None]) -> None:
-    """Refuse malformed or zero prices, and malformed amounts; see `check_decimals`."""
+    """Refuse prices that are no decimal numbers or zero, and amounts that are no decimal numbers.
+
+    Args:
+        prices, amounts: name for errors -> text; None if the option is absent.
+    """
     try:
         for name, text in prices.items():
             if text is not None:

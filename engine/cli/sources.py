@@ -40,7 +40,8 @@ def read_key(reference: str, password: str | None) -> SigningKey:
 
 
 def agree(question: str, *, err: bool = True) -> None:
-    """Ask on the terminal for consent; this blocks the event loop.
+    """Ask for consent on the terminal, and wait for the answer; other tasks of the process do not run
+    meanwhile.
 
     Raises:
         click.Abort: the answer is no, or an interrupt.
@@ -53,7 +54,8 @@ def agree(question: str, *, err: bool = True) -> None:
 
 
 def read_password(reference: str | None, *, confirm: bool) -> Secret | None:
-    """The password that `--password` names, or a typed password, or None if standard input is no terminal."""
+    """Return the password that `--password` refers to; without that option ask for it on the terminal, or
+    return None if standard input is no terminal."""
     if reference is not None:
         return read_secret(reference, os.environ, "--password")
     if not sys.stdin.isatty():

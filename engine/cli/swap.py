@@ -36,13 +36,17 @@ from .trading import (
 
 
 class _SwapOptions(TradeOptions, frozen=True, kw_only=True):
-    """The command line."""
+    """Options of `cambist swap`."""
 
     slippage_bps: int
     max_impact: Decimal | None
 
     def wish(self, user: bytes, src: TradedToken, dest: TradedToken) -> Wish:
-        """Build the wish of a user's account, 20 bytes, for a swap of these tokens."""
+        """Build the user's wish for a Market swap of these tokens.
+
+        Args:
+            user: account that signs and pays, 20 bytes.
+        """
         return Wish(
             chain_id=self.chain_id,
             src=src,

@@ -64,7 +64,8 @@ EXIT = {
     TradeVerdict.REVERTED: ENDED,
     TradeVerdict.UNKNOWN: UNKNOWN,
 }
-"""Exit status of a trading command."""
+"""Exit status of a trading command by the verdict on its trade: 0 as requested, 3 ended in another way, 4
+unknown."""
 _ARGUMENTS = frozenset(
     ("SELL_TOKEN", "BUY_TOKEN", "AMOUNT", "HASH|FILE", "--taker", "--venue", "--rfq")
 ) | frozenset(
@@ -76,15 +77,16 @@ SLIPPAGE_BPS = 50
 HELP = {"help_option_names": ["-h", "--help"]}
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-"""An option or an argument of click."""
+"""Decorator that adds an option or an argument to a click command."""
 
 
 class UnderWay(Struct):
     """State of a running command that decides what an interrupt prints and which exit status it has.
 
     Attributes:
-        hint: commands that continue with the order; empty before an order exists.
-        status: exit status after an interrupt with a hint.
+        hint: text that an interrupt prints, mostly the commands that continue with the order; empty before an
+            order exists.
+        status: exit status after an interrupt, if there is a hint.
     """
 
     hint: str = ""
@@ -121,7 +123,7 @@ class VenueOptions(Struct, frozen=True, kw_only=True):
     """Options of a command that name the venue and the output format.
 
     Attributes:
-        url: of the venue; empty if a command needs none and none is named.
+        url: base URL of the venue; empty if the command needs no venue and none is named.
     """
 
     url: str
@@ -135,7 +137,10 @@ class VenueOptions(Struct, frozen=True, kw_only=True):
             yield client
 
     def hint(self, name: str, group: str = "order") -> str:
-        """Return the commands that continue with an order that has not ended.
+        """Return a text with the commands that follow or cancel an order that has not ended.
+
+        Args:
+            name: id or hash of the order.
 
         Args:
             group: `order` for a Delta order, `otc` for an OTC order.
@@ -146,11 +151,12 @@ class VenueOptions(Struct, frozen=True, kw_only=True):
         )
 
     def withdrawal(self) -> str:
-        """Return the command that withdraws a deposit."""
+        """Return a text with the command that takes back a deposit of native tokens."""
         return f"`cambist order withdraw --venue {self.url} ...` takes the deposit back"
 
     def show(self, told: Mapping[str, Any], lines: Iterable[str]) -> None:
-        """Print a result on standard output: `told` as a line of JSON with --json, else the lines."""
+        """Print a command's result on standard output: with --json the members `told` as one line of JSON,
+        else the lines of text."""
         for line in (encode(told).decode(),) if self.is_json else lines:
             click.echo(line)
 
@@ -175,7 +181,8 @@ def venue_list(*, is_needed: bool = True) -> list[Decorator]:
 
 
 venue_options = gathered(VenueOptions, "venue", *venue_list())
-"""Decorator that adds the options of a venue to a command, which receives them as `venue`."""
+"""Decorator that adds the options of `VenueOptions` (--venue, --api-key, --json) to a command, which receives
+them as `venue`."""
 
 
 # --- A key on a chain ---------------------------------------------------------------------------------
@@ -185,8 +192,8 @@ class TradeSession(Struct, frozen=True, kw_only=True):
     """A running command that signs: the open chain and venue, and the key's account.
 
     Attributes:
-        client: of the venue; None if no venue is named.
-        pinned: 20 bytes; see `SigningOptions`.
+        client: client of the venue; None if no venue is named.
+        pinned: the contract to use whatever its code, 20 bytes; None for the venue's.
     """
 
     under_way: UnderWay
@@ -208,7 +215,8 @@ class TradeSession(Struct, frozen=True, kw_only=True):
         return self.client
 
     async def contract(self, contract: TradingContract) -> SigningContract:
-        """The trusted contract; see `signing_contract`."""
+        """The contract that the session's trades are signed for: pinned by an option, or named by the venue
+        and verified by its code."""
         return await signing_contract(self.chain, self.client, contract, self.pinned)
 
 
@@ -216,10 +224,12 @@ class SigningOptions(VenueOptions, frozen=True, kw_only=True):
     """Options of a command that signs; members with a default are options of some commands only.
 
     Attributes:
-        rpc, key, password: references as typed.
-        pinned: 20 bytes, the one contract to use, whatever its code; None for the venue's.
+        rpc, key, password: node's URL, key and password as typed: values, or references such as env:NAME and
+            file:PATH.
+        pinned: the contract to use whatever its code, 20 bytes; None for the contract that the venue names.
         timeout_s: seconds for which an order is followed.
-        is_sure: --yes; is_rehearsal: --dry-run.
+        is_sure: whether to proceed without asking for consent (--yes); is_rehearsal: whether to stop before
+            anything is signed (--dry-run).
     """
 
     chain_id: int
@@ -235,17 +245,18 @@ class SigningOptions(VenueOptions, frozen=True, kw_only=True):
 
     @property
     def allowing(self) -> Allowing:
-        """The way in which a spender is allowed to take the sold token.
+        """The way to allow the trade's contract to take the sold token, by --permit and --approve-max.
 
         Raises:
-            click.UsageError: --permit and --approve-max are set.
+            click.UsageError: both options are set.
         """
         if self.permit and self.approve_max:
             raise click.UsageError("--permit and --approve-max exclude each other")
         return Allowing.PERMIT if self.permit else Allowing.MOST if self.approve_max else Allowing.EXACT
 
     def agree(self, question: str) -> None:
-        """Ask for consent, unless --yes has given it; see `sources.agree`."""
+        """Ask on the terminal for consent, unless --yes has given it. Raises click.Abort if the answer is
+        no."""
         if not self.is_sure:
             agree(question)
 
@@ -253,8 +264,8 @@ class SigningOptions(VenueOptions, frozen=True, kw_only=True):
         """Check the options, open a session, run the command's work in it, and exit with its status.
 
         Args:
-            do: receives the session, then `what`; returns the exit status.
-            amounts: texts of amounts to check, by their names in errors.
+            do: the command's work; receives the session, then `what`, and returns the exit status.
+            amounts: name for errors -> text of an amount to check.
         """
         allowing, node = self.allowing, checked_node(self.rpc, **amounts)
         key = read_key(self.key, self.password)
@@ -302,12 +313,13 @@ PIN_HELP = {
 
 
 def pin(contract: TradingContract) -> Decorator:
-    """The option that pins a contract's address."""
+    """The click option that pins the address of a contract: the command uses it whatever its code."""
     return click.option(contract.option, "pinned", type=AddressParam(), help=PIN_HELP[contract.option])
 
 
 def signing_list(contract: TradingContract) -> list[Decorator]:
-    """The options of every command that signs for a contract, without those of its venue."""
+    """The click options of every command that signs for a contract: chain, node, key, pinned address and so
+    on; without --venue."""
     return [
         click.option("--chain", "chain_id", type=click.IntRange(1), required=True, help="The chain id."),
         click.option("--rpc", required=True, help=RPC_HELP),
@@ -328,7 +340,7 @@ yes_option = click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
 
 
 def dry_run_option(text: str) -> Decorator:
-    """The option --dry-run with its help."""
+    """The click option --dry-run, with `text` as its help."""
     return click.option("--dry-run", "is_rehearsal", is_flag=True, help=text)
 
 
@@ -362,7 +374,7 @@ class TradeOptions(SigningOptions, frozen=True, kw_only=True):
         return listed, src, await find_token(session.chain, listed, self.buy, "BUY_TOKEN")
 
     def raw_amount(self, src: TradedToken, dest: TradedToken) -> int:
-        """Convert AMOUNT to raw units.
+        """Convert the argument AMOUNT to raw units of the sold token, or with --side BUY of the bought token.
 
         Raises:
             ConfigError: the tokens are the same, or the text is no amount of the token.
@@ -416,7 +428,8 @@ timeout = click.option(
 
 
 def slippage_option(text: str, **more: Any) -> Decorator:
-    """The option --slippage with its help."""
+    """The click option --slippage, with `text` as its help; `more` are further arguments of
+    `click.option`."""
     bps = click.IntRange(limits.SLIPPAGE_BPS_MIN, limits.SLIPPAGE_BPS_MAX)
     return click.option("--slippage", "slippage_bps", metavar="BPS", type=bps, help=text, **more)
 
@@ -427,7 +440,8 @@ slippage = slippage_option(
 
 
 def run(do: Callable[..., Any], *what: object) -> NoReturn:
-    """Run a command and exit with its status; an interrupt prints the hint of `UnderWay`."""
+    """Run a command's work in an event loop and exit the process with its status; an interrupt prints the
+    hint of the command's `UnderWay`."""
     under_way = UnderWay()
     was_interrupted = False
     status = UNKNOWN
@@ -449,7 +463,7 @@ def run(do: Callable[..., Any], *what: object) -> NoReturn:
 
 
 def new_console() -> "Console":
-    """Create a console on standard error, for progress and the offer."""
+    """Create a console on standard error, for lines of progress and the terms of a trade."""
     from rich.console import Console
 
     return Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)

@@ -40,7 +40,7 @@ def webhooks() -> None:
 @webhooks.command("list", context_settings=HELP)
 @venue_options
 def list_webhooks(venue: VenueOptions) -> None:
-    """List the webhooks that the key manages, with their state."""
+    """List the webhooks that the API key manages, with their state."""
     run(_list, _with_key(venue))
 
 
@@ -132,7 +132,8 @@ async def _replay(under_way: UnderWay, place: VenueOptions, name: str, tokens: t
 async def _pages(
     venue: VenueClient, name: str, status: DeliveryState
 ) -> AsyncIterator[tuple[DeliveryEntry, ...]]:
-    """Yield the deliveries of a status, page by page; stop at a page that does not advance."""
+    """Yield a webhook's deliveries in the given state, page by page; stop at a page that does not advance, so
+    that a faulty venue causes no endless loop."""
     after = ""
     while True:
         page = await venue.deliveries(name, status, after)
@@ -144,7 +145,8 @@ async def _pages(
 
 
 async def _all_anew(venue: VenueClient, name: str) -> AsyncIterator[tuple[str, ...]]:
-    """Replay the deliveries that are dead now, and yield the replayed tokens page by page.
+    """Replay all deliveries of a webhook that are dead now, and yield the tokens of the replayed deliveries
+    page by page.
 
     A delivery that dies again meanwhile is not replayed again.
     """

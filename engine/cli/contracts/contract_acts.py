@@ -47,12 +47,13 @@ _SINCE = click.option(
 
 
 class ActOptions(Struct, frozen=True, kw_only=True):
-    """Options that all of these commands have.
+    """Options that the commands pause, unpause, roles, revoke, handover, claim and cap of `cambist contracts`
+    have in common.
 
     Attributes:
         settings: settings from the configuration file.
-        at: addresses of the chain's contracts.
-        key: key that signs the calls; None prints the calls instead.
+        at: addresses of the chain's contracts, from the address book in the state directory.
+        key: key that signs the calls; with None the calls are printed for a multisig instead of sent.
         is_sure: whether to proceed without asking for consent.
     """
 
@@ -67,7 +68,7 @@ class ActOptions(Struct, frozen=True, kw_only=True):
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that adds the common options to a command, which receives them as `place`."""
+    """Decorator that adds the options of `ActOptions` to a command, which receives them as `place`."""
 
     @CONFIG
     @CHAIN
@@ -140,7 +141,7 @@ def _run(do: Callable[..., Awaitable[None]], place: ActOptions, *arguments: obje
     "--contract", type=click.Choice(["Delta", "Router"]), help="Contract to act on; both if absent."
 )
 def pause(place: ActOptions, contract: str | None) -> None:
-    """Stop every settlement and every swap; for the pauser or the owner."""
+    """Stop every settlement and every swap: the pauser or the owner may call this."""
     _run(_paused, place, contract, acts.pause_acts)
 
 
@@ -150,7 +151,7 @@ def pause(place: ActOptions, contract: str | None) -> None:
     "--contract", type=click.Choice(["Delta", "Router"]), help="Contract to act on; both if absent."
 )
 def unpause(place: ActOptions, contract: str | None) -> None:
-    """Resume settlements and swaps; for the owner."""
+    """Resume settlements and swaps after a pause: only the owner may call this."""
     _run(_paused, place, contract, acts.unpause_acts)
 
 
@@ -158,7 +159,8 @@ def unpause(place: ActOptions, contract: str | None) -> None:
 @_options
 @_SINCE
 def roles(place: ActOptions, since: int) -> None:
-    """Print the holders of all roles, and the caps: owners, pausers, relayers, callers, collectors."""
+    """Print the holders of all contract roles (owner, pauser, relayer, caller, collector), and the tokens'
+    caps."""
     _run(_roles, place, since)
 
 
@@ -207,7 +209,7 @@ def handover(place: ActOptions, new_owner: bytes, *, is_accepted: bool) -> None:
 def claim(
     place: ActOptions, since: int, account: bytes | None, tokens: tuple[bytes, ...], receiver: bytes | None
 ) -> None:
-    """Claim fees from the vault: a partner's, or the protocol's."""
+    """Claim fees that the fee vault holds: a partner's, or the protocol's."""
     whose = account or (place.key.address if place.key else None)
     if whose is None:
         raise click.UsageError("--account or --key: exactly one of them names the account of the fees")
@@ -218,7 +220,7 @@ def claim(
 @click.argument("caps", metavar="TOKEN=AMOUNT...", nargs=-1, required=True)
 @_options
 def cap(place: ActOptions, caps: tuple[str, ...]) -> None:
-    """Bound the amount of a token that Delta gives in an hour, and the Router in a swap.
+    """Set the cap of a token: the most that the Delta contract gives in an hour, and the Router in a swap.
 
     AMOUNT is of whole tokens, or `max`; TOKEN an address, or a symbol of the settings.
     """
@@ -319,10 +321,11 @@ def _told(found: Roles) -> dict[str, Any]:
 
 
 async def _carry_out(chain: RpcChain, place: ActOptions, made: Sequence[Act], account: bytes = b"") -> None:
-    """Show the calls, then send them, or try them in the names of the accounts that may make them.
+    """Show the calls, simulate each, and send them with the key; without a key or with --dry-run, nothing is
+    sent. Without a key, a call is simulated in the name of an account that may make it.
 
     Args:
-        account: sender to assume for calls that belong to no role.
+        account: account in whose name calls that need no role are simulated.
 
     Raises:
         ChainError: the key may not make a call, or a call would fail, or failed.
@@ -378,7 +381,7 @@ def _check_key(key: SigningKey, tried: Sequence[tuple[Act, tuple[bytes, ...]]]) 
 
 
 def _policed(key: SigningKey, place: ActOptions) -> PolicedRelayKey:
-    """Restrict the key to the chain's contracts of the address book."""
+    """Restrict the key to transactions to the chain's contracts, as the address book lists them."""
     policy = TransactionPolicy(
         contracts=frozenset((place.chain_id, address) for address in place.at.named().values()),
         fee_max_wei=limits.RELAY_FEE_CAP_WEI,

@@ -22,7 +22,8 @@ CHAIN = click.option("--chain", "chain_id", type=click.IntRange(1), required=Tru
 
 
 def named_key(settings: Settings, name: str) -> SigningKey:
-    """Return a key of the settings. Raises ConfigError for an unknown name."""
+    """Return the key that the settings' section [keys] has under a name. Raises ConfigError for an unknown
+    name."""
     named = settings.keys.get(name)
     if named is None:
         raise ConfigError("--key", f"unknown key {name!r} in [keys]; otherwise env:NAME or file:PATH")
@@ -30,7 +31,8 @@ def named_key(settings: Settings, name: str) -> SigningKey:
 
 
 def chain_settings(settings: Settings, chain_id: int) -> ChainSettings:
-    """Return the settings of a chain; defaults for a devnet. Raises ConfigError for any other unset chain."""
+    """Return the settings of a chain. A devnet without settings has defaults; any other chain without
+    settings raises ConfigError."""
     chain = settings.chains.get(chain_id)
     if chain is None and chain_id not in DEVNET_CHAINS:
         raise ConfigError(f"chains.{chain_id}", "is not set")
@@ -38,8 +40,8 @@ def chain_settings(settings: Settings, chain_id: int) -> ChainSettings:
 
 
 async def raw_cap(chain: RpcChain, token: bytes, cap: str) -> int:
-    """Convert a cap to raw units: whole tokens by the token's decimals, or `max`. Raises ConfigError
-    otherwise.
+    """Convert the text of a token's cap to raw units: an amount of whole tokens, or `max` for no cap. Raises
+    ConfigError for any other text.
     """
     if cap == "max":
         return limits.UINT256_MAX
@@ -57,7 +59,8 @@ async def raw_cap(chain: RpcChain, token: bytes, cap: str) -> int:
 
 
 def caps_asked(asked: tuple[str, ...], settings: Settings, chain_id: int) -> list[tuple[bytes, str]]:
-    """Parse each `--cap` to (token, amount); tokens by address, or by the symbol that the settings list."""
+    """Parse the values of `--cap` to (token's address, text of the amount); a token is named by its address,
+    or by a symbol that the settings list."""
     listed = {token.symbol: token.address for token in settings.tokens if token.chain_id == chain_id}
     caps = []
     for text in asked:

@@ -59,7 +59,7 @@ def contracts() -> None:
 def addresses_command(
     path: Path | None, chain_id: int, owner: bytes, protocol: bytes | None, permit2: bytes
 ) -> None:
-    """Print present or future addresses of an owner's contracts, without a node."""
+    """Print the addresses of an owner's contracts, deployed or still to be deployed; needs no node."""
     settings = read_settings(path, os.environ, reveal=False)
     chain = chain_settings(settings, chain_id)
     plan = _plan(chain, chain_id, owner, protocol, permit2)
@@ -165,12 +165,12 @@ def deploy_command(
 
 
 class _Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A deployment as the command line requests it.
+    """A deployment of the contracts as the command line requests it.
 
     Attributes:
-        plan: plan without the values that must be read from the chain.
-        caps: (token, whole tokens or `max`).
-        new_owner: owner to propose at the end; empty for none.
+        plan: plan of the deployment, still without the values that must be read from the chain.
+        caps: pairs of (token's address, cap in whole tokens or `max`).
+        new_owner: account that is proposed as the new owner at the end; empty for none.
         is_sure: whether to proceed without asking for consent.
     """
 
@@ -198,7 +198,8 @@ async def _deploy(job: _Job, chain_id: int, node: NodeSettings) -> tuple[Deploye
 
 
 async def _propose(chain: RpcChain, job: _Job, at: DeployedContracts, plan: DeploymentPlan) -> None:
-    """Hand over to the named owner, and print which account keeps the owner's powers until the acceptance."""
+    """Propose the named new owner of the contracts, if any, and print which account owns them until it
+    accepts."""
     standing = OwnedContracts(at.delta, at.router, at.executor, at.fee_vault)
     if job.new_owner:
         key = policed(job.key, chain.chain_id, plan)
@@ -212,8 +213,8 @@ async def _propose(chain: RpcChain, job: _Job, at: DeployedContracts, plan: Depl
 
 
 async def _completed(chain: RpcChain, job: _Job) -> DeploymentPlan:
-    """Complete the plan with raw caps, by the tokens' decimals; on a devnet, deploy WETH and Permit2
-    first.
+    """Return the deployment plan with its caps in raw units, by the tokens' decimals on chain; on a devnet,
+    deploy WETH and Permit2 first.
     """
     plan = job.plan
     key = policed(job.key, chain.chain_id, plan)
@@ -251,8 +252,8 @@ def _show(found: Rollout, plan: DeploymentPlan, chain_id: int) -> None:
 def _plan(
     chain: ChainSettings, chain_id: int, owner: bytes, protocol: bytes | None, permit2: bytes
 ) -> DeploymentPlan:
-    """Build the plan from settings and options alone; on a devnet, with our WETH if the settings name
-    none.
+    """Build the deployment plan from settings and options alone; on a devnet, cambist's own WETH is used if
+    the settings name none.
     """
     if chain.wrapped_native:
         weth = checked_address(chain.wrapped_native, f"chains.{chain_id}.wrapped_native")

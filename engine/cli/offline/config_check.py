@@ -17,13 +17,14 @@ from ..config_option import config_option
 
 @click.group()
 def config() -> None:
-    """Look after settings."""
+    """Check settings files."""
 
 
 @config.command("check")
 @config_option("The settings file (TOML); the defaults alone if absent.")
 def check_command(path: Path | None) -> None:
-    """Read settings as a role would, prove keys and credentials, and show the effective values.
+    """Read a settings file as a running process would, check keys and credentials, and show the effective
+    values.
 
     Variables named CAMBIST__SECTION__KEY override the file. No secret is printed.
     """

@@ -66,7 +66,8 @@ def _random_key() -> SigningKey:
 
 
 def _store(key: SigningKey, out: Path, password: str | None) -> None:
-    """Write the keystore with mode 0600, whole or not at all, never over another file."""
+    """Write a key's encrypted keystore file with mode 0600, whole or not at all, and never over an existing
+    file."""
     if os.path.lexists(out):
         raise ConfigError(str(out), "exists; a key file is never overwritten")
     secret = read_password(password, confirm=True)

@@ -30,7 +30,7 @@ def typed_data() -> None:
 @typed_data.command("hash")
 @_document
 def hash_command(file: IO[bytes]) -> None:
-    """Print digest, type hash, struct hash and domain separator."""
+    """Print the digest, type hash, struct hash and domain separator of typed data."""
     _print(_hashes(file))
 
 
@@ -39,7 +39,7 @@ def hash_command(file: IO[bytes]) -> None:
 @click.option("--key", required=True, help=KEY_HELP)
 @click.option("--password", help=PASSWORD_HELP)
 def sign_command(file: IO[bytes], key: str, password: str | None) -> None:
-    """Sign; prints the 65-byte and the compact 64-byte signature, and the signer."""
+    """Sign typed data; print the 65-byte and the compact 64-byte signature, and the signer."""
     hashes = _hashes(file)
     signing_key = read_key(key, password)
     signature = signing_key.sign(hashes.digest)
@@ -55,7 +55,7 @@ def sign_command(file: IO[bytes], key: str, password: str | None) -> None:
 @_document
 @click.option("--signature", required=True, help="0x and 65 or 64 (ERC-2098) bytes in hexadecimal.")
 def recover_command(file: IO[bytes], signature: str) -> None:
-    """Recover the address that signed. A signature of other data recovers another address."""
+    """Recover the address that signed typed data. A signature of other data recovers another address."""
     hashes = _hashes(file)
     raw = parse_signature_text(signature, "--signature")
     _print(hashes, signature=to_hex(raw), signer=to_checksum(signer(hashes.digest, raw)))

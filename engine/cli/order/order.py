@@ -123,7 +123,7 @@ async def _withdraw(session: TradeSession, asked: SigningOptions, wei: int | Non
 
 
 def _report_cancelled(place: VenueOptions, records: Sequence[OrderRecord]) -> int:
-    """Print the state of each order; return the exit status."""
+    """Print the state of each order after its cancellation was requested; return the exit status."""
     place.show(
         {"orders": [{"id": record.id, "status": record.status.value} for record in records]},
         [f"order {record.id} {record.status.value}: {MEANS[record.status]}" for record in records],

@@ -38,7 +38,7 @@ T = TypeVar("T")
 def list_orders(
     venue: VenueOptions, owner: bytes | None, chain_ids: tuple[int, ...], statuses: tuple[str, ...]
 ) -> None:
-    """List all Delta orders of the filters.
+    """List all Delta orders of a venue that the filters select.
 
     The output is a table, or with --json a record per line. Symbols and decimals of the table are the
     venue's.
@@ -71,7 +71,7 @@ async def show_pages(
     """Print all pages of a listing, as a table or with --json an order per line; return the exit status.
 
     Args:
-        row_of: returns an order's table cells, in the order of `headers`.
+        row_of: returns an order's table cells, one for each column of `headers`.
         chains_of: returns the ids of a page's chains, whose tokens are looked up at the venue.
     """
     under_way.hint = "there are more orders"
@@ -97,7 +97,7 @@ async def show_pages(
 
 
 class ListedTokens:
-    """Cache of a venue's listed tokens by chain."""
+    """Cache of the tokens that a venue lists, by chain, for the symbols and decimals in tables."""
 
     def __init__(self, venue: VenueClient) -> None:
         self._venue = venue
@@ -105,7 +105,8 @@ class ListedTokens:
         self._entries: dict[tuple[int, str], TokenEntry] = {}
 
     async def learn(self, chain_ids: set[int]) -> None:
-        """Fetch the token lists of new chains; amounts of a chain without a list are shown in raw units."""
+        """Fetch the token lists of chains not fetched yet; if the venue has no list of a chain, amounts there
+        are shown in raw units."""
         for chain_id in chain_ids - self._learnt:
             self._learnt.add(chain_id)
             try:
@@ -116,5 +117,5 @@ class ListedTokens:
                 self._entries |= tokens_by_place(listed.tokens)
 
     def find(self, chain_id: int, address: str) -> TokenEntry | None:
-        """The listed token with an address, or None; see `order_listing.TokenOf`."""
+        """The venue's entry of the token with this address; None if the venue does not list the token."""
         return self._entries.get((chain_id, address.lower()))

@@ -1,4 +1,4 @@
-"""Parts shared by the commands of `cambist order`: options, names of orders, reports."""
+"""Code shared by the commands of `cambist order`: options, ids and hashes of orders, reports of outcomes."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,7 +27,8 @@ from ..trading import EXIT, HASH_BYTES, VenueOptions
 
 
 async def ended(record: OrderRecord, chain: RpcChain | None, subject: Subject | None) -> DeltaOutcome:
-    """Return an order's outcome; verify an ended order on the chain if `chain` and `subject` are given."""
+    """Return the outcome of a Delta order by the venue's record. An order that has ended is verified on the
+    chain if `chain` and `subject` are given."""
     settled: SettledOnChain | None = None
     if chain is not None and subject is not None and record.status in TERMINAL:
         settled = await proven(chain, subject, record)
@@ -35,7 +36,7 @@ async def ended(record: OrderRecord, chain: RpcChain | None, subject: Subject | 
 
 
 async def tell_why(venue: VenueClient, record: OrderRecord, tell: Callable[[str], None]) -> None:
-    """Print the venue's reasons why an order is not settled yet, if it gives any."""
+    """Ask the venue why a Delta order is not settled yet, and print its reasons, if any."""
     if record.status in TERMINAL:
         return
     with suppress(VenueError):
@@ -44,7 +45,11 @@ async def tell_why(venue: VenueClient, record: OrderRecord, tell: Callable[[str]
 
 
 def order_name(text: str, field: str) -> str:
-    """Return an order's id, or its hash in lower case."""
+    """Check the text that names an order, and return it: an id unchanged, or a hash in lower case.
+
+    Raises:
+        click.UsageError: the text is empty, or a malformed hash.
+    """
     if not text:
         raise click.UsageError(f"{field}: expected the id or the hash of an order, got nothing")
     if not text.startswith(("0x", "0X")):
@@ -61,7 +66,8 @@ def order_name(text: str, field: str) -> str:
 def report(
     place: VenueOptions, outcome: DeltaOutcome, tokens: OfferTokens, offer: OrderOffer | None = None
 ) -> int:
-    """Print the result on standard output; return the exit status."""
+    """Print an order's outcome on standard output, with a hint at the command that continues; return the exit
+    status."""
     place.show(order_json(outcome, offer), order_lines(outcome, tokens))
     record = outcome.record
     if record is not None and record.status not in TERMINAL:
@@ -76,5 +82,5 @@ def report(
 
 
 def is_native(record: OrderRecord) -> bool:
-    """Whether an order sells native tokens, which are deposited with the contract."""
+    """Whether an order sells native tokens, which are deposited with the Delta contract."""
     return record.input.token == limits.NATIVE_PLACEHOLDER

@@ -42,7 +42,7 @@ from .order_options import ended, report, tell_why
 
 
 class PlacingOptions(TradeOptions, frozen=True, kw_only=True):
-    """Options of all commands that place an order."""
+    """Options of all commands that place a Delta order: swap, limit and twap."""
 
     def wish(
         self,
@@ -57,7 +57,11 @@ class PlacingOptions(TradeOptions, frozen=True, kw_only=True):
         schedule: Schedule | None = None,
         is_partial: bool = False,
     ) -> OrderWish:
-        """Build the wish of an owner, 20 bytes, for an order of these tokens."""
+        """Build the user's wish for a Delta order of these tokens.
+
+        Args:
+            owner: account that signs and sells, 20 bytes.
+        """
         return OrderWish(
             chain_id=self.chain_id,
             src=src,
@@ -76,12 +80,13 @@ class PlacingOptions(TradeOptions, frozen=True, kw_only=True):
         )
 
     def raw_limit(self, text: str, src: TradedToken, dest: TradedToken, field: str) -> int:
-        """Convert a limit amount to raw units: of the bought token, or with --side BUY of the sold token."""
+        """Convert the text of a limit amount to raw units: of the bought token, or with --side BUY of the
+        sold token."""
         return raw_units(text, dest if self.side is Side.SELL else src, field)
 
 
 WishOf = Callable[[bytes, TradedToken, TradedToken], OrderWish]
-"""Builds the wish from the owner, the sold and the bought token."""
+"""Function of (owner, sold token, bought token) that builds the order that the user wishes."""
 
 
 def _side(_: click.Context, __: click.Parameter, side: str) -> Side:
@@ -120,7 +125,8 @@ def placing_options(*own: Decorator) -> Decorator:
 async def place_order(
     session: TradeSession, placing: PlacingOptions, wish_of: WishOf, *, follows: bool
 ) -> int:
-    """Show the offer, ask for consent, place the order, follow it if `follows`; return the exit status."""
+    """Show the order's terms, ask for consent, place the order, and follow it to its end if `follows`; return
+    the exit status."""
     _, src, dest = await placing.find_pair(session)
     placer = OrderPlacer(session.trader, session.venue)
     offer = await placer.offer(wish_of(session.trader.key.address, src, dest), placing.pinned)
@@ -139,7 +145,7 @@ async def place_order(
 async def _placed(
     session: TradeSession, placing: PlacingOptions, placer: OrderPlacer, offer: OrderOffer
 ) -> DeltaOutcome:
-    """Place the order; the session's hint for an interrupt is kept up to date."""
+    """Place the order, and keep the hint that an interrupt prints (the commands that continue) up to date."""
     under_way, known_hash = session.under_way, b""
 
     def about_to(order_hash: bytes) -> None:
@@ -165,7 +171,7 @@ async def _placed(
 async def _followed(
     session: TradeSession, placing: PlacingOptions, offer: OrderOffer, placed: DeltaOutcome
 ) -> DeltaOutcome:
-    """Follow an order that the venue has accepted; return its outcome."""
+    """Follow an order that the venue has accepted, verify its end on chain, and return its outcome."""
     record = placed.record
     if record is None:
         return placed

@@ -98,10 +98,10 @@ def twap(
 
 
 def _life_s(schedule: Schedule, asked_s: int | None) -> int:
-    """Compute the seconds from the build to the deadline, with room for all slices.
+    """Compute the seconds from the building of the TWAP order to its deadline, with time for all slices.
 
     Raises:
-        click.UsageError: the slices take longer than an order may live, or than the deadline allows.
+        click.UsageError: the slices take longer than an order may be valid, or than the requested time.
     """
     least_s = schedule.room_s + TRADER_TWAP_SLACK_S
     if least_s > _LIFE_S_MAX:

@@ -46,7 +46,8 @@ from .order_options import ended, order_name, report, tell_why
 
 
 class WatchOptions(VenueOptions, frozen=True, kw_only=True):
-    """Options of a command that follows the order `name`; if `name` is None, the changes of many orders.
+    """Options of `order watch` and `otc watch`, which follow the order `name`, or if `name` is None print the
+    changes of many orders.
 
     Attributes:
         chain_ids, after: only without `name`: the chains of the orders, and the token to resume after.
@@ -63,14 +64,15 @@ class WatchOptions(VenueOptions, frozen=True, kw_only=True):
     watch_s: float | None
 
     def check(self, noun: str, pin_option: str, **many: object) -> NodeSettings | None:
-        """Refuse options that exclude each other; return the node of --rpc.
+        """Refuse options for one order together with options for many orders; return the node of --rpc, if
+        any.
 
         Args:
-            noun: what `name` names, with an article, for errors.
-            many: option -> value: further options that are only for many orders, without dashes.
+            noun: word for `name` with an article, such as "an ID", for errors.
+            many: option without dashes -> value, of further options that are only for many orders.
 
         Raises:
-            click.UsageError: names the option.
+            click.UsageError: an option may not be used here; the error names it.
         """
         about_many = {f"--{option}": value for option, value in many.items()}
         about_many |= {"--chain": self.chain_ids, "--after": self.after}
@@ -82,12 +84,13 @@ class WatchOptions(VenueOptions, frozen=True, kw_only=True):
         return None if self.rpc is None else checked_node(self.rpc)
 
     def listen(self, wanted: EventSelection, line_of: Callable[[OrderEventMessage], str]) -> NoReturn:
-        """Print every matching change until the time limit or an interrupt, then exit the process."""
+        """Print every change of the orders that `wanted` selects until the time limit or an interrupt, then
+        exit the process."""
         run(_listen, self, wanted, line_of)
 
     @property
     def chosen_chains(self) -> tuple[int, ...]:
-        """The chain ids, each once."""
+        """The chain ids of --chain, each once."""
         return tuple(dict.fromkeys(self.chain_ids))
 
 
@@ -95,8 +98,8 @@ def watch_options(word: str, contract: TradingContract, *owners: Decorator) -> D
     """Decorator that adds the options of `WatchOptions`, received as `asked`.
 
     Args:
-        word: metavar of the order's name.
-        owners: further options about many orders, received by themselves.
+        word: word for the order's name in the help, such as ID.
+        owners: further options about many orders, which the command receives beside `asked`.
     """
     return gathered(
         WatchOptions,
@@ -184,7 +187,8 @@ async def _listen(
     wanted: EventSelection,
     line_of: Callable[[OrderEventMessage], str],
 ) -> int:
-    """Print every change of orders until the time limit or an interrupt; return the exit status.
+    """Print every change of the orders that `wanted` selects until the time limit or an interrupt; return the
+    exit status.
 
     Args:
         line_of: formats a change as a line for people.
@@ -210,10 +214,10 @@ async def _listen(
 async def _checked_end(
     record: OrderRecord, venue: VenueClient, node: NodeSettings, delta: bytes | None
 ) -> tuple[DeltaOutcome, OfferTokens]:
-    """Return an order's outcome, verified on the chain if the order has ended, with the order's tokens.
+    """Return a Delta order's outcome, verified on the chain if the order has ended, and the order's tokens.
 
     Raises:
-        ChainError, VenueError: the proof is not available.
+        ChainError, VenueError: the outcome cannot be verified: the chain or the venue does not answer.
     """
     chain_id = record.input.chain_id
     async with RpcChain.open(chain_id, node, known_errors()) as chain:

@@ -108,7 +108,7 @@ async def _cancel_all(session: TradeSession, asked: SigningOptions, life_s: int)
 
 
 def _report_failed(place: VenueOptions, failed: StepFailedError, orders: Iterable[bytes]) -> int:
-    """Print that the transaction failed, or that its result is not known; return the exit status."""
+    """Print that the cancelling transaction reverted or may still be mined; return the exit status."""
     verdict = failed_verdict(failed)
     told = [{"orderHash": to_hex(each), "outcome": verdict.value, "stateBefore": None} for each in orders]
     place.show({"txHash": to_hex(failed.tx_hash), "orders": told}, ())
@@ -117,10 +117,11 @@ def _report_failed(place: VenueOptions, failed: StepFailedError, orders: Iterabl
 
 
 def _report(place: VenueOptions, cancelled: Cancelled, states: Mapping[bytes, OtcState]) -> int:
-    """Print the outcome of each order; return the exit status.
+    """Print the outcome of each order of a cancellation; return the exit status.
 
     Args:
-        states: the orders' states by the venue; those of closed orders only if the chain confirms them.
+        states: the orders' states before the cancellation, by the venue; a closed order's state only if the
+            chain confirms it.
     """
     tx_hash = None if cancelled.receipt is None else to_hex(cancelled.receipt.tx_hash)
     closed = [order_hash for order_hash, ending in cancelled.endings.items() if ending is Ending.CLOSED]

@@ -39,17 +39,22 @@ _AMOUNT, _RECEIVE = "--amount", "--receive"
 
 
 class _FillOptions(SigningOptions, frozen=True, kw_only=True):
-    """The command line. At most one of `given` and `receive` is set; neither means the whole rest."""
+    """Options of `cambist otc fill`.
+
+    Attributes:
+        given: most whole tokens to give, as typed; receive: whole tokens to receive, as typed. At most one of
+            the two is set; with neither, the order's whole unfilled amount is filled.
+    """
 
     given: str | None
     receive: str | None
 
     def part(self, signed: SignedOtc, standing: OtcOnChain, gives: TradedToken, gets: TradedToken) -> OtcPart:
-        """Determine the part of the order to fill.
+        """Compute the amounts of the fill from the options and the order's unfilled amount.
 
         Raises:
             ConfigError: an amount is malformed.
-            ChainError: the part exceeds the remaining amount of the order.
+            ChainError: the amounts exceed the unfilled amount of the order.
         """
         order, left = signed.order, standing.left(signed.order)
         if self.given is not None:
@@ -124,7 +129,8 @@ async def _fill(session: TradeSession, asked: _FillOptions, named: Named) -> int
 
 
 async def _listed(venue: VenueClient | None, chain_id: int) -> TokenList:
-    """Fetch the venue's tokens; empty without a venue or its answer."""
+    """Fetch the list of tokens that the venue lists for a chain; an empty list without a venue or without its
+    answer."""
     if venue is not None:
         with suppress(VenueError):
             return await venue.tokens(chain_id)

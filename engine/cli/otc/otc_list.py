@@ -59,7 +59,7 @@ def list_otc(
     *,
     hides_small: bool,
 ) -> None:
-    """List all OTC orders of an account.
+    """List all OTC orders of an account at a venue.
 
     The output is a table, or with --json an order per line. Symbols, decimals, states and balances are the
     venue's.

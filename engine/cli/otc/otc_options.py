@@ -23,13 +23,13 @@ STDIN = "-"
 
 
 class _PostedJson(Struct, frozen=True, rename="camel"):
-    """The signed order in the output of `cambist otc post --json`."""
+    """The output of `cambist otc post --json` as far as `otc fill` reads it: the signed order."""
 
     signed_order: OtcHandOver | UnsetType | None = UNSET
 
 
 class Named(Struct, frozen=True):
-    """An order as the command line names it: by its hash, or by a file with the signed order.
+    """An OTC order as the command line names it: by its hash, or by a file that holds the signed order.
 
     Attributes:
         order_hash: 32 bytes; empty for a file.
@@ -44,7 +44,7 @@ _decode_told = decoder(_PostedJson, bytes_max=limits.JSON_BYTES_MAX)
 
 
 def hash_of(text: str, field: str) -> bytes:
-    """Parse an order's hash to 32 bytes.
+    """Parse the hash of an OTC order to 32 bytes.
 
     Raises:
         click.UsageError: the text is no hash.
@@ -59,7 +59,8 @@ def hash_of(text: str, field: str) -> bytes:
 
 
 def named_order(text: str, field: str = SOURCE) -> Named:
-    """Parse an order argument: 0x begins a hash, - is standard input, everything else is a file.
+    """Parse the argument that names an OTC order: 0x begins a hash, - is standard input, any other text is a
+    file.
 
     Raises:
         click.UsageError: the hash is malformed; or the file cannot be read, or holds no signed order.
@@ -84,7 +85,8 @@ def named_order(text: str, field: str = SOURCE) -> Named:
 async def find_order(
     session: TradeSession, named: Named, contract: SigningContract
 ) -> tuple[SignedOtc, StoredOrder | None]:
-    """Fetch or read the signed order, with the venue's record if the order was named by its hash.
+    """Return the signed OTC order that the command line names: from the venue, with the venue's record, if
+    named by its hash; else from the file, with None.
 
     Raises:
         VenueError: the venue does not have the order, or answers with another order.
@@ -98,13 +100,13 @@ async def find_order(
 
 
 def check_contract_named(venue: VenueOptions, pinned: bytes | None) -> None:
-    """Refuse a command line that names no RFQ contract."""
+    """Refuse a command line with neither --venue nor --rfq: it leaves the RFQ contract unknown."""
     if not venue.url and pinned is None:
         raise click.UsageError("--venue or --rfq is needed: one of them names the RFQ contract")
 
 
 def write_order(path: Path, handed_over: OtcHandOver) -> None:
-    """Write the signed order to a new file; an existing file is never overwritten.
+    """Write the signed OTC order, for its taker, to a new file; an existing file is never overwritten.
 
     Raises:
         ConfigError: the file cannot be written.

@@ -47,10 +47,10 @@ _PRICE, _RECEIVE = "--price", "--receive"
 
 
 class _PostOptions(TradeOptions, frozen=True, kw_only=True):
-    """The command line. Exactly one of `price_text` and `receive` is set.
+    """Options of `cambist otc post`. Exactly one of `price_text` and `receive` is set.
 
     Attributes:
-        taker: 20 bytes; None for anyone.
+        taker: account that may fill the order, 20 bytes; None for anyone.
     """
 
     price_text: str | None
@@ -63,15 +63,18 @@ class _PostOptions(TradeOptions, frozen=True, kw_only=True):
 
     @property
     def price(self) -> LimitPrice | None:
-        """The price of --price.
+        """The parsed price of --price; None if --receive is used instead.
 
         Raises:
-            InvalidInput, ConfigError: as `LimitPrice.parse`.
+            InvalidInput, ConfigError: the text is no decimal, or zero.
         """
         return None if self.price_text is None else LimitPrice.parse(self.price_text, _PRICE)
 
     def wish(self, maker: bytes, src: TradedToken, dest: TradedToken) -> OtcWish:
-        """Build the wish of a maker, 20 bytes, for an order of these tokens.
+        """Build the user's wish for an OTC order of these tokens.
+
+        Args:
+            maker: account that signs and sells, 20 bytes.
 
         Raises:
             ConfigError: the tokens or the amounts make no order.
@@ -149,7 +152,8 @@ def post(asked: _PostOptions) -> None:
 
 
 def report(place: VenueOptions, outcome: OtcOutcome, chain_id: int | None = None) -> int:
-    """Print the result on standard output; return the exit status."""
+    """Print an OTC order's outcome on standard output, with a hint at the command that continues; return the
+    exit status."""
     place.show(otc_json(outcome, chain_id), otc_lines(outcome))
     stored = outcome.stored
     is_over = stored is not None and stored.state in OTC_TERMINAL
@@ -179,10 +183,11 @@ async def _post(session: TradeSession, asked: _PostOptions) -> int:
 
 
 def _agreed(asked: _PostOptions, offer: OtcOffer) -> None:
-    """Ask for consent, unless an option has given it.
+    """Ask for consent to post the order, unless --yes has given it.
 
     Raises:
-        ChainError: the balance does not cover the order, and --yes forbids the question.
+        ChainError: the balance does not cover the order, and with --yes the command cannot ask whether to
+            post all the same.
     """
     is_short = offer.is_short and not asked.even_if_short
     if asked.is_sure and is_short:
@@ -196,7 +201,8 @@ def _agreed(asked: _PostOptions, offer: OtcOffer) -> None:
 
 
 async def _posted(under_way: UnderWay, asked: _PostOptions, poster: OtcPoster, offer: OtcOffer) -> OtcOutcome:
-    """Post the order; `under_way` keeps the hint for an interrupt up to date."""
+    """Post the OTC order, and keep the hint that an interrupt prints (the commands that continue) up to
+    date."""
 
     name = ""
 
@@ -232,7 +238,7 @@ async def _posted(under_way: UnderWay, asked: _PostOptions, poster: OtcPoster, o
 async def _followed(
     posted: OtcOutcome, asked: _PostOptions, follower: OtcFollower, chain: RpcChain, contract: SigningContract
 ) -> OtcOutcome:
-    """Follow an order that the venue has accepted; return its outcome, verified on the chain."""
+    """Follow an OTC order that the venue has accepted; return its outcome, verified on the chain."""
     if posted.stored is None or posted.signed is None:
         return posted
     fault = ""

@@ -83,10 +83,12 @@ async def _watch(under_way: UnderWay, place: WatchOptions, order_hash: str, node
 async def _fault(
     stored: StoredOrder, order_hash: bytes, venue: VenueClient, node: NodeSettings, rfq: bytes | None
 ) -> str:
-    """Describe how the chain contradicts the venue's record; empty if the chain confirms it.
+    """Describe how the chain contradicts the venue's record of an OTC order; empty if the chain confirms the
+    record.
 
     Raises:
-        ChainError, VenueError: the proof is not available, or the record is of another order.
+        ChainError, VenueError: the record cannot be verified as the chain or the venue does not answer, or
+            the record is of another order.
     """
     async with RpcChain.open(stored.chain_id, node, known_errors()) as chain:
         contract = await signing_contract(chain, venue, RFQ, rfq)
