@@ -296,7 +296,8 @@ class VenueClient:
         return await self._ask("POST", f"{_ORDERS}/build/cancellation", body, _decode_cancellation)
 
     async def cancel_orders(self, ids: Sequence[str], signature: str) -> CancelResponse:
-        """POST /v2/delta/orders/cancel: cancels all of the orders or none."""
+        """POST /v2/delta/orders/cancel: submit a signed cancellation; the venue cancels all of the orders or
+        none."""
         body = encode(CancelBody(tuple(ids), signature))
         return await self._ask("POST", f"{_ORDERS}/cancel", body, _decode_cancelled)
 

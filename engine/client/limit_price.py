@@ -23,7 +23,7 @@ _PERCENT_PLACES = Decimal("0.01")
 
 
 class LimitPrice(Struct, frozen=True):
-    """A price: mantissa / 10^scale buy tokens for one sell token."""
+    """An exact price: mantissa / 10^scale buy tokens for one sell token, both in whole tokens."""
 
     mantissa: int
     scale: int

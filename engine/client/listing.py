@@ -38,7 +38,7 @@ async def pages_once(
 
 
 def tokens_by_place(entries: Iterable[TokenEntry]) -> Mapping[tuple[int, str], TokenEntry]:
-    """Token entries by (chain id, lower-case address)."""
+    """Map (chain id, lower-case token address) to the venue's entry of the token."""
     return {(entry.network, entry.address.lower()): entry for entry in entries}
 
 

@@ -36,9 +36,9 @@ class SentOutcome(Struct, frozen=True, kw_only=True):
 
     Attributes:
         step: the transaction's name: `swap`, `fill`, or the `approval` that failed.
-        tx_hash: 32 bytes; empty for a rehearsal.
-        spent, received: raw units, from the contract's event; of a rehearsal, as simulated or agreed.
-        gas: used units; of a rehearsal, the gas limit.
+        tx_hash: 32 bytes; empty for a rehearsal (dry run).
+        spent, received: raw units, from the contract's event; for a rehearsal as simulated or agreed.
+        gas: used units of gas; for a rehearsal the gas limit.
         reason: the reason of a revert, or why the outcome is unknown.
         remarks: notes for the trader.
     """
@@ -156,7 +156,7 @@ def order_lines_of(outcome: OrderOutcome, known: str) -> Iterator[str]:
 
 
 def sent_line(outcome: SentOutcome) -> str:
-    """The transaction's verdict and hash as a line of text."""
+    """Line of text with the step, the verdict and the hash of a trade's transaction."""
     if outcome.tx_hash:
         return f"{outcome.step} {outcome.verdict.value}: {to_hex(outcome.tx_hash)}"
     return f"{outcome.step} {outcome.verdict.value}, nothing was sent"

@@ -46,7 +46,7 @@ class TradedToken(Struct, frozen=True):
 
 
 def amount_text(amount: int, token: TradedToken) -> str:
-    """An amount in whole tokens, with the symbol."""
+    """Text of an amount of raw units: in whole tokens, with the token's symbol."""
     return f"{format_units(amount, token.decimals)} {token.symbol}"
 
 

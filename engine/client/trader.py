@@ -118,7 +118,8 @@ class VenueTrader:
 
 
 def policed(key: SigningKey, chain_id: int, target: bytes, value_max_wei: int = 0) -> PolicedRelayKey:
-    """Restrict a key to transactions to one contract that carry at most `value_max_wei`."""
+    """Restrict a key to signing transactions to one contract, `target`, that carry at most `value_max_wei`
+    native tokens."""
     policy = TransactionPolicy(
         contracts=frozenset(((chain_id, target),)),
         fee_max_wei=limits.RELAY_FEE_CAP_WEI,

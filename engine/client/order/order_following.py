@@ -84,7 +84,7 @@ class Subject(Struct, frozen=True):
 
     @property
     def receiver(self) -> bytes:
-        """The account that receives the destination token, 20 bytes."""
+        """The account that receives the order's destination token, 20 bytes."""
         order = self.signed.order
         return order.beneficiary if any(order.beneficiary) else order.owner
 

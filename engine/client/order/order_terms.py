@@ -166,7 +166,7 @@ def terms_of(wish: OrderWish, quoted: DeltaBlock, delta: bytes, fee_bps: int) ->
 
 
 def build_body(terms: SignableTerms, signing: SigningInputs, route: Raw) -> BuildBody:
-    """The body of POST /v2/delta/orders/build for an order of these terms."""
+    """The body of POST /v2/delta/orders/build, which asks the venue to build an order of these terms."""
     wish, schedule = terms.wish, terms.wish.schedule
     sells = wish.side is Side.SELL
     body = BuildBody(

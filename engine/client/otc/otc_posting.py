@@ -142,7 +142,8 @@ class OtcPoster(VenueTrader):
     # --- Parts ------------------------------------------------------------------------------------
 
     async def _signed(self, offer: OtcOffer) -> SignedOtc:
-        """Sign the order, whose life counts from the later of the trader's clock and the chain's."""
+        """Sign the agreed OTC order; its expiry counts from the later of the trader's clock and the
+        chain's."""
         order = order_of(offer.wish, await self._trader.clock_s(), self._trader.random32())
         permit = await self._trader.permit(offer.missing, order.expiry or limits.UINT256_MAX)
         order_hash = otc_order_hash(offer.contract, order)

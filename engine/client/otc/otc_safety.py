@@ -54,7 +54,7 @@ class OtcOnChain(Struct, frozen=True):
         return self.kept == CLOSED
 
     def left(self, order: RfqOrder) -> int:
-        """Unfilled raw units of the maker's amount; only for an order that is not closed."""
+        """Unfilled raw units of the order's maker amount. The order must not be closed."""
         return self.kept - 1 if self.kept else order.maker_amount
 
     def is_past(self, order: RfqOrder) -> bool:

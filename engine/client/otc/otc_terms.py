@@ -166,7 +166,7 @@ def signed_of(body: OtcOrderBody, contract: SigningContract) -> SignedOtc:
 
 
 def party(text: str) -> bytes:
-    """Parse an address of a venue's answer; the zero address if invalid."""
+    """Parse an address of a venue's answer to 20 bytes; the zero address if the text is invalid."""
     try:
         return parse_address(text)
     except InvalidInput:
