@@ -89,7 +89,8 @@ class AgentRest:
         rest_ms: length of the cool-down after a first strike, milliseconds.
         rest_ms_max: longest cool-down, milliseconds.
         slow_ms_max: longest cool-down for lateness, milliseconds.
-        soft_faults_max: faulty answers in a row that cause a strike, or a cool-down for lateness.
+        soft_faults_max: number of faulty answers in a row that cause a strike, or if the last was late, a
+            cool-down for lateness.
     """
 
     def __init__(
@@ -149,7 +150,7 @@ class AgentRest:
         return True
 
     def failed(self, fault: AgentFault, now_ms: int, order_hash: str = "") -> int:
-        """Record a fault, and start a cool-down if the fault requires it.
+        """Record a fault of the agent, and start a cool-down if the fault requires one.
 
         Args:
             order_hash: hash of the order if the fault is IN_DOUBT.
@@ -189,7 +190,7 @@ class AgentRest:
         return now_ms < self._until_ms
 
     def rests_until_ms(self, now_ms: int) -> int:
-        """Return the end of the present cool-down, Unix milliseconds; 0 outside a cool-down."""
+        """Return the end of the agent's present cool-down, Unix milliseconds; 0 if the agent is in none."""
         return self._until_ms if self.is_resting(now_ms) else 0
 
     def is_slow(self, now_ms: int) -> bool:

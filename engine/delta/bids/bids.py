@@ -77,7 +77,8 @@ class RoundOrder(Struct, frozen=True):
 
     @property
     def part_min(self) -> int:
-        """Smallest amount of the fixed side that a bid may settle; 0 if a bid must settle the whole part."""
+        """Smallest amount, raw units of the fixed side, that a bid may settle of this order; 0 if a bid must
+        settle the whole part that the round asks for."""
         if not self.document.partially_fillable or not isinstance(self.order, DeltaOrder):
             return 0
         least = part_min(self.part.amount)
@@ -87,7 +88,8 @@ class RoundOrder(Struct, frozen=True):
         """Compute the part of the order that a bid settles.
 
         Args:
-            amount: raw units of the fixed side; less than the round's part only if partially fillable.
+            amount: raw units of the fixed side; less than the round asks for only if the order may be filled
+                partially.
         """
         if amount == self.part.amount or not isinstance(self.order, DeltaOrder):
             return self.part
@@ -152,7 +154,8 @@ class CandidatePart(Struct, frozen=True):
 
     @property
     def limit(self) -> int:
-        """Least amount that the user has to receive (SELL), or most that the user spends (BUY)."""
+        """Least raw units that the user has to receive (SELL), or most that the user may spend (BUY), for the
+        settled part."""
         return self.asked.limit_of(self.part)
 
     @property
@@ -163,12 +166,12 @@ class CandidatePart(Struct, frozen=True):
 
 
 class Candidate(Struct, frozen=True):
-    """A bid that can be simulated.
+    """A decoded bid of an agent that passed the checks which need no chain, and can be simulated.
 
     Attributes:
         place: index among the bids of its answer.
-        parts: one part, or several whose orders are crossed with each other.
-        calldata: calldata of the settlement.
+        parts: terms for one order, or for several orders that are settled against each other.
+        calldata: calldata of the call that settles all parts.
     """
 
     agent: str
@@ -203,7 +206,8 @@ class Rejection(Struct, frozen=True):
         detail: text of the reason, cut to VENUE_AUCTION_DETAIL_CHARS_MAX.
         orders: promised amounts by order hash, None if unreadable; empty if the rejection names no order.
         simulated: simulated amounts by order hash, as far as known.
-        parts: fixed-side amounts by order hash, for bids on less than the whole part.
+        parts: settled amounts, raw units of the fixed side, by order hash, if the bid is for less than the
+            round asks for.
     """
 
     agent: str
@@ -219,7 +223,8 @@ class Rejection(Struct, frozen=True):
 
 
 class _BidRefused(Exception):
-    """Raised within this file to refuse a bid."""
+    """Error that refuses a decoded bid, with the kind of the rejection and the reason that the agent
+    receives."""
 
     def __init__(self, notice: Notice, detail: str) -> None:
         super().__init__(detail)
@@ -274,7 +279,8 @@ def answer_of(agent: str, arrival: int, arrived_ms: int, raw: bytes) -> Answer:
 
 
 def read_answer(answer: Answer, orders: Mapping[bytes, RoundOrder]) -> Iterator[Candidate | Rejection]:
-    """Decode the bids of an answer lazily; yield a candidate or rejection for each, in sequence.
+    """Decode and check the bids of an answer, each when it is asked for; yield a candidate for simulation or
+    a rejection for each, in the answer's sequence.
 
     Args:
         orders: orders of the round, by hash.
@@ -286,7 +292,8 @@ def read_answer(answer: Answer, orders: Mapping[bytes, RoundOrder]) -> Iterator[
 def _read(
     answer: Answer, place: int, raw: bytes, orders: Mapping[bytes, RoundOrder]
 ) -> Candidate | Rejection:
-    """Decode a bid of an answer into a candidate or a rejection."""
+    """Decode and check a bid of an answer: return a candidate that can be simulated, or a rejection with the
+    reason."""
     agent, arrived_ms = answer.agent, answer.arrived_ms
     try:
         bid = decode_solver_bid(raw)

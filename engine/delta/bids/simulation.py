@@ -36,7 +36,7 @@ class SettlementOutcome(Struct, frozen=True):
 
     Attributes:
         spent, received: raw units that the user spends and receives, as event OrderSettled reports them.
-        gas: units of gas that the order bears.
+        gas: units of gas that the order bears: its share, if several orders are settled at once.
     """
 
     spent: int

@@ -73,7 +73,8 @@ class Claims:
         return False
 
     def release(self, hashes: Iterable[bytes]) -> None:
-        """Free the funds reserved for settlements that did not begin."""
+        """Free the funds that were reserved for settlements of these orders, unless a settlement is under
+        way."""
         for key in hashes:
             known = self._of_order.get(key)
             if known is not None and not known.is_under_way:

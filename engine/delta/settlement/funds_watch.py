@@ -146,8 +146,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         known.may_change = may_change
 
     def lacks(self, order_hash: bytes) -> tuple[MissingFund, ...]:
-        """Return the funds of an order's owner that were missing at the last read; empty if the order is not
-        followed."""
+        """Return which funds the order's owner lacked when they were last read; empty if the order's funds
+        are not followed."""
         known = self._followed.get(order_hash)
         return () if known is None else known.lacks
 

@@ -241,7 +241,7 @@ class Settling:
         return SettlingStatistics(len(self._under_way), self._settled, self._failed)
 
     def start(self, nursery: trio.Nursery) -> None:
-        """Set the nursery in which settlements run from now on."""
+        """Set the nursery in which the tasks of settlements run from now on."""
         self._nursery = nursery
 
     def line_up(self, order_hash: bytes, runners_up: Sequence[Settlement]) -> None:
@@ -366,8 +366,8 @@ class Settling:
         return frozenset()
 
     async def _lacking(self, order_hash: bytes, settlement: Settlement) -> frozenset[bytes]:
-        """Return the hashes of a settlement's orders whose owners' funds are missing now; empty if the
-        relayer has the settlement already.
+        """Return the hashes of a settlement's orders whose owners' funds are missing now. Empty if the
+        relayer has the settlement already, so that it cannot be held back any more.
         """
         if await self._relayer.outcome(settlement.key) is not None:
             return frozenset()
