@@ -57,7 +57,8 @@ def _leave_rich_out() -> None:
 
 
 class _Commands(click.Group):
-    """Click group that imports a command at its first use, and shows CambistErrors as click errors."""
+    """Click group that imports the module of a command when the command is first used, and shows a
+    CambistError as a click error: one line, exit status 1."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:

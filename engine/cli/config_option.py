@@ -12,7 +12,8 @@ def config_option(
     *,
     required: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator that adds `--config`, or the file of CAMBIST_CONFIG, to a command, received as `path`."""
+    """Decorator that adds the option `--config` to a command, which receives the settings file as `path`; the
+    environment variable CAMBIST_CONFIG names the file if the option is absent."""
     return click.option(
         "--config",
         "path",

@@ -39,7 +39,7 @@ _FORCE = click.option("--force", is_flag=True, help="Replace a file of that name
 
 @click.group()
 def db() -> None:
-    """Look after the store: migrate, status, vacuum, export, backup, rescan.
+    """Maintain the store: migrate, status, vacuum, export, backup, rescan.
 
     Works on the database of the settings, SQLite or PostgreSQL; no engine has to run.
     """
@@ -74,7 +74,7 @@ def migrate_command(path: Path | None, *, check: bool) -> None:
 def status_command(path: Path | None, *, as_json: bool) -> None:
     """Print the size and the content of the store.
 
-    The command counts every row: seconds per ten million.
+    The command counts every row, which takes seconds per ten million rows.
     """
     status = _status(_place(path))
     if as_json:
@@ -107,7 +107,7 @@ def export_command(path: Path | None, out: Path, *, force: bool) -> None:
     """Write every table as lines of JSON to OUT, or to standard output.
 
     The export shows one moment, while the store goes on. The first line names format and schema, the last
-    line counts the rows: without it the export is incomplete.
+    line counts the rows: an export without that line is incomplete.
     """
     place = _place(path)
     _refuse_the_store_itself(place, out)

@@ -42,7 +42,7 @@ class _Chain(msgspec.Struct, rename="camel"):
 
 
 class _Started(msgspec.Struct, rename="camel"):
-    """Output of `cambist devnet --json`."""
+    """The line of JSON that `cambist devnet --json` prints once the chains are ready."""
 
     chains: list[_Chain]
     accounts: list[_Account]

@@ -21,7 +21,7 @@ _CHAIN = click.option("--chain", type=int, metavar="ID", help="Chain to act on; 
 
 @click.group()
 def makers() -> None:
-    """Leave a maker out of a running venue, or ask it again.
+    """Exclude a maker from a running venue, or release it again.
 
     Writes the venue's file of makers; its process follows within a tenth of a second, and a restart keeps it.
     GET /makers/scores shows the results of each maker.
@@ -49,7 +49,8 @@ def exclude(name: str, path: Path, chain: int | None) -> None:
 @_CONFIG
 @_CHAIN
 def release(name: str, path: Path, chain: int | None) -> None:
-    """Ask the maker NAME again: forget its faults, and end its exclusion, cool-downs and bounds."""
+    """Have the venue use the maker NAME again: forget its faults, and end its exclusion, cool-downs and size
+    bounds."""
     now_ms = time.time_ns() // 1_000_000
     _change(path, name, chain, lambda rules: rules.releasing(name, chain, now_ms))
 

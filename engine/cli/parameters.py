@@ -58,7 +58,8 @@ class Percent(click.ParamType[Decimal]):
 
 
 class Duration(click.ParamType[int]):
-    """Click parameter type: seconds, or a number with the unit s, m, h or d.
+    """Click parameter type: a duration as seconds, or as a number with the unit s, m, h or d; converted to
+    seconds.
 
     Args:
         least_s: least duration, seconds.
@@ -83,7 +84,7 @@ class Duration(click.ParamType[int]):
 
 
 class Expires(Duration):
-    """Click parameter type: a `Duration`, or `never`, which gives 0."""
+    """Click parameter type: the life of an order as a `Duration`, or `never`, which is converted to 0."""
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Parse a value to seconds; see `click.ParamType.convert`."""
@@ -118,7 +119,7 @@ def check_venue(url: str) -> None:
 
 
 def check_partner(partner: str) -> None:
-    """Refuse a partner's name that is too long."""
+    """Refuse a value of `--partner` longer than NAME_CHARS_MAX."""
     if len(partner) > limits.NAME_CHARS_MAX:
         raise click.UsageError(f"--partner: at most {limits.NAME_CHARS_MAX} characters")
 

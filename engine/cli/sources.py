@@ -33,7 +33,8 @@ def read_bounded(file: IO[bytes], bytes_max: int) -> bytes:
 
 
 def read_key(reference: str, password: str | None) -> SigningKey:
-    """Load the key that `--key` names; ask for a keystore's password if standard input is a terminal."""
+    """Load the signing key that `--key` refers to. Without `password`, the password of an encrypted key file
+    is asked for if standard input is a terminal."""
     secret = read_secret(reference, os.environ, "--key")
     is_keystore = secret.reveal().lstrip().startswith("{")
     return signing_key(secret, read_password(password, confirm=False) if is_keystore or password else None)

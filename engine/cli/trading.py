@@ -73,7 +73,7 @@ _ARGUMENTS = frozenset(
 )
 HASH_BYTES = 32
 SLIPPAGE_BPS = 50
-"""Default slippage tolerance, basis points."""
+"""Default of --slippage, basis points: the tolerated loss against the quote."""
 HELP = {"help_option_names": ["-h", "--help"]}
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -97,9 +97,9 @@ def gathered(struct: type[Struct], into: str, *options: Decorator) -> Decorator:
     """Decorator that adds options to a command, which receives them as one struct.
 
     Args:
-        struct: its members have the names of the options' parameters; members without an option keep their
-            defaults.
-        into: name of the command's parameter.
+        struct: struct that receives the options: its members have the names of the options' parameters, and a
+            member without an option keeps its default.
+        into: name of the command's parameter that receives the struct.
     """
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
@@ -132,7 +132,7 @@ class VenueOptions(Struct, frozen=True, kw_only=True):
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[VenueClient]:
-        """Context manager that opens a client of the venue."""
+        """Context manager that opens a client of the venue at `url` and closes it at the end."""
         async with VenueClient.open(self.url, self.api_key) as client:
             yield client
 
@@ -172,7 +172,11 @@ def _revealed_key(_: click.Context, __: click.Parameter, reference: str | None) 
 
 
 def venue_list(*, is_needed: bool = True) -> list[Decorator]:
-    """The click options that fill a `VenueOptions`: --venue, the API key, --json."""
+    """The click options for the members of `VenueOptions`: --venue, --api-key, --json.
+
+    Args:
+        is_needed: whether the command needs a venue, so that --venue is required.
+    """
     return [
         click.option("--venue", "url", required=is_needed, callback=_checked_url, help=VENUE_HELP),
         click.option("--api-key", callback=_revealed_key, help=API_KEY_HELP),
@@ -352,7 +356,7 @@ class TradeOptions(SigningOptions, frozen=True, kw_only=True):
 
     Attributes:
         amount: whole tokens as typed: of the sold token, or with `side` BUY of the bought token.
-        receiver: 20 bytes; None for the key's account.
+        receiver: account that gets the bought tokens, 20 bytes; None for the key's account.
     """
 
     sell: str
@@ -363,10 +367,11 @@ class TradeOptions(SigningOptions, frozen=True, kw_only=True):
     partner: str = ""
 
     async def find_pair(self, session: TradeSession) -> tuple[TokenList, TradedToken, TradedToken]:
-        """Fetch the venue's list of tokens, and find the sold and the bought token in it.
+        """Fetch the venue's list of tokens, and find the tokens that SELL_TOKEN and BUY_TOKEN name; return
+        all three.
 
         Raises:
-            ConfigError: an argument names no token.
+            ConfigError: an argument names no token, or an ambiguous one.
         """
         session.trader.tell("asking the venue for its tokens")
         listed = await session.venue.tokens(session.chain.chain_id)
@@ -403,7 +408,7 @@ receiver_options: list[Decorator] = [
 
 
 class SecondsParam(click.FloatRange):
-    """Click parameter type: seconds above zero, `inf` included."""
+    """Click parameter type: a number of seconds above zero; `inf` for no limit."""
 
     def __init__(self) -> None:
         super().__init__(0, min_open=True)
@@ -470,5 +475,5 @@ def new_console() -> "Console":
 
 
 def new_tell() -> Callable[[str], None]:
-    """Create the function that prints a line of progress on standard error."""
+    """Return a function that prints a line of progress on standard error."""
     return partial(new_console().print, style="dim")

@@ -360,7 +360,8 @@ async def _carry_out(chain: RpcChain, place: ActOptions, made: Sequence[Act], ac
 
 
 async def _sent(chain: RpcChain, place: ActOptions, key: SigningKey, made: Sequence[Act]) -> list[str]:
-    """Send the calls, each after the previous transaction is mined; return the transactions' hashes."""
+    """Ask for consent and send the calls, each after the previous transaction is mined; return the
+    transactions' hashes."""
     if made and not place.is_sure:
         agree("Send these?")
     policed = _policed(key, place)

@@ -19,7 +19,7 @@ _MISSING_PATH = "/"
 
 @click.group()
 def hmac() -> None:
-    """Sign requests between service and market maker."""
+    """Compute the signature headers of requests between a venue and a market maker."""
 
 
 @hmac.command("sign")
@@ -52,7 +52,7 @@ def sign_command(
     timestamp: int | None,
     explain: bool,
 ) -> None:
-    """Print the four X-AUTH headers of a request.
+    """Print the four X-AUTH headers that sign a request.
 
     URL is absolute, or a path from / on. The query is signed exactly as written. A ws:// or wss:// URL is a
     WebSocket handshake: its path alone is signed, without the query.
@@ -83,7 +83,7 @@ def request_target(url: str) -> str:
     """Return the request target that a client sends for a URL: path and query exactly as written.
 
     Raises:
-        InvalidInput: neither an http, https, ws or wss URL nor a path.
+        InvalidInput: the text is neither an http, https, ws or wss URL nor a path.
     """
     if url.startswith("/"):
         scheme, target = "http", url

@@ -35,7 +35,8 @@ def keys() -> None:
 @_out
 @_password
 def new_command(out: Path, password: str | None) -> None:
-    """Make a key from the system's randomness, store it and print its address."""
+    """Make a signing key from the system's randomness, store it in an encrypted file and print its
+    address."""
     _store(_random_key(), out, password)
 
 
@@ -45,7 +46,7 @@ def new_command(out: Path, password: str | None) -> None:
 @_out
 @_password
 def import_command(key: str, key_password: str | None, out: Path, password: str | None) -> None:
-    """Store an existing key and print its address."""
+    """Store an existing signing key in an encrypted file and print its address."""
     _store(read_key(key, key_password), out, password)
 
 
@@ -53,7 +54,7 @@ def import_command(key: str, key_password: str | None, out: Path, password: str 
 @click.option("--key", required=True, help=KEY_HELP)
 @_password
 def address_command(key: str, password: str | None) -> None:
-    """Print the address of a key."""
+    """Print the address of the account of a signing key."""
     click.echo(to_checksum(read_key(key, password).address))
 
 

@@ -65,7 +65,8 @@ def order() -> None:
 @click.argument("names", metavar="ID...", nargs=-1, required=True)
 @gathered(SigningOptions, "asked", *signing_list(DELTA), timeout, *venue_list())
 def cancel_orders(asked: SigningOptions, names: tuple[str, ...]) -> None:
-    """Cancel orders, by their ids or hashes: all of them or none. Costs no gas.
+    """Cancel Delta orders, by their ids or hashes: the venue cancels all of them or none. A cancellation
+    costs no gas.
 
     A settlement under way may still win: the command follows each order and reports its outcome.
     """

@@ -94,10 +94,11 @@ def _side(_: click.Context, __: click.Parameter, side: str) -> Side:
 
 
 def placing_options(*own: Decorator) -> Decorator:
-    """Decorator that adds the options of all commands that place an order, received as `placing`.
+    """Decorator that adds the options of `PlacingOptions` to a command that places an order, which receives
+    them as `placing`.
 
     Args:
-        own: further options that are members of `PlacingOptions`.
+        own: further click options, whose values are members of `PlacingOptions` too.
     """
     return gathered(
         PlacingOptions,
