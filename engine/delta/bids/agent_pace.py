@@ -1,4 +1,4 @@
-"""Adapts the number of orders that an agent is asked about at a time to its speed. Pure.
+"""Adapts the number of orders for which an agent is asked to bid at a time to the agent's speed. Pure.
 
     in time, with as many open orders as the limit allows
         within half of the round          --> the limit grows by the number of orders in the question

@@ -7,8 +7,9 @@
                                         `life.starved`
 
 Each order whose settlement has not ended has a task. After a crash the stored effect is handled again, and
-the relayer's intent with the same key gives its outcome; only the runners-up of the last round are lost,
-since they are in memory alone. Crossed orders share one transaction, and the key of the first order's effect.
+the relayer's intent with the same key gives its outcome; only the runners-up (next best bids) of the last
+round are lost, since they are in memory alone. Crossed orders share one transaction, and the key of the first
+order's effect.
 
 Funds are read once more before a settlement goes to the relayer; the settlement is sent only if no funds of
 its orders are missing.
