@@ -68,8 +68,8 @@ def list_deliveries(venue: VenueOptions, name: str, status: str) -> None:
 @click.option("--all", "is_all", is_flag=True, help="All dead deliveries.")
 @venue_options
 def replay(venue: VenueOptions, name: str, tokens: tuple[str, ...], *, is_all: bool) -> None:
-    """Have dead deliveries, which the venue has given up, of the webhook NAME delivered anew: those that
-    TOKENs name, or --all."""
+    """Have dead deliveries, which the venue has given up, of the webhook NAME delivered anew: the deliveries
+    that TOKENs name, or --all."""
     if bool(tokens) == is_all:
         raise click.UsageError("expected either TOKENs or --all")
     for token in tokens:

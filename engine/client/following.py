@@ -220,7 +220,7 @@ class Follower(Generic[Record]):
 
 
 def may_pass(fault: VenueError) -> bool:
-    """Whether a request that failed may succeed if repeated: it got no answer, 429, or a server error."""
+    """Whether a failed request may succeed if repeated, as after no answer, 429, or a server error."""
     return fault.status in (0, 429) or fault.status >= _SERVER_FAULT
 
 

@@ -100,7 +100,7 @@ async def find_order(
 
 
 def check_contract_named(venue: VenueOptions, pinned: bytes | None) -> None:
-    """Refuse a command line with neither --venue nor --rfq: it leaves the RFQ contract unknown."""
+    """Refuse a command line with neither --venue nor --rfq, which leaves the RFQ contract unknown."""
     if not venue.url and pinned is None:
         raise click.UsageError("--venue or --rfq is needed: one of them names the RFQ contract")
 

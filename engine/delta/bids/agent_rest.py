@@ -115,7 +115,7 @@ class AgentRest:
         self._is_slow = False
 
     def answered(self) -> None:
-        """Record a readable answer in time, with or without bids; it ends a cool-down for lateness."""
+        """Record a readable answer in time, with or without bids, and end a cool-down for lateness."""
         self._answers += 1
         self._soft_in_row = self._slow_rests = 0
         if self._is_slow:

@@ -312,8 +312,8 @@ def _read(
 def sorted_out(
     found: Iterable[_Found | Rejection],
 ) -> Generator[None, None, tuple[list[_Found], list[Rejection]]]:
-    """Split bids into candidates and rejections, which the generator returns at its end; it yields after each
-    bid, so that other tasks can run."""
+    """Split bids into candidates and rejections, which the generator returns at its end. Each bid is followed
+    by a yield, so that other tasks can run."""
     good: list[_Found] = []
     refused: list[Rejection] = []
     for one in found:

@@ -74,7 +74,7 @@ OWNER_ACTED = "an owner acted in its block"
 """Beginning of the reason that agents receive for a settlement that an owner's transaction in its block may
 have made fail."""
 _NO_RUNNER_UP = frozenset({SettlementFailure.ORDER_DONE, SettlementFailure.TOO_EARLY})
-"""Failures that a runner-up, the next best bid on the order, cannot avoid; they do not count among the
+"""Failures that a runner-up, the next best bid on the order, cannot avoid, and which do not count among the
 order's failed settlements."""
 _SEEN = (None, OrderStatus.COMPLETED)
 """Statuses that show an order's mined settlement to be indexed already; None means that the order is no
@@ -183,8 +183,7 @@ def settlement_payload(settlement: Settlement, row: DeltaOrderRow) -> bytes:
 
 
 class SettlingStatistics(Struct, frozen=True):
-    """Numbers of settlements on one chain: those under way now, and those settled and failed since the
-    process started."""
+    """Numbers of settlements on one chain: under way now, and settled or failed since the process started."""
 
     under_way: int
     settled: int
