@@ -6,8 +6,7 @@
 
 An account that has allowed the contracts every token loses only the amounts that its own orders, quotes and
 calls give, on their terms. Delta and the Router lose nothing, the vault only claims, an agent's desk only its
-agent's trades. Delta's native balance equals the deposits, to the wei. An order that was given up is never
-settled again.
+agent's trades. Delta's native balance equals the deposits. An order that was given up is never settled.
 
 Odd tokens are among the traded tokens. A token returns nothing; another rounds by a unit. A third takes a
 fee on transfers: Rfq and the Router refuse it. The last calls back in each transfer, as ERC-777 tokens call
