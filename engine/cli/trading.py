@@ -141,8 +141,6 @@ class VenueOptions(Struct, frozen=True, kw_only=True):
 
         Args:
             name: id or hash of the order.
-
-        Args:
             group: `order` for a Delta order, `otc` for an OTC order.
         """
         return (

@@ -8,6 +8,7 @@
 The follower repeats an unanswered request while time is left.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from typing import Generic, TypeVar
@@ -117,7 +118,7 @@ async def placed(
     return Placed(order_hash, record)
 
 
-class Follower(Generic[Record]):
+class Follower(ABC, Generic[Record]):
     """Follows one order at a venue until its end; a subclass for each kind of order (Delta, OTC) reads its
     records.
 
@@ -151,7 +152,7 @@ class Follower(Generic[Record]):
             async with pushed(self._venue, self._wanted(), self._tell) as push:
                 pause_s = TRADER_ORDER_LOOK_S
                 while True:
-                    has_changed = await self._looked_or_told()
+                    has_changed = await self.try_look()
                     if self.has_ended:
                         return
                     longer_s = min(pause_s * 1.5, TRADER_ORDER_LOOK_S_MAX)
@@ -166,6 +167,21 @@ class Follower(Generic[Record]):
         """
         return self.see(await self._ask())
 
+    async def try_look(self) -> bool:
+        """Ask as `look` does; print a failure that a repeated request may not meet, and return False.
+
+        Raises:
+            VenueError: the venue refuses for good, or its record is of another order.
+        """
+        try:
+            record = await self._ask()
+        except VenueError as fault:
+            if not _may_pass(fault):
+                raise
+            self._tell(f"{fault.detail}: asking again")
+            return False
+        return self.see(record)
+
     def see(self, record: Record) -> bool:
         """Check and keep a record of the order, and print its changes; return whether they are progress.
 
@@ -179,47 +195,39 @@ class Follower(Generic[Record]):
             self._tell(line)
         return before is None or self._seen(before) != self._seen(record)
 
-    async def _looked_or_told(self) -> bool:
-        try:
-            return await self.look()
-        except VenueError as fault:
-            if not may_pass(fault):
-                raise
-            self._tell(f"{fault.detail}: asking again")
-            return False
-
     # --- The kind of order ------------------------------------------------------------------------
 
+    @abstractmethod
     def _wanted(self) -> EventSelection:
-        """Filters that select the events of the followed order; implemented by each kind of order."""
-        raise NotImplementedError
+        """Filters that select the events of the followed order."""
 
+    @abstractmethod
     async def _ask(self) -> Record:
-        """Ask the venue for its record of the followed order; implemented by each kind of order."""
-        raise NotImplementedError
+        """Ask the venue for its record of the followed order."""
 
+    @abstractmethod
     def _is_final(self, record: Record) -> bool:
-        raise NotImplementedError
+        """Whether an order with this record has ended."""
 
+    @abstractmethod
     def _check(self, record: Record) -> None:
-        """Check that a record is of the followed order; implemented by each kind of order.
+        """Check that a record is of the followed order.
 
         Raises:
             VenueError: the record is of another order, or invalid.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def _changes(self, before: Record | None, record: Record) -> Iterator[str]:
         """Lines of text for the trader: one for each difference between the previous record and the new
         one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _seen(self, record: Record) -> tuple[object, ...]:
         """Members of the record whose change counts as progress, which resets the pause between two polls."""
-        raise NotImplementedError
 
 
-def may_pass(fault: VenueError) -> bool:
+def _may_pass(fault: VenueError) -> bool:
     """Whether a failed request may succeed if repeated, as after no answer, 429, or a server error."""
     return fault.status in (0, 429) or fault.status >= _SERVER_FAULT
 

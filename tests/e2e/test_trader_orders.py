@@ -258,6 +258,18 @@ async def test_an_order_that_is_not_there_is_no_reason_to_wait(trader: OrderTrad
         await follower.follow(30)
 
 
+async def test_a_record_of_another_order_ends_the_following_at_once(trader: OrderTrader) -> None:
+    trader.venue.at_look = None
+    _, placed = await trader.place()
+    assert placed.record is not None
+    another = {"id": "another", "orderHash": f"0x{'11' * 32}"}
+    trader.venue.order_lies = OrderLies(record=lambda record: record | another)
+    follower = OrderFollower(trader.client, placed.record.id, trader.told.append)
+    with pytest.raises(VenueError, match="the venue answers with another"):
+        await follower.follow(30)
+    assert not any("asking again" in line for line in trader.told)
+
+
 # --- What the chain says --------------------------------------------------------------------------------
 
 

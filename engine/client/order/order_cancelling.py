@@ -17,7 +17,7 @@ from ....config.timeouts import TRADER_ORDER_LOOK_S
 from ....crypto.hexadecimal import to_hex
 from ....crypto.signatures import to_compact64
 from ..client import VenueClient
-from ..following import may_pass, was_refused
+from ..following import was_refused
 from ..safety import one_spelling
 from ..trader import Trader
 from ..trusted_contract import SigningContract
@@ -77,16 +77,8 @@ async def follow_all(followers: Sequence[OrderFollower], timeout_s: float) -> No
         if left_s > 0:
             await follower.follow(left_s)
         else:
-            await _look_once(follower)
-
-
-async def _look_once(follower: OrderFollower) -> None:
-    with trio.move_on_after(TRADER_ORDER_LOOK_S):
-        try:
-            await follower.look()
-        except VenueError as fault:
-            if not may_pass(fault):
-                raise
+            with trio.move_on_after(TRADER_ORDER_LOOK_S):
+                await follower.try_look()
 
 
 def _check_own(record: OrderRecord, trader: Trader, contract: SigningContract) -> None:

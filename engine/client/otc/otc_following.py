@@ -29,7 +29,6 @@ from .otc_reading import kept_of, standing_of
 from .otc_safety import CLOSED, OtcOnChain, cancelled_in, fill_in
 from .otc_terms import OTC_MEANS, OTC_TERMINAL, SignedOtc
 
-_ANSWERED = 200  # a status that `may_pass` counts as final
 _BY_TRANSACTION = frozenset({OtcState.FULFILLED, OtcState.CANCELLED})
 
 
@@ -47,9 +46,7 @@ class OtcFollower(Follower[StoredOrder]):
 
     def _check(self, record: StoredOrder) -> None:
         if record.order_hash.lower() != self._name:
-            raise VenueError(
-                f"asked for order {self._name}, the venue answers with {record.order_hash}", status=_ANSWERED
-            )
+            raise VenueError(f"asked for order {self._name}, the venue answers with {record.order_hash}")
 
     def _changes(self, before: StoredOrder | None, record: StoredOrder) -> Iterator[str]:
         if before is None or before.state is not record.state:
