@@ -8,17 +8,17 @@ import click
 
 
 def config_option(
-    help: str = "The settings file (TOML).",  # noqa: A002  click's word
+    text: str = "The settings file (TOML).",
     *,
     required: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator that adds the option `--config` to a command, which receives the settings file as `path`; the
-    environment variable CAMBIST_CONFIG names the file if the option is absent."""
+    environment variable CAMBIST_CONFIG names the file if the option is absent. `text` is its help."""
     return click.option(
         "--config",
         "path",
         type=click.Path(dir_okay=False, path_type=Path),
         envvar="CAMBIST_CONFIG",
         required=required,
-        help=help,
+        help=text,
     )

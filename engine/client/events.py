@@ -34,34 +34,18 @@ _POLICY_VIOLATION = 1008
 _LATER = frozenset((408, 429))
 
 
-class EventSelection(Struct, frozen=True, kw_only=True):
-    """Filters that select events of Delta or of OTC orders; an empty member matches any order.
+class _OrderFilters(Struct, frozen=True, kw_only=True):
+    """Filters that events of Delta and of OTC orders share; an empty member matches any order.
 
     Attributes:
         order: a hash, or an id of a Delta order.
     """
 
-    path: ClassVar[str]
-
     order: str = ""
     chain_ids: tuple[int, ...] = ()
 
-    def filters(self) -> dict[str, str]:
-        """Query parameters of the filters, in the names that events of this kind of order (Delta or OTC)
-        use."""
-        raise NotImplementedError
 
-    def query(self, after: str) -> dict[str, str]:
-        """All query parameters of the request that opens the event stream.
-
-        Args:
-            after: token of the last event already received; empty to begin with new events.
-        """
-        told = self.filters() | {"chainId": ",".join(map(str, self.chain_ids)), "after": after}
-        return {name: value for name, value in told.items() if value}
-
-
-class EventsWanted(EventSelection, frozen=True, kw_only=True):
+class EventsWanted(_OrderFilters, frozen=True, kw_only=True):
     """Filters for events of Delta orders.
 
     Attributes:
@@ -79,7 +63,7 @@ class EventsWanted(EventSelection, frozen=True, kw_only=True):
         return {name: self.order, "userAddress": self.owner, "partner": self.partner}
 
 
-class OtcEventsWanted(EventSelection, frozen=True, kw_only=True):
+class OtcEventsWanted(_OrderFilters, frozen=True, kw_only=True):
     """Filters for events of OTC orders.
 
     Attributes:
@@ -95,6 +79,20 @@ class OtcEventsWanted(EventSelection, frozen=True, kw_only=True):
     def filters(self) -> dict[str, str]:
         """Query parameters of the filters for events of OTC orders."""
         return {"orderHash": self.order, "maker": self.maker, "taker": self.taker}
+
+
+EventSelection = EventsWanted | OtcEventsWanted
+"""Filters that select events of one kind of orders."""
+
+
+def _query(wanted: EventSelection, after: str) -> dict[str, str]:
+    """Query parameters of the request that opens the event stream.
+
+    Args:
+        after: token of the last event already received; empty to begin with new events.
+    """
+    told = wanted.filters() | {"chainId": ",".join(map(str, wanted.chain_ids)), "after": after}
+    return {name: value for name, value in told.items() if value}
 
 
 class OrderEvents:
@@ -143,7 +141,8 @@ class OrderEvents:
     async def _run(self) -> None:
         while True:
             try:
-                async with self._venue.events(self._wanted.path, self._wanted.query(self.token)) as socket:
+                query = _query(self._wanted, self.token)
+                async with self._venue.events(self._wanted.path, query) as socket:
                     await self._listen(socket)
             except VenueError as fault:
                 if _REFUSED <= fault.status < _SERVER_FAULT and fault.status not in _LATER:

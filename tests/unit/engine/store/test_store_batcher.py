@@ -1,6 +1,7 @@
 """The batcher: waiting units share a batch, each caller gets its own outcome, and bounds hold."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -62,7 +63,7 @@ def test_one_batch_is_in_flight_at_a_time() -> None:
 def test_who_waits_is_woken_once_and_who_left_is_not() -> None:
     batcher, woken = Batcher(100, 10), list[str]()
     for unit in ("a", "b"):
-        ticket = batcher.add(unit, lambda unit=unit: woken.append(unit))  # type: ignore[misc]
+        ticket = batcher.add(unit, partial(woken.append, unit))
     ticket.abandon()
     assert batcher.take() == ["a", "b"], "a unit whose waiter left is written all the same"
     batcher.settle(outcomes(2))
@@ -161,7 +162,7 @@ def test_every_unit_ends_once_and_in_order(steps: list[str], queue_max: int, bat
         if step == "add":
             try:
                 number = len(tickets)
-                tickets.append(batcher.add(number, lambda number=number: ends.append(number)))  # type: ignore[misc]
+                tickets.append(batcher.add(number, partial(ends.append, number)))
             except StoreUnavailable:
                 continue
         elif step == "take" and batcher.has_work:
