@@ -114,7 +114,7 @@ def told_of(lacks: Sequence[MissingFund], src_token: bytes) -> list[tuple[str, s
 
 def _sentence(lack: MissingFund, token: str) -> str:
     if lack.there is None:
-        return f"the contract of {token} has no amount of the owner's; {lack.needed} is needed"
+        return f"the contract of {token} returns no amount of the owner's; {lack.needed} is needed"
     match lack.fund:
         case Fund.BALANCE:
             there = f"the owner has {lack.there} of {token}"

@@ -35,6 +35,9 @@ any statement sooner.
 _TEXTS_MAX = 1_000
 """Maximum number of prepared statements per connection; this program has fewer."""
 
+_ERRORS_MAX = 100
+"""Maximum number of errors that the pipeline reports of one failed batch; each `sync` takes one."""
+
 
 class Pipe:
     """Pipeline of SQL statements on one PostgreSQL connection, which has no other user.
@@ -83,12 +86,14 @@ class Pipe:
         """Wait for all statements sent and ignore their outcomes, after an error. psycopg.Error: the
         connection is lost.
         """
-        while True:
+        for _ in range(_ERRORS_MAX):
             try:
                 return self.sync()
             except self._driver.Error:
                 if self._connection.closed:
                     raise
+        self.close()
+        raise self._driver.OperationalError("the pipeline reports errors without end")
 
     def _execute(self, sql: bytes, arguments: Sequence[Argument], *, prepare: bool = True) -> Sent:
         sent: Sent = self._driver.RawCursor(self._connection)

@@ -91,4 +91,4 @@ def test_what_lacks_is_told_with_what_is_needed_and_what_is_there() -> None:
     )
     ((code, sentence),) = told_of(lacks_of(needs, None), WETH)
     assert code == "balanceLacks"
-    assert "has no amount of the owner" in sentence
+    assert "returns no amount of the owner" in sentence
