@@ -6,7 +6,7 @@ settlement on the chain.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 import trio
 from msgspec import Struct
@@ -209,13 +209,13 @@ def show_moves(
     after: Balances,
     offer: OrderOffer,
     settled: SettledOnChain,
-    makers: Collection[str],
+    makers: set[str],
     *receipts: Receipt,
 ) -> None:
     """Show the balances before and after a settlement, and compare them with the result on the chain.
 
     Args:
-        makers: names of the makers that may have traded; one of them has.
+        makers: names of the makers that traded.
         receipts: of all transactions that the relayer sent.
     """
     wish = offer.terms.wish
@@ -232,8 +232,8 @@ def show_moves(
         raise AssertionError(f"{settled.received} were received, {offer.terms.limit} were signed")
     spent_wei = sum(receipt.gas_used * receipt.gas_price_wei for receipt in receipts)
     traded = {who for who, _ in found} - {"user", "fee vault", "relayer"}
-    if found["relayer", "ETH"] != -spent_wei or not traded or traded.difference(makers):
-        raise AssertionError(f"gas was {spent_wei} wei, {makers} may trade, and it moved {found}")
+    if found["relayer", "ETH"] != -spent_wei or traded != makers:
+        raise AssertionError(f"gas was {spent_wei} wei, {makers} have traded, and it moved {found}")
     for symbol in TOKENS:
         if sum(amount for (_, of), amount in found.items() if of == symbol):
             raise AssertionError(f"not everybody's {symbol} are told: {found}")

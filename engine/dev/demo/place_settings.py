@@ -55,6 +55,7 @@ node_url = "{url}"
 node_every_ms = 100
 node_head_max_s = 0
 node_stale_s = {stale_s}
+price_life_ms = {stale_s}000
 takers = ["{executor}"]
 price_source = "static"
 price_options.path = "prices.json"

@@ -93,7 +93,7 @@ async def _show_twap(scene: OrderScene) -> None:
     settled, receipts = await proven_order(scene, offer, record)
     times = [await _time_s(scene, receipt.block_number) for receipt in receipts]
     gaps = [later - earlier for earlier, later in pairwise(times)]
-    show_moves(scene, before, await scene.balances(), offer, settled, GRIDS, *receipts)
+    show_moves(scene, before, await scene.balances(), offer, settled, {_MAKER}, *receipts)
     if len(receipts) != _SCHEDULE.slices or min(gaps) < _SCHEDULE.interval_s:
         raise AssertionError(f"{len(receipts)} slices, {gaps} s apart")
     spent = [int(each.spent_amount or 0) for each in record.transactions]
