@@ -17,6 +17,7 @@ from cambist.engine.dev.embedded.evm import IS_INSTALLED
 from cambist.engine.store.sqlite import sqlite
 from cambist.engine.store.store import Store
 from support.chain.anvil import OTHER_CHAIN_ID, Anvil, opened
+from support.chain.embedded_only import EMBEDDED_ONLY
 from support.examples import IS_LONG, USUAL
 from support.oracles import Oracle, Stories, eth_account_oracle, javascript_oracle, running_stories
 from support.store.stores import ENGINES, Engine, engine_for
@@ -25,28 +26,8 @@ from support.store.warm_store import migrate_from_copy
 if TYPE_CHECKING:
     from support.store.postgres import PostgresServer
 
-# Without an embedded chain an anvil replaces it; these tests need the embedded chain itself.
 if not IS_INSTALLED:
-    collect_ignore = [
-        "unit/engine/dev/test_evm.py",
-        "unit/engine/chain/test_trader_sending.py",
-        "conformance/test_cancel_rules.py",
-        "conformance/test_order_reads.py",
-        "conformance/test_submit_funds.py",
-        "conformance/test_submit_order_of_checks.py",
-        "conformance/test_submit_permits.py",
-        "conformance/test_submit_rules.py",
-        "conformance/test_submit_signatures.py",
-        "property/test_embedded_undo.py",
-        "property/test_waiting_orders_machine.py",
-        "integration/test_embedded_chain.py",
-        "integration/test_orders_flat.py",
-        "integration/test_devnet_node.py",
-        "integration/test_devnet_rpc.py",
-        "e2e/test_contracts_like_model.py",
-        "e2e/test_delta_fees_for_all_terms.py",
-        "e2e/test_embedded_like_anvil.py",
-    ]
+    collect_ignore = list(EMBEDDED_ONLY)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from support.chain.embedded_only import EMBEDDED_ONLY
 from support.tracked_files import ROOT, tracked_files
 
 LAYERS = ("config", "crypto", "codecs", "feeds", "engine")
@@ -466,6 +467,18 @@ def test_no_callback_is_assigned_into_another_object() -> None:
 def test_test_files_have_names_of_their_own() -> None:
     names = [path.name for path in python_files("tests") if path.name.startswith("test_")]
     assert sorted(names) == sorted(set(names))
+
+
+def test_unit_tests_of_the_embedded_chain_are_left_out_where_it_is_not_installed() -> None:
+    direct = re.compile(r"^from cambist\.engine\.dev\.embedded\.(?:embedded|evm) import (.+)", re.MULTILINE)
+    named = {
+        str(path.relative_to(ROOT / "tests"))
+        for path in python_files("tests/unit")
+        for names in direct.findall(path.read_text(encoding="utf-8"))
+        if {"Evm", "EmbeddedChain"} & set(names.replace(",", " ").split())
+    }
+    assert named <= set(EMBEDDED_ONLY)
+    assert not [name for name in EMBEDDED_ONLY if not (ROOT / "tests" / name).is_file()]
 
 
 def test_nothing_is_left_to_do_and_no_host_or_machine_is_named() -> None:
