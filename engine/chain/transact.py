@@ -17,7 +17,7 @@ import trio
 
 from ...codecs.transactions import SignedTransaction, Transaction, sign_transaction
 from ...config.errors import ChainError, NotMined, Reverted, TransactionRefused
-from ...config.timeouts import TRADER_AGAIN_S, TRADER_FOLLOW_S, TRADER_LOOK_S, TRANSACTION_S
+from ...config.timeouts import TRANSACTION_AGAIN_S, TRANSACTION_FOLLOW_S, TRANSACTION_LOOK_S, TRANSACTION_S
 from ...crypto.custody.transaction_policy import PolicedRelayKey
 from ...crypto.secp256k1 import SigningKey
 from .port import Chain, EthCall, Receipt
@@ -94,7 +94,7 @@ async def send_and_follow(chain: Chain, transaction: SignedTransaction, within_s
             head = b""
             try:
                 if trio.current_time() >= again_at:
-                    attempts, again_at = attempts + 1, trio.current_time() + TRADER_AGAIN_S
+                    attempts, again_at = attempts + 1, trio.current_time() + TRANSACTION_AGAIN_S
                     said = await _fault_of_sending(chain, transaction, is_first=attempts == 1)
                 header = await chain.block()
                 head = header.hash if header else b""
@@ -104,8 +104,8 @@ async def send_and_follow(chain: Chain, transaction: SignedTransaction, within_s
             except TransactionRefused:
                 raise
             except ChainError:
-                await trio.sleep(TRADER_LOOK_S)
-            with trio.move_on_after(TRADER_LOOK_S):
+                await trio.sleep(TRANSACTION_LOOK_S)
+            with trio.move_on_after(TRANSACTION_LOOK_S):
                 await chain.wait_head(head)
     raise NotMined(transaction.tx_hash, within_s, said)
 
@@ -177,7 +177,7 @@ async def send_step(
     transaction = await signed(chain, key, call, gas or await gas_needed(chain, call))
     tell(f"sending the {step} 0x{transaction.tx_hash.hex()}")
     try:
-        receipt = await send_and_follow(chain, transaction, TRADER_FOLLOW_S)
+        receipt = await send_and_follow(chain, transaction, TRANSACTION_FOLLOW_S)
     except NotMined as unmined:
         raise StepFailedError(step, transaction.tx_hash, reason=unmined.said) from None
     if not receipt.succeeded:

@@ -22,11 +22,11 @@ from ...codecs.trading_token import NATIVE_TOKEN
 from ...config.errors import ChainError, InvalidInput, VenueError
 from ...config.timeouts import (
     TRADER_FOUND_S,
-    TRADER_LOOK_S,
     TRADER_ORDER_LOOK_S,
     TRADER_ORDER_LOOK_S_MAX,
     TRADER_PAUSE_S,
     TRADER_RECEIPT_S,
+    TRANSACTION_LOOK_S,
 )
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
@@ -243,7 +243,7 @@ async def receipt_of(chain: Chain, tx_hash: bytes) -> Receipt | None:
             receipt = await chain.receipt(tx_hash)
             if receipt is not None:
                 return receipt
-            with trio.move_on_after(TRADER_LOOK_S):
+            with trio.move_on_after(TRANSACTION_LOOK_S):
                 await chain.wait_head(header.hash if header else b"")
     return None
 

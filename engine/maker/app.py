@@ -458,11 +458,9 @@ class MakerApp:
         _log.warning("trading changed", halted=halts.text().splitlines(), reason=halts.reason)
         now_ms = self._wall_ms()
         for chain_id, role in self.chains.items():
-            role.desk.halted = halts.stops_chain(chain_id)
+            role.desk.obey(halts)
             if role.desk.halted:
                 role.broadcast.close_all(STOPPED)
-            for pair_id, state in role.board.pairs.items():
-                state.halted = (chain_id, pair_id) in halts.pairs
             role.board.refresh(now_ms)
             self.feeds[chain_id].publish()
 

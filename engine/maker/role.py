@@ -22,7 +22,6 @@ from .quoting.board import Board, PairState
 from .quoting.funds import UNKNOWN
 from .quoting.ledger import Exposure, MakerHolding, QuoteLedger
 from .quoting.quotes import Desk, PairDirection, Signer
-from .quoting.takers import takers_by_text
 from .stream import Broadcast
 
 
@@ -88,6 +87,11 @@ def build_chain(
         message=chain.message,
     )
     blacklist = Blacklist(_address(text, f"{field}.blacklist") for text in chain.blacklist)
+    takers = tuple(_address(text, f"{field}.takers") for text in chain.takers)
+    if not takers and not chain.takers_url:
+        raise ConfigError(
+            f"{field}.takers", "names no taker, and takers_url is not set: no quote could be given"
+        )
     desk = Desk(
         signer=signer,
         board=board,
@@ -98,6 +102,7 @@ def build_chain(
             unused_window_s=chain.unused_window_s,
         ),
         blacklist=blacklist,
+        takers=takers,
         expiry_s=chain.expiry_s,
         unused_blacklist_s=chain.blacklist_s,
         random96=random96,
@@ -105,12 +110,6 @@ def build_chain(
     )
     if chain.node_url:
         desk.withhold("funds", UNKNOWN)
-    takers = tuple(_address(text, f"{field}.takers") for text in chain.takers)
-    if not takers and not chain.takers_url:
-        raise ConfigError(
-            f"{field}.takers", "names no taker, and takers_url is not set: no quote could be given"
-        )
-    desk.takers = takers_by_text(takers)
     return ChainRole(
         chain_id,
         field,

@@ -218,7 +218,7 @@ async def test_a_refused_submission_leaves_a_deposit_that_comes_back(
 async def test_a_deposit_that_is_not_mined_leaves_nothing_signed(
     trader: OrderTrader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.chain.transact.TRADER_FOLLOW_S", 0.3)
+    monkeypatch.setattr("cambist.engine.chain.transact.TRANSACTION_FOLLOW_S", 0.3)
     placer = trader.placer()
     offer = await placer.offer(trader.wish(src=ETH))
     await trader.world.chain.set_automine(on=False)

@@ -173,7 +173,7 @@ async def test_an_end_that_the_chain_does_not_tell_of_is_not_known(shell: Shell)
 async def test_a_deposit_that_may_be_mined_later_can_be_taken_back(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.chain.transact.TRADER_FOLLOW_S", 0.5)
+    monkeypatch.setattr("cambist.engine.chain.transact.TRANSACTION_FOLLOW_S", 0.5)
     chain = shell.world.chain
     await chain.set_automine(on=False)
     done = await shell.invoke("swap", "ETH", "USDC", "1", "--yes")

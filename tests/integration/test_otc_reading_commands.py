@@ -149,7 +149,7 @@ async def test_without_a_venue_a_hash_is_cancelled_unseen_for_the_keys_account(s
 async def test_a_cancellation_that_is_not_mined_is_told_to_programs_too(
     shell: OtcShell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transact, "TRADER_FOLLOW_S", 0.3)
+    monkeypatch.setattr(transact, "TRANSACTION_FOLLOW_S", 0.3)
     await shell.world.chain.set_automine(on=False)
     name, _ = kept(shell)
     told = await shell.told("cancel", name, status=4)

@@ -203,7 +203,7 @@ async def test_a_swap_that_reverts_in_its_block_ends_with_3(shell: Shell) -> Non
 async def test_a_swap_that_is_never_mined_ends_with_4_and_its_hash(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cambist.engine.chain.transact.TRADER_FOLLOW_S", 0.5)
+    monkeypatch.setattr("cambist.engine.chain.transact.TRANSACTION_FOLLOW_S", 0.5)
     await shell.devnet.chain.set_automine(on=False)
     done = await shell.invoke("ETH", "USDC", "1", "--yes", "--json")
     assert done.exit_code == 4, done.output

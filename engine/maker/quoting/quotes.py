@@ -12,7 +12,7 @@ Choice: /firm echoes the assets, the taker and the given amount exactly as the r
 Choice: The refusal of a blacklisted user precedes every other refusal of a readable request.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -32,6 +32,7 @@ from ....crypto.custody.signing_policy import PolicedKey
 from ....crypto.signatures import to_65
 from ....feeds.books.book import Book
 from ....feeds.books.fill import base_paid, base_received, quote_paid, quote_received
+from ...safety.halts import Halts
 from .blacklist import Blacklist
 from .board import Board, PairState, message_tail
 from .ledger import MakerHolding, QuoteLedger
@@ -89,6 +90,7 @@ class Desk:
     __slots__ = (
         "_blacklisted_body",
         "_blacklisted_users",
+        "_chain_id",
         "_digest_of",
         "_expiry",
         "_expiry_s",
@@ -124,6 +126,7 @@ class Desk:
         markets: Mapping[tuple[bytes, bytes], PairDirection],
         ledger: QuoteLedger,
         blacklist: Blacklist,
+        takers: Iterable[bytes],
         expiry_s: int,
         unused_blacklist_s: int,
         random96: Callable[[], bytes],
@@ -136,9 +139,10 @@ class Desk:
             (f"0x{gives.hex()}", f"0x{takes.hex()}"): market for (gives, takes), market in markets.items()
         }
         self.tokens = {asset for assets in self.markets for asset in assets}
-        self.takers: dict[str, bytes] = {}
         self.halted = False
         self.chain_time_s: int | None = None
+        self.allow(takers)
+        self._chain_id = signer.chain_id
         self.withheld = ""
         self._hold_until_s = 0
         self._withheld: dict[str, str] = {}
@@ -173,6 +177,16 @@ class Desk:
         except Exception:
             self.refused += 1
             raise
+
+    def obey(self, halts: Halts) -> None:
+        """Stop or resume trading on the chain and in each of its pairs, as the kill switch says."""
+        self.halted = halts.stops_chain(self._chain_id)
+        for pair_id, state in self.board.pairs.items():
+            state.halted = (self._chain_id, pair_id) in halts.pairs
+
+    def allow(self, takers: Iterable[bytes]) -> None:
+        """Replace the contracts that may fill quotes, addresses of 20 bytes."""
+        self.takers = {f"0x{taker.hex()}": taker for taker in takers}
 
     def withhold(self, cause: str, reason: str) -> None:
         """Stop signing quotes and publishing prices for a reason; an empty reason lifts the earlier reason of

@@ -24,11 +24,6 @@ _log = structlog.get_logger("cambist.maker")
 _decode = decoder(ContractTakers, bytes_max=limits.JSON_BYTES_MAX)
 
 
-def takers_by_text(takers: Iterable[bytes]) -> dict[str, bytes]:
-    """Map the lower-case text of each taker's address to its 20 bytes, the form of `Desk.takers`."""
-    return {f"0x{taker.hex()}": taker for taker in takers}
-
-
 async def follow_takers(
     client: httpx.AsyncClient, url: str, desk: Desk, fixed: Iterable[bytes], every_s: float
 ) -> None:
@@ -42,7 +37,7 @@ async def follow_takers(
         except CambistError as error:
             _log.warning("contract takers cannot be read", detail=error.detail)
         else:
-            desk.takers = takers_by_text({*fixed, *takers})
+            desk.allow({*fixed, *takers})
         await trio.sleep(every_s)
 
 

@@ -3,7 +3,7 @@
 import trio
 
 from cambist.config.errors import ChainError
-from cambist.config.timeouts import TRADER_LOOK_S, TRANSACTION_S
+from cambist.config.timeouts import TRANSACTION_LOOK_S, TRANSACTION_S
 from cambist.engine.chain.port import Chain, Receipt
 
 
@@ -17,7 +17,7 @@ async def mined(chain: Chain, tx_hash: bytes) -> Receipt:
     with trio.move_on_after(TRANSACTION_S):
         while (receipt := await chain.receipt(tx_hash)) is None:
             if known is not None:
-                with trio.move_on_after(TRADER_LOOK_S):
+                with trio.move_on_after(TRANSACTION_LOOK_S):
                     await chain.wait_head(known)
             head = await chain.block()
             known = head.hash if head else b""

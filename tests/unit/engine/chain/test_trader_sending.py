@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 from cambist.config.errors import ChainError, NodeUnavailable, NotMined, RefusalKind, TransactionRefused
-from cambist.config.timeouts import TRADER_AGAIN_S, TRADER_FOLLOW_S
+from cambist.config.timeouts import TRANSACTION_AGAIN_S, TRANSACTION_FOLLOW_S
 from cambist.crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import EthCall, Receipt
@@ -67,7 +67,7 @@ class Faulty:
 async def follow(chain: Any) -> Receipt:
     key = PolicedRelayKey(KEY, POLICY)
     transaction = await signed(chain, key, CALL, await gas_needed(chain, CALL))
-    return await send_and_follow(chain, transaction, TRADER_FOLLOW_S)
+    return await send_and_follow(chain, transaction, TRANSACTION_FOLLOW_S)
 
 
 async def test_what_is_mined_is_answered_at_once(
@@ -101,7 +101,7 @@ async def test_what_is_never_mined_is_not_known_after_the_bound(
     began = trio.current_time()
     with pytest.raises(NotMined):
         await follow(chain)
-    assert trio.current_time() - began == pytest.approx(TRADER_FOLLOW_S)
+    assert trio.current_time() - began == pytest.approx(TRANSACTION_FOLLOW_S)
 
 
 async def test_a_node_that_does_not_answer_is_asked_again_and_again(
@@ -175,7 +175,7 @@ async def test_the_same_bytes_are_handed_in_again_while_nothing_is_mined(
     counted = Faulty(chain, send_raw=lambda _: None)
     with pytest.raises(NotMined):
         await follow(counted)
-    assert counted.calls("send_raw") == pytest.approx(TRADER_FOLLOW_S / TRADER_AGAIN_S, abs=2)
+    assert counted.calls("send_raw") == pytest.approx(TRANSACTION_FOLLOW_S / TRANSACTION_AGAIN_S, abs=2)
 
 
 async def test_a_refusal_is_the_end_only_while_nobody_can_have_taken_it(

@@ -21,6 +21,7 @@ from cambist.config.errors import (
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.signatures import signer
 from cambist.engine.maker.role import ChainRole
+from cambist.engine.safety.halts import Halts
 from support.makers.maker_role import (
     CHAIN_ID,
     CONTRACT,
@@ -206,7 +207,7 @@ def test_a_retired_an_empty_and_a_halted_pair_are_not_quoted() -> None:
     assert refused(a_chain(grid=None)).detail.startswith("Pair not quoted")
     assert refused(a_chain(grid=PriceGrid())).detail.startswith("Pair not quoted")
     role = a_chain()
-    role.board.pairs["WETH/USDC"].halted = True
+    role.desk.obey(Halts(pairs=frozenset({(CHAIN_ID, "WETH/USDC")})))
     assert refused(role).detail.startswith("Pair not quoted")
     settings = settings_of()
     assert settings.maker
@@ -222,9 +223,9 @@ def test_a_side_that_is_cleared_is_beyond_depth() -> None:
 
 def test_trading_that_is_stopped_and_funds_that_are_unknown() -> None:
     role = a_chain()
-    role.desk.halted = True
+    role.desk.obey(Halts(everything=True))
     assert type(refused(role)) is TradingStopped
-    role.desk.halted = False
+    role.desk.obey(Halts())
     role.desk.withhold("funds", "no answer")
     assert type(refused(role)) is ServiceUnavailable
 
