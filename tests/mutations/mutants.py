@@ -1,6 +1,7 @@
-"""Mutants of the contracts, the tests that have to kill them, and the verdict on each. Pure but for reading.
+"""Planted faults, the tests that have to find them, and the verdict on each. Pure but for reading.
 
-The list is mutants.toml, beside this file.
+mutants.toml    arbitrary faults of the contracts: all contract tests together find most of them
+attacks.toml    faults of contracts and venue that open a known attack again: the named test finds each
 """
 
 import re
@@ -11,7 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 TESTS = Path(__file__).parents[1]
-KILLED_PERCENT_MIN = 95
+CONTRACTS = Path("engine/chain/contracts")
+KILLED_PERCENT_MIN = {"mutants": 95, "attacks": 100}
+"""Percentage of each list that the tests have to find."""
 
 _STORIES = (
     "rfq", "delta", "router", "fee_vault", "executor", "attacks", "contract", "odd", "agent_callers",
@@ -23,13 +26,28 @@ _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
 class Mutant(NamedTuple):
-    """A fault of a contract; mutants.toml documents the members."""
+    """A planted fault; mutants.toml and attacks.toml document the members."""
 
     file: str
     fault: str
     old: str
     new: str
     test: str
+
+    @property
+    def is_of_contract(self) -> bool:
+        """Whether the fault is in a contract, which has to be compiled again."""
+        return self.file.endswith(".sol")
+
+    @property
+    def path(self) -> Path:
+        """Source of the fault, relative to the repository."""
+        return CONTRACTS / self.file if self.is_of_contract else Path(self.file)
+
+    @property
+    def first_tests(self) -> list[Path]:
+        """Test file that runs first, relative to the repository; empty if the name is wrong."""
+        return [path.relative_to(TESTS.parent) for path in TESTS.glob(f"*/**/{self.test}")]
 
     def applied(self, source: str) -> str:
         """Source of the file with the fault. ValueError unless `old` occurs exactly once."""
@@ -53,9 +71,9 @@ class Verdict(NamedTuple):
     detail: str = ""
 
 
-def mutants() -> list[Mutant]:
-    """All mutants, in the order of the list."""
-    text = (Path(__file__).parent / "mutants.toml").read_text(encoding="utf-8")
+def mutants(name: str) -> list[Mutant]:
+    """All mutants of a list, `mutants` or `attacks`, in its order."""
+    text = (Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8")
     return [Mutant(**entry) for entry in tomllib.loads(text)["mutant"]]
 
 
@@ -77,9 +95,9 @@ def verdict_of(code: int, output: str) -> Verdict:
     return Verdict(Outcome.BROKEN, output.strip())
 
 
-def is_enough(verdicts: Sequence[Verdict]) -> bool:
-    """Whether the tests kill enough mutants, and no mutant is broken."""
+def is_enough(verdicts: Sequence[Verdict], percent: int) -> bool:
+    """Whether the tests kill at least `percent` of the mutants, and no mutant is broken."""
     outcomes = [verdict.outcome for verdict in verdicts]
     killed = outcomes.count(Outcome.KILLED)
     is_whole = bool(outcomes) and Outcome.BROKEN not in outcomes
-    return is_whole and 100 * killed >= KILLED_PERCENT_MIN * len(outcomes)
+    return is_whole and 100 * killed >= percent * len(outcomes)

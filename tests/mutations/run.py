@@ -1,9 +1,10 @@
-"""Runs the contract tests against each mutant of the contracts: `make mutations`.
+"""Runs tests against each planted fault of the contracts and of the venue: `make mutations`.
 
-The run works in copies of the tree, one for each worker. The contracts without a fault have to pass first.
-Then each mutant is compiled as `make contracts` compiles, together with the contracts that import its file,
-and the contract tests run on the embedded chain until the first one fails. The exit code is 1 if the tests
-kill less than 95 % of the mutants, or if a mutant does not compile.
+The run works in copies of the tree, one for each worker. The tests have to pass first without a fault. A
+fault of a contract is compiled as `make contracts` compiles, together with the contracts that import its
+file. A mutant's own test file runs first, then all contract tests, on the embedded chain until the first one
+fails; an attack's own file alone has to fail. The exit code is 1 if the tests kill less than 95 % of the
+mutants or miss an attack, or if a fault does not compile.
 """
 
 import os
@@ -18,6 +19,7 @@ from pathlib import Path
 from queue import Queue
 
 from mutations.mutants import (
+    CONTRACTS,
     KILLED_PERCENT_MIN,
     Mutant,
     Outcome,
@@ -35,19 +37,22 @@ WORKERS_MAX = 4
 TESTS_S = 4 * STORY_S
 """Bound of one run of all contract tests."""
 
-_CONTRACTS = Path("engine/chain/contracts")
 _NOT_COPIED = shutil.ignore_patterns(".*", "node_modules", "__pycache__", "results", "dist")
 
 
 def main() -> int:
-    """Print the verdict of each mutant; 0 if the tests kill enough of them."""
+    """Print the verdict on each planted fault; 0 if the tests find enough of both lists."""
     workers = min(WORKERS_MAX, os.cpu_count() or 1)
     with tempfile.TemporaryDirectory(prefix="cambist-mutations-") as folder:
         trees = [Path(folder) / f"tree{number}" for number in range(workers)]
         shutil.copytree(ROOT, trees[0], symlinks=True, ignore=_NOT_COPIED)
-        contracts = trees[0] / _CONTRACTS
+        contracts = trees[0] / CONTRACTS
         compiled(contracts, contracts / "artifacts")
-        base = tested(trees[0], contract_tests(), f"-n{workers}", "--dist=loadfile")
+        attacks = mutants("attacks")
+        tests = dict.fromkeys(
+            [*contract_tests(), *(path for attack in attacks for path in attack.first_tests)]
+        )
+        base = tested(trees[0], [*tests], f"-n{workers}", "--dist=loadfile")
         if base.outcome is not Outcome.SURVIVED:
             say(f"the tests fail without a fault: {base.detail}")
             return 1
@@ -58,29 +63,43 @@ def main() -> int:
         for tree in trees:
             free.put(tree)
         with ThreadPoolExecutor(workers) as pool:
-            verdicts = [*pool.map(lambda mutant: judged(mutant, pristine, free), mutants())]
-    killed = sum(verdict.outcome is Outcome.KILLED for verdict in verdicts)
-    say(f"{killed} of {len(verdicts)} mutants killed, {KILLED_PERCENT_MIN} % needed")
-    return 0 if is_enough(verdicts) else 1
+            found = {
+                "attacks": [*pool.map(lambda one: judged(one, (), pristine, free), attacks)],
+                "mutants": [
+                    *pool.map(lambda one: judged(one, contract_tests(), pristine, free), mutants("mutants"))
+                ],
+            }
+    for name, verdicts in found.items():
+        killed = sum(verdict.outcome is Outcome.KILLED for verdict in verdicts)
+        say(f"{killed} of {len(verdicts)} {name} killed, {KILLED_PERCENT_MIN[name]} % needed")
+    return 0 if all(is_enough(verdicts, KILLED_PERCENT_MIN[name]) for name, verdicts in found.items()) else 1
 
 
-def judged(mutant: Mutant, pristine: Path, free: Queue[Path]) -> Verdict:
-    """Verdict on a mutant, printed too; its tree is taken from `free` and given back."""
+def judged(mutant: Mutant, others: Sequence[Path], pristine: Path, free: Queue[Path]) -> Verdict:
+    """Verdict on a planted fault, printed too.
+
+    Args:
+        others: test files that run if the fault's own file does not find it, relative to the repository.
+        pristine: contracts and artifacts without a fault.
+        free: trees that no other fault is planted in; one is taken and given back.
+    """
     began, tree = time.perf_counter(), free.get()
+    source = tree / mutant.path
+    original = source.read_text(encoding="utf-8")
     try:
-        contracts = tree / _CONTRACTS
-        shutil.rmtree(contracts)
-        shutil.copytree(pristine, contracts)
-        source = contracts / mutant.file
-        source.write_text(mutant.applied(source.read_text(encoding="utf-8")), encoding="utf-8")
-        compiled_again(contracts, mutant.file, contracts / "artifacts")
-        likely = [path for path in contract_tests() if path.name == mutant.test]
-        verdict = tested(tree, likely, "-x")
-        if verdict.outcome is Outcome.SURVIVED:
-            verdict = tested(tree, [path for path in contract_tests() if path not in likely], "-x")
+        source.write_text(mutant.applied(original), encoding="utf-8")
+        if mutant.is_of_contract:
+            compiled_again(tree / CONTRACTS, mutant.file, tree / CONTRACTS / "artifacts")
+        verdict = tested(tree, mutant.first_tests, "-x")
+        if verdict.outcome is Outcome.SURVIVED and others:
+            verdict = tested(tree, [path for path in others if path not in mutant.first_tests], "-x")
     except (ValueError, NotCompiled) as wrong:
         verdict = Verdict(Outcome.BROKEN, str(wrong))
     finally:
+        source.write_text(original, encoding="utf-8")
+        if mutant.is_of_contract:
+            shutil.rmtree(tree / CONTRACTS)
+            shutil.copytree(pristine, tree / CONTRACTS)
         free.put(tree)
     took_s = time.perf_counter() - began
     say(f"{verdict.outcome:9}{took_s:4.0f} s  {mutant.file}: {mutant.fault} {verdict.detail}".rstrip())

@@ -3,20 +3,21 @@
 import pytest
 
 from mutations.mutants import Mutant, Outcome, Verdict, contract_tests, is_enough, mutants, verdict_of
-from support.contracts.contract_compiler import SOURCES
+from support.tracked_files import ROOT
 
 RUN = "1 failed, 8 passed\nFAILED tests/e2e/test_rfq_batch.py::test_a - AssertionError: it\n!!! stopping"
 
 
-def test_every_mutant_applies_to_the_contracts_and_names_a_test() -> None:
-    names = {path.name for path in contract_tests()}
-    listed = mutants()
-    assert len(listed) >= 40
+@pytest.mark.parametrize(("name", "count"), [("mutants", 40), ("attacks", 20)])
+def test_every_fault_applies_to_its_source_and_names_a_test(name: str, count: int) -> None:
+    listed = mutants(name)
+    assert len(listed) >= count
     for mutant in listed:
-        source = (SOURCES / mutant.file).read_text(encoding="utf-8")
+        source = (ROOT / mutant.path).read_text(encoding="utf-8")
         assert mutant.applied(source) != source
         assert mutant.fault
-        assert mutant.test in names
+        assert len(mutant.first_tests) == 1, mutant.test
+        assert name == "attacks" or mutant.first_tests[0] in contract_tests()
     assert len({(mutant.file, mutant.old, mutant.new) for mutant in listed}) == len(listed)
 
 
@@ -47,9 +48,10 @@ def test_a_failing_test_kills(code: int, output: str, verdict: Verdict) -> None:
     assert verdict_of(code, output) == verdict
 
 
-def test_a_run_needs_95_percent_and_no_broken_mutant() -> None:
+def test_a_run_needs_the_percentage_and_no_broken_mutant() -> None:
     killed, survived = Verdict(Outcome.KILLED, "a test"), Verdict(Outcome.SURVIVED)
-    assert is_enough([killed] * 38 + [survived] * 2)
-    assert not is_enough([killed] * 37 + [survived] * 3)
-    assert not is_enough([killed] * 39 + [Verdict(Outcome.BROKEN, "no compile")])
-    assert not is_enough([])
+    assert is_enough([killed] * 38 + [survived] * 2, 95)
+    assert not is_enough([killed] * 39 + [survived], 100)
+    assert not is_enough([killed] * 37 + [survived] * 3, 95)
+    assert not is_enough([killed] * 39 + [Verdict(Outcome.BROKEN, "no compile")], 95)
+    assert not is_enough([], 95)
