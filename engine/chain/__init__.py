@@ -1,6 +1,6 @@
-"""The engine's access to a chain: one port, backed by JSON-RPC nodes or by an EVM in this process.
+"""Access to an EVM chain: the interface `Chain` with its JSON-RPC client, the relayer and the indexer.
 
-In: calls, transactions, questions about blocks. Out: answers at one block, receipts, logs.
+In: calls, transactions, requests for blocks and logs. Out: results as of one block, receipts, logs.
 Read: `port`, `nodes/`, `pulse`, `holdings`, `reverts`, `artifacts`, `proceeds`, `transact`, `relay/`,
     `index/`, `deploy/`.
 """

@@ -1,7 +1,7 @@
-"""Load the compiled contracts: bytecode to deploy, ABIs to decode errors with. `make contracts` compiles
-them.
+"""Load the compiled Solidity contracts: bytecode for deployment, ABIs for the decoding of errors.
 
-The sources are in `contracts/`; contracts in `contracts/dev/` are for devnets and tests.
+`make contracts` compiles the sources in `contracts/`; contracts in `contracts/dev/` are for devnets and
+tests.
 """
 
 from functools import cache
@@ -18,14 +18,14 @@ FOLDER = Path(__file__).parent / "contracts" / "artifacts"
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """A parameter in an ABI; `components` are the members of a tuple."""
+    """A parameter in a contract's ABI; `components` has the members of a tuple type, else is empty."""
 
     type: str
     name: str = ""
     components: tuple["Parameter", ...] = ()
 
     def canonical(self) -> str:
-        """The type as written in a signature: a tuple as the list of its members' types."""
+        """Return the type as a function signature has it: a tuple as its members' types in parentheses."""
         if not self.type.startswith("tuple"):
             return self.type
         members = ",".join(member.canonical() for member in self.components)
@@ -33,7 +33,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """An entry of an ABI: a function, an event, an error or the constructor."""
+    """An entry of a contract's ABI: a function, an event, an error or the constructor."""
 
     type: str
     name: str = ""
@@ -55,9 +55,10 @@ class Artifact(msgspec.Struct, frozen=True):
     """A compiled contract.
 
     Attributes:
-        source: the contract's source file.
+        source: path of the contract's source file, below `contracts/`.
         abi: the contract's interface.
         bytecode: the creation code as 0x and hex digits, without the constructor's arguments.
+        runtime: place of the runtime code in the creation code.
     """
 
     name: str
@@ -67,11 +68,11 @@ class Artifact(msgspec.Struct, frozen=True):
     runtime: Runtime
 
     def init_code(self, arguments: bytes = b"") -> bytes:
-        """Creation code followed by the constructor's arguments: input of a transaction or of a factory."""
+        """Return the creation code with the encoded constructor arguments: the data of a deployment."""
         return parse_hex(self.bytecode, self.name) + arguments
 
     def code(self) -> bytes:
-        """Runtime code that a chain stores, with zeros for the values of immutables."""
+        """Return the runtime code that a chain stores, with zeros in place of the values of immutables."""
         return self.init_code()[self.runtime.at :][: self.runtime.size]
 
     def selectors(self) -> dict[str, bytes]:
@@ -82,16 +83,16 @@ class Artifact(msgspec.Struct, frozen=True):
 
 @cache
 def artifact(name: str) -> Artifact:
-    """Load the artifact of a contract by its name. FileNotFoundError for an unknown name, a caller's bug."""
+    """Load a compiled contract by its name; raises FileNotFoundError if the package has none of that name."""
     return msgspec.json.decode((FOLDER / f"{name}.json").read_bytes(), type=Artifact)
 
 
 @cache
 def known_errors() -> CustomErrors:
-    """Mapping selector -> error, for the custom errors of all our contracts."""
+    """Mapping 4-byte selector -> custom error, of all compiled contracts of this package."""
     return custom_errors([abi_of(path.stem) for path in sorted(FOLDER.glob("*.json"))])
 
 
 def abi_of(name: str) -> Any:
-    """Load a contract's ABI for clients: the compiler's JSON, decoded."""
+    """Load the ABI of a compiled contract as a list of entries: the compiler's JSON, decoded."""
     return msgspec.json.decode((FOLDER / f"{name}.json").read_bytes())["abi"]

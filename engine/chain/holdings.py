@@ -1,7 +1,7 @@
 """Read balances and allowances of accounts, for many tokens at once, all at one block.
 
-A batch is one question to the node, about one block, so that a balance and its allowance are of the same
-moment: the caller names the block by its hash, or takes the latest, which this module pins.
+All calls of a batch are executed at the same block, so that a balance fits its allowance: at the block whose
+hash the caller gives, or at the latest block, whose hash is read first.
 
 Source: ARCHITECTURE.md, "Chain port"; EIP-20.
 Choice: A token that answers no number, or needs more than CHAIN_TOKEN_GAS_MAX, has an unknown holding (None),
@@ -21,7 +21,7 @@ _WORD_BYTES = 32
 
 
 class HoldingQuestion(Struct, frozen=True):
-    """A token, its owner, and the spender of the allowance. Addresses of 20 bytes."""
+    """Request for an owner's balance of a token and a spender's allowance of it; addresses of 20 bytes."""
 
     token: bytes
     owner: bytes
@@ -29,23 +29,23 @@ class HoldingQuestion(Struct, frozen=True):
 
 
 class Holding(Struct, frozen=True):
-    """An owner's balance, and the spender's allowance of it, in raw units."""
+    """An owner's balance of a token, and a spender's allowance of that token, in raw units."""
 
     balance: int
     allowance: int
 
     @property
     def usable(self) -> int:
-        """Raw units that the spender can really take: the lesser of balance and allowance."""
+        """Amount that the spender can transfer, in raw units: the lesser of balance and allowance."""
         return min(self.balance, self.allowance)
 
 
 class Holdings(Struct, frozen=True):
-    """Holdings at one block, in the order of the questions.
+    """Balances and allowances read at one block.
 
     Attributes:
-        block_hash, block_number: the block of the answers.
-        found: holding for each question; None if it is unknown.
+        block_hash, block_number: the block at which they were read.
+        found: balance and allowance for each question, in order; None if the token returned no valid number.
     """
 
     block_number: int
@@ -56,7 +56,7 @@ class Holdings(Struct, frozen=True):
 async def holdings(
     chain: Chain, questions: Sequence[HoldingQuestion], block_hash: bytes | None = None
 ) -> Holdings:
-    """Read holdings from a chain.
+    """Read the balances and allowances that the questions name, all at one block.
 
     Args:
         block_hash: the block to read at; None for the latest.

@@ -1,7 +1,7 @@
-"""The chain port: the questions that the engine asks a chain, and the shapes of the answers.
+"""Interface between the engine and an EVM chain (`Chain`), with the types of arguments and results.
 
-    Chain       questions to every chain: the embedded EVM, and any node behind JSON-RPC
-    DevChain    more for a chain of our own: time, mining, balances, re-organisation
+    Chain       calls, transactions, blocks and logs: for the embedded EVM, and for nodes behind JSON-RPC
+    DevChain    more methods for a development chain: time, mining, balances, re-organisation
 
 Addresses are 20 bytes, hashes 32, amounts raw units (wei where the name says so), times Unix seconds. A
 block is named by its hash, which fixes its whole past; by its height, which a re-organisation may give to
@@ -18,18 +18,18 @@ from msgspec import Struct
 from ...crypto.addresses import ZERO_ADDRESS
 
 At = bytes | int | None
-"""A block: its hash, its height, or None for the latest."""
+"""Name of a block: its hash (32 bytes), its height, or None for the latest block."""
 
 
 class EthCall(Struct, frozen=True):
     """A message call to a contract, without a signature. An empty `to` creates a contract.
 
     Attributes:
-        to: the contract.
+        to: address of the contract, 20 bytes.
         data: calldata.
-        sender: the account that the call claims to come from; no signature is needed.
+        sender: the account that the call claims to come from, 20 bytes; no signature is needed.
         value_wei: native tokens sent with the call.
-        gas_max: gas limit; 0 leaves it to the chain.
+        gas_max: gas limit of the call; 0 for the chain's default.
     """
 
     to: bytes
@@ -40,7 +40,7 @@ class EthCall(Struct, frozen=True):
 
 
 class Log(Struct, frozen=True, gc=False):
-    """An event of a mined transaction, and its position. `log_index` counts within the block."""
+    """A log that a contract emitted in a mined transaction; `log_index` is its position in the block."""
 
     address: bytes
     topics: tuple[bytes, ...]
@@ -73,7 +73,7 @@ class Receipt(Struct, frozen=True):
 
 
 class Header(Struct, frozen=True, gc=False):
-    """Header of a block, without its transactions."""
+    """Header of a block: height, hashes, timestamp (Unix seconds), base fee in wei per unit of gas."""
 
     number: int
     hash: bytes
@@ -83,12 +83,12 @@ class Header(Struct, frozen=True, gc=False):
 
 
 class Upcoming(Struct, frozen=True, gc=False):
-    """The latest block of a chain, and the time that its next block would have now.
+    """The latest block of a chain, and the timestamp of the next block if the chain made it now.
 
     Attributes:
-        head: the latest block.
-        made_s: time of the next block if it was made now, not before the head's; None where a node does not
-            report it, or would not execute a call at that time.
+        head: header of the latest block.
+        made_s: timestamp of the next block if the chain made it now, Unix seconds, not before the head's;
+            None if the node does not report that time, or would not execute a call at that time.
     """
 
     head: Header
@@ -96,7 +96,7 @@ class Upcoming(Struct, frozen=True, gc=False):
 
     @property
     def time_s(self) -> int:
-        """The latest time at which a call is executed now, Unix seconds: the next block's, or the head's."""
+        """Timestamp of the next block in Unix seconds; that of the latest block if `made_s` is None."""
         return self.head.time_s if self.made_s is None else self.made_s
 
 
@@ -105,7 +105,7 @@ class GasFees(Struct, frozen=True, gc=False):
 
     Attributes:
         base_fee_wei: base fee of the next block.
-        tip_wei: tip to the block's maker that the chain suggests.
+        tip_wei: tip to the block's maker (priority fee) that the chain suggests.
     """
 
     base_fee_wei: int
@@ -113,18 +113,19 @@ class GasFees(Struct, frozen=True, gc=False):
 
 
 class LogFilter(Struct, frozen=True):
-    """A filter of logs by contract and topics.
+    """A filter of logs by contract and topics, as `eth_getLogs` takes it.
 
     Attributes:
-        addresses: the contracts; empty for any.
-        topics: the accepted values for each position; an empty tuple for any.
+        addresses: contracts whose logs pass, 20 bytes each; empty for all contracts.
+        topics: accepted values, 32 bytes each, of each topic by position; an empty inner tuple accepts any
+            value. A log with fewer topics than the filter has positions does not pass.
     """
 
     addresses: tuple[bytes, ...] = ()
     topics: tuple[tuple[bytes, ...], ...] = ()
 
     def matches(self, log: Log) -> bool:
-        """Whether a log passes the filter, by a node's rules."""
+        """Whether a log passes the filter, by the rules of `eth_getLogs`."""
         if self.addresses and log.address not in self.addresses:
             return False
         if len(log.topics) < len(self.topics):
@@ -135,41 +136,43 @@ class LogFilter(Struct, frozen=True):
 
 
 class Chain(Protocol):
-    """Port to one chain: calls, transactions, blocks and logs.
+    """Interface to one chain: calls, transactions, blocks and logs.
 
-    Every method raises NodeUnavailable when no node answers in time, and ChainError when the answer makes no
-    sense. BlockGone is raised where `at` is a hash that the chain does not have (any more).
+    Every method raises NodeUnavailable if no node answers in time, and ChainError if a node's answer is
+    invalid. Methods other than `block` raise BlockGone if the block to read at is named by a hash that the
+    chain does not have (any more).
     """
 
     @property
     def chain_id(self) -> int:
-        """The chain's EIP-155 id."""
+        """The chain's number by EIP-155, such as 1 for Ethereum."""
         ...
 
     async def call(self, call: EthCall, at: At = None) -> bytes:
         """Execute a call and return the data that the contract returns.
 
         Raises:
-            Reverted: the contract refused; the reason is decoded.
+            Reverted: the call reverts; the error has the decoded reason.
         """
         ...
 
     async def call_many(
         self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
-        """Execute calls, all at one block; a call that reverts gives Reverted as its result.
+        """Execute calls, all at one block; the result of a call that reverts is the error Reverted.
 
         Args:
-            time_s: time that the calls read in place of the block's: `Upcoming.made_s`; None for the block's.
-                A node that refuses such calls executes them at the block's own time.
+            time_s: block timestamp that the calls read, Unix seconds, such as `Upcoming.made_s`; None for
+                that of the block `at`. A node that refuses such calls executes them with the timestamp of the
+                block.
         """
         ...
 
     async def estimate_gas(self, call: EthCall) -> int:
-        """Estimate the gas that a transaction needs at the latest block.
+        """Estimate the gas that a transaction needs at the latest block, in units.
 
         Raises:
-            Reverted: the contract would refuse the transaction.
+            Reverted: the transaction would revert.
         """
         ...
 
@@ -177,24 +180,24 @@ class Chain(Protocol):
         """Send a signed transaction and return its hash; a transaction known to the chain counts as sent.
 
         Raises:
-            TransactionRefused: the chain did not take the transaction; the error says why.
+            TransactionRefused: the chain did not accept the transaction; the error has the reason.
         """
         ...
 
     async def receipt(self, tx_hash: bytes) -> Receipt | None:
-        """Read the receipt of a mined transaction; None for a waiting, unknown or rolled-back transaction."""
+        """Read the receipt of a mined transaction; None if it is waiting, unknown or undone."""
         ...
 
     async def knows(self, tx_hash: bytes) -> bool:
-        """Whether a transaction is waiting or mined."""
+        """Whether the chain knows a transaction, i.e. it waits to be mined or is mined."""
         ...
 
     async def nonce(self, address: bytes, at: At = None) -> int:
-        """Read the number of an account's mined transactions: the nonce of its next one."""
+        """Read the nonce of an account's next transaction, i.e. the number of its mined transactions."""
         ...
 
     async def balance(self, address: bytes, at: At = None) -> int:
-        """Read the native tokens of an account, in wei."""
+        """Read an account's balance of native tokens, in wei."""
         ...
 
     async def code(self, address: bytes, at: At = None) -> bytes:
@@ -202,7 +205,7 @@ class Chain(Protocol):
         ...
 
     async def fees(self) -> GasFees:
-        """Read the current price of a unit of gas."""
+        """Read the base fee of the next block and the suggested tip, both per unit of gas."""
         ...
 
     async def block(self, at: At = None) -> Header | None:
@@ -210,11 +213,11 @@ class Chain(Protocol):
         ...
 
     async def upcoming(self) -> Upcoming:
-        """Read the latest block, and the time of the next block if it was made now."""
+        """Read the latest block, and the timestamp of the next block if the chain made it now."""
         ...
 
     async def logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:
-        """Read the logs of the blocks of a range of heights, in order.
+        """Read the logs that pass a filter in blocks of heights `first` to `last`, in the chain's order.
 
         Raises:
             LogsRefused: the range is too wide for the node.
@@ -222,21 +225,23 @@ class Chain(Protocol):
         ...
 
     async def logs_of(self, wanted: LogFilter, block_hash: bytes) -> list[Log]:
-        """Read the logs of one block, in order."""
+        """Read the logs of one block that pass a filter, in the block's order."""
         ...
 
     async def wait_head(self, known: bytes) -> None:
-        """Wait until the latest block may be another than that with hash `known`. The call may return early,
-        and waits forever on a chain without new blocks: the caller sets a time limit.
+        """Wait until the latest block may be another than the block with hash `known`.
+
+        The call may return early, and waits forever on a chain without new blocks: the caller sets a time
+        limit.
         """
         ...
 
 
 class DevChain(Chain, Protocol):
-    """Port: a development chain that accepts commands: the embedded EVM, or an anvil."""
+    """Interface to a development chain that accepts commands: the embedded EVM, or an anvil node."""
 
     async def mine(self, blocks: int = 1) -> None:
-        """Make blocks; the first of them includes the waiting transactions."""
+        """Make `blocks` new blocks; the first of them includes the waiting transactions."""
         ...
 
     async def set_automine(self, *, on: bool) -> None:
@@ -244,7 +249,10 @@ class DevChain(Chain, Protocol):
         ...
 
     async def set_time(self, time_s: int) -> None:
-        """Set the next block's time, not before the latest block's; later blocks count on from it."""
+        """Set the next block's timestamp, Unix seconds, not before the latest block's.
+
+        The timestamps of later blocks continue from that time.
+        """
         ...
 
     async def set_balance(self, address: bytes, wei: int) -> None:
@@ -256,11 +264,11 @@ class DevChain(Chain, Protocol):
         ...
 
     async def snapshot(self) -> int:
-        """Remember the state; returns the number that `restore` takes."""
+        """Save the chain's state, and return the number by which `restore` finds it."""
         ...
 
     async def restore(self, snapshot: int) -> None:
-        """Return to a snapshot, which can be restored only once."""
+        """Return to the state saved by `snapshot`; each snapshot can be restored only once."""
         ...
 
     async def reorganise(self, depth: int, again: Sequence[tuple[bytes, int]] = ()) -> None:
@@ -273,5 +281,5 @@ class DevChain(Chain, Protocol):
         ...
 
     async def drop(self, tx_hash: bytes) -> None:
-        """Forget a waiting transaction."""
+        """Remove a transaction that waits to be mined."""
         ...

@@ -1,4 +1,4 @@
-"""Split a trade's proceeds: fee, surplus and its shares. Pure; the contracts have the same arithmetic.
+"""Compute the fee of a trade, its surplus, and the shares of the surplus. Pure.
 
     sale       fee = floor(received * bps / 10000), taken from the received amount
     purchase   fee = floor(spent * bps / 10000), on top of the spent amount
@@ -7,7 +7,7 @@
                at most 1 % of the expected amount; the user keeps the surplus above that
 
 The signed limit replaces the expected amount where the limit is better for the user. Each part rounds in the
-user's favour, by at most one unit.
+user's favour, by at most one unit. The contracts compute the same amounts.
 
 Source: choices.md#fees-and-partners; engine/chain/contracts/lib/Proceeds.sol.
 Choice: Surplus is the excess over the expected amount after the fee, or over the signed limit where nothing
@@ -29,11 +29,13 @@ SURPLUS_CAP_BPS = 100
 
 
 class Cut(Struct, frozen=True):
-    """Amounts of a trade that do not go to the user, in raw units of the token whose amount is not fixed.
+    """Fee and surplus shares that a trade's user does not get.
+
+    In raw units of the destination token for a sale, and of the source token for a purchase.
 
     Attributes:
-        fee: the partner's fee.
-        share: the partner's half of the shared surplus; the protocol gets as much.
+        fee: fee of the partner, or of the protocol for a trade without a partner.
+        share: half of the shared surplus, which the partner gets; the protocol gets as much.
     """
 
     fee: int
@@ -41,12 +43,12 @@ class Cut(Struct, frozen=True):
 
     @property
     def total(self) -> int:
-        """Sum of the fee and both shares."""
+        """Amount that the user does not get: the fee and both shares of the surplus, in raw units."""
         return self.fee + 2 * self.share
 
 
 def of_sale(received: int, expected: int, minimum: int, terms: PartnerAndFee) -> Cut:
-    """Compute the cut of the amount that a sale brought.
+    """Compute the fee and the surplus shares of a sale from the amount that it brought.
 
     Args:
         received: raw units of the destination token.
@@ -60,7 +62,7 @@ def of_sale(received: int, expected: int, minimum: int, terms: PartnerAndFee) ->
 
 
 def of_purchase(spent: int, expected: int, maximum: int, terms: PartnerAndFee) -> Cut | None:
-    """Compute the cut of the amount that a purchase cost, or None if cost and fee exceed the maximum.
+    """Compute the fee and the surplus shares of a purchase; None if cost and fee exceed the maximum.
 
     Args:
         spent: cost of the trade itself, in raw units of the source token.
@@ -75,12 +77,12 @@ def of_purchase(spent: int, expected: int, maximum: int, terms: PartnerAndFee) -
 
 
 def least_before_fee(least: int, fee_bps: int) -> int:
-    """Smallest amount of a sale that leaves at least `least` after the fee."""
+    """Smallest amount that a sale has to bring, in raw units, for `least` to be left after the fee."""
     return mul_div_down(least - 1, BPS, BPS - fee_bps) + 1 if least else 0
 
 
 def most_before_fee(most: int, fee_bps: int) -> int:
-    """Largest amount of a purchase that, with the fee on top, is at most `most`."""
+    """Largest cost of a purchase, in raw units, that is at most `most` with the fee on top."""
     return div_up((most + 1) * BPS, BPS + fee_bps) - 1
 
 

@@ -1,11 +1,11 @@
-"""Watch whether a chain answers now: a task asks for the chain's head at short intervals.
+"""Monitor whether a chain answers: a task reads the chain's latest block at short intervals.
 
-Values of a chain that other parts cache, as the price of gas, may be a minute old while no node answers. A
-write needs the chain's present state: within READY_LOOK_S + READY_ANSWER_S, `fault` shows that no node can
-give that state.
+Cached values of a chain, such as the price of gas, may be a minute old while no node answers. An API request
+that changes an order needs the chain's present state: at most READY_LOOK_S + READY_ANSWER_S seconds after the
+last answer, `Pulse.fault` has the reason for which no node can give that state.
 
-A chain whose head takes longer than READY_ANSWER_S counts as unreachable: an order's checks take three such
-questions within ORDER_CHECK_S.
+A chain that returns its latest block later than after READY_ANSWER_S counts as unreachable, since the checks
+of an order send three such requests within ORDER_CHECK_S.
 """
 
 from collections.abc import Callable
@@ -19,14 +19,15 @@ from .port import Chain
 
 
 class Pulse:
-    """Watches whether one chain answers. `run` is its task.
+    """Monitor of one chain: whether it answers, and its latest block. `run` is the monitor's task.
 
     Args:
-        came_back: called when the chain answers again after a silence.
+        came_back: called at the first answer, and at the first answer after each failure.
 
     Attributes:
         fault: reason for which the chain counts as unreachable; empty while it answers.
-        head_number, head_time_s: height and time (Unix seconds) of the latest block seen; 0 before the first.
+        head_number, head_time_s: height and timestamp (Unix seconds) of the latest block read; 0 before the
+            first.
     """
 
     def __init__(self, chain: Chain, came_back: Callable[[], None]) -> None:
@@ -36,7 +37,7 @@ class Pulse:
         self.head_number = self.head_time_s = 0
 
     async def run(self) -> NoReturn:
-        """Ask for the head, more often while the chain is unreachable, until cancelled."""
+        """Read the latest block at intervals until cancelled; the intervals are shorter after a failure."""
         while True:
             fault = await self._ask()
             if self.fault and not fault:
@@ -45,7 +46,7 @@ class Pulse:
             await trio.sleep(READY_AGAIN_S if fault else READY_LOOK_S)
 
     async def _ask(self) -> str:
-        """Ask for the head; returns the reason of a failure, empty on success."""
+        """Read the latest block; return the reason of a failure, or an empty text on success."""
         with trio.move_on_after(READY_ANSWER_S):
             try:
                 head = await self._chain.block()

@@ -1,10 +1,10 @@
-"""Decode the reason of a revert as text, from its return data.
+"""Describe the reason of a revert as text, from the return data of the call.
 
     Error(string)       the string of `require` and `revert`
     Panic(uint256)      `Panic(17): overflow`, with the compiler's meaning of the number
     a custom error      `Paused()`, `Insufficient(have 3, want 5)`, where the contracts' ABIs are known;
                         its `bytes reason`, if any, is a caught revert and is decoded too
-    other data          its hex
+    other data          the data in hexadecimal
 
 Source: Solidity documentation, "Panic via assert and Error via require" and "Custom errors"; Contract ABI
 specification.
@@ -38,14 +38,14 @@ _PANICS = {
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A parameter of a custom error in an ABI."""
+    """A parameter of a custom error in a contract's ABI."""
 
     type: str
     name: str = ""
 
 
 class CustomError(msgspec.Struct, frozen=True):
-    """A custom error that a contract declares."""
+    """A custom error (Solidity's `error`) that a contract's ABI declares."""
 
     name: str
     members: tuple[Member, ...]
@@ -64,7 +64,7 @@ class _AbiEntry(msgspec.Struct):
 
 
 def custom_errors(abis: Iterable[Sequence[object]]) -> CustomErrors:
-    """Collect the custom errors that contracts' ABIs declare.
+    """Collect the custom errors that contracts' ABIs declare: 4-byte selector -> error.
 
     Args:
         abis: each a list of entries, as the compiler writes it.
@@ -72,7 +72,7 @@ def custom_errors(abis: Iterable[Sequence[object]]) -> CustomErrors:
     Raises:
         InvalidInput: an element is no ABI.
 
-    An error with a struct argument is left out; its data is shown in hex.
+    The result lacks errors with a struct as parameter; `revert_reason` shows their data in hexadecimal.
     """
     try:
         entries = [entry for abi in abis for entry in msgspec.convert(abi, list[_AbiEntry])]
@@ -92,7 +92,7 @@ def revert_reason(data: bytes, errors: CustomErrors = NO_ERRORS) -> str:
 
     Args:
         data: the revert's return data.
-        errors: the errors known by name.
+        errors: custom errors to show by name; other custom errors are shown in hexadecimal.
 
     Guarantees: one line of bounded length for any data.
     """
@@ -128,7 +128,7 @@ def _in_words(error: CustomError, body: bytes, errors: CustomErrors, nested_max:
 
 
 def _value(kind: str, body: bytes, at: int) -> str:
-    """Format an error's argument as text; InvalidInput if the data does not hold a value of that type."""
+    """Format argument `at` of a custom error as text; InvalidInput if the data has no value of its type."""
     if kind.endswith("]"):
         raise InvalidInput(field="custom error", expected="a simple type", got=kind)
     if kind == "string":

@@ -1,8 +1,9 @@
-"""A single transaction: signed once, sent, and followed until it is mined or time is up.
+"""Sign a single transaction, send it, and wait for its receipt until a time limit.
 
-A service has the relayer. If a node does not answer, the same signed bytes are sent again, which is
-harmless, and the receipt is asked for until time is up. Without a receipt the transaction's end is reported
-as unknown, with the node's last refusal to take the transaction, if any.
+Deployments, operators, traders and tests use this module; a venue's service uses the relayer. If a node does
+not answer, the same signed bytes are sent again, which is harmless, and the receipt is requested until time
+is up. Without a receipt, the raised error reports the transaction's end as unknown, with the node's last
+refusal of the transaction, if any.
 
     transact   for deployments, operators and tests: raises if the transaction was not mined or failed
     send_step  for traders: raises StepFailedError, which names the step
@@ -23,10 +24,11 @@ from ...crypto.secp256k1 import SigningKey
 from .port import Chain, EthCall, Receipt
 
 GAS_MARGIN = 5
-"""Divisor: an estimate grows by one part in GAS_MARGIN, as state may change until the transaction is mined.
-"""
+"""Divisor: gas limits are an estimate plus one part in GAS_MARGIN, as state may change before mining."""
 DEV_GAS = 8_000_000
-"""Gas limit for a set-up step on a development chain: an estimate would execute the step several times more.
+"""Gas limit of a set-up transaction on a development chain, in units.
+
+A fixed limit saves the estimate, which would execute the transaction several times more.
 """
 
 
@@ -35,9 +37,10 @@ class StepFailedError(Exception):
 
     Attributes:
         step: the transaction's name, such as `approval`, `deposit` or `swap`.
-        tx_hash: 32 bytes.
-        receipt: of a transaction that reverted; None if its end is not known.
-        reason: of the revert; without a receipt, why the node did not take the transaction; may be empty.
+        tx_hash: hash of the transaction, 32 bytes.
+        receipt: receipt of the reverted transaction; None if the transaction was not mined in time.
+        reason: reason of the revert; without a receipt, the node's last refusal of the transaction; may be
+            empty.
     """
 
     def __init__(self, step: str, tx_hash: bytes, receipt: Receipt | None = None, reason: str = "") -> None:
@@ -50,7 +53,7 @@ class StepFailedError(Exception):
 
 
 async def gas_needed(chain: Chain, call: EthCall) -> int:
-    """Gas limit of a transaction: the node's estimate and a margin.
+    """Compute the gas limit of a transaction, in units: the node's estimate and a margin.
 
     Raises:
         Reverted: the call reverts.
@@ -62,10 +65,10 @@ async def gas_needed(chain: Chain, call: EthCall) -> int:
 async def signed(
     chain: Chain, key: SigningKey | PolicedRelayKey, call: EthCall, gas: int
 ) -> SignedTransaction:
-    """Sign a call as the account's next transaction.
+    """Sign a call as a transaction with the account's next nonce, at the current price of gas.
 
     Raises:
-        PolicyError: the key's policy forbids it; nothing was signed.
+        PolicyError: the key's policy forbids the transaction; nothing was signed.
     """
     fees = await chain.fees()
     transaction = Transaction(
@@ -82,11 +85,11 @@ async def signed(
 
 
 async def send_and_follow(chain: Chain, transaction: SignedTransaction, within_s: float) -> Receipt:
-    """Send a transaction and wait for its receipt, also of a revert.
+    """Send a transaction and wait for its receipt, which may report a revert.
 
     Raises:
         TransactionRefused: the node refused the transaction at the first attempt, so that it was never sent.
-        NotMined: the transaction was not mined in `within_s`; it may still be.
+        NotMined: the transaction was not mined in `within_s` seconds; it may still be mined later.
     """
     attempts, again_at, said = 0, -math.inf, ""
     with trio.move_on_after(within_s):
@@ -111,7 +114,7 @@ async def send_and_follow(chain: Chain, transaction: SignedTransaction, within_s
 
 
 async def _fault_of_sending(chain: Chain, transaction: SignedTransaction, *, is_first: bool) -> str:
-    """Send a transaction; return why the node did not take it, or an empty text.
+    """Send a transaction; return the node's reason not to accept it, or an empty text.
 
     Raises:
         TransactionRefused: the node refused the first attempt.
@@ -134,16 +137,16 @@ async def transact(
     value_wei: int = 0,
     gas: int = 0,
 ) -> Receipt:
-    """Send a call from the key's account, and wait until it is mined.
+    """Send a call from the key's account as a transaction, and wait until it is mined.
 
     Args:
-        to: 20 bytes; empty creates a contract.
+        to: address of the contract, 20 bytes; empty creates a contract.
         gas: gas limit, in units; 0 for an estimate, which reports a failing call before it is sent.
 
     Raises:
         Reverted: the call would fail, or the transaction was mined and failed.
-        TransactionRefused: the chain did not take the transaction.
-        NotMined: the transaction was not mined in TRANSACTION_S; it may still be.
+        TransactionRefused: the chain did not accept the transaction.
+        NotMined: the transaction was not mined in TRANSACTION_S; it may still be mined later.
     """
     call = EthCall(to, data, key.address, value_wei)
     transaction = await signed(chain, key, call, gas or await gas_needed(chain, call))
@@ -168,11 +171,12 @@ async def send_step(
     """Sign and send a transaction of a trade, and wait until it is mined.
 
     Args:
-        tell: receives the hash before the wait begins.
+        step: name of the transaction, such as `approval`, for texts and errors.
+        tell: called before the transaction is sent, with a line of text that has the name and the hash.
         gas: gas limit in units; 0 estimates it.
 
     Raises:
-        StepFailedError: the transaction reverted, or its end is not known.
+        StepFailedError: the transaction reverted, or was not mined in time.
     """
     transaction = await signed(chain, key, call, gas or await gas_needed(chain, call))
     tell(f"sending the {step} 0x{transaction.tx_hash.hex()}")
@@ -187,7 +191,7 @@ async def send_step(
 
 
 async def why_reverted(chain: Chain, call: EthCall, receipt: Receipt) -> str:
-    """The revert reason, from a call on the state before the receipt's block."""
+    """Find the reason of a revert as text, by a call on the state before the receipt's block."""
     try:
         await chain.call(call, receipt.block_number - 1)
     except Reverted as error:

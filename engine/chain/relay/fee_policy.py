@@ -3,7 +3,7 @@
     first        tip: the chain's suggestion, within bounds; maximum fee: twice the base fee, and the tip
     replacement  both fees at least `bump_bps` above the replaced transaction's, and at least a first price
 
-No price is above the cap: where a higher price would be needed the result is None, and the transaction waits.
+No price is above the cap: if a higher price would be needed, the result is None and no transaction is signed.
 A maximum of twice the base fee suffices for six full blocks in a row.
 
 Source: EIP-1559; the replacement rule of nodes' mempools (10 % on both fees).
@@ -16,14 +16,14 @@ from ..port import GasFees
 
 
 class GasPrice(Struct, frozen=True):
-    """Maximum fee per unit of gas, and the part of it that is the block maker's tip; both in wei."""
+    """Maximum fee per unit of gas, and the part of it that is the tip to the block's maker; both in wei."""
 
     fee_max_wei: int
     tip_wei: int
 
 
 class FeePolicy(Struct, frozen=True):
-    """Bounds of gas prices.
+    """Bounds of the gas prices that a relayer offers, in wei per unit of gas.
 
     Attributes:
         cap_wei: upper bound of `fee_max_wei`.
@@ -38,9 +38,10 @@ class FeePolicy(Struct, frozen=True):
 
 
 def first_price(fees: GasFees, policy: FeePolicy) -> GasPrice | None:
-    """Price of a transaction's first version, or None while base fee and least tip exceed the cap.
+    """Gas price of the first transaction of a nonce; None if base fee and least tip exceed the cap.
 
-    Near the cap the head-room over the base fee shrinks first, and the tip only after it.
+    If twice the base fee and the tip exceed the cap, the maximum fee is the cap; the tip shrinks only if it
+    exceeds the cap by itself.
     """
     if fees.base_fee_wei + policy.tip_min_wei > policy.cap_wei:
         return None
@@ -50,7 +51,7 @@ def first_price(fees: GasFees, policy: FeePolicy) -> GasPrice | None:
 
 
 def replacement_price(before: GasPrice, fees: GasFees, policy: FeePolicy) -> GasPrice | None:
-    """Price of a replacement for a transaction with price `before`, or None if it would exceed the cap."""
+    """Gas price of a transaction that replaces one of price `before`; None if it would exceed the cap."""
     least = GasPrice(_raised(before.fee_max_wei, policy), _raised(before.tip_wei, policy))
     now = first_price(fees, policy)
     if now is None or least.fee_max_wei > policy.cap_wei:

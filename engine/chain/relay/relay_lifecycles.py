@@ -1,4 +1,7 @@
-"""The life cycles of a relay intent and of its signed transactions. Pure."""
+"""Life cycles (states and allowed changes) of relay intents and of their signed transactions. Pure.
+
+A relay intent is a call that a relayer gets mined once.
+"""
 
 from enum import StrEnum
 
@@ -7,7 +10,7 @@ from ...store.rows import IntentState, TxStatus
 
 
 class IntentReason(StrEnum):
-    """Why a relay intent changes its state."""
+    """Reason for which a relay intent (a call to get mined) changes its state."""
 
     SIGNED = "signed"
     DEADLINE = "deadline"
@@ -22,7 +25,7 @@ class IntentReason(StrEnum):
 
 
 class TxReason(StrEnum):
-    """Why a signed transaction changes its status."""
+    """Reason for which a relayer's signed transaction changes its status."""
 
     MINED = "mined"
     REPLACED = "another of its nonce was mined, for good"
@@ -72,4 +75,4 @@ RELAY_TRANSACTION_LIFECYCLE: Lifecycle[TxStatus, TxReason] = Lifecycle(
         ((_T.REPLACED,), _WT.REVIVED, _T.SIGNED),
     ),
 )
-"""Life cycle of a signed transaction of an intent; at most one transaction per nonce is mined."""
+"""Life cycle of a relayer's signed transaction; at most one transaction per nonce is mined."""

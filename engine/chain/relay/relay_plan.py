@@ -1,7 +1,8 @@
-"""Plan a relayer's next actions from the store's rows and the state of the chain. Pure.
+"""Plan a relayer's next actions from the rows of the store and the state of the chain. Pure.
 
-`RELAY_INTENT_LIFECYCLE` and `RELAY_TRANSACTION_LIFECYCLE` (docs/lifecycles.md) have the states; a plan names
-the reason of each change, and takes the new state from these tables.
+An intent is a call to get mined once. `RELAY_INTENT_LIFECYCLE` and `RELAY_TRANSACTION_LIFECYCLE`
+(docs/lifecycles.md) have the states; a plan names the reason of each change, and takes the new state from
+these tables.
 
 The rows hold all state that must survive: each plan is made from them anew, as after a crash. The
 transactions of one nonce are alternatives, of which the chain mines at most one. An intent gets another nonce
@@ -11,7 +12,8 @@ A signed transaction may still be in any node's pool, even if the asked nodes do
 or an intent refused for good, is therefore given up by a filler: a transaction of the same nonce without the
 call. The intent has ended only once another transaction of that nonce is final.
 
-`RelayMemory` holds the rest of a run's state: times of broadcasts, and refusals. Its loss costs only time.
+`RelayMemory` holds state that is not stored: times of broadcasts, and refusals. Without it, time alone is
+lost.
 
 Source: ARCHITECTURE.md, "Relayer"; EIP-1559.
 """
@@ -42,13 +44,13 @@ _TOO_CHEAP = (RefusalKind.UNDERPRICED, RefusalKind.FEE_TOO_LOW)
 
 
 class RelayPolicy(Struct, frozen=True):
-    """Bounds of one relayer.
+    """Limits of one relayer, from its settings and its chain's.
 
     Attributes:
         confirmations: blocks, the transaction's own included, after which a transaction is final.
         stuck_ms: time without progress after which a transaction is replaced, or a refused intent given up.
         in_flight_max: most nonces with a transaction waiting to be mined.
-        gas_floor_wei: balance below which no new intent is signed.
+        gas_floor_wei: balance of the account below which no new intent is signed.
     """
 
     fees: FeePolicy
@@ -59,7 +61,7 @@ class RelayPolicy(Struct, frozen=True):
 
 
 def relay_policy(settings: RelayerSettings, confirmations: int) -> RelayPolicy:
-    """Build the policy from a relayer's settings and a chain's confirmations."""
+    """Build a relayer's limits from its settings and the confirmations that make its chain's blocks final."""
     fees = FeePolicy(settings.fee_cap_wei, settings.tip_min_wei, settings.tip_max_wei, settings.bump_bps)
     stuck_ms = round(settings.stuck_s * 1_000)
     return RelayPolicy(fees, confirmations, stuck_ms, settings.in_flight_max, settings.gas_floor_wei)
@@ -70,9 +72,9 @@ class Facts(Struct, frozen=True):
 
     Attributes:
         head: header of that block.
-        nonce: number of the account's mined transactions.
-        receipts: transaction hash -> receipt, for the requested transactions mined on this chain.
-        on_chain: hashes of the requested blocks that are on this chain.
+        nonce: number of the account's mined transactions, i.e. the nonce of its next one.
+        receipts: transaction hash -> receipt, for the requested transactions that are mined in this chain.
+        on_chain: hashes of the requested blocks that are part of this chain.
     """
 
     head: Header
@@ -84,14 +86,14 @@ class Facts(Struct, frozen=True):
 
 
 class TakenNonce(Struct, frozen=True):
-    """A nonce that a foreign transaction used: the head and the time at which the relayer first saw this."""
+    """Block and time at which the relayer first saw a nonce used by a transaction that is not its own."""
 
     block: Header
     since_ms: int
 
 
 class Refusal(Struct, frozen=True):
-    """A node's refusal of a transaction, and the time of the first such refusal."""
+    """A node's refusal of a transaction: kind, text, and time (Unix milliseconds) of the first one."""
 
     kind: RefusalKind
     detail: str
@@ -99,11 +101,11 @@ class Refusal(Struct, frozen=True):
 
 
 class Reason(Struct, frozen=True):
-    """Cause of an intent's failure or of giving it up, with its description.
+    """Cause for which an intent (a call to get mined) failed or is given up, as a code and as text.
 
     Attributes:
         words: description of the cause as text, for people.
-        error4: selector of the contract's error, 4 bytes; None without one.
+        error4: selector of the error that the contract returned, 4 bytes; None if there is none.
     """
 
     cause: IntentCause
@@ -119,7 +121,7 @@ UNEXPLAINED = Reason(IntentCause.UNEXPLAINED, "reverted; the block before it wou
 
 
 class Front(Struct, frozen=True):
-    """The transaction to be mined next (`NonceSlot.best`), and the time and block since which it is next."""
+    """Transaction that has the account's next nonce, and the time and block since which it is the next."""
 
     tx_hash: bytes
     since_ms: int
@@ -127,13 +129,13 @@ class Front(Struct, frozen=True):
 
 
 class RelayMemory(Struct):
-    """State of one run of a relayer that is not stored.
+    """State of a relayer that is kept in memory alone; a restart begins with an empty one.
 
     Attributes:
         front: the transaction to be mined next; None if the account's next nonce has no transaction.
         handed_ms: transaction hash -> time of its last broadcast, Unix milliseconds.
         refused: transaction hash -> nodes' refusal of its last broadcast.
-        taken: nonce -> sighting of its use by a foreign transaction.
+        taken: nonce -> first observation that a foreign transaction used it.
     """
 
     front: Front | None = None
@@ -143,10 +145,10 @@ class RelayMemory(Struct):
 
 
 class NonceSlot(Struct, frozen=True):
-    """A nonce and the transactions signed with it, the transaction to be mined (`best`) last.
+    """A nonce of the relayer's account and the transactions signed for it, of which `best` comes last.
 
     Attributes:
-        intent: the intent that the nonce is for; None if its transactions are fillers alone.
+        intent: the intent (call to get mined) that the nonce is for; None if no transaction makes a call.
     """
 
     nonce: int
@@ -155,23 +157,22 @@ class NonceSlot(Struct, frozen=True):
 
     @property
     def best(self) -> ChainTx:
-        """The transaction to be mined: that with the highest fee, among the fillers if any was signed."""
+        """Transaction that the relayer wants mined: the dearest, or the dearest filler if any exists."""
         return self.transactions[-1]
 
     @property
     def mined(self) -> ChainTx | None:
-        """The transaction stored as mined but not yet final, or None."""
+        """Transaction of the nonce that is stored as mined but not yet final; None if none is."""
         return next((tx for tx in self.transactions if tx.status is TxStatus.MINED), None)
 
     @property
     def is_settled(self) -> bool:
-        """Whether a transaction was mined for good; a plan sees such a slot only after a re-organisation
-        deeper than the confirmations."""
+        """Whether a transaction of the nonce is stored as final; only a re-organisation reopens it."""
         return any(tx.status in (TxStatus.FINAL, TxStatus.FAILED) for tx in self.transactions)
 
 
 def slots_of(transactions: Sequence[ChainTx], intents: Sequence[ChainIntent]) -> dict[int, NonceSlot]:
-    """Group transactions by nonce: nonce -> slot, in ascending order."""
+    """Group a relayer's transactions by nonce: nonce -> slot, in ascending order of nonces."""
     by_key = {intent.effect_key: intent for intent in intents}
     by_nonce: dict[int, list[ChainTx]] = {}
     for tx in sorted(transactions, key=_place):
@@ -192,10 +193,10 @@ def _place(tx: ChainTx) -> tuple[int, bool, bytes, int]:
 
 
 class Sign(Struct, frozen=True):
-    """Action: sign a transaction and store it.
+    """Planned action: sign a transaction and store it.
 
     Attributes:
-        intent: the intent whose call is signed; None for a filler of the nonce.
+        intent: the intent whose call is signed; None for a filler, a transaction that only uses the nonce.
         replaces: hash of the transaction of the same nonce to replace; None for the first of a nonce.
     """
 
@@ -206,13 +207,13 @@ class Sign(Struct, frozen=True):
 
 
 class Send(Struct, frozen=True):
-    """Action: broadcast a signed transaction."""
+    """Planned action: broadcast a signed transaction to the chain's nodes."""
 
     transaction: ChainTx
 
 
 class Seen(Struct, frozen=True):
-    """Action: a slot's transaction is mined; `is_final`: it has the chain's confirmations already."""
+    """Planned action: store that a transaction is mined; `is_final`: it has the chain's confirmations."""
 
     slot: NonceSlot
     transaction: ChainTx
@@ -221,7 +222,7 @@ class Seen(Struct, frozen=True):
 
 
 class Write(Struct, frozen=True):
-    """Action: store changes. `what` names the counter in `RelayerStatistics.counts`."""
+    """Planned action: store changed rows; `what` is their kind, and names a counter if it is counted."""
 
     what: str
     effect_key: str
@@ -232,7 +233,7 @@ Action = Sign | Send | Seen | Write
 
 
 class RelayPlan(Struct, frozen=True):
-    """Actions in order, and a summary of the relayer's state.
+    """Actions that a relayer takes next, in order, and a summary of its state.
 
     Attributes:
         pending: number of nonces with a transaction waiting to be mined.
@@ -252,8 +253,6 @@ class RelayPlan(Struct, frozen=True):
 
 
 class _Draft:
-    """A relay plan that is being built."""
-
     def __init__(self, facts: Facts, memory: RelayMemory, policy: RelayPolicy, now_ms: int) -> None:
         self.facts, self.memory, self.policy, self.now_ms = facts, memory, policy, now_ms
         self.actions: list[Action] = []
@@ -261,12 +260,12 @@ class _Draft:
         self.starved = facts.balance_wei < policy.gas_floor_wei
 
     def write(self, what: str, intent: ChainIntent | None, *changes: Change) -> None:
-        """Add a Write with changes of a slot, of its intent, or of both."""
+        """Add a planned write of changed rows: of a nonce's transactions, of their intent, or of both."""
         self.actions.append(Write(what, _key_of(intent), changes))
 
 
 def remember(memory: RelayMemory, slots: Mapping[int, NonceSlot], facts: Facts, now_ms: int) -> None:
-    """Update the memory from the chain's state; drop entries of transactions and nonces without a slot."""
+    """Update a relayer's memory from the chain's state, and delete entries that no slot needs any more."""
     front = slots.get(facts.nonce)
     if front is None:
         memory.front = None
@@ -297,7 +296,7 @@ def plan(
     policy: RelayPolicy,
     now_ms: int,
 ) -> RelayPlan:
-    """Decide on the next actions.
+    """Decide what a relayer signs, stores and broadcasts next.
 
     Args:
         slots: a slot for every nonce with an open transaction (signed, or mined but not final), and for every
@@ -327,7 +326,7 @@ def plan(
 
 
 def _on_chain(slot: NonceSlot, facts: Facts) -> ChainTx | None:
-    """The slot's transaction that is mined on this chain, or None."""
+    """Transaction of the nonce that is mined in a block of this chain; None if none is."""
     for tx in slot.transactions:
         if tx.tx_hash in facts.receipts or (tx.status is TxStatus.MINED and tx.block_hash in facts.on_chain):
             return tx
@@ -349,7 +348,7 @@ def _depth(draft: _Draft, block_number: int) -> int:
 
 
 def _plan_taken(draft: _Draft, slot: NonceSlot) -> None:
-    """Plan for a nonce used by a foreign transaction: once confirmed, the intent gets a new nonce or ends."""
+    """Once a foreign transaction of the nonce is confirmed, end the intent or make it wait for a nonce."""
     taken = draft.memory.taken.get(slot.nonce)
     if taken is None or draft.now_ms - taken.since_ms < _TAKEN_MS:
         return
@@ -389,7 +388,7 @@ def _plan_pending(draft: _Draft, slot: NonceSlot) -> None:
 
 
 def _no_more(draft: _Draft, intent: ChainIntent, refusal: Refusal | None) -> Reason | None:
-    """Reason to give up an intent that has a signed transaction, or None."""
+    """Reason to give up an intent that has a signed transaction; None if it is still to be mined."""
     if intent.state is IntentState.FAILED:  # a re-organisation undid its failure: no mining now
         return _reason_of(intent)
     if intent.state is not IntentState.PENDING:
@@ -403,7 +402,7 @@ def _no_more(draft: _Draft, intent: ChainIntent, refusal: Refusal | None) -> Rea
 
 
 def _is_passed_by(draft: _Draft, tx: ChainTx) -> bool:
-    """Whether a transaction was next in line for `stuck_ms` while the chain made blocks without it."""
+    """Whether blocks came without the transaction, though it had the next nonce for `stuck_ms`."""
     front = draft.memory.front
     return (
         front is not None
@@ -428,7 +427,7 @@ def _send_if_due(draft: _Draft, tx: ChainTx) -> None:
 def _plan_new(
     draft: _Draft, slots: Mapping[int, NonceSlot], waiting: Sequence[ChainIntent], room: int
 ) -> None:
-    """Assign nonces to waiting intents, gaps first, and plan a filler for each remaining gap."""
+    """Give nonces to waiting intents, gaps first; fill remaining gaps with transactions without a call."""
     first = draft.facts.nonce
     next_nonce = max([first, *(nonce + 1 for nonce in slots)])
     free = [nonce for nonce in range(first, next_nonce) if nonce not in slots]
@@ -466,10 +465,10 @@ def _is_late(intent: ChainIntent, now_ms: int) -> bool:
 
 
 def seen(action: Seen, reason: Reason | None, now_ms: int) -> Write:
-    """Build the changes to store for a mined transaction.
+    """Build the changes to store for a mined transaction, its intent, and the others of its nonce.
 
     Args:
-        reason: the reason of its revert; None if it succeeded.
+        reason: reason of the transaction's revert; None if it succeeded.
     """
     slot, receipt = action.slot, action.receipt
     place = {"block_number": receipt.block_number, "block_hash": receipt.block_hash}
@@ -496,7 +495,7 @@ def _key_of(intent: ChainIntent | None) -> str:
 
 
 def signed(action: Sign, now_ms: int) -> Change | None:
-    """Build the change of the intent whose transaction is signed, or None if the intent stays as it is."""
+    """Build the change of a waiting intent at its first signature; None if no waiting intent is signed."""
     intent = action.intent
     if intent is None or intent.state is not IntentState.WAITING:
         return None
@@ -504,14 +503,14 @@ def signed(action: Sign, now_ms: int) -> Change | None:
 
 
 def forbidden(intent: ChainIntent, reason: str, now_ms: int) -> Write:
-    """Build the changes to store for an intent that the key's policy forbids to sign."""
+    """Build the write that fails an intent, because the policy of the relayer's key forbids to sign it."""
     why = Reason(IntentCause.FORBIDDEN, reason)
     change = cas(CHAIN_INTENT, _intent(intent, now_ms, IntentReason.FORBIDDEN, why))
     return Write("failed", intent.effect_key, (change,))
 
 
 def revived(tx: ChainTx, now_ms: int) -> Change:
-    """Build the change by which a replaced transaction counts again, as the same bytes were signed anew."""
+    """Build the change of a replaced transaction back to signed, since the same bytes were signed again."""
     return cas(CHAIN_TX, _tx(tx, now_ms, TxReason.REVIVED))
 
 
@@ -534,7 +533,7 @@ def _settled(slot: NonceSlot, mined: ChainTx, now_ms: int) -> list[Change]:
 
 
 def _given_up(intent: ChainIntent, now_ms: int) -> ChainIntent:
-    """Return the intent as ended, because another transaction has its nonce for good."""
+    """Return the intent in a final state, since another transaction has its nonce for good."""
     reason = _reason_of(intent) or (TOO_LATE if _is_late(intent, now_ms) else GIVEN_UP)
     is_late = reason.cause is IntentCause.DEADLINE
     return _intent(intent, now_ms, IntentReason.LATE if is_late else IntentReason.GIVEN_UP, reason)
@@ -583,13 +582,13 @@ def _with(intent: ChainIntent, now_ms: int, why: Reason | None) -> ChainIntent:
 
 
 def price_of(tx: ChainTx) -> GasPrice:
-    """Gas price that a signed transaction offers."""
+    """Gas price that a signed transaction offers, decoded from its raw bytes."""
     members = _members(tx)
     return GasPrice(rlp.as_uint(members[3], "maxFeePerGas"), rlp.as_uint(members[2], "maxPriorityFeePerGas"))
 
 
 def cost_of(tx: ChainTx) -> int:
-    """Most that a signed transaction can cost, in wei: gas and value."""
+    """Most that a signed transaction can cost, in wei: gas limit times maximum fee, and the value sent."""
     members = _members(tx)
     gas, value_wei = rlp.as_uint(members[4], "gas"), rlp.as_uint(members[6], "value")
     return gas * amount_of(tx.fee_max_wei) + value_wei

@@ -1,15 +1,15 @@
-"""The relayer: gets each submitted call mined once (sign, store, broadcast, watch); one per chain and key.
+"""Relayer: get each submitted call mined once (sign, store, broadcast, watch); one per chain and key.
 
-    submit -> the store -> pass: open rows, state of the chain -> `relay_plan.plan`
+    submit -> the store -> pass: unfinished rows, state of the chain -> `relay_plan.plan`
                             |-> one write: mined and signed transactions, durable before a broadcast
                             '-> broadcast, by nonce
 
 Every pass (`_look`) begins with the rows of the store, so that a crash between two passes loses nothing. A
-new head, a submitted intent, or a pause of RELAY_LOOK_S starts the next pass. Without open rows the relayer
-does not ask the chain. While the node or the store is unreachable, the next pass follows after at most
-RELAY_PAUSE_S_MAX.
+new head, a submitted intent, or a pause of RELAY_LOOK_S starts the next pass. Without unfinished rows the
+relayer does not ask the chain. While the node or the store is unreachable, the next pass follows after at
+most RELAY_PAUSE_S_MAX.
 
-Of several engines, that with the lease of the relayer's shard relays. The store refuses late writes of
+Of several engines, that with the lease of the relayer's shard sends. The store refuses late writes of
 another engine (fencing), and accepts only one first transaction of a nonce. Any engine may submit and wait.
 
 Source: ARCHITECTURE.md, "Relayer", "Several engines".
@@ -100,13 +100,13 @@ _log = structlog.get_logger("cambist.relayer")
 
 
 class IntentOutcome(Struct, frozen=True):
-    """State of an intent, with the result of its transaction.
+    """State of a relay intent (a call to get mined), with the result of its transaction.
 
     Attributes:
         state: state of the intent.
         reason: `cause` as text, for people; empty without a cause.
         tx_hash: hash of the mined transaction; None while none is mined.
-        receipt: receipt of that transaction, as the chain has it now.
+        receipt: receipt of that transaction, as the chain has it now; None if it was not read.
         cause: cause of a failure, revert or cancellation; set early for an intent that is given up but may
             still be mined. None without a cause.
         error4: selector of the error that the contract returned, 4 bytes; None without one.
@@ -122,7 +122,7 @@ class IntentOutcome(Struct, frozen=True):
 
     @property
     def is_final(self) -> bool:
-        """Whether the state is final: mined with the chain's confirmations, or never to be mined."""
+        """Whether the intent has ended: mined with the chain's confirmations, or never to be mined."""
         return self.state in ENDED
 
 
@@ -130,20 +130,20 @@ class RelayerStatistics(Struct, frozen=True):
     """State and counters of one relayer.
 
     Attributes:
-        holds: whether this engine has the lease of the shard of the relayer's chain and key.
-        waiting: intents without a signed transaction.
-        pending: nonces with a transaction waiting to be mined.
-        undone: pending nonces that a deep re-organisation undid after they were final; no new intent is
-            signed until they are mined again.
-        stuck: pending nonces that need a replacement.
-        at_cap: replacements, fillers and waiting intents whose price would exceed the cap.
+        holds: whether this engine has the lease of the relayer's shard, i.e. is the engine that relays.
+        waiting: number of intents without a signed transaction.
+        pending: number of nonces with a transaction waiting to be mined.
+        undone: number of pending nonces that a deep re-organisation undid after they were final; no new
+            intent is signed until they are mined again.
+        stuck: number of pending nonces that need a replacement.
+        at_cap: number of replacements, fillers and waiting intents whose price would exceed the cap.
         starved: whether the account's balance is below its floor, or too small for an open transaction.
-        oldest_age_ms: age of the oldest open intent.
+        oldest_age_ms: age of the oldest unfinished intent; 0 without one.
         away: reason for which the chain or the store cannot be used now; empty while both can.
         balance_wei: balance of the account at the last pass.
-        counts: event -> count: transactions mined, settled, reorganised, handed in, bumped, refused by a
-            node; nonces taken by a foreign transaction; intents that the key may not sign (failed), or that
-            were late before they were signed (cancelled).
+        counts: event -> count: transactions mined, settled, reorganised, handed in (broadcast), bumped
+            (replaced), refused by a node; nonces taken by a foreign transaction; intents that the key may not
+            sign (failed), or that were late before they were signed (cancelled).
     """
 
     holds: bool
@@ -160,12 +160,12 @@ class RelayerStatistics(Struct, frozen=True):
 
 
 def relay_shard(chain_id: int, sender: bytes) -> int:
-    """Shard whose lease decides which engine relays for a chain and address."""
+    """Shard, 0 to 255, whose lease decides which engine relays for a chain and a sender's address."""
     return keccak256(chain_id.to_bytes(8, "big") + sender)[0]
 
 
 class Relayer:
-    """The relayer of one chain and key; see the module. `run` is its task.
+    """Gets each submitted call mined once, on one chain and from one account. `run` is its task.
 
     Args:
         key: signs the transactions; its policy has to allow those to its own address, which fill nonces.
@@ -210,8 +210,9 @@ class Relayer:
         return self._key.address
 
     async def submit(self, effect_key: str, call: EthCall, deadline_s: int | None = None) -> IntentOutcome:
-        """Submit a call to be mined once; return the intent's state, without a receipt. Submitting the same
-        key again changes nothing.
+        """Store a call as an intent to be mined once, and return its state, without a receipt.
+
+        The same call with the same key again changes nothing.
 
         Args:
             effect_key: the intent's unique name; its call is mined at most once.
@@ -220,9 +221,9 @@ class Relayer:
 
         Raises:
             StoreUnavailable: the intent was not stored, or may have been: submit again.
-            ValueError: no key, no contract, too little gas, too much data, or another call under that key.
+            ValueError: empty key, no contract, too little gas, too much data, or another call under that key.
 
-        Guarantees: durable when this returns.
+        Guarantees: the intent is durable when this method returns.
         """
         if not effect_key or len(call.to) != 20 or call.gas_max < _gas_min(call.data):
             raise ValueError(f"an intent has a key, a contract, and gas: at least {_gas_min(call.data)} here")
@@ -246,7 +247,7 @@ class Relayer:
         return _outcome(row)
 
     async def outcome(self, effect_key: str) -> IntentOutcome | None:
-        """Read the state of an intent, without a receipt; None for an unknown key.
+        """Read the state of an intent from the store, without a receipt; None for an unknown key.
 
         Raises:
             StoreUnavailable: the store cannot be reached.
@@ -255,7 +256,7 @@ class Relayer:
         return _outcome(row_of(CHAIN_INTENT, rows[0])) if rows else None
 
     async def wait(self, effect_key: str, *, final: bool = True) -> IntentOutcome:
-        """Wait until an intent is mined or will never be; the caller sets a time limit.
+        """Wait until an intent is mined, or will never be mined; the caller sets a time limit.
 
         Args:
             final: wait for the chain's confirmations too; False returns once the intent is mined.
@@ -263,7 +264,7 @@ class Relayer:
         Raises:
             KeyError: no intent was submitted under that key.
             StoreUnavailable: the store cannot be reached.
-            NodeUnavailable: no node answers for the receipt.
+            NodeUnavailable: no node answers the request for the receipt.
         """
         while True:
             event = self._watched.get(effect_key)
@@ -280,7 +281,7 @@ class Relayer:
                 await event.wait()
 
     def statistics(self) -> RelayerStatistics:
-        """Return the counters, and the state at the last pass."""
+        """Return the relayer's counters, and its state as of the last pass over store and chain."""
         return RelayerStatistics(
             self._holds,
             self._waiting,
@@ -296,7 +297,7 @@ class Relayer:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Relay while this engine has the shard's lease, until cancelled."""
+        """Sign, broadcast and follow transactions while this engine holds the shard's lease."""
         task_status.started()
         pause_s = RELAY_PAUSE_S
         while True:
@@ -329,7 +330,7 @@ class Relayer:
         self._away = why
 
     async def _rest(self, *, is_idle: bool) -> None:
-        """Wait for a submitted intent, a new head unless idle, or RELAY_LOOK_S."""
+        """Wait until an intent is submitted, a block is new (unless idle), or RELAY_LOOK_S is over."""
         with trio.move_on_after(RELAY_LOOK_S):
             if is_idle:
                 await self._wake.wait()
@@ -349,7 +350,7 @@ class Relayer:
     # --- One look ---------------------------------------------------------------------------------------
 
     async def _look(self, fence: Fence) -> bool:
-        """Read the store and the chain once, and carry out the plan. Returns True if no row is open."""
+        """Read store and chain once, and execute the plan; return True if nothing is unfinished."""
         chain_id, sender = self._chain.chain_id, self._key.address
         transactions, intents, waits, counts = await self._store.read(
             open_transactions(chain_id, sender),
@@ -374,7 +375,6 @@ class Relayer:
         return False
 
     async def _head(self) -> tuple[Header, int]:
-        """Read (the latest block, the account's nonce at that block)."""
         head = await self._chain.block()
         if head is None:
             raise NodeUnavailable("the node has no latest block")
@@ -382,7 +382,7 @@ class Relayer:
         return head, await self._chain.nonce(self._key.address, head.hash)
 
     async def _slots(self, nonce: int, transactions: _Rows, intents: _Rows) -> dict[int, NonceSlot]:
-        """Build the slots of open nonces, and of settled nonces that the account's nonce has not passed."""
+        """Group by nonce the unfinished transactions, and the final ones that a re-organisation undid."""
         chain_id, sender = self._chain.chain_id, self._key.address
         (settled,) = await self._store.read(
             settled_transactions(chain_id, sender, nonce, RELAY_IN_FLIGHT_MAX)
@@ -422,7 +422,7 @@ class Relayer:
         return Facts(head, nonce, self._balance_wei, fees, receipts, frozenset(on_chain))
 
     async def _do(self, todo: RelayPlan, head: Header, fence: Fence) -> None:
-        """Store mined and signed transactions, then broadcast."""
+        """Execute a plan: store mined and newly signed transactions in one write, then broadcast."""
         writes: list[Write] = []
         sends: list[ChainTx] = []
         for action in todo.actions:
@@ -451,14 +451,14 @@ class Relayer:
             self._wake.set()  # a nonce may be free, or a broadcast due
 
     async def _check_head(self, head: Header) -> None:
-        """Raise BlockGone if the chain replaced the head during the pass: final decisions need one chain."""
+        """Raise BlockGone if a re-organisation replaced the head since it was read."""
         with trio.fail_after(RELAY_NODE_S):
             again = await self._chain.block(head.number)
         if again is None or again.hash != head.hash:
             raise BlockGone("the chain was re-organised during the look")
 
     def _signed(self, action: Sign) -> tuple[Write, ChainTx | None]:
-        """Sign a transaction: (the changes to store, the transaction); None if the key may not sign it."""
+        """Sign a transaction; return the changes and the row to store; None if the key may not sign it."""
         intent, now_ms = action.intent, self._now_ms()
         target, data, value_wei, gas = (
             (self._key.address, b"", 0, FILLER_GAS) if intent is None else _call_of(intent)
@@ -484,7 +484,7 @@ class Relayer:
         return Write("signed", row.effect_key, changes), row
 
     async def _keep(self, writes: Sequence[Write], fence: Fence) -> None:
-        """Store all writes in one unit (atomically)."""
+        """Write the changes of all planned writes to the store, in one unit (atomically)."""
         if not writes:
             return
         changes = tuple(change for write in writes for change in write.changes)
@@ -530,7 +530,7 @@ class Relayer:
         self._counts["handed"] += 1
 
     async def _reason(self, action: Seen) -> Reason:
-        """Find the reason of a transaction's revert, by executing its call on the block before."""
+        """Find the reason of a mined transaction's revert, by a call on the state of the block before."""
         receipt = action.receipt
         transaction = decode_transaction(action.transaction.raw).transaction
         if receipt.gas_used >= transaction.gas:
@@ -554,14 +554,14 @@ class Relayer:
 
 
 class _Blocks:
-    """The blocks of the chain up to a head, each read once."""
+    """Hashes of the chain's blocks up to a head, by height, each read once."""
 
     def __init__(self, chain: Chain, head: Header) -> None:
         self._chain = chain
         self._hashes = {head.number: head.hash}
 
     async def has(self, number: int | None, block_hash: bytes | None) -> bool:
-        """Whether the block of height `number` has hash `block_hash`."""
+        """Whether the chain's block of height `number` has hash `block_hash`; False if `number` is None."""
         if number is None:
             return False
         if number not in self._hashes:
