@@ -1,4 +1,4 @@
-"""Contracts on a chain: deployment, verification, addresses, and the acts of owners and pausers.
+"""Contracts on a chain: deployment, verification, addresses, and the calls of their owners and pausers.
 
 In: artifacts, settings, keys. Out: transactions or calldata, and contracts.json.
 Read: `deploy`, `create2_factory`, `rollout`, `verification`, `address_book`, `contract_acts`,

@@ -1,7 +1,7 @@
 """Read and write contracts.json of the state directory: addresses of contracts and tokens, per chain.
 
-Commands that deploy write the file; traders' commands read it. The file has the contract names that the API
-uses (choices.md#requests-and-errors), and further names for a devnet's extra contracts.
+Commands that deploy write the file; traders' commands read the file. The file has the contract names that the
+API uses (choices.md#requests-and-errors), and further names for a devnet's extra contracts.
 
 If two commands write at the same moment, one of their entries may be lost.
 """
@@ -23,14 +23,14 @@ FILE_NAME = "contracts.json"
 
 
 class DeployedToken(msgspec.Struct, frozen=True):
-    """A token that a deployment created."""
+    """Address and decimals of a token that a deployment created."""
 
     address: str
     decimals: int
 
 
 class DeployedChain(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Addresses of a chain's contracts; None for a contract that the chain does not have."""
+    """Addresses of a chain's contracts, in hexadecimal; None for a contract that the chain does not have."""
 
     name: str
     router: str | None = msgspec.field(name="augustusV6_2")
@@ -46,7 +46,7 @@ class DeployedChain(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class AddressBook(msgspec.Struct, frozen=True):
-    """Content of contracts.json: chain id in decimal -> addresses."""
+    """Content of the file contracts.json: chain id in decimal -> addresses of contracts and tokens."""
 
     meta: DocumentMeta = msgspec.field(name="_meta")
     chains: dict[str, DeployedChain]
@@ -56,9 +56,10 @@ _decode = decoder(AddressBook, bytes_max=limits.JSON_BYTES_MAX)
 
 
 def chain_entry(name: str, at: DeployedContracts, **more: object) -> DeployedChain:
-    """Build the entry of a chain from its deployed contracts.
+    """Build a chain's entry of contracts.json from the addresses of its deployed contracts.
 
     Args:
+        name: name of the chain.
         more: further members of `DeployedChain`, by name.
     """
     told = {
@@ -72,7 +73,7 @@ def chain_entry(name: str, at: DeployedContracts, **more: object) -> DeployedCha
 
 
 def read_book(path: Path) -> AddressBook:
-    """Read the file; an absent file gives a book without chains.
+    """Read the file contracts.json; an absent file gives a book without chains.
 
     Raises:
         ConfigError: the file exists and cannot be read.
@@ -88,8 +89,9 @@ def read_book(path: Path) -> AddressBook:
 
 
 def write_entries(folder: Path, entries: dict[int, DeployedChain]) -> Path:
-    """Write the entries of chains to contracts.json of a folder, created if absent; other chains' entries
-    stay.
+    """Write the entries of chains to contracts.json of a folder; other chains' entries stay.
+
+    The folder and the file are created if absent.
 
     Returns:
         Path of the file, which is complete at every moment.

@@ -21,7 +21,7 @@ from ....crypto.addresses import to_checksum
 from ..port import EthCall, Log
 
 OWNER, PAUSER, PROPOSED, ACCOUNT = "owner", "pauser", "proposed owner", "account"
-"""Roles that may make an act; ACCOUNT is any account that the vault owes fees."""
+"""Roles that may make a call on a contract; ACCOUNT is any account to which the FeeVault owes fees."""
 
 RELAYER_CHANGED = topic("RelayerChanged(address,bool)")
 CALLER_CHANGED = topic("CallerChanged(address,bool)")
@@ -38,21 +38,23 @@ class OwnedContracts(Struct, frozen=True):
     fee_vault: bytes
 
     def named(self) -> dict[str, bytes]:
-        """Mapping name -> address of all owned contracts."""
+        """Mapping name -> address, 20 bytes, of all contracts that have an owner."""
         names = "Delta", "Router", "RfqExecutor", "FeeVault"
         return dict(zip(names, (self.delta, self.router, self.executor, self.fee_vault), strict=True))
 
     def railed(self) -> dict[str, bytes]:
-        """Mapping name -> address of the contracts that can be paused and have caps."""
+        """Mapping name -> address, 20 bytes, of the contracts that can be paused and have caps per token."""
         return {"Delta": self.delta, "Router": self.router}
 
 
 class Act(Struct, frozen=True):
-    """A call of one contract, and the role that may make it.
+    """A call of one contract by its owner, pauser or a user, not sent yet, with the role that may make it.
 
     Attributes:
         contract: name of the contract.
+        to: address of the contract, 20 bytes.
         words: the function and its arguments as text, such as `setCap(0x..., 5)`.
+        data: calldata.
         by: the role that may make the call: OWNER, PAUSER (or the owner), PROPOSED or ACCOUNT.
     """
 
@@ -64,12 +66,14 @@ class Act(Struct, frozen=True):
 
 
 class Powers(Struct, frozen=True):
-    """Accounts that hold a contract's roles, and whether the contract is paused.
+    """Accounts (20 bytes) with control over a contract, and whether the contract is paused.
 
     Attributes:
-        proposed: the proposed next owner.
+        owner: account that may change the contract's settings.
+        proposed: proposed next owner; 20 zero bytes for none.
+        pauser: account that may only pause the contract; 20 zero bytes for none.
         protocol: receiver of the protocol's share of surplus.
-        pauser, protocol, is_paused: None for a contract without them.
+        pauser, protocol, is_paused: None for a contract without these.
     """
 
     owner: bytes
@@ -80,11 +84,12 @@ class Powers(Struct, frozen=True):
 
 
 class Bound(Struct, frozen=True):
-    """A token's cap, and the amount counted against it, in raw units.
+    """Cap on the amount of a token that a contract may move, and the part used, in raw units.
 
     Attributes:
-        given: amount that Delta took from owners for settlements in the current hour; 0 for the Router, whose
-            cap bounds each call.
+        cap: most raw units, per hour for Delta and per call for the Router.
+        given: amount that Delta took from owners for settlements in the current hour; 0 for the Router, which
+            counts nothing.
     """
 
     cap: int
@@ -92,7 +97,7 @@ class Bound(Struct, frozen=True):
 
 
 class Roles(Struct, frozen=True):
-    """Holders of all roles of a chain's contracts, and the caps.
+    """Accounts that hold a role on a chain's contracts, and the caps on amounts of tokens.
 
     Attributes:
         powers: contract name -> owner, pauser and the other single holders of its roles.
@@ -115,7 +120,10 @@ _RAILED = (owner.PAUSER, owner.PROTOCOL, owner.IS_PAUSED)
 
 
 def powers_calls(at: OwnedContracts) -> list[EthCall]:
-    """Build the calls that read the contracts' `Powers`; `read_powers` takes the answers in this order."""
+    """Build the calls that read each contract's owner, proposed owner, pauser, fee receiver and pause.
+
+    `read_powers` takes the results in the order of these calls.
+    """
     calls = []
     for name, contract in at.named().items():
         questions = (owner.OWNER, owner.PROPOSED_OWNER, *(_RAILED if name in at.railed() else ()))
@@ -124,10 +132,10 @@ def powers_calls(at: OwnedContracts) -> list[EthCall]:
 
 
 def read_powers(at: OwnedContracts, answers: Iterable[bytes]) -> dict[str, Powers]:
-    """Decode the answers to `powers_calls`: contract name -> its `Powers`.
+    """Decode the results of `powers_calls`: contract name -> owner, pauser and other single roles.
 
     Raises:
-        InvalidInput: an answer has another form than our contracts' answers.
+        InvalidInput: a result has another form than cambist's contracts return.
     """
     told = iter(answers)
     found = {}
@@ -142,18 +150,22 @@ def read_powers(at: OwnedContracts, answers: Iterable[bytes]) -> dict[str, Power
 
 
 def role_topics() -> tuple[bytes, ...]:
-    """First topics of the logs that name every account that ever had a role and every token with a cap."""
+    """First topics of the logs that name all accounts that ever had a role, and all tokens with a cap."""
     return RELAYER_CHANGED, CALLER_CHANGED, COLLECTOR_CHANGED, CAP_CHANGED
 
 
 def named_in(logs: Iterable[Log], first_topic: bytes, contract: bytes) -> list[bytes]:
-    """Extract the accounts or tokens that a contract's logs of one kind name, each once, oldest first."""
+    """Extract the accounts or tokens that a contract's logs of one kind name, each once, oldest first.
+
+    Args:
+        first_topic: 32 bytes that name the kind of log.
+    """
     named = (log.topics[1][12:] for log in logs if log.address == contract and log.topics[0] == first_topic)
     return list(dict.fromkeys(named))
 
 
 def credited_tokens(logs: Iterable[Log], vault: bytes, account: bytes) -> list[bytes]:
-    """Extract the tokens in which the vault ever credited fees to an account."""
+    """Extract the tokens in which the FeeVault ever credited fees to an account, from its logs."""
     found = (
         log.topics[2][12:]
         for log in logs
@@ -163,7 +175,7 @@ def credited_tokens(logs: Iterable[Log], vault: bytes, account: bytes) -> list[b
 
 
 def owed_call(at: OwnedContracts, account: bytes, token: bytes) -> EthCall:
-    """Build the call that reads the amount of a token that the vault keeps for an account."""
+    """Build the call that reads the amount of a token that the FeeVault keeps for an account."""
     return EthCall(at.fee_vault, owed(account, token))
 
 
@@ -171,18 +183,22 @@ def owed_call(at: OwnedContracts, account: bytes, token: bytes) -> EthCall:
 
 
 def pause_acts(contracts: Mapping[str, bytes]) -> list[Act]:
-    """Build the acts that pause contracts: they stop every settlement and swap."""
+    """Build the calls that pause contracts, which stops all their settlements and swaps."""
     return [Act(name, to, "pause()", owner.PAUSE, PAUSER) for name, to in contracts.items()]
 
 
 def unpause_acts(contracts: Mapping[str, bytes]) -> list[Act]:
-    """Build the acts that resume settlements and swaps."""
+    """Build the calls that end the pause of contracts, so that settlements and swaps resume."""
     data = owner.set_paused(paused=False)
     return [Act(name, to, "setPaused(false)", data) for name, to in contracts.items()]
 
 
 def cap_acts(at: OwnedContracts, caps: Mapping[bytes, int]) -> list[Act]:
-    """Build the acts that set caps (token -> most raw units): Delta's per hour, the Router's per call."""
+    """Build the calls that set caps: per hour on Delta, per call on the Router.
+
+    Args:
+        caps: token -> most raw units.
+    """
     return [
         Act(name, to, f"setCap({to_checksum(token)}, {cap})", owner.set_cap(token, cap))
         for name, to in at.railed().items()
@@ -191,7 +207,7 @@ def cap_acts(at: OwnedContracts, caps: Mapping[bytes, int]) -> list[Act]:
 
 
 def revoke_acts(at: OwnedContracts, roles: Roles, account: bytes) -> list[Act]:
-    """Build the acts that revoke every role of an account that owns no contract.
+    """Build the calls that revoke every role of an account that owns no contract.
 
     Raises:
         InvalidInput: the account owns a contract; ownership is handed over, not revoked.
@@ -204,7 +220,7 @@ def revoke_acts(at: OwnedContracts, roles: Roles, account: bytes) -> list[Act]:
 
 
 def _revoked(at: OwnedContracts, roles: Roles, account: bytes, heir: bytes = b"") -> Iterator[Act]:
-    """Yield the acts that end an account's roles.
+    """Yield the calls that end an account's roles other than owner.
 
     Args:
         heir: next receiver of the protocol's fees, if the account receives them now; empty for the contract's
@@ -232,12 +248,16 @@ def _revoked(at: OwnedContracts, roles: Roles, account: bytes, heir: bytes = b""
 def handover_acts(
     at: OwnedContracts, powers: Mapping[str, Powers], held: Mapping[bytes, Roles], new: bytes
 ) -> list[Act]:
-    """Build the acts by which owners give up their other roles and propose a new owner. An account of an
-    earlier proposal, which this one replaces, receives the protocol's fees no more.
+    """Build the calls by which present owners give up their other roles and propose a new owner.
+
+    If an earlier proposed owner, whom the new proposal replaces, receives the protocol's fees, the new owner
+    receives them instead.
 
     Args:
+        powers: contract name -> its owner, proposed owner and receiver of fees.
         held: each present owner's account -> its roles. The new owner receives the protocol's fees in its
             place; its roles as relayer, caller, collector and pauser pass to no account.
+        new: address of the new owner, 20 bytes.
     """
     given_up = [act for account, roles in held.items() for act in _revoked(at, roles, account, new)]
     given_up += [
@@ -253,7 +273,7 @@ def handover_acts(
 
 
 def acceptance_acts(at: OwnedContracts, powers: Mapping[str, Powers], new: bytes) -> list[Act]:
-    """Build the acts by which an account accepts the ownership proposed to it."""
+    """Build the calls by which the account `new` accepts the ownership of contracts proposed to it."""
     return [
         Act(name, to, "acceptOwner()", owner.ACCEPT_OWNER, PROPOSED)
         for name, to in at.named().items()
@@ -262,13 +282,13 @@ def acceptance_acts(at: OwnedContracts, powers: Mapping[str, Powers], new: bytes
 
 
 def claim_acts(at: OwnedContracts, tokens: Sequence[bytes], receiver: bytes) -> list[Act]:
-    """Build the act that sends the caller's fees from the vault to a receiver; empty without tokens."""
+    """Build the call that sends the caller's fees from the FeeVault to a receiver; empty without tokens."""
     words = f"claim([{', '.join(map(to_checksum, tokens))}], {to_checksum(receiver)})"
     return [Act("FeeVault", at.fee_vault, words, claim(tokens, receiver), ACCOUNT)] if tokens else []
 
 
 def holders(act: Act, powers: Mapping[str, Powers]) -> tuple[bytes, ...]:
-    """Accounts that may make an act; empty for ACCOUNT, that is, any account that the vault owes fees."""
+    """Accounts that may make the call of an act; empty if any account with fees in the FeeVault may."""
     held = powers[act.contract]
     match act.by:
         case "owner":

@@ -1,4 +1,7 @@
-"""Read the roles and caps of a chain's contracts: logs name the accounts and tokens, getters give the values.
+"""Read the roles and caps of a chain's contracts from their logs and getters.
+
+Logs name the accounts that ever had a role and the tokens that ever had a cap; getters give the present
+values.
 
 Source: contracts/lib/{Guardrails,Owned}.sol, contracts/{Delta,RfqExecutor,FeeVault}.sol.
 """
@@ -30,11 +33,11 @@ from .contract_acts import (
 )
 
 _RANGE_BLOCKS = 10_000
-"""Blocks per log query; halved each time a node refuses the range."""
+"""Number of blocks of a log query; the code halves the number each time a node refuses the range."""
 
 
 async def powers_of(chain: Chain, at: OwnedContracts) -> dict[str, Powers]:
-    """Read the owner, pauser and other roles of each contract: name -> powers.
+    """Read each contract's owner, pauser and other single roles from the chain: contract name -> roles.
 
     Raises:
         ChainError: the chain does not answer, or other contracts are at the addresses.
@@ -47,13 +50,14 @@ async def powers_of(chain: Chain, at: OwnedContracts) -> dict[str, Powers]:
 
 
 async def roles_of(chain: Chain, at: OwnedContracts, since: int) -> Roles:
-    """Read the holders of all roles, and the caps; accounts and tokens are found by logs.
+    """Read the accounts that hold roles on a chain's contracts, and the caps, by way of the logs.
 
     Args:
         since: first block whose logs are read: the deployment's block, or an earlier one.
 
     Raises:
-        ChainError: as `powers_of`; or the node refuses the log query.
+        ChainError: the chain does not answer or refuses the log query, or other contracts are at the
+            addresses.
     """
     powers = await powers_of(chain, at)
     logs = await _logs(chain, LogFilter(tuple(at.named().values()), (role_topics(),)), since)
@@ -80,7 +84,7 @@ async def roles_of(chain: Chain, at: OwnedContracts, since: int) -> Roles:
 
 
 async def held_by(chain: Chain, at: OwnedContracts, account: bytes) -> Roles:
-    """Read the roles of one account, without logs and without caps."""
+    """Read the roles of one account on a chain's contracts, without reading logs, and without the caps."""
     powers = await powers_of(chain, at)
     calls = [
         EthCall(at.delta, owner.is_relayer(account)),
@@ -92,7 +96,10 @@ async def held_by(chain: Chain, at: OwnedContracts, account: bytes) -> Roles:
 
 
 async def handover_of(chain: Chain, at: OwnedContracts, new: bytes) -> list[Act]:
-    """Build the acts that the present owners still have to make, to keep no role once `new` is the owner."""
+    """Build the calls by which present owners still have to propose `new` and to give up their roles.
+
+    Calls whose effect the chain has already are not among them.
+    """
     powers = await powers_of(chain, at)
     owners = dict.fromkeys(held.owner for held in powers.values() if held.owner != new)
     held = {account: await held_by(chain, at, account) for account in owners}
@@ -102,7 +109,7 @@ async def handover_of(chain: Chain, at: OwnedContracts, new: bytes) -> list[Act]
 async def owed_to(
     chain: Chain, at: OwnedContracts, account: bytes, tokens: Sequence[bytes], since: int
 ) -> dict[bytes, int]:
-    """Read the fees that the vault keeps for an account: token -> raw units, without zeros.
+    """Read the fees that the FeeVault keeps for an account: token -> raw units, without zeros.
 
     Args:
         tokens: the tokens to read; empty for every token in which the vault credited the account.
@@ -126,7 +133,7 @@ async def _answers(chain: Chain, calls: Sequence[EthCall]) -> list[bytes]:
 
 
 async def _logs(chain: Chain, wanted: LogFilter, since: int) -> list[Log]:
-    """Read the chain's logs from a block on, oldest first."""
+    """Read the chain's logs that pass a filter, from block `since` to the latest, oldest first."""
     head = await chain.block()
     if head is None:
         raise ChainError("the chain has no block")

@@ -1,6 +1,7 @@
-"""The CREATE2 factory deployed on almost every chain: a contract's address follows from its code and a salt.
+"""Address and code of the CREATE2 factory that almost every chain has.
 
-Calldata is 32 bytes of salt, then the creation code.
+The address of a contract that the factory creates follows from the contract's code and a salt. Calldata of
+the factory is 32 bytes of salt, then the creation code.
 
 Source: Arachnid's deterministic deployment proxy; EIP-1014.
 """

@@ -1,10 +1,10 @@
-"""Create the contracts on a chain and set them up; a second run changes nothing.
+"""Create cambist's contracts on a chain and set them up; a second run changes nothing.
 
     creations   the contracts to create, in order, with the address that each will have
     provisions  the settings that follow: callers, relayers, caps, whether trading is open
 
 With the CREATE2 factory that most chains have, addresses follow from the code and its arguments alone;
-without it, from the deployer's nonce, and a second run would deploy anew.
+without the factory, from the deployer's nonce, and a second run would deploy anew.
 
 Source: ARCHITECTURE.md, "Contracts"; EIP-1014.
 """
@@ -30,7 +30,7 @@ class DeploymentPlan(Struct, frozen=True, kw_only=True):
     """Parameters of a deployment of all contracts on a chain.
 
     Attributes:
-        owner: account that may pause, cap and name relayers; it sends the transactions of a deployment.
+        owner: account that may pause, cap and name relayers, and sends the transactions of a deployment.
         protocol: account that gets the protocol's share of surplus, and fees without a partner, until the
             owner names another.
         relayers: accounts that may settle Delta orders.
@@ -56,7 +56,7 @@ class DeploymentPlan(Struct, frozen=True, kw_only=True):
 
 
 class DeployedContracts(Struct, frozen=True):
-    """Addresses of one chain's contracts."""
+    """Addresses of one chain's contracts, 20 bytes each."""
 
     rfq: bytes
     fee_vault: bytes
@@ -68,7 +68,12 @@ class DeployedContracts(Struct, frozen=True):
 
 
 class Creation(Struct, frozen=True):
-    """A contract to create: name, creation code with the constructor's arguments, and address."""
+    """A contract to create.
+
+    Attributes:
+        init_code: creation code with the constructor's arguments.
+        address: address that the contract will have, 20 bytes.
+    """
 
     name: str
     init_code: bytes
@@ -76,7 +81,13 @@ class Creation(Struct, frozen=True):
 
 
 class Provision(Struct, frozen=True):
-    """A setting of a contract: the call `question` returns `wanted` once `change` is mined."""
+    """A setting of a deployed contract, and the call that makes the setting.
+
+    Attributes:
+        question: calldata that reads the setting.
+        wanted: number that `question` returns once the setting is made.
+        change: calldata of the transaction that makes the setting.
+    """
 
     contract: bytes
     question: bytes
@@ -85,7 +96,7 @@ class Provision(Struct, frozen=True):
 
 
 def creations(plan: DeploymentPlan, address_of: Callable[[int, bytes], bytes]) -> list[Creation]:
-    """List the contracts in the order in which they are created.
+    """List the contracts to create, in order, with their addresses.
 
     Args:
         address_of: (number in that order, creation code with arguments) -> the contract's address.
@@ -112,12 +123,12 @@ def creations(plan: DeploymentPlan, address_of: Callable[[int, bytes], bytes]) -
 
 
 def contracts_of(made: list[Creation]) -> DeployedContracts:
-    """Collect the addresses of all created contracts."""
+    """Collect the addresses of all created contracts, which are listed in the order of creation."""
     return DeployedContracts(*(creation.address for creation in made))
 
 
 def provisions(plan: DeploymentPlan, at: DeployedContracts) -> Iterator[Provision]:
-    """Yield the settings; trading on a contract opens only after its caps are set."""
+    """Yield the settings of the contracts, in order; trading on a contract opens after its caps are set."""
     for user in (at.delta, at.router):
         yield Provision(at.executor, owner.is_caller(user), 1, owner.set_caller(user, allowed=True))
         yield Provision(at.fee_vault, owner.is_collector(user), 1, owner.set_collector(user, allowed=True))
@@ -134,8 +145,9 @@ def provisions(plan: DeploymentPlan, at: DeployedContracts) -> Iterator[Provisio
 
 
 async def planned(chain: Chain, plan: DeploymentPlan) -> list[Creation]:
-    """List the contracts with their addresses: CREATE2 addresses if the chain has the factory, else those of
-    the owner's next nonces.
+    """List the contracts to create on a chain, with their addresses.
+
+    The addresses are those of CREATE2 if the chain has the factory, else those of the owner's next nonces.
     """
     has_factory = bool(await chain.code(FACTORY))
     nonce = await chain.nonce(plan.owner)
@@ -156,15 +168,15 @@ async def deploy(
     *,
     gas: int = 0,
 ) -> DeployedContracts:
-    """Create the missing contracts, and change the settings that differ from the plan.
+    """Create the missing contracts on a chain, and change the settings that differ from the plan.
 
     Args:
         key: the owner's key; its account pays.
         say: called with a line about each step, for people.
-        gas: gas limit of each transaction, as `transact` takes it.
+        gas: gas limit of each transaction; 0 for an estimate.
 
     Raises:
-        ChainError: a step failed; running it again goes on from there.
+        ChainError: a step failed; another run goes on from there.
     """
     if key.address != plan.owner:
         raise ChainError(f"the owner {to_checksum(plan.owner)} deploys, not {to_checksum(key.address)}")
@@ -197,8 +209,12 @@ async def create(
     *,
     gas: int = 0,
 ) -> bytes:
-    """Create a contract by the CREATE2 factory, unless it exists, and return its address. `gas`: as for
-    `transact`.
+    """Create a contract by the CREATE2 factory, unless it exists, and return its address.
+
+    Args:
+        name: name of the compiled contract.
+        arguments: encoded arguments of the constructor.
+        gas: gas limit of the transaction; 0 for an estimate.
     """
     address = factory_address(name, arguments, salt32)
     if not await chain.code(address):
@@ -209,5 +225,5 @@ async def create(
 
 
 def factory_address(name: str, arguments: bytes = b"", salt32: bytes = bytes(32)) -> bytes:
-    """Address at which `create` puts a contract, the same on every chain."""
+    """Address of a contract created by the CREATE2 factory (see `create`), the same on every chain."""
     return create2_address(FACTORY, salt32, artifact(name).init_code(arguments))

@@ -1,4 +1,6 @@
-"""Report a deployment's state to its operator: existing contracts and missing steps, before and after it.
+"""Compare a chain with a deployment's plan: contracts that exist, and settings still to change.
+
+The operator gets the result as a report, before and after the deployment.
 
 Source: ARCHITECTURE.md, "Contracts"; EIP-1014.
 """
@@ -30,7 +32,7 @@ class Rollout(Struct, frozen=True):
     """State of a deployment on a chain.
 
     Attributes:
-        made: the contracts, and whether each exists on the chain.
+        made: the planned contracts, and whether each exists on the chain.
         changes: settings that differ from the plan, or whose contract does not exist yet.
     """
 
@@ -39,22 +41,22 @@ class Rollout(Struct, frozen=True):
 
     @property
     def is_done(self) -> bool:
-        """Whether every contract exists and every setting is as planned."""
+        """Whether every planned contract exists and every setting is as planned."""
         return not self.changes and all(is_there for _, is_there in self.made)
 
     @property
     def contracts(self) -> DeployedContracts:
-        """Addresses of the contracts, present or future."""
+        """Addresses of the planned contracts, whether they exist or not."""
         return contracts_of([creation for creation, _ in self.made])
 
 
 def predicted(plan: DeploymentPlan) -> list[Creation]:
-    """List the contracts with the addresses that the factory gives them, the same on every chain."""
+    """List the contracts with the addresses that the CREATE2 factory gives them, the same on every chain."""
     return creations(plan, lambda _, init_code: create2_address(FACTORY, plan.salt32, init_code))
 
 
 async def look(chain: Chain, plan: DeploymentPlan) -> Rollout:
-    """Compare a chain with the plan, without changing the chain.
+    """Compare a chain with a deployment's plan, without changing the chain.
 
     Raises:
         ConfigError: the chain lacks the CREATE2 factory, WETH or Permit2, on which addresses depend.
@@ -77,7 +79,7 @@ async def look(chain: Chain, plan: DeploymentPlan) -> Rollout:
 
 
 def policed(key: SigningKey, chain_id: int, plan: DeploymentPlan) -> PolicedRelayKey:
-    """Restrict a key to the transactions of this deployment."""
+    """Restrict a key to transactions to this deployment's contracts and the factory, with bounded fees."""
     targets = {FACTORY, *(creation.address for creation in predicted(plan))}
     policy = TransactionPolicy(
         contracts=frozenset((chain_id, target) for target in targets),

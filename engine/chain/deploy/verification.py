@@ -1,4 +1,4 @@
-"""Compare the code on a chain with an artifact's runtime code.
+"""Compare the code of a contract on a chain with the runtime code of a compiled contract.
 
 The compiler leaves zeros for the values of immutables, each behind a PUSH32; the constructor fills them in.
 The two codes may differ in these words only. The values follow from the constructor's arguments, to which
@@ -16,7 +16,7 @@ _WORD = 32
 
 
 def is_code_of(name: str, code: bytes) -> bool:
-    """Whether `code` is the runtime code of the named artifact, apart from the values of immutables."""
+    """Whether `code` is the runtime code of the compiled contract `name`, but for values of immutables."""
     template = artifact(name).code()
     if len(code) != len(template):
         return False
@@ -28,7 +28,7 @@ def is_code_of(name: str, code: bytes) -> bool:
 
 
 def _pushes(code: bytes) -> Iterator[tuple[int, int]]:
-    """Yield (offset, count) of the immediate bytes of each PUSH instruction."""
+    """Yield (offset, count) of the immediate bytes of each instruction of EVM code; the count may be 0."""
     at = 0
     while at < len(code):
         width = _width(code[at])

@@ -1,5 +1,6 @@
-"""The indexer: writes rows from the contracts' logs, and deletes them after a re-organisation.
+"""Indexer: stores the logs of cambist's contracts as rows, and deletes the rows after a re-organisation.
 
-In: heads, blocks and logs. Out: rows and a cursor, one atomic write per step; the accounts whose funds moved.
+In: heads, blocks and logs. Out: rows and a cursor (the last block read), one atomic write per step; the
+accounts whose balances or allowances may have changed.
 Read: `ring`, `watch`, `reading`, `applied`, `indexer`.
 """

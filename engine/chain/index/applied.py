@@ -1,4 +1,4 @@
-"""Convert the logs of our contracts to rows of the store. Pure.
+"""Convert the logs of cambist's contracts to rows of the store. Pure.
 
     Rfq    OrderFilled        otc_fill
            OrderCancelled     otc_cancel
@@ -8,8 +8,8 @@
            OrderPreSigned     pre_signature
            FeeAccrued         no row: an event for projections
 
-A row stands for a log, or for the first log that used a nonce. Deleting the rows above a height undoes the
-blocks above it: the rows left are those of a fresh scan up to that height.
+A row stands for a log; a row of nonce_used stands for the first log that used the nonce. Deleting the rows
+above a height undoes the blocks above that height: the rows left are those of a fresh scan up to there.
 
 Source: ARCHITECTURE.md, "Indexer", "Transitions".
 """
@@ -45,18 +45,20 @@ DELTA_TOPICS = (
 ChainRow = OtcFill | OtcCancel | OtcCancelUntil | DeltaFill | UsedNonce | PreSignature
 
 KeptRow = tuple[Table, ChainRow]
-"""(table, row): a table, and a row to write to it."""
+"""(table, row): a row that the indexer writes or deletes, with its table."""
 
 
 class IndexedContracts(Struct, frozen=True):
-    """Contracts whose events are stored; None for a contract that the chain does not have."""
+    """Addresses (20 bytes) of the contracts whose events the indexer stores; None for an absent contract."""
 
     rfq: bytes | None = None
     delta: bytes | None = None
 
     def filter(self) -> LogFilter:
-        """Build the filter that finds the contracts' events; with both contracts it also matches events of
-        one contract that are stored for the other alone.
+        """Build the log filter that selects the stored events of the contracts.
+
+        With both contracts, the filter lets pass each event type from either contract; `read_events` drops
+        the logs whose event type is stored for the other contract alone.
         """
         addresses = tuple(address for address in (self.rfq, self.delta) if address is not None)
         topics = (RFQ_TOPICS if self.rfq is not None else ()) + (
@@ -66,17 +68,17 @@ class IndexedContracts(Struct, frozen=True):
 
 
 class LoggedEvent(Struct, frozen=True):
-    """A decoded event and the log that it was read from."""
+    """A decoded event of a contract, with the log that holds it."""
 
     log: Log
     event: events.ContractEvent
 
 
 def read_events(contracts: IndexedContracts, logs: Iterable[Log]) -> list[LoggedEvent]:
-    """Decode the events of the contracts from logs, in order.
+    """Decode the stored events of the contracts from logs, in order; other logs are skipped.
 
     Raises:
-        NodeContradiction: a log of our contracts does not have the form of its event.
+        NodeContradiction: a log of a contract does not have the form of its event.
     """
     found = []
     for log in logs:
@@ -98,7 +100,7 @@ def rows_of(chain_id: int, found: Iterable[LoggedEvent], times: Mapping[int, int
     """Build the rows to store for events, in order.
 
     Args:
-        times: height -> Unix seconds.
+        times: height of the block -> its timestamp, Unix seconds.
     """
     rows: list[KeptRow] = []
     nonces: set[tuple[bytes, int]] = set()
@@ -116,7 +118,7 @@ def rows_of(chain_id: int, found: Iterable[LoggedEvent], times: Mapping[int, int
 
 
 def _used_nonce(event: events.ContractEvent) -> tuple[bytes, int] | None:
-    """(owner, nonce) that an event marks as used for good, or None."""
+    """Return (owner, nonce) that an event marks as used for good; None for another event."""
     match event:
         case events.NonceInvalidated() | events.OrderSettled(is_closed=True):
             return event.owner, event.nonce

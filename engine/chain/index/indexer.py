@@ -1,22 +1,22 @@
-"""Follow one chain: write rows from our contracts' logs, and delete the rows that a re-organisation undoes.
+"""Follow one chain: store the contracts' logs as rows, and delete rows that a re-organisation undoes.
 
     step:  cursor -> last common block -> forward to the head
                   -> one atomic write: deletions, rows, projections, cursor
 
-A new head only wakes the indexer; without a new head the next step begins after INDEX_LOOK_S. Blocks deeper
-than the ring are history: their logs are read in ranges. Later blocks are read block by block, logs by the
-block's hash. The number of blocks read at once shrinks after a failure or a refusal, and grows after a
-success. Each step reads the cursor anew and moves it by compare-and-set, so that of two indexers of a chain
-one writes each step and the other goes on from there: for blocks that the first has read, the second reads
-only the touched accounts.
+The cursor is the last block read, with a ring of blocks before it. A new head only wakes the indexer; without
+a new head the next step begins after INDEX_LOOK_S. Blocks deeper than the ring are history: their logs are
+read in ranges. Later blocks are read block by block, logs by the block's hash. The number of blocks read at
+once shrinks after a failure or a refusal, and grows after a success. Each step reads the cursor anew and
+moves it by compare-and-set, so that of two indexers of a chain one writes each step and the other goes on
+from there: for blocks that the first has read, the second reads only the accounts whose funds moved.
 
 A failed step (the node lags, contradicts itself or does not answer; the store cannot be reached) has written
 nothing and is tried again. A chain that shares no block of the ring was re-organised deeper than the ring:
 its indexer halts until the node shows one of the ring's blocks again, or `rescan` names a height from which
 to read anew.
 
-After a re-organisation every followed account is read again, since the lost blocks' movements are not kept;
-likewise when another indexer is further ahead than one step reads.
+After a re-organisation every followed account is reported as changed, since the lost blocks' movements are
+not kept; likewise when another indexer is further ahead than one step reads.
 
 Source: ARCHITECTURE.md, "Indexer", "Transitions".
 """
@@ -63,10 +63,10 @@ _log = structlog.get_logger("cambist.chain")
 
 
 class Advance(Struct, frozen=True):
-    """Result of one indexer step, passed to projections.
+    """Result of one indexer step, from which projections derive further rows.
 
     Attributes:
-        top: the last block read, this step included.
+        top: height and hash of the last block read, this step included.
         undone: rows of blocks that a re-organisation removed.
         events: events of the blocks that the step read, in order.
         rows: the rows stored for these events.
@@ -80,17 +80,19 @@ class Advance(Struct, frozen=True):
 
 
 class Projection(Protocol):
-    """Protocol: derives further rows from a step, written in its transaction, such as order states."""
+    """Interface: derives further rows, such as order states, that are written together with a step."""
 
     async def changes(self, advance: Advance) -> Sequence[Change]:
-        """Return further changes to write with the step. If a changed row conflicts, the indexer calls this
-        again for the same step; each call reads the store, which does not hold the step's rows yet.
+        """Return further changes of rows to write together with an indexer step.
+
+        If a changed row conflicts, the indexer calls this method again for the same step; each call reads the
+        store, which does not hold the step's rows yet.
         """
         ...
 
 
 class IndexerState(Enum):
-    """States of an indexer; HALTED: the chain was re-organised deeper than the ring."""
+    """States of an indexer; HALTED: a re-organisation is deeper than the blocks that the cursor keeps."""
 
     STARTING = "starting"
     CATCHING_UP = "catching up"
@@ -105,16 +107,16 @@ class IndexerStatistics(Struct, frozen=True):
     Attributes:
         state: state of the indexer; reason: why it fails or is halted, else empty.
         block_number, block_hash: the last block read.
-        head_number: height of the node's latest block, when last asked.
+        head_number: height of the node's latest block, when last asked; -1 before.
         steps, blocks, rows: numbers of steps, blocks and rows written.
         reorganisations, undone_rows, deepest: number of re-organisations, of rows deleted by them, and the
             most blocks undone at once.
-        lost: steps that another indexer of the chain wrote first.
+        lost: number of steps that another indexer of the chain wrote first.
         conflicts: writes of a step that were repeated because an order had changed meanwhile.
-        refused: ranges of logs that were too wide, for the node or for one step.
-        range_blocks: width of the next range.
-        faults: kind -> failed steps; the kinds are those of NodeFault, and `unavailable`, `block gone`,
-            `slow`, `store`, `error`.
+        refused: number of requested ranges of logs that were too wide, for the node or for one step.
+        range_blocks: number of blocks in the next range.
+        faults: kind -> number of failed steps; the kinds are those of NodeFault, and `unavailable`, `block
+            gone`, `slow`, `store`, `error`.
     """
 
     state: IndexerState
@@ -136,16 +138,17 @@ class IndexerStatistics(Struct, frozen=True):
 
 
 class Indexer:
-    """The indexer of one chain. `run` is its task.
+    """Follows one chain and stores the logs of its contracts as rows. `run` is its task.
 
     Args:
-        watch: owners to follow.
+        watch: accounts whose balances and allowances the venue follows.
         touched: called after a step is durable, with the chain id and the followed (token, owner) whose
             balances or allowances may have changed; the set may contain unchanged pairs.
         now_ms: wall clock, Unix milliseconds.
         first_block: first height to read if the store has no cursor of the chain, as the height of the
             contracts' deployment; None for the head.
         confirmations: blocks after which no re-organisation is expected.
+        projection: derives further rows, written with each step; None for none.
     """
 
     def __init__(
@@ -185,7 +188,7 @@ class Indexer:
         self._deepest = 0
 
     def statistics(self) -> IndexerStatistics:
-        """Return the counters and the present state."""
+        """Return the indexer's counters and its present state."""
         count = self._counts
         return IndexerStatistics(
             self._state,
@@ -207,7 +210,7 @@ class Indexer:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Take step after step until cancelled; a failed step is tried again."""
+        """Run step after step until cancelled; a failed step is tried again."""
         task_status.started()
         while True:
             try:
@@ -225,14 +228,14 @@ class Indexer:
             await trio.sleep(INDEX_PAUSE_S)
 
     async def step(self) -> bool:
-        """Undo the blocks that left the chain and read on, as far as one step goes.
+        """Follow the chain by one step: delete rows of blocks that left it, store rows of the next blocks.
 
         Returns:
             Whether another step may have work at once.
 
         Raises:
-            ChainError, StoreUnavailable: the step was not written; if the store was lost during the write,
-                it was written wholly or not at all.
+            ChainError, StoreUnavailable: the step was not written; if the store was lost during the write, it
+                was written wholly or not at all.
         """
         cursor = await self._cursor()
         self._head = head = await self._latest()
@@ -266,13 +269,16 @@ class Indexer:
     # --- One step -------------------------------------------------------------------------------------
 
     async def _cursor(self) -> ChainCursor | None:
-        """Read the stored cursor; None before the first step."""
+        """Read the stored cursor, i.e. the last block read; None before the first step."""
         (rows,) = await self._store.read(by(CHAIN_CURSOR, self._chain.chain_id))
         cursor: ChainCursor | None = row_of(CHAIN_CURSOR, rows[0]) if rows else None
         return cursor
 
     async def _passed(self, ring: Ring, common: Mark) -> frozenset[WatchedAccount] | None:
-        """Followed accounts whose funds may have moved in blocks that another indexer read; None if unknown.
+        """Find the followed accounts whose funds may have moved in blocks that another indexer read.
+
+        Returns:
+            The accounts; None if they are unknown, so that every followed account counts.
 
         Raises:
             NodeUnavailable: no node answers; try again.
@@ -308,10 +314,10 @@ class Indexer:
         return True
 
     async def _last_common(self, ring: Ring, head: Header) -> Mark | None:
-        """Find the highest mark of the ring that is still on the node's chain, or None.
+        """Find the last block read that is still on the node's chain; None if none of the ring is.
 
         Raises:
-            NodeContradiction: the node is behind, and its blocks agree with the blocks read.
+            NodeContradiction: the node is behind the last block read, on the same chain.
         """
         if ring.top == Mark(head.number, head.hash) or (
             ring.top.number + 1 == head.number and ring.top.hash == head.parent_hash
@@ -337,8 +343,9 @@ class Indexer:
         return mark.number == NOTHING_READ or (await header_at(self._chain, mark.number)).hash == mark.hash
 
     async def _undone(self, ring: Ring, common: Mark) -> tuple[Mark, list[KeptRow]]:
-        """Return (mark to go back to, rows above it). The mark is the last common block, or a higher one if
-        the rows above are too many for one step.
+        """Return (mark to go back to, rows of higher blocks), which a re-organisation undoes.
+
+        The mark is the last common block, or a higher block if the rows are too many for one step.
         """
         if common == ring.top:
             return common, []
@@ -347,7 +354,7 @@ class Indexer:
         return target, [(table, row) for table, row in rows if row.block_number > floor]
 
     async def _rows_above(self, number: int, floor_max: int) -> tuple[list[KeptRow], int]:
-        """Read (rows, floor): all the chain's rows above the floor.
+        """Return (rows, floor): all rows of the chain whose block is above height `floor`.
 
         The floor is `number`, or a greater height if more than INDEX_STEP_ROWS_MAX rows are above that. The
         bound doubles until the floor is at most `floor_max`, so that a block with many rows can be undone.
@@ -370,8 +377,9 @@ class Indexer:
             count *= 2
 
     async def _read(self, after: Mark, head: Header) -> Reading:
-        """Read the blocks after `after`: a range of history, or block by block. A failure halves the number
-        of blocks for the next read.
+        """Read the blocks that follow `after`: a range of history, or block by block.
+
+        A failure halves the number of blocks that the next read requests.
         """
         history = head.number - self._depth
         try:
@@ -444,7 +452,7 @@ class Indexer:
         raise StoreUnavailable(f"other writers changed the rows of this step {INDEX_TRIES_MAX} times")
 
     def _written(self, before: Ring, step: Advance, target: Mark, reading: Reading) -> None:
-        """Count a step that is durable, and mark the accounts that it touches."""
+        """Count a step that is stored, and mark the accounts whose funds it may have moved."""
         self._version += 1
         self._top = self._noted = step.top
         self._counts["steps"] += 1
@@ -490,7 +498,7 @@ class Indexer:
             _log.error("the indexer is halted", chain_id=self._chain.chain_id, reason=self._reason)
 
     async def _wait(self) -> None:
-        """Wait for a new head, at most INDEX_LOOK_S."""
+        """Wait for a new head, at most INDEX_LOOK_S seconds."""
         with trio.move_on_after(INDEX_LOOK_S):
             try:
                 await self._chain.wait_head(self._head.hash if self._head else b"")
@@ -499,14 +507,15 @@ class Indexer:
 
 
 def cursor_row(chain_id: int, version: int, ring: Ring, now_ms: int) -> ChainCursor:
-    """Build the cursor's row from the ring: the last block read, and the ring itself."""
+    """Build the stored row of a chain's cursor: the last block read, and the ring of blocks before it."""
     return ChainCursor(chain_id, version, ring.top.number, ring.top.hash, encode_ring(ring), now_ms)
 
 
 async def rescan(chain: Chain, store: Store, first_block: int, now_ms: int) -> None:
-    """Reset a chain's cursor, so that its indexer deletes the rows from `first_block` on, step by step, and
-    reads anew. The indexer may run meanwhile. A re-organisation deeper than the ring needs this call, with a
-    block below the re-organisation.
+    """Reset a chain's cursor so that its indexer reads the blocks from `first_block` on anew.
+
+    The indexer may run meanwhile, and deletes the rows from `first_block` on, step by step. A re-organisation
+    deeper than the ring needs this call, with a block below the re-organisation.
 
     Raises:
         ValueError: the chain was not read up to the block before `first_block`.
@@ -526,7 +535,7 @@ async def rescan(chain: Chain, store: Store, first_block: int, now_ms: int) -> N
 
 
 def _kind(error: ChainError | StoreUnavailable) -> str:
-    """Name under which a failed step is counted, from its error."""
+    """Return the name under which the statistics count a step that failed with this error."""
     match error:
         case NodeContradiction():
             return error.fault.value

@@ -1,4 +1,4 @@
-"""Read blocks and their logs from a node, with every check that is possible.
+"""Read blocks and their logs from a node for the indexer, with every check that is possible.
 
     read_blocks    block after block: headers whose parents fit, logs by block hash
     read_range     history: logs by heights, for as many blocks at once as the node answers
@@ -7,8 +7,8 @@
 Checks: each block has the requested number, and its parent is the block before; each log is of the requested
 block and passes the filter; the contracts' logs equal those of their transactions' receipts; a range's logs
 are the same when asked for twice, and the logs of its first block equal those of that block by its hash. A
-failed check raises NodeContradiction without a result: the caller tries again later. The transport finds logs
-that a node hides, from the block's bloom.
+failed check raises NodeContradiction without a result: the caller tries again later. The JSON-RPC client
+finds logs that a node withholds, from the bloom filter of the block's header.
 
 History is read twice, since one of a node's machines may lack a part and leave a hole that no later check
 finds. The first block of a range is also read by its hash: a node with pruned logs answers the range with
@@ -36,12 +36,12 @@ T = TypeVar("T")
 
 
 class Reading(Struct, frozen=True):
-    """Blocks and logs read from a node.
+    """Blocks and logs that the indexer read from a node in one step.
 
     Attributes:
-        marks: mark of each block read, lowest first; of a range, the mark of its last block alone.
+        marks: height and hash of each block read, lowest first; of a range, those of its last block alone.
         logs: the contracts' logs, in the order of the chain.
-        times: height -> Unix seconds, for each block with these logs.
+        times: height -> timestamp in Unix seconds, for each block with these logs.
         touched: the followed (token, owner) whose funds may have moved; None for a range, in which moves of
             funds are not read.
     """
@@ -53,7 +53,7 @@ class Reading(Struct, frozen=True):
 
 
 async def header_at(chain: Chain, number: int) -> Header:
-    """Read the header of the block at a height that the node should have.
+    """Read the header of the block at height `number`, which the node is expected to have.
 
     Raises:
         NodeContradiction: the node has no such block, or shows a block of another height.
@@ -67,7 +67,7 @@ async def header_at(chain: Chain, number: int) -> Header:
 
 
 async def mark_at(chain: Chain, number: int) -> Mark:
-    """Read the mark of the block at a height; NOTHING_READ gives the mark below the first block."""
+    """Read the hash of the block at height `number`; for NOTHING_READ (-1) the hash is 32 zero bytes."""
     if number == NOTHING_READ:
         return Mark(NOTHING_READ, bytes(32))
     return Mark(number, (await header_at(chain, number)).hash)
@@ -76,10 +76,12 @@ async def mark_at(chain: Chain, number: int) -> Mark:
 async def read_blocks(
     chain: Chain, contracts: LogFilter, watch: Watch, after: Mark, last: int, head: Header
 ) -> Reading:
-    """Read the blocks that follow `after`, up to height `last`.
+    """Read, block by block, the headers and logs of the blocks that follow `after`, up to height `last`.
 
     Args:
-        head: the node's latest block, which is not asked for again.
+        contracts: filter of the contracts' logs.
+        watch: followed accounts, whose moves of funds are read too.
+        head: the node's latest block, which is not read again.
 
     Raises:
         ChainError: an answer is missing or wrong; NodeContradiction says how.
@@ -101,7 +103,7 @@ async def read_blocks(
 
 
 async def read_touched(chain: Chain, watch: Watch, blocks: Sequence[Mark]) -> frozenset[WatchedAccount]:
-    """Read the accounts, as followed (token, owner), whose funds the blocks may have moved.
+    """Find the followed (token, owner) whose balances or allowances the blocks may have changed.
 
     Raises:
         ChainError: an answer is missing or wrong; BlockGone: the node lacks a block.
@@ -115,7 +117,10 @@ async def read_touched(chain: Chain, watch: Watch, blocks: Sequence[Mark]) -> fr
 
 
 async def read_range(chain: Chain, contracts: LogFilter, after: Mark, last: int) -> Reading:
-    """Read the logs of the blocks that follow `after`, up to height `last`, as one range.
+    """Read the logs of the blocks that follow `after`, up to height `last`, by one request for all.
+
+    Args:
+        contracts: filter of the contracts' logs.
 
     Raises:
         LogsRefused: the range is too wide for the node, or holds too much for one step.
@@ -172,7 +177,7 @@ async def _logs_of(chain: Chain, wanted: LogFilter, block: Mark) -> list[Log]:
 
 
 async def _check_receipts(chain: Chain, wanted: LogFilter, logs: Sequence[Log]) -> None:
-    """Check that each transaction's receipt, filtered by `wanted`, has the same logs as `logs`.
+    """Check that the receipts of the logs' transactions have, after the filter `wanted`, the same logs.
 
     Raises:
         NodeContradiction: a receipt is missing, is of another block, or has other logs.
@@ -221,8 +226,9 @@ def _check_order(logs: Sequence[Log]) -> None:
 
 
 async def _all(ask: Callable[[A], Awaitable[T]], about: Sequence[A]) -> list[T]:
-    """Ask about each element, at most INDEX_QUESTIONS_MAX at a time; returns the answers in order. An error
-    cancels all.
+    """Call `ask` for each element, at most INDEX_QUESTIONS_MAX at a time; return the results in order.
+
+    The first ChainError cancels all calls and is raised.
     """
     answers: dict[int, T] = {}
     errors: list[ChainError] = []

@@ -1,11 +1,12 @@
-"""The ring: marks of the last blocks read, by which the indexer finds a re-organisation. Pure.
+"""The ring: height and hash of the last blocks read, by which the indexer finds a re-organisation. Pure.
 
     ... -- 97 -- 98 -- 99 -- 100     blocks read: (height, hash), lowest first
               \\- 99'- 100'- 101'    the node's blocks now: 98 is the last common block
 
-A block is named by its hash, which fixes its whole past: a node that has a mark also has the marks below it,
-and halving finds the last common block. Marks need not be adjacent: of history, which is read in ranges, the
-ranges' ends are marked. A chain that shares no mark was re-organised deeper than the ring.
+A mark is the height and the hash of a block. The hash fixes the block's whole past: a node that has a mark
+also has the marks below it, and halving finds the last common block. Marks need not be adjacent: of history,
+which is read in ranges, the ranges' ends are marked. A chain that shares no mark was re-organised deeper than
+the ring.
 
 Source: ARCHITECTURE.md, "Indexer".
 """
@@ -18,23 +19,24 @@ from msgspec import Struct
 from ....config.errors import StoreError
 
 NOTHING_READ = -1
-"""Height of the mark below the first block; its hash is the first block's parent hash, 32 zero bytes."""
+"""Height that stands for no block read, below block 0; its hash is the parent hash of block 0, 32 zeros."""
 
 UNKNOWN = bytes(32)
-"""Hash that no node has: a mark with it is never common, so the indexer undoes the blocks above the mark
-below.
+"""Placeholder hash that no block has.
+
+A mark with this hash is never found on a node, so that the indexer undoes the blocks above the mark below.
 """
 
 
 class Mark(Struct, frozen=True, array_like=True, gc=False):
-    """Height and hash of a block that was read."""
+    """Height and hash (32 bytes) of a block that the indexer read."""
 
     number: int
     hash: bytes
 
 
 class Ring(Struct, frozen=True):
-    """The marks of a chain; at least one.
+    """Heights and hashes of the last blocks that the indexer read of a chain; at least one.
 
     Attributes:
         marks: in ascending heights; the last is the block read last.
@@ -44,11 +46,11 @@ class Ring(Struct, frozen=True):
 
     @property
     def top(self) -> Mark:
-        """Mark of the block read last."""
+        """Height and hash of the block read last."""
         return self.marks[-1]
 
     def pushed(self, marks: Sequence[Mark], depth: int) -> "Ring":
-        """Return the ring with new marks appended; marks `depth` or more below the last are dropped."""
+        """Return the ring with new marks appended, without marks that are `depth` or more blocks old."""
         if not marks:
             return self
         together = (*self.marks, *marks)
@@ -56,26 +58,26 @@ class Ring(Struct, frozen=True):
         return Ring(tuple(mark for mark in together if mark.number > lowest))
 
     def since(self, mark: Mark) -> tuple[Mark, ...] | None:
-        """Marks of every block after `mark`, or None unless the ring has `mark` and every block after it."""
+        """Return the marks of all blocks after `mark`; None if `mark` or a later block is not in the ring."""
         if mark not in self.marks:
             return None
         later = self.marks[self.marks.index(mark) + 1 :]
         return later if len(later) == self.top.number - mark.number else None
 
     def cut(self, top: Mark) -> "Ring":
-        """Return the ring with the marks below `top`, and `top` as the last."""
+        """Return the ring with only the marks below the height of `top`, and `top` as the last mark."""
         return Ring((*(mark for mark in self.marks if mark.number < top.number), top))
 
 
 def last_common(marks: Sequence[Mark]) -> Generator[Mark, bool, Mark | None]:
-    """Find the highest mark that the node has.
+    """Find the highest of some marks (height and hash) that a node has on its chain, by few questions.
 
     Yields:
         A mark; send whether the node has a block of that height and hash.
 
     Returns:
         The highest mark that the node has; None if it lacks even the lowest. A node with the highest mark, or
-        without any, gets at most two questions.
+            without any, gets at most two questions.
     """
     if not marks:
         return None
@@ -99,12 +101,12 @@ _decode = msgspec.msgpack.Decoder(tuple[Mark, ...]).decode
 
 
 def encode_ring(ring: Ring) -> bytes:
-    """Encode the ring as bytes for the cursor's row."""
+    """Encode the blocks of a ring as bytes for the stored row of the chain's cursor."""
     return _encode(ring.marks)
 
 
 def decode_ring(kept: bytes) -> Ring:
-    """Decode the ring of a cursor's row.
+    """Decode the ring of blocks from the stored row of a chain's cursor.
 
     Raises:
         StoreError: the bytes hold no ring, or an empty one.

@@ -1,4 +1,4 @@
-"""Track the accounts whose funds are followed, and filter the logs that may move these funds. Pure.
+"""Track the accounts whose funds a venue follows, and filter the logs that may move these funds. Pure.
 
     follow(token, owner)    counted: two calls need two `unfollow`; for a deposit: (its contract, owner)
     filter()                one filter for any number of owners: all moves of funds of their tokens
@@ -13,8 +13,8 @@ These events touch a pair: Transfer from or to the owner, Approval by the owner,
 wrapped native tokens come and go without a Transfer, and the two events of native deposits. The balance of a
 token that moves funds without events has to be read again from time to time.
 
-Log filters do not name owners: owners in a filter cost two questions per few hundred owners, and an empty
-answer makes the transport read all logs of the block.
+Log filters do not name owners: owners in a filter cost two requests per few hundred owners, and an empty
+answer makes the JSON-RPC client read all logs of the block.
 
 Source: ARCHITECTURE.md, "Indexer"; EIP-20; the events of WETH9.
 """
@@ -32,15 +32,15 @@ UNWRAPPED = topic("Withdrawal(address,uint256)")
 _KINDS = (TRANSFER, APPROVAL, WRAPPED, UNWRAPPED, NATIVE_DEPOSITED, NATIVE_WITHDRAWN)
 
 WatchedAccount = tuple[bytes, bytes]
-"""(token, owner); for a deposit of native tokens: (contract that holds the deposit, owner)."""
+"""(token, owner), 20 bytes each; for a deposit of native tokens: (contract that holds it, owner)."""
 
 
 class Watch:
-    """The followed accounts of one chain.
+    """Accounts of one chain whose balances and allowances are followed, as pairs (token, owner).
 
     Args:
-        tokens_max: most tokens that the filter names; with more followed tokens, it matches the events of
-            every contract.
+        tokens_max: most tokens that the log filter names; with more followed tokens, the filter matches the
+            events of every contract.
     """
 
     def __init__(self, tokens_max: int = WATCH_TOKENS_PER_FILTER_MAX) -> None:
@@ -50,12 +50,14 @@ class Watch:
         self._fresh: set[WatchedAccount] = set()
 
     def __len__(self) -> int:
-        """Number of followed pairs."""
+        """Return the number of followed (token, owner) pairs."""
         return len(self._pairs)
 
     def follow(self, token: bytes, owner: bytes) -> bool:
-        """Follow an owner's balance and allowances of a token; calls are counted. Returns True if the pair
-        was not followed before, and so is to be reported.
+        """Follow an owner's balance and allowances of a token; True if the pair was not followed before.
+
+        Calls are counted: each needs one `unfollow`. A pair that was not followed before is reported by the
+        next `fresh`.
         """
         pair = (token, owner)
         self._pairs[pair] += 1
@@ -66,7 +68,7 @@ class Watch:
         return True
 
     def unfollow(self, token: bytes, owner: bytes) -> None:
-        """Undo one `follow`. KeyError if the pair is not followed."""
+        """Undo one `follow` of an owner's token; raises KeyError if the pair is not followed."""
         pair = (token, owner)
         if not self._pairs[pair]:
             raise KeyError(pair)
@@ -80,24 +82,24 @@ class Watch:
             del self._owners[token]
 
     def fresh(self) -> frozenset[WatchedAccount]:
-        """Remove and return the pairs that the caller has to report."""
+        """Remove and return the (token, owner) pairs that were newly followed or marked by `refresh`."""
         fresh = frozenset(self._fresh)
         self._fresh.clear()
         return fresh
 
     def refresh(self, pairs: AbstractSet[WatchedAccount] | None = None) -> None:
-        """Mark followed pairs to be reported; None marks all followed pairs."""
+        """Mark followed (token, owner) pairs as changed, for the next `fresh`; None marks all of them."""
         self._fresh.update(self._pairs if pairs is None else self._pairs.keys() & pairs)
 
     def filter(self) -> LogFilter | None:
-        """Build the filter of every log that may name a followed pair (and of others); None without pairs."""
+        """Build a filter that passes all logs that may name a followed pair; None without followed pairs."""
         if not self._pairs:
             return None
         tokens = tuple(sorted(self._owners)) if len(self._owners) <= self._tokens_max else ()
         return LogFilter(tokens, (_KINDS,))
 
     def touched(self, logs: Iterable[Log]) -> frozenset[WatchedAccount]:
-        """Return the followed pairs that the logs name."""
+        """Return the followed (token, owner) pairs whose funds the logs may have moved."""
         return frozenset(pair for log in logs for pair in _pairs_of(log) if pair in self._pairs)
 
 

@@ -1,5 +1,5 @@
-"""Nodes behind JSON-RPC: questions to a node, failover between nodes, new heads, and checks of answers.
+"""Client for the JSON-RPC nodes of a chain: requests, failover, new heads, and checks of all answers.
 
-In: questions of the port. Out: checked answers; a faulty node gets a cool-down, the next node the question.
+In: calls of the interface `Chain`. Out: checked answers; after a node's failure the next node is asked.
 Read: `rpc`, `failover`, `json_rpc`, `heads`, `rpc_values`, `rpc_wording`, `rpc_fees`, `logs_bloom`.
 """

@@ -1,18 +1,19 @@
-"""Failover between the nodes of one chain: the first healthy node gets each question; a failed node gets none
-during a cool-down (`rest`).
+"""Failover between the nodes of one chain: each request goes to the first healthy node.
+
+A failed node gets no requests during a cool-down (`rest`), and its chain id is checked again afterwards.
 
     unchecked --right chain id--> healthy --failure--> cool-down --its time is over--> unchecked
         \\--another chain's id--> cool-down
 
 The cool-down doubles with each failure in a row and is jittered, so that not all clients return to a
 recovered node at once. A rate-limited node's cool-down lasts at least as long as its Retry-After says. While
-all nodes are in cool-down, each that is not rate-limited gets one question every NODE_PROBE_S, as a probe;
-every other call fails at once with each node's last failure.
+all nodes are in cool-down, each that is not rate-limited gets one request every NODE_PROBE_S, as a probe;
+every other request fails at once with each node's last failure.
 
 Errors name a node by its place in the settings; its URL is shown nowhere.
 
 A node that answers with a JSON-RPC error is healthy unless the error is internal (-32603); the next node gets
-the same question. BlockGone is raised once all healthy nodes agree, since a lagging node lacks the block.
+the same request. BlockGone is raised once all healthy nodes agree, since a lagging node lacks the block.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -46,6 +47,7 @@ class NodeStatistics(Struct, frozen=True):
     """State and counters of a node at one moment.
 
     Attributes:
+        name: the node's place in the settings.
         requests: number of conversations (`Talk`) with a valid answer.
         failures: number of failed conversations.
         rest_s: seconds left of the node's cool-down; 0 for a healthy node.
@@ -62,7 +64,7 @@ class NodeStatistics(Struct, frozen=True):
 
 
 class NotDone(ChainError):
-    """A node answered with a JSON-RPC error, which says nothing about the chain.
+    """A node answered a request with a JSON-RPC error from which nothing follows about the chain.
 
     Attributes:
         fault: the node's error.
@@ -74,11 +76,11 @@ class NotDone(ChainError):
 
 
 class WrongChain(ChainError):
-    """A node belongs to another chain."""
+    """A node has the chain id of another chain than the expected one."""
 
 
 class _Health:
-    """A node with its failures in a row and the end of its cool-down."""
+    """A node with its failures in a row, the end of its cool-down, and counters."""
 
     def __init__(self, node: RpcNode) -> None:
         self.node = node
@@ -93,21 +95,22 @@ class _Health:
 
 
 class Talk:
-    """A conversation: several calls, in turn, that all go to the same node."""
+    """Sequence of requests that all go to the same node of a chain."""
 
     def __init__(self, node: RpcNode) -> None:
         self._node = node
 
     @property
     def name(self) -> str:
-        """Name of the node."""
+        """Name of the node in errors: its place in the settings."""
         return self._node.name
 
     async def outcomes(self, calls: Sequence[RpcCall]) -> list[RpcOutcome]:
-        """Send calls to the node and return their outcomes, as `RpcNode.outcomes`.
+        """Send calls to the node, and return for each the JSON of its result or the node's error.
 
         Raises:
-            NodeUnavailable: also if the node refuses a call as over its rate limit.
+            NodeUnavailable: the node cannot be reached, is late, or refuses a call as over its rate limit.
+            ChainError: the answer is no valid JSON-RPC answer to the calls.
         """
         outcomes = await self._node.outcomes(calls)
         for outcome in outcomes:
@@ -116,20 +119,20 @@ class Talk:
         return outcomes
 
     async def result(self, method: str, *parameters: object) -> bytes:
-        """Send one call and return the JSON of its result.
+        """Send one call to the node and return the JSON of its result.
 
         Raises:
-            ChainError: as `outcomes`; NotDone if the node answers with a JSON-RPC error.
+            ChainError: the node gives no valid answer; as the subclass NotDone, if it answers with an error.
         """
         (outcome,) = await self.outcomes([(method, list(parameters))])
         return result_of(outcome, method)
 
 
 def result_of(outcome: RpcOutcome, method: str) -> bytes:
-    """Return an outcome that is a result; raise if it is an error.
+    """Return the JSON of a call's result.
 
     Raises:
-        NotDone: the outcome is an error.
+        NotDone: the node answered the call with an error.
     """
     if isinstance(outcome, RpcError):
         raise NotDone(outcome, method)
@@ -137,7 +140,7 @@ def result_of(outcome: RpcOutcome, method: str) -> bytes:
 
 
 class Nodes:
-    """All nodes of one chain.
+    """Nodes of one chain, with failover between them.
 
     Args:
         chain_id: the chain to which each node has to belong.
@@ -183,13 +186,13 @@ class Nodes:
         """Run `converse` with the healthy nodes in turn, and return the first valid answer.
 
         Args:
-            converse: asks one node and returns the answer. The function raises InvalidInput or ChainError
-                for an answer that makes no sense, and BlockGone if the node lacks the block: then the next
+            converse: sends requests to one node and returns the answer. The function raises InvalidInput or
+                ChainError for an invalid answer, and BlockGone if the node lacks the block: then the next
                 node is asked; and Reverted, TransactionRefused or LogsRefused if the call itself is at fault:
                 then no other node is asked.
 
         Raises:
-            NodeUnavailable: no node answers.
+            NodeUnavailable: no node answers, or all are in cool-down.
             ChainError: raised by `converse`; carries the node's name.
         """
         failures: list[ChainError] = []
@@ -219,7 +222,7 @@ class Nodes:
         """Run `converse` with all healthy nodes except the node `name`, and return the valid answers.
 
         Args:
-            converse: as in `ask`.
+            converse: sends requests to one node and returns the answer, as in `ask`.
         """
         now = trio.current_time()
         answers: list[T] = []
@@ -235,7 +238,7 @@ class Nodes:
         return answers
 
     def _able(self) -> list[_Health]:
-        """List the healthy nodes; if none is healthy, the nodes in cool-down whose probe is due."""
+        """List the nodes that may be asked: the healthy ones, else those in cool-down whose probe is due."""
         now = trio.current_time()
         well = [health for health in self._healths if health.rests_until <= now]
         if well:
@@ -255,7 +258,10 @@ class Nodes:
         return await converse(Talk(health.node))
 
     async def _check(self, health: _Health) -> None:
-        """Check a node's chain id, before its first use and after a cool-down: a URL may change its node."""
+        """Read and check a node's chain id: before its first use, and after a cool-down.
+
+        A URL may lead to another node by then.
+        """
         (outcome,) = await health.node.outcomes([_CHAIN_ID])
         name = health.node.name
         if isinstance(outcome, RpcError):
@@ -275,8 +281,9 @@ class Nodes:
         health.rests_until = health.refuses_until
 
     def _failed(self, health: _Health, error: ChainError | InvalidInput) -> ChainError:
-        """Start a node's cool-down, unless the node only answered with a JSON-RPC error that is not internal;
-        return the error with the node's name.
+        """Record a node's failure, and return the error with the node's name.
+
+        A cool-down begins, unless the node only answered with a JSON-RPC error that is not internal.
         """
         name = f"{health.node.name}: "
         named = error if isinstance(error, ChainError) else ChainError(error.detail)
@@ -289,7 +296,10 @@ class Nodes:
         return named
 
     def _rest(self, health: _Health, error: ChainError) -> None:
-        """Start a node's cool-down; further failures of questions asked at the same time do not extend it."""
+        """Start the cool-down of a node that failed, in which no requests go there.
+
+        Further failures during the cool-down extend it only to the end of the node's Retry-After.
+        """
         self._note(health, error)
         node = health.node
         health.is_checked = False
@@ -309,11 +319,11 @@ class Nodes:
 
 
 def rest_s(failures: int, jitter: float) -> float:
-    """Length of a node's cool-down, in seconds; doubles with each failure.
+    """Compute the length of a node's cool-down, in seconds; the length doubles with each failure in a row.
 
     Args:
         failures: failures in a row before this one.
-        jitter: 0 to 1.
+        jitter: 0 to 1; 0 halves the cool-down.
     """
     longest_s: float = min(NODE_REST_S_MAX, NODE_REST_S * 2 ** min(failures, 16))
     return longest_s * (1 + jitter) / 2

@@ -1,4 +1,4 @@
-"""Subscribe to new heads over WebSocket: an announced head only wakes a waiting task.
+"""Subscribe to a chain's new blocks (heads) over WebSocket; an announced head only wakes waiting tasks.
 
     connecting --subscribed--> listening --closed, silent for NODE_SUBSCRIPTION_S, invalid--> backoff
         \\--refused--> backoff --jittered, doubling--> connecting, to the next URL
@@ -31,7 +31,7 @@ _SUBSCRIBE = encode({"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "para
 
 
 class HeadStatistics(msgspec.Struct, frozen=True):
-    """State and counters of the subscriptions at one moment.
+    """State and counters of a chain's subscription to new heads, at one moment.
 
     Attributes:
         is_listening: whether a subscription is established now.
@@ -57,7 +57,7 @@ class _Announcement(msgspec.Struct):
 
 
 class _Message(msgspec.Struct):
-    """A message of the node: the answer to the subscription, or an announced head."""
+    """A node's WebSocket message: the answer to the subscription, or an announced head."""
 
     id: int | None = None
     result: str | None = None
@@ -68,10 +68,10 @@ _decode = decoder(_Message, bytes_max=limits.CHAIN_HEAD_BYTES_MAX)
 
 
 class Heads:
-    """The subscription to one chain's heads, at one URL at a time.
+    """Subscription to the new heads (latest blocks) of one chain, at one node at a time.
 
     Args:
-        urls: URLs with the scheme ws or wss; may be empty.
+        urls: nodes' URLs with the scheme ws or wss, tried in turn; may be empty.
         jitter: returns a random number from 0 to 1.
     """
 
@@ -86,15 +86,15 @@ class Heads:
         self._said = ""
 
     def statistics(self) -> HeadStatistics:
-        """Return state and counters."""
+        """Return the state and the counters of the subscription."""
         return HeadStatistics(self._is_listening, self._connections, self._heads, self._failures, self._said)
 
     def is_past(self, known: bytes) -> bool:
-        """Whether the head with hash `known` was announced, and another one after it."""
+        """Whether the head with hash `known` was announced, and another head is the last announced one."""
         return known in self._announced and self._announced[-1] != known
 
     async def other_than(self, known: bytes) -> None:
-        """Wait until a head other than that with hash `known` is announced."""
+        """Wait until a node announces a head with another hash than `known`."""
         while True:
             await self._arrived.wait()
             if self._announced[-1] != known:
@@ -102,7 +102,7 @@ class Heads:
 
     @asynccontextmanager
     async def followed(self) -> AsyncGenerator[None]:
-        """Context manager: stay subscribed until the block ends."""
+        """Context manager: keep the subscription established until the `with` block ends."""
         failure: Exception | None = None
         async with trio.open_nursery() as nursery:
             if self._urls:
@@ -132,7 +132,7 @@ class Heads:
             await trio.sleep(rest_s(in_a_row, self._jitter()))
 
     async def _listen(self, url: SplitResult) -> None:
-        """Subscribe and record announced heads until the connection fails."""
+        """Subscribe at a URL and record the announced heads until the connection fails."""
         is_secure = url.scheme == "wss"
         path = f"{url.path or '/'}{f'?{url.query}' if url.query else ''}"
         async with connect_websocket(
@@ -184,5 +184,5 @@ def _credentials(url: SplitResult) -> dict[str, str]:
 
 
 def _reason(error: ChainError | MakerError | WebSocketClosed) -> str:
-    """Describe the failure without the host, which a MakerError may name."""
+    """Describe a failed connection as text, without the node's host, which a MakerError may name."""
     return error.detail if not isinstance(error, MakerError) else "no connection"

@@ -37,7 +37,7 @@ _REFUSES_BATCH = frozenset((400, 404, 405, 413, 415, 422, 501))
 
 
 class Head(msgspec.Struct, frozen=True):
-    """Number and time of a node's latest block.
+    """Height and timestamp of a node's latest block.
 
     Attributes:
         number: height of the block.
@@ -60,11 +60,11 @@ class _Answer(msgspec.Struct):
 
 
 class AnswerTooLarge(ChainError):
-    """The answer exceeds CHAIN_ANSWER_BYTES_MAX, or the node's own bound: the caller should ask for less."""
+    """A node's answer exceeds CHAIN_ANSWER_BYTES_MAX or the node's own limit; a smaller request may do."""
 
 
 class _BatchRefused(ChainError):
-    """The node refuses batches, or a batch of this size."""
+    """A node refuses batches of calls, or a batch of this size."""
 
 
 _decode_answers = decoder(list[_Answer] | _Answer, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)  # type: ignore[arg-type]
@@ -76,9 +76,9 @@ class RpcNode:
     """Client for one node behind JSON-RPC.
 
     Args:
-        transport: opened and closed by its owner, who also bounds the size of answers. Requests bypass
-            httpx's client: nodes need no redirects and cookies, and httpx's objects take longer than the
-            request itself.
+        transport: HTTP transport, which the caller opens and closes, and which bounds the size of answers.
+            Requests bypass httpx's client: nodes need no redirects and cookies, and httpx's objects take
+            longer than the request itself.
         url: http or https; a user and a password in the URL become basic authentication.
         name: shown in errors instead of the URL.
         call_s: time limit of one request, in seconds.
@@ -106,7 +106,7 @@ class RpcNode:
         self.rest_s = 0.0  # the node's Retry-After, when over its rate
 
     async def outcomes(self, calls: Sequence[RpcCall]) -> list[RpcOutcome]:
-        """Send calls and return their outcomes, in order: the JSON of each result, or the node's error.
+        """Send calls, and return for each the JSON of its result or the node's error, in order.
 
         Raises:
             NodeUnavailable: the node cannot be reached, is late, answers with HTTP status 5xx or is over its
@@ -136,7 +136,7 @@ class RpcNode:
         """Send calls and return the JSON of their results, in order.
 
         Raises:
-            ChainError: as `outcomes`, or the node refuses a call.
+            ChainError: the node gives no valid answer, or answers a call with an error.
         """
         results: list[bytes] = []
         for (method, _), outcome in zip(calls, await self.outcomes(calls), strict=True):
@@ -146,10 +146,10 @@ class RpcNode:
         return results
 
     async def head(self) -> Head:
-        """Read the latest block.
+        """Read height and timestamp of the node's latest block.
 
         Raises:
-            ChainError: as `batch`.
+            ChainError: the node gives no valid answer.
         """
         (answer,) = await self.batch([("eth_getBlockByNumber", ["latest", False])])
         try:
@@ -159,10 +159,14 @@ class RpcNode:
             raise ChainError(f"{self.name}: not a block: {answer[:80]!a}") from None
 
     async def call_all(self, calls: Sequence[tuple[bytes, bytes]], block: int) -> list[bytes]:
-        """Run `eth_call` for each (contract of 20 bytes, calldata), all at one block; return the results.
+        """Execute calls by `eth_call`, all at one block, and return their results in order.
+
+        Args:
+            calls: (contract of 20 bytes, calldata) of each.
+            block: height of the block.
 
         Raises:
-            ChainError: as `batch`; a call reverts.
+            ChainError: the node gives no valid answer, or a call reverts.
         """
         answers = await self.batch(
             [("eth_call", [{"to": to_hex(to), "data": to_hex(data)}, hex(block)]) for to, data in calls]
@@ -173,7 +177,7 @@ class RpcNode:
             raise ChainError(f"{self.name}: {error.detail}") from None
 
     async def _chunk(self, calls: Sequence[RpcCall]) -> list[RpcOutcome]:
-        """Send one batch; calls missing from its answer are sent once more."""
+        """Send calls in one request; calls that are missing from the answer are sent once more."""
         found = await self._post(calls)
         if 0 < len(found) < len(calls):
             missing = [at for at in range(len(calls)) if at not in found]
@@ -184,7 +188,7 @@ class RpcNode:
         return [found[at] for at in range(len(calls))]
 
     async def _post(self, calls: Sequence[RpcCall]) -> dict[int, RpcOutcome]:
-        """Send one request; returns call's index -> outcome, without the calls that the answer lacks."""
+        """Send calls in one request; return index of the call -> outcome, for the calls in the answer."""
         first = self._next_id
         self._next_id += len(calls)
         requests = [

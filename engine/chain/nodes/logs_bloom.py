@@ -1,6 +1,7 @@
-"""Bloom filter of a header: 2,048 bits, of which each address and topic of the block's logs sets three.
+"""Compute and test the bloom filter of a block header's logs.
 
-An unset bit proves that an item is absent from the logs; set bits prove nothing.
+The filter has 2,048 bits, of which each address and each topic of the block's logs sets up to three. An unset
+bit proves that an item is absent from the logs; set bits prove nothing.
 
 Source: the yellow paper, 4.4.3 (M3:2048).
 """
@@ -14,7 +15,7 @@ BLOOM_BYTES = 256
 
 
 def bloom_of(logs: Iterable[Log]) -> bytes:
-    """Compute the bloom, 256 bytes, of a block with these logs."""
+    """Compute the bloom filter, 256 bytes, of a block that has these logs."""
     bits = 0
     for item in {item for log in logs for item in (log.address, *log.topics)}:
         bits |= _bits(item)
@@ -22,13 +23,13 @@ def bloom_of(logs: Iterable[Log]) -> bytes:
 
 
 def covers(bloom: bytes, part: bytes) -> bool:
-    """Whether every bit set in `part` is set in `bloom`."""
+    """Whether every bit that is set in the bloom filter `part` is set in `bloom` too."""
     bits = int.from_bytes(part, "big")
     return int.from_bytes(bloom, "big") & bits == bits
 
 
 def may_match(bloom: bytes, wanted: LogFilter) -> bool:
-    """Whether a block with this bloom may hold a wanted log; False is certain."""
+    """Whether a block with this bloom filter may have a log that passes `wanted`; False is certain."""
     bits = int.from_bytes(bloom, "big")
     return bits != 0 and all(_may_hold(bits, any_of) for any_of in (wanted.addresses, *wanted.topics))
 

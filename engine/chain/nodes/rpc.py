@@ -1,17 +1,19 @@
-"""Implementation of the `Chain` port over JSON-RPC nodes, with checks of every answer.
+"""Implementation of the interface `Chain` over JSON-RPC nodes, with checks of every answer.
 
-Each answer is checked against its question. Faults are: another block than the named one, logs of other
+Each answer is checked against its request. Faults are: another block than the requested one, logs of other
 blocks or outside the filter, a head that cannot be read by its hash or that is far behind, an empty answer
-for blocks that the node does not have. The error names the node, and the next node gets the question (see
+for blocks that the node does not have. The error names the node, and the next node gets the request (see
 `failover`).
 
-The logs of one block are also checked against the bloom of its header. A bloom with a possible match proves
-nothing: if the node returns no log then, all logs of the block are read, and must account for every set bit.
+The logs of one block are also checked against the bloom filter of its header. A filter with a possible match
+proves nothing: if the node returns no log then, all logs of the block are read, and must account for every
+set bit.
 
 A head more than `lag_blocks_max` below the last accepted head is accepted only if no head has been accepted
 for NODE_BACK_S, as the chain itself then went back. A head more than `lag_blocks_max` above the last accepted
-head, and not its child, is accepted only if another node is about as high, no other node answers, or all
-others stand still for NODE_BACK_S: no single node makes the others lag.
+head, and not its child, is accepted only if another node is about as high, no other node answers, or the
+heads of all others stay unchanged for NODE_BACK_S: so a single node with invented blocks does not make the
+others count as lagging.
 
 A node that refuses eth_call with a block override gets calls without the override from then on, and its
 pending block is not used.
@@ -71,11 +73,12 @@ _TIP_PERCENTILE = 50
 
 
 class RpcStatistics(Struct, frozen=True):
-    """State and counters of a chain's transport at one moment.
+    """State and counters of the JSON-RPC client of a chain, at one moment.
 
     Attributes:
         height: height of the last accepted head; 0 before the first.
-        cross_checks: number of blocks whose logs were all read because of the bloom.
+        cross_checks: number of blocks whose logs were all read, since the node returned none although the
+            bloom filter of the header allows a match.
         nodes: statistics of each node.
         heads: statistics of the subscriptions.
     """
@@ -87,7 +90,7 @@ class RpcStatistics(Struct, frozen=True):
 
 
 class RpcChain:
-    """The `Chain` port over JSON-RPC; `open` creates it."""
+    """Interface to a chain (`Chain`) over JSON-RPC nodes; `open` creates it."""
 
     def __init__(
         self, chain_id: int, nodes: Nodes, heads: Heads, settings: NodeSettings, errors: CustomErrors
@@ -109,12 +112,12 @@ class RpcChain:
     async def open(
         cls, chain_id: int, settings: NodeSettings, errors: CustomErrors = NO_ERRORS
     ) -> AsyncGenerator[Self]:
-        """Context manager: open the chain until the block ends.
+        """Context manager: connect to a chain's nodes, until the `with` block ends.
 
         Args:
             chain_id: the chain to which every node has to belong; an unreachable node is checked later.
-            settings: settings of the node, with URLs rather than `env:` references.
-            errors: custom errors of contracts, which describe their reverts.
+            settings: settings of the nodes, with URLs rather than `env:` references.
+            errors: custom errors of contracts, by which the reasons of reverts are described.
 
         Raises:
             ConfigError: a node belongs to another chain.
@@ -145,11 +148,11 @@ class RpcChain:
 
     @property
     def chain_id(self) -> int:
-        """The chain's EIP-155 id. See `Chain.chain_id`."""
+        """The chain's number by EIP-155. See `Chain.chain_id`."""
         return self._chain_id
 
     def statistics(self) -> RpcStatistics:
-        """Return state and counters."""
+        """Return the state and the counters of the nodes and of the subscription to heads."""
         return RpcStatistics(
             self._height, self._cross_checks, self._nodes.statistics(), self._heads.statistics()
         )
@@ -157,7 +160,7 @@ class RpcChain:
     # --- Calls ------------------------------------------------------------------------------------
 
     async def call(self, call: EthCall, at: At = None) -> bytes:
-        """Return the data that a contract returns. See `Chain.call`."""
+        """Execute a call and return the data that the contract returns. See `Chain.call`."""
 
         async def converse(talk: Talk) -> bytes:
             (outcome,) = await talk.outcomes([_eth_call(call, at)])
@@ -171,7 +174,7 @@ class RpcChain:
     async def call_many(
         self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
-        """Run many calls at one block. See `Chain.call_many`."""
+        """Execute many calls at one block. See `Chain.call_many`."""
 
         async def converse(talk: Talk) -> list[bytes | Exception]:
             block = (await self._latest(talk)).header.hash if at is None else at
@@ -200,7 +203,7 @@ class RpcChain:
         """Return the contract's data of an `eth_call` outcome, or its revert as a value.
 
         Raises:
-            BlockGone: the node has no such block.
+            BlockGone: the node has no block `at`.
             ChainError: the outcome is another error.
         """
         if not isinstance(outcome, RpcError):
@@ -215,8 +218,9 @@ class RpcChain:
     # --- Transactions -----------------------------------------------------------------------------
 
     async def send_raw(self, raw: bytes) -> bytes:
-        """Send a signed transaction. "Nonce too low" is no refusal if this transaction itself has used the
-        nonce. See `Chain.send_raw`.
+        """Send a signed transaction and return its hash. See `Chain.send_raw`.
+
+        The node's error "nonce too low" counts as success if this transaction itself has used the nonce.
         """
         tx_hash = keccak256(raw)
 
@@ -241,7 +245,7 @@ class RpcChain:
         return await self._nodes.ask(converse)
 
     async def receipt(self, tx_hash: bytes) -> Receipt | None:
-        """Read a mined transaction's receipt, or None. See `Chain.receipt`."""
+        """Read the receipt of a mined transaction; None without one. See `Chain.receipt`."""
 
         async def converse(talk: Talk) -> Receipt | None:
             receipt = values.read_receipt(await talk.result("eth_getTransactionReceipt", to_hex(tx_hash)))
@@ -255,12 +259,14 @@ class RpcChain:
         return await self._nodes.ask(converse)
 
     async def knows(self, tx_hash: bytes) -> bool:
-        """Whether a transaction is waiting or mined. See `Chain.knows`."""
+        """Whether a node knows a transaction, i.e. it waits to be mined or is mined. See `Chain.knows`."""
         return await self._nodes.ask(lambda talk: _knows(talk, tx_hash))
 
     async def fees(self) -> GasFees:
-        """Read the price of gas; the tip is the node's suggestion, or else the median tip of the latest
-        block. See `Chain.fees`.
+        """Read the base fee of the next block, and the tip, per unit of gas. See `Chain.fees`.
+
+        The tip is the node's suggestion, else the median tip of the latest block, else `eth_gasPrice` minus
+        the base fee.
         """
 
         async def converse(talk: Talk) -> GasFees:
@@ -283,11 +289,11 @@ class RpcChain:
         return await self._state("eth_getTransactionCount", values.read_quantity, address, at)
 
     async def balance(self, address: bytes, at: At = None) -> int:
-        """Read an account's native tokens, in wei. See `Chain.balance`."""
+        """Read an account's balance of native tokens, in wei. See `Chain.balance`."""
         return await self._state("eth_getBalance", values.read_quantity, address, at)
 
     async def code(self, address: bytes, at: At = None) -> bytes:
-        """Read a contract's code. See `Chain.code`."""
+        """Read the code of the contract at an address. See `Chain.code`."""
         return await self._state("eth_getCode", values.read_bytes, address, at)
 
     async def _state(self, method: str, read: Callable[[bytes], T], address: bytes, at: At) -> T:
@@ -302,7 +308,7 @@ class RpcChain:
     # --- Blocks and logs --------------------------------------------------------------------------
 
     async def block(self, at: At = None) -> Header | None:
-        """Read a block's header, or None. See `Chain.block`."""
+        """Read a block's header; None if no node has the block. See `Chain.block`."""
 
         async def converse(talk: Talk) -> Header:
             block = await self._latest(talk) if at is None else await _block_at(talk, at)
@@ -316,8 +322,9 @@ class RpcChain:
             return None
 
     async def upcoming(self) -> Upcoming:
-        """Read the latest block and the next block's time: that of the node's pending block, if it is above
-        the latest. See `Chain.upcoming`.
+        """Read the latest block, and the next block's timestamp. See `Chain.upcoming`.
+
+        The timestamp is that of the node's pending block, if its height is above the latest block's.
         """
 
         async def converse(talk: Talk) -> Upcoming:
@@ -332,11 +339,13 @@ class RpcChain:
         return await self._nodes.ask(converse)
 
     async def logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:
-        """Read logs of a range of blocks. The same batch checks that the node has the last block. See
-        `Chain.logs`.
+        """Read the logs that pass a filter in a range of blocks. See `Chain.logs`.
+
+        The same batch of requests reads the header of block `last`, which proves that the node has that
+        block.
 
         Raises:
-            BlockGone: no node has that block.
+            BlockGone: no node has block `last`.
         """
 
         async def converse(talk: Talk) -> list[Log]:
@@ -367,10 +376,11 @@ class RpcChain:
             raise LogsRefused(error.detail) from None
 
     async def logs_of(self, wanted: LogFilter, block_hash: bytes) -> list[Log]:
-        """Read the logs of one block. See `Chain.logs_of`.
+        """Read the logs of one block that pass a filter. See `Chain.logs_of`.
 
         Raises:
-            BlockGone: the chain does not have the block (any more); never an empty list in its place.
+            BlockGone: the chain does not have the block (any more); the result is never an empty list
+                instead.
         """
         return await self._nodes.ask(lambda talk: self._logs_of(talk, wanted, block_hash))
 
@@ -398,11 +408,12 @@ class RpcChain:
         return logs
 
     async def _cross_check(self, talk: Talk, wanted: LogFilter, block: values.FullHeader) -> None:
-        """Check that all logs of a block account for its bloom, after a node returned no log for a matching
-        bloom.
+        """Check that the logs of a block account for the bloom filter of its header.
+
+        Called if a node returned no log though the filter allows a match.
 
         Raises:
-            ChainError: the logs do not account for the bloom, or one of them passes the filter.
+            ChainError: the logs do not account for the filter, or one of them passes `wanted`.
         """
         self._cross_checks += 1
         named = to_hex(block.header.hash)
@@ -416,12 +427,12 @@ class RpcChain:
     # --- The head ---------------------------------------------------------------------------------
 
     async def wait_head(self, known: bytes) -> None:
-        """Wait for a new head: until a subscription announces one, or a poll every `poll_s` finds one. See
-        `Chain.wait_head`.
+        """Wait until a subscription announces a new head, or a poll every `poll_s` finds one.
 
-        If another head was announced already, the first poll is at once. As the asked node may not have that
-        head yet, the next poll follows after NODE_LOOK_S, which doubles with each poll up to `poll_s`. A
-        failed poll ends the wait: the caller's next question raises the error.
+        See `Chain.wait_head`. If another head than `known` was announced already, the first poll is at once.
+        As the asked node may not have that head yet, the next poll follows after NODE_LOOK_S, which doubles
+        with each poll up to `poll_s`. A failed poll ends the wait: the caller's next request raises the
+        error.
         """
         pause_s = 0.0 if self._heads.is_past(known) else self._settings.poll_s
         while True:
@@ -437,10 +448,9 @@ class RpcChain:
             pause_s = min(max(2 * pause_s, NODE_LOOK_S), self._settings.poll_s)
 
     async def _latest(self, talk: Talk) -> values.FullHeader:
-        """Read the latest block, and check that it is not far behind the last accepted head and readable by
-        hash.
+        """Read a node's latest block; check that it is readable by hash and near the last accepted head.
 
-        A re-organisation may remove the block between the two questions, so both are tried twice.
+        A re-organisation may remove the block between the two requests, so both are tried twice.
 
         Raises:
             ChainError: the block is too far behind, too far ahead, or not readable by its hash.
@@ -468,10 +478,10 @@ class RpcChain:
         raise ChainError(f"names {to_hex(missed)} as its latest block, and does not have it")
 
     async def _confirm(self, talk: Talk, number: int, ahead: int) -> None:
-        """Check a head far above the last accepted one against the heads of the other nodes.
+        """Check a head far above the last accepted head against the heads of the other nodes.
 
         Raises:
-            ChainError: no other node is as high, and the others have not stood still for NODE_BACK_S.
+            ChainError: no other node is about as high, and their heads have changed within NODE_BACK_S.
         """
         highest = max(await self._nodes.ask_others(talk.name, _latest_number), default=number)
         if number - highest <= self._settings.lag_blocks_max:

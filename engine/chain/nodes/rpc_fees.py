@@ -1,4 +1,4 @@
-"""Compute the price of a unit of gas from the answers of nodes that support different methods.
+"""Compute the price of a unit of gas from the answers of nodes, which differ in the methods they support.
 
 Source: EIP-1559; eth_feeHistory, eth_maxPriorityFeePerGas and eth_gasPrice of the execution API.
 """
@@ -15,7 +15,7 @@ _CHANGE_DIVISOR = 8  # by 1/8 at most from block to block
 
 
 def fees_of(history: RpcOutcome, suggested: RpcOutcome, latest: RpcOutcome, price: RpcOutcome) -> GasFees:
-    """Compute the next base fee and the tip.
+    """Compute the base fee of the next block and the tip, in wei per unit of gas.
 
     Args:
         history: outcome of eth_feeHistory over the latest block, with one percentile of the paid tips.
@@ -24,7 +24,7 @@ def fees_of(history: RpcOutcome, suggested: RpcOutcome, latest: RpcOutcome, pric
         price: outcome of eth_gasPrice; needed where no other outcome gives the tip.
 
     Raises:
-        InvalidInput, ChainError: an answer makes no sense, or the node supports none of these methods.
+        InvalidInput, ChainError: an answer is invalid, or the node supports none of these methods.
     """
     tip: int | None = None
     if isinstance(history, RpcError):
@@ -43,7 +43,7 @@ def fees_of(history: RpcOutcome, suggested: RpcOutcome, latest: RpcOutcome, pric
 
 
 def next_base_fee(block: FullHeader) -> int:
-    """Base fee of the block after this one, in wei; 0 for a chain without base fees."""
+    """Base fee of the block after `block`, in wei per unit of gas; 0 for a chain without base fees."""
     base_fee_wei = block.header.base_fee_wei
     target = block.gas_limit // _ELASTICITY
     if target == 0 or base_fee_wei == 0:

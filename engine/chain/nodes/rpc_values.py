@@ -1,6 +1,6 @@
-"""Convert a node's answers to values of the port, and the port's values to parameters of JSON-RPC.
+"""Decode the results of a node's JSON-RPC methods, and encode the parameters of these methods.
 
-The readers check sizes, hexadecimal, ranges and shapes of each answer: a value that passes has the right type
+The readers check sizes, hexadecimal, ranges and shapes of each result: a value that passes has the right type
 and is within the bounds of config/limits.py.
 
 Every reader takes the JSON of one result and raises no error but InvalidInput, for any bytes.
@@ -31,11 +31,11 @@ T = TypeVar("T")
 
 
 class FullHeader(Struct, frozen=True):
-    """A header with the fields that checks and the next base fee need.
+    """A block's header with its bloom filter, and with the gas from which the next base fee follows.
 
     Attributes:
-        bloom: 256 bytes, over the addresses and topics of the block's logs.
-        gas_used, gas_limit: units of gas that determine the next base fee.
+        bloom: bloom filter of the addresses and topics of the block's logs, 256 bytes.
+        gas_used, gas_limit: gas that the block used, and its limit, in units.
     """
 
     header: Header
@@ -45,7 +45,11 @@ class FullHeader(Struct, frozen=True):
 
 
 class FeeHistory(Struct, frozen=True):
-    """The next block's base fee, and the tip paid in the latest block; None if the node reports no tip."""
+    """Base fee of the next block, and tip paid in the latest block, in wei per unit of gas.
+
+    Attributes:
+        tip_wei: None if the node reports no tip.
+    """
 
     base_fee_wei: int
     tip_wei: int | None
@@ -63,7 +67,7 @@ class _RpcBlock(Struct, rename="camel"):
 
 
 class _Pending(Struct):
-    """The block that a node would make now; its hash and other fields may be null."""
+    """The pending block that a node would make now; its hash and other fields may be null."""
 
     number: str
     timestamp: str
@@ -116,7 +120,7 @@ _decode_transaction: Callable[[bytes], _Transaction | None] = _reader(_Transacti
 
 
 def quantity(text: str, field: str, most: int = limits.UINT256_MAX) -> int:
-    """Parse a number of at most 64 hexadecimal digits.
+    """Parse a JSON-RPC quantity: 0x and 1 to 64 hexadecimal digits.
 
     Raises:
         InvalidInput: the text is no such number, or the number is above `most`.
@@ -130,22 +134,22 @@ def quantity(text: str, field: str, most: int = limits.UINT256_MAX) -> int:
 
 
 def read_quantity(raw: bytes) -> int:
-    """Decode a number, up to 2^256 - 1, from a result."""
+    """Decode the JSON of a result that is a number from 0 to 2^256 - 1."""
     return quantity(_decode_text(raw), "result")
 
 
 def read_bytes(raw: bytes) -> bytes:
-    """Decode bytes from a result."""
+    """Decode the JSON of a result that is bytes in hexadecimal."""
     return parse_hex(_decode_text(raw), "result")
 
 
 def read_hash(raw: bytes) -> bytes:
-    """Decode 32 bytes from a result."""
+    """Decode the JSON of a result that is 32 bytes in hexadecimal."""
     return _fixed(_decode_text(raw), "result", 32)
 
 
 def read_block(raw: bytes) -> FullHeader | None:
-    """Decode a block from a result; None if the node has no such block."""
+    """Decode the JSON of a block; None if the node has no such block."""
     block = _decode_block(raw)
     if block is None:
         return None
@@ -165,10 +169,10 @@ def read_block(raw: bytes) -> FullHeader | None:
 
 
 def read_pending_time(raw: bytes, head: Header) -> int | None:
-    """Decode the time of a node's pending block, Unix seconds; None unless the block is above the head and
-    its time not before the head's.
+    """Decode the timestamp of a node's pending block, Unix seconds; None if it cannot follow the head.
 
-    An invalid answer gives None too: many healthy nodes have no pending block.
+    An invalid answer gives None too: many healthy nodes have no pending block. A pending block that follows
+    the head is above it, and has no earlier timestamp.
     """
     try:
         pending = _decode_pending(raw)
@@ -181,9 +185,9 @@ def read_pending_time(raw: bytes, head: Header) -> int | None:
 
 
 def read_logs(raw: bytes) -> list[Log]:
-    """Decode the logs in a result, sorted by block and by index within the block.
+    """Decode the JSON of a list of logs, and sort them by block and by index within the block.
 
-    A log marked as removed is refused, since it is not on the chain.
+    A log marked as removed raises InvalidInput, since it is not on the chain.
     """
     logs = [_log(log) for log in _decode_logs(raw)]
     logs.sort(key=lambda log: (log.block_number, log.log_index))
@@ -195,7 +199,10 @@ def read_logs(raw: bytes) -> list[Log]:
 
 
 def read_receipt(raw: bytes) -> Receipt | None:
-    """Decode a receipt, with logs of its own transaction only; None if the node has no receipt."""
+    """Decode the JSON of a transaction's receipt; None if the node has no receipt.
+
+    A log of another transaction or block in the receipt raises InvalidInput.
+    """
     receipt = _decode_receipt(raw)
     if receipt is None:
         return None
@@ -220,13 +227,13 @@ def read_receipt(raw: bytes) -> Receipt | None:
 
 
 def read_transaction_hash(raw: bytes) -> bytes | None:
-    """Decode the hash of a waiting or mined transaction; None if the node does not know it."""
+    """Decode the hash of a waiting or mined transaction from its JSON; None if the node does not know it."""
     transaction = _decode_transaction(raw)
     return None if transaction is None else _fixed(transaction.hash, "hash", 32)
 
 
 def read_fee_history(raw: bytes) -> FeeHistory:
-    """Decode the result of `eth_feeHistory` over one block; its last base fee is the next block's."""
+    """Decode the JSON of an `eth_feeHistory` result over one block; its last base fee is the next block's."""
     history = _decode_fee_history(raw)
     if not history.base_fee_per_gas:
         raise InvalidInput("baseFeePerGas is empty")
@@ -238,7 +245,7 @@ def read_fee_history(raw: bytes) -> FeeHistory:
 
 
 def block_parameter(at: At) -> object:
-    """Encode the block parameter of methods that read state (EIP-1898)."""
+    """Encode a block as the block parameter of JSON-RPC methods that read state (EIP-1898)."""
     if at is None:
         return "latest"
     if isinstance(at, int):
@@ -247,7 +254,7 @@ def block_parameter(at: At) -> object:
 
 
 def call_parameter(call: EthCall) -> dict[str, str]:
-    """Encode the call parameter of `eth_call` and `eth_estimateGas`."""
+    """Encode a call as the call parameter of `eth_call` and `eth_estimateGas`."""
     asked = {"data": to_hex(call.data)}
     if call.to:
         asked["to"] = to_hex(call.to)
@@ -261,7 +268,7 @@ def call_parameter(call: EthCall) -> dict[str, str]:
 
 
 def filter_parameter(wanted: LogFilter) -> dict[str, object]:
-    """Encode the filter parameter of `eth_getLogs`, without the blocks, which the caller adds."""
+    """Encode a filter as the parameter of `eth_getLogs`, without the blocks, which the caller adds."""
     asked: dict[str, object] = {}
     if wanted.addresses:
         asked["address"] = [to_hex(address) for address in wanted.addresses]
@@ -288,7 +295,7 @@ def _log(log: _Log) -> Log:
 
 
 def _height(text: str, field: str) -> int:
-    """Parse a count of blocks, seconds, gas or indices, up to CHAIN_COUNT_MAX."""
+    """Parse a quantity of at most CHAIN_COUNT_MAX: a block height, an amount of gas, or an index."""
     return quantity(text, field, limits.CHAIN_COUNT_MAX)
 
 

@@ -1,8 +1,9 @@
 """Classify the errors of nodes by the text of their messages, since nodes use one code for many meanings.
 
-Each kind of error has a table of phrases, searched in lower case anywhere in the message; the first matching
-row decides. The reason of a contract's revert is not searched. The tables hold the phrases of geth, erigon,
-nethermind, besu, reth and anvil, of the chains' own forks of geth, and of the large providers.
+Each kind of error has a table of phrases, which are searched in the message in lower case; of the kinds of
+refused transactions, the first matching row decides. The text of a contract's revert is not searched, since
+the contract wrote it. The tables hold the phrases of geth, erigon, nethermind, besu, reth and anvil, of the
+chains' own forks of geth, and of the large providers.
 
     fault                       consequence for the call
     over the rate limit         next node; cool-down of this node
@@ -27,12 +28,12 @@ DETAIL_CHARS_MAX = 200
 
 
 class RpcError(msgspec.Struct, frozen=True):
-    """A node's error in answer to a call.
+    """A JSON-RPC error in a node's answer to a call.
 
     Attributes:
         code: a code of JSON-RPC, of EIP-1474, or the node's own.
         message: the node's error text.
-        data: JSON; may be empty.
+        data: JSON, such as the return data of a revert; may be empty.
     """
 
     code: int
@@ -149,60 +150,63 @@ _decode_data = decoder(object, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
 
 
 def is_over_rate(fault: RpcError) -> bool:
-    """Whether the node is over its rate limit. Code -32005 alone proves nothing: nodes also refuse logs and
-    batches with it, and besu transactions."""
+    """Whether the error says that the node's rate limit is exceeded.
+
+    Code -32005 alone does not suffice: nodes also refuse logs and batches with it, and besu transactions.
+    """
     if is_logs_refusal(fault) or is_batch_refusal(fault) or refusal_kind(fault) is not None:
         return False
     return fault.code in _RATE_CODES or _node_says(fault, _RATE_WORDS)
 
 
 def is_batch_refusal(fault: RpcError) -> bool:
-    """Whether the node refuses batches, or the size of this batch."""
+    """Whether the error refuses batches of calls, or the size of this batch."""
     return _node_says(fault, _BATCH_WORDS)
 
 
 def is_too_large(fault: RpcError) -> bool:
-    """Whether the answer is larger than the node sends."""
+    """Whether the error says that the answer is larger than the node's limit."""
     return _node_says(fault, _LARGE_WORDS)
 
 
 def is_logs_refusal(fault: RpcError) -> bool:
-    """Whether a range of logs is too wide for the node."""
+    """Whether the error says that the range of a log query, or its result, is too large for the node."""
     return _node_says(fault, _LOGS_WORDS + _LARGE_WORDS) and not _node_says(fault, _AHEAD_WORDS)
 
 
 def is_block_unknown(fault: RpcError) -> bool:
-    """Whether the node does not have the named block on its chain."""
+    """Whether the error says that the node does not have the requested block on its chain."""
     return _node_says(fault, _GONE_WORDS) or _node_says(fault, _AHEAD_WORDS)
 
 
 def is_internal(fault: RpcError) -> bool:
-    """Whether the node reports a fault of its own."""
+    """Whether the error is the node's own internal error (code -32603)."""
     return fault.code == _INTERNAL
 
 
 def is_parameter_refusal(outcome: object) -> bool:
-    """Whether an outcome refuses the parameters themselves, as a parameter that the node does not know."""
+    """Whether an outcome is an error about the call's parameters, such as one that the node does not know."""
     if not isinstance(outcome, RpcError) or is_block_unknown(outcome):
         return False
     return outcome.code == _PARAMETERS or _node_says(outcome, ("too many arguments",))
 
 
 def is_known_already(fault: RpcError) -> bool:
-    """Whether the node already has the sent transaction."""
+    """Whether the error says that the node already has the transaction sent to it."""
     return _says(fault, _KNOWN_WORDS) and not _says(fault, ("unknown",))
 
 
 def refusal_kind(fault: RpcError) -> RefusalKind | None:
-    """Kind of a transaction's refusal, or None for another error."""
+    """Kind of reason for which the node refuses a transaction; None for an error of another kind."""
     said = fault.message.lower()
     return next((kind for words, kind in _REFUSALS if words in said), None)
 
 
 def revert_data(fault: RpcError) -> bytes | None:
-    """Extract the return data of a contract's revert, or None if the error is no revert.
+    """Extract the return data of a contract's revert from an error; None if the error is no revert.
 
-    Nodes put it into `data`, into `data.data`, behind a word in `data` ("Reverted 0x..."), or leave it out.
+    Nodes put the data into `data`, into `data.data`, behind a word in `data` ("Reverted 0x..."), or leave it
+    out, which gives empty bytes.
     """
     said = _decoded(fault.data)
     if isinstance(said, dict):
@@ -218,7 +222,7 @@ def revert_data(fault: RpcError) -> bytes | None:
 
 
 def as_revert(fault: RpcError, decode: Callable[[bytes], str]) -> Reverted | None:
-    """Convert a node's error to the revert of a contract, or None for another error.
+    """Convert a node's error to the revert of a contract; None if the error is no revert.
 
     Args:
         decode: return data of the revert -> its reason as text; empty without a reason.
@@ -231,8 +235,9 @@ def as_revert(fault: RpcError, decode: Callable[[bytes], str]) -> Reverted | Non
 
 
 def _after_colon(message: str) -> str:
-    """Extract the reason of a message: "too late" of "execution reverted: too late"; an EVM error is its own
-    reason.
+    """Extract the reason of a revert from a message: "too late" of "execution reverted: too late".
+
+    A message without "revert", such as "out of gas", is its own reason.
     """
     head, _, tail = message.partition("revert")
     if not tail and head == message:
