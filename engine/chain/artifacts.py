@@ -40,7 +40,7 @@ class Entry(msgspec.Struct, frozen=True):
     inputs: tuple[Parameter, ...] = ()
 
     def signature(self) -> str:
-        """Name and canonical parameter types, such as `transfer(address,uint256)`."""
+        """Signature of the entry: name and parameter types, such as `transfer(address,uint256)`."""
         return f"{self.name}({','.join(parameter.canonical() for parameter in self.inputs)})"
 
 

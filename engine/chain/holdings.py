@@ -44,7 +44,7 @@ class Holdings(Struct, frozen=True):
     """Balances and allowances read at one block.
 
     Attributes:
-        block_hash, block_number: the block at which they were read.
+        block_hash, block_number: the block at which the balances were read.
         found: balance and allowance for each question, in order; None if the token returned no valid number.
     """
 

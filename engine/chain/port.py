@@ -185,7 +185,8 @@ class Chain(Protocol):
         ...
 
     async def receipt(self, tx_hash: bytes) -> Receipt | None:
-        """Read the receipt of a mined transaction; None if it is waiting, unknown or undone."""
+        """Read a transaction's receipt; None if the transaction is waiting, unknown or undone with its block.
+        """
         ...
 
     async def knows(self, tx_hash: bytes) -> bool:
@@ -256,11 +257,11 @@ class DevChain(Chain, Protocol):
         ...
 
     async def set_balance(self, address: bytes, wei: int) -> None:
-        """Set an account's balance of native tokens."""
+        """Set an account's balance of native tokens, in wei."""
         ...
 
     async def set_base_fee(self, wei: int) -> None:
-        """Set the base fee of the next block."""
+        """Set the base fee of the next block, in wei per unit of gas."""
         ...
 
     async def snapshot(self) -> int:

@@ -31,7 +31,7 @@ SURPLUS_CAP_BPS = 100
 class Cut(Struct, frozen=True):
     """Fee and surplus shares that a trade's user does not get.
 
-    In raw units of the destination token for a sale, and of the source token for a purchase.
+    All amounts are raw units: of the destination token for a sale, of the source token for a purchase.
 
     Attributes:
         fee: fee of the partner, or of the protocol for a trade without a partner.

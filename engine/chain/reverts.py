@@ -52,7 +52,7 @@ class CustomError(msgspec.Struct, frozen=True):
 
 
 CustomErrors = Mapping[bytes, CustomError]
-"""Mapping 4-byte selector -> custom error."""
+"""Mapping 4-byte selector -> custom error of a contract."""
 
 NO_ERRORS: CustomErrors = {}
 

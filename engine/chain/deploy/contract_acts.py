@@ -66,13 +66,13 @@ class Act(Struct, frozen=True):
 
 
 class Powers(Struct, frozen=True):
-    """Accounts (20 bytes) with control over a contract, and whether the contract is paused.
+    """Accounts (20 bytes) that hold the roles of one contract, and whether the contract is paused.
 
     Attributes:
         owner: account that may change the contract's settings.
         proposed: proposed next owner; 20 zero bytes for none.
         pauser: account that may only pause the contract; 20 zero bytes for none.
-        protocol: receiver of the protocol's share of surplus.
+        protocol: receiver of the protocol's fees and of its share of surplus.
         pauser, protocol, is_paused: None for a contract without these.
     """
 

@@ -96,7 +96,7 @@ async def held_by(chain: Chain, at: OwnedContracts, account: bytes) -> Roles:
 
 
 async def handover_of(chain: Chain, at: OwnedContracts, new: bytes) -> list[Act]:
-    """Build the calls by which present owners still have to propose `new` and to give up their roles.
+    """Build the calls by which the present owners propose `new` as owner and give up their other roles.
 
     Calls whose effect the chain has already are not among them.
     """

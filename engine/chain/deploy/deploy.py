@@ -128,7 +128,7 @@ def contracts_of(made: list[Creation]) -> DeployedContracts:
 
 
 def provisions(plan: DeploymentPlan, at: DeployedContracts) -> Iterator[Provision]:
-    """Yield the settings of the contracts, in order; trading on a contract opens after its caps are set."""
+    """Yield the settings to make on the contracts, in order; caps are set before trading is allowed."""
     for user in (at.delta, at.router):
         yield Provision(at.executor, owner.is_caller(user), 1, owner.set_caller(user, allowed=True))
         yield Provision(at.fee_vault, owner.is_collector(user), 1, owner.set_collector(user, allowed=True))

@@ -343,9 +343,10 @@ class Indexer:
         return mark.number == NOTHING_READ or (await header_at(self._chain, mark.number)).hash == mark.hash
 
     async def _undone(self, ring: Ring, common: Mark) -> tuple[Mark, list[KeptRow]]:
-        """Return (mark to go back to, rows of higher blocks), which a re-organisation undoes.
+        """Return (height and hash of the block to go back to, stored rows of higher blocks).
 
-        The mark is the last common block, or a higher block if the rows are too many for one step.
+        The block is the last that the node's chain still has, or a higher one if the rows are too many for
+        one step.
         """
         if common == ring.top:
             return common, []

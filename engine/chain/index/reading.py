@@ -67,7 +67,7 @@ async def header_at(chain: Chain, number: int) -> Header:
 
 
 async def mark_at(chain: Chain, number: int) -> Mark:
-    """Read the hash of the block at height `number`; for NOTHING_READ (-1) the hash is 32 zero bytes."""
+    """Read height and hash of block `number`; for NOTHING_READ (-1) the hash is 32 zero bytes."""
     if number == NOTHING_READ:
         return Mark(NOTHING_READ, bytes(32))
     return Mark(number, (await header_at(chain, number)).hash)

@@ -24,7 +24,7 @@ NOTHING_READ = -1
 UNKNOWN = bytes(32)
 """Placeholder hash that no block has.
 
-A mark with this hash is never found on a node, so that the indexer undoes the blocks above the mark below.
+A ring whose last block has this hash makes the indexer delete the rows of all blocks above the block before.
 """
 
 
@@ -50,7 +50,7 @@ class Ring(Struct, frozen=True):
         return self.marks[-1]
 
     def pushed(self, marks: Sequence[Mark], depth: int) -> "Ring":
-        """Return the ring with new marks appended, without marks that are `depth` or more blocks old."""
+        """Return the ring with new blocks appended, without blocks `depth` or more below the last."""
         if not marks:
             return self
         together = (*self.marks, *marks)
@@ -58,14 +58,14 @@ class Ring(Struct, frozen=True):
         return Ring(tuple(mark for mark in together if mark.number > lowest))
 
     def since(self, mark: Mark) -> tuple[Mark, ...] | None:
-        """Return the marks of all blocks after `mark`; None if `mark` or a later block is not in the ring."""
+        """Return the blocks after `mark`; None if the ring lacks `mark` or any block after it."""
         if mark not in self.marks:
             return None
         later = self.marks[self.marks.index(mark) + 1 :]
         return later if len(later) == self.top.number - mark.number else None
 
     def cut(self, top: Mark) -> "Ring":
-        """Return the ring with only the marks below the height of `top`, and `top` as the last mark."""
+        """Return the ring with only the blocks below the height of `top`, and `top` as the last block."""
         return Ring((*(mark for mark in self.marks if mark.number < top.number), top))
 
 

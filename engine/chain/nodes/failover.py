@@ -296,7 +296,7 @@ class Nodes:
         return named
 
     def _rest(self, health: _Health, error: ChainError) -> None:
-        """Start the cool-down of a node that failed, in which no requests go there.
+        """Start the cool-down of a node that failed.
 
         Further failures during the cool-down extend it only to the end of the node's Retry-After.
         """

@@ -189,7 +189,7 @@ class RpcChain:
         return await self._nodes.ask(converse) if calls else []
 
     async def estimate_gas(self, call: EthCall) -> int:
-        """Estimate a transaction's gas. See `Chain.estimate_gas`."""
+        """Estimate the gas that a transaction needs, in units. See `Chain.estimate_gas`."""
 
         async def converse(talk: Talk) -> int:
             (outcome,) = await talk.outcomes([("eth_estimateGas", [values.call_parameter(call), "latest"])])
@@ -481,7 +481,7 @@ class RpcChain:
         """Check a head far above the last accepted head against the heads of the other nodes.
 
         Raises:
-            ChainError: no other node is about as high, and their heads have changed within NODE_BACK_S.
+            ChainError: no other node is about as high, and the others have not stood still for NODE_BACK_S.
         """
         highest = max(await self._nodes.ask_others(talk.name, _latest_number), default=number)
         if number - highest <= self._settings.lag_blocks_max:

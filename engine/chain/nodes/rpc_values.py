@@ -227,7 +227,7 @@ def read_receipt(raw: bytes) -> Receipt | None:
 
 
 def read_transaction_hash(raw: bytes) -> bytes | None:
-    """Decode the hash of a waiting or mined transaction from its JSON; None if the node does not know it."""
+    """Decode a waiting or mined transaction's hash from JSON; None if the node has no such transaction."""
     transaction = _decode_transaction(raw)
     return None if transaction is None else _fixed(transaction.hash, "hash", 32)
 

@@ -185,7 +185,7 @@ def is_internal(fault: RpcError) -> bool:
 
 
 def is_parameter_refusal(outcome: object) -> bool:
-    """Whether an outcome is an error about the call's parameters, such as one that the node does not know."""
+    """Whether an outcome is an error about the call's parameters, such as a parameter unknown to the node."""
     if not isinstance(outcome, RpcError) or is_block_unknown(outcome):
         return False
     return outcome.code == _PARAMETERS or _node_says(outcome, ("too many arguments",))

@@ -12,8 +12,8 @@ A signed transaction may still be in any node's pool, even if the asked nodes do
 or an intent refused for good, is therefore given up by a filler: a transaction of the same nonce without the
 call. The intent has ended only once another transaction of that nonce is final.
 
-`RelayMemory` holds state that is not stored: times of broadcasts, and refusals. Without it, time alone is
-lost.
+`RelayMemory` holds state that is not stored: times of broadcasts, and refusals. Losing that state costs time
+alone.
 
 Source: ARCHITECTURE.md, "Relayer"; EIP-1559.
 """
@@ -157,7 +157,7 @@ class NonceSlot(Struct, frozen=True):
 
     @property
     def best(self) -> ChainTx:
-        """Transaction that the relayer wants mined: the dearest, or the dearest filler if any exists."""
+        """Transaction to be mined: the one with the highest fee, of fillers (without call) if any exist."""
         return self.transactions[-1]
 
     @property
@@ -222,7 +222,7 @@ class Seen(Struct, frozen=True):
 
 
 class Write(Struct, frozen=True):
-    """Planned action: store changed rows; `what` is their kind, and names a counter if it is counted."""
+    """Planned action: store changed rows; `what` names the kind of change, for the statistics."""
 
     what: str
     effect_key: str
@@ -265,7 +265,7 @@ class _Draft:
 
 
 def remember(memory: RelayMemory, slots: Mapping[int, NonceSlot], facts: Facts, now_ms: int) -> None:
-    """Update a relayer's memory from the chain's state, and delete entries that no slot needs any more."""
+    """Update a relayer's memory from the chain's state, and delete entries of finished transactions."""
     front = slots.get(facts.nonce)
     if front is None:
         memory.front = None
@@ -299,8 +299,8 @@ def plan(
     """Decide what a relayer signs, stores and broadcasts next.
 
     Args:
-        slots: a slot for every nonce with an open transaction (signed, or mined but not final), and for every
-            settled nonce that the account's nonce on the chain has not passed.
+        slots: nonce -> its transactions, for every nonce with an open transaction (signed, or mined but not
+            final), and for every settled nonce that the account's nonce on the chain has not passed.
         waiting: intents without a signed transaction, in the order in which they get nonces.
         memory: the memory as updated by `remember` with the same slots and facts.
 
@@ -465,7 +465,7 @@ def _is_late(intent: ChainIntent, now_ms: int) -> bool:
 
 
 def seen(action: Seen, reason: Reason | None, now_ms: int) -> Write:
-    """Build the changes to store for a mined transaction, its intent, and the others of its nonce.
+    """Build the changes to store for a mined transaction, its intent and the nonce's other transactions.
 
     Args:
         reason: reason of the transaction's revert; None if it succeeded.
@@ -495,7 +495,7 @@ def _key_of(intent: ChainIntent | None) -> str:
 
 
 def signed(action: Sign, now_ms: int) -> Change | None:
-    """Build the change of a waiting intent at its first signature; None if no waiting intent is signed."""
+    """Build the change of an intent to pending at its first signature; None for later ones and fillers."""
     intent = action.intent
     if intent is None or intent.state is not IntentState.WAITING:
         return None
@@ -503,7 +503,7 @@ def signed(action: Sign, now_ms: int) -> Change | None:
 
 
 def forbidden(intent: ChainIntent, reason: str, now_ms: int) -> Write:
-    """Build the write that fails an intent, because the policy of the relayer's key forbids to sign it."""
+    """Build the write by which an intent fails, because the key's policy forbids its transaction."""
     why = Reason(IntentCause.FORBIDDEN, reason)
     change = cas(CHAIN_INTENT, _intent(intent, now_ms, IntentReason.FORBIDDEN, why))
     return Write("failed", intent.effect_key, (change,))

@@ -168,7 +168,8 @@ class Relayer:
     """Gets each submitted call mined once, on one chain and from one account. `run` is its task.
 
     Args:
-        key: signs the transactions; its policy has to allow those to its own address, which fill nonces.
+        key: signs the transactions; its policy has to allow transactions to its own address, which use up
+            nonces.
         leases: the engine's leases of shards; they have to stay open while the relayer runs.
         now_ms: wall clock, Unix milliseconds.
 
@@ -206,7 +207,7 @@ class Relayer:
 
     @property
     def address(self) -> bytes:
-        """The sender of the transactions, 20 bytes."""
+        """Address that sends the relayer's transactions, 20 bytes."""
         return self._key.address
 
     async def submit(self, effect_key: str, call: EthCall, deadline_s: int | None = None) -> IntentOutcome:
