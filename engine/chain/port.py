@@ -185,8 +185,7 @@ class Chain(Protocol):
         ...
 
     async def receipt(self, tx_hash: bytes) -> Receipt | None:
-        """Read a transaction's receipt; None if the transaction is waiting, unknown or undone with its block.
-        """
+        """Read a transaction's receipt; None if the transaction is waiting, unknown or undone."""
         ...
 
     async def knows(self, tx_hash: bytes) -> bool:

@@ -79,7 +79,7 @@ async def look(chain: Chain, plan: DeploymentPlan) -> Rollout:
 
 
 def policed(key: SigningKey, chain_id: int, plan: DeploymentPlan) -> PolicedRelayKey:
-    """Restrict a key to transactions to this deployment's contracts and the factory, with bounded fees."""
+    """Restrict a key to transactions to the plan's contracts and the CREATE2 factory, with capped fees."""
     targets = {FACTORY, *(creation.address for creation in predicted(plan))}
     policy = TransactionPolicy(
         contracts=frozenset((chain_id, target) for target in targets),

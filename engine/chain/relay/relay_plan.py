@@ -213,7 +213,7 @@ class Send(Struct, frozen=True):
 
 
 class Seen(Struct, frozen=True):
-    """Planned action: store that a transaction is mined; `is_final`: it has the chain's confirmations."""
+    """Planned action: store that a transaction is mined; `is_final`: whether it is confirmed already."""
 
     slot: NonceSlot
     transaction: ChainTx
@@ -348,7 +348,7 @@ def _depth(draft: _Draft, block_number: int) -> int:
 
 
 def _plan_taken(draft: _Draft, slot: NonceSlot) -> None:
-    """Once a foreign transaction of the nonce is confirmed, end the intent or make it wait for a nonce."""
+    """Plan for a nonce that a foreign transaction used: once confirmed, the intent ends or waits again."""
     taken = draft.memory.taken.get(slot.nonce)
     if taken is None or draft.now_ms - taken.since_ms < _TAKEN_MS:
         return
