@@ -210,7 +210,7 @@ class Indexer:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run step after step until cancelled; a failed step is tried again."""
+        """Read new blocks into rows, step by step, until cancelled; a failed step is tried again."""
         task_status.started()
         while True:
             try:

@@ -177,7 +177,7 @@ async def _logs_of(chain: Chain, wanted: LogFilter, block: Mark) -> list[Log]:
 
 
 async def _check_receipts(chain: Chain, wanted: LogFilter, logs: Sequence[Log]) -> None:
-    """Check that the receipts of the logs' transactions have, after the filter `wanted`, the same logs.
+    """Check that the receipts of the logs' transactions have the same logs that pass the filter `wanted`.
 
     Raises:
         NodeContradiction: a receipt is missing, is of another block, or has other logs.

@@ -64,7 +64,7 @@ class NodeStatistics(Struct, frozen=True):
 
 
 class NotDone(ChainError):
-    """A node answered a request with a JSON-RPC error from which nothing follows about the chain.
+    """A node answered a request with a JSON-RPC error, so that another node has to be asked.
 
     Attributes:
         fault: the node's error.

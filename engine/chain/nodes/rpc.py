@@ -245,7 +245,7 @@ class RpcChain:
         return await self._nodes.ask(converse)
 
     async def receipt(self, tx_hash: bytes) -> Receipt | None:
-        """Read the receipt of a mined transaction; None without one. See `Chain.receipt`."""
+        """Read a transaction's receipt; None if the transaction is not mined. See `Chain.receipt`."""
 
         async def converse(talk: Talk) -> Receipt | None:
             receipt = values.read_receipt(await talk.result("eth_getTransactionReceipt", to_hex(tx_hash)))

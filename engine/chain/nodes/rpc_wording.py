@@ -1,9 +1,9 @@
 """Classify the errors of nodes by the text of their messages, since nodes use one code for many meanings.
 
-Each kind of error has a table of phrases, which are searched in the message in lower case; of the kinds of
-refused transactions, the first matching row decides. The text of a contract's revert is not searched, since
-the contract wrote it. The tables hold the phrases of geth, erigon, nethermind, besu, reth and anvil, of the
-chains' own forks of geth, and of the large providers.
+Each kind of error has a table of phrases, which are searched in the message in lower case. For a refused
+transaction, the first matching row of the table decides. The text of a contract's revert is not searched,
+since the contract wrote it. The tables hold the phrases of geth, erigon, nethermind, besu, reth and anvil,
+of the chains' own forks of geth, and of the large providers.
 
     fault                       consequence for the call
     over the rate limit         next node; cool-down of this node

@@ -51,7 +51,7 @@ def first_price(fees: GasFees, policy: FeePolicy) -> GasPrice | None:
 
 
 def replacement_price(before: GasPrice, fees: GasFees, policy: FeePolicy) -> GasPrice | None:
-    """Gas price of a transaction that replaces one of price `before`; None if it would exceed the cap."""
+    """Gas price of a transaction that replaces one of price `before`; None if the price exceeds the cap."""
     least = GasPrice(_raised(before.fee_max_wei, policy), _raised(before.tip_wei, policy))
     now = first_price(fees, policy)
     if now is None or least.fee_max_wei > policy.cap_wei:

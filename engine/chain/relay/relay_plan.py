@@ -388,7 +388,7 @@ def _plan_pending(draft: _Draft, slot: NonceSlot) -> None:
 
 
 def _no_more(draft: _Draft, intent: ChainIntent, refusal: Refusal | None) -> Reason | None:
-    """Reason to give up an intent that has a signed transaction; None if it is still to be mined."""
+    """Reason to give up an intent that has a signed transaction; None if the intent is still pursued."""
     if intent.state is IntentState.FAILED:  # a re-organisation undid its failure: no mining now
         return _reason_of(intent)
     if intent.state is not IntentState.PENDING:

@@ -165,10 +165,10 @@ def relay_shard(chain_id: int, sender: bytes) -> int:
 
 
 class Relayer:
-    """Gets each submitted call mined once, on one chain and from one account. `run` is its task.
+    """Relayer: gets each submitted call mined once, on one chain, from one account. `run` is its task.
 
     Args:
-        key: signs the transactions; has to be allowed transactions to its own address, which use up nonces.
+        key: signing key; its policy has to allow transactions to its own address, which use up nonces.
         leases: the engine's leases of shards; they have to stay open while the relayer runs.
         now_ms: wall clock, Unix milliseconds.
 
