@@ -33,7 +33,7 @@ from .contract_acts import (
 )
 
 _RANGE_BLOCKS = 10_000
-"""Number of blocks of a log query; the code halves the number each time a node refuses the range."""
+"""Number of blocks of one log query at first; each refusal by a node halves the number."""
 
 
 async def powers_of(chain: Chain, at: OwnedContracts) -> dict[str, Powers]:

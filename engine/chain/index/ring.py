@@ -24,7 +24,7 @@ NOTHING_READ = -1
 UNKNOWN = bytes(32)
 """Placeholder hash that no block has.
 
-A ring whose last block has this hash makes the indexer delete the rows of all blocks above the block before.
+If the last block of a ring has this hash, the indexer deletes all rows above the ring's second-last block.
 """
 
 
